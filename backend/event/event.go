@@ -1,0 +1,125 @@
+// Package event is the bus for onlookers: the UI's stream, the tray, metrics.
+// Nothing on the call path or the config path waits for an event, and losing the
+// bus would change nothing but what people see.
+package event
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"drawbridge/backend/hub"
+)
+
+// Kind names what an Event holds. It is the SSE event name of the API's stream.
+type Kind string
+
+const (
+	Server  Kind = "server"  // Data is a hub.ServerStatus
+	Removed Kind = "removed" // Data is the id of a server that is no longer configured
+	Call    Kind = "call"    // Data is a hub.Call without Params: once at its start, once at its end
+	Catalog Kind = "catalog" // Data is the id of the server whose catalog changed
+	Config  Kind = "config"  // Data is a ConfigChange
+	Health  Kind = "health"  // Data is a Notice: something a person should know
+)
+
+// ConfigChange tells that a configuration was applied or refused.
+type ConfigChange struct {
+	Applied  bool     `json:"applied"`
+	Problems []string `json:"problems,omitempty"` // with file, line and column
+	Changed  []string `json:"changed,omitempty"`  // ids of servers that were added, changed or removed
+}
+
+// Notice is one sentence for the person, such as "recording paused: disk full".
+// An empty Message takes the notice of that Subject back.
+type Notice struct {
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+}
+
+// Event is one change. Data is a value or read-only; its type follows from Kind.
+type Event struct {
+	Seq  uint64 // grows by one with every event of the bus
+	Kind Kind
+	Data any
+}
+
+// Bus hands each event to every subscriber, in the order of publishing.
+// The zero Bus is ready to use. All methods may be called from any goroutine.
+type Bus struct {
+	active atomic.Int32
+
+	mu   sync.Mutex
+	seq  uint64
+	subs map[*Subscription]struct{}
+}
+
+// Active reports whether anybody listens, so that a hot path can skip building an event.
+func (b *Bus) Active() bool { return b.active.Load() > 0 }
+
+// Publish never blocks. A subscriber whose queue is full is closed: it has to
+// subscribe again and start from a new snapshot.
+func (b *Bus) Publish(kind Kind, data any) {
+	if !b.Active() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seq++
+	for s := range b.subs {
+		select {
+		case s.c <- Event{Seq: b.seq, Kind: kind, Data: data}:
+		default:
+			b.remove(s)
+		}
+	}
+}
+
+// PublishCall publishes call without its payload.
+func (b *Bus) PublishCall(call *hub.Call) {
+	if !b.Active() {
+		return
+	}
+	c := *call
+	c.Params, c.Arguments, c.ProgressToken = nil, hub.Span{}, hub.Span{}
+	b.Publish(Call, c)
+}
+
+// Subscribe starts a subscription that holds at most size events that were not
+// read yet. Take the snapshot after Subscribe has returned: whatever changes
+// later is then in the queue, and whatever is in both is the same state twice.
+func (b *Bus) Subscribe(size int) *Subscription {
+	s := &Subscription{bus: b, c: make(chan Event, size)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.subs == nil {
+		b.subs = make(map[*Subscription]struct{})
+	}
+	b.subs[s] = struct{}{}
+	b.active.Add(1)
+	return s
+}
+
+// remove needs b.mu.
+func (b *Bus) remove(s *Subscription) {
+	if _, ok := b.subs[s]; ok {
+		delete(b.subs, s)
+		b.active.Add(-1)
+		close(s.c)
+	}
+}
+
+// Subscription is one reader of a Bus. Close it when done.
+type Subscription struct {
+	bus *Bus
+	c   chan Event
+}
+
+// Events is closed by Close, and when the reader was too slow.
+func (s *Subscription) Events() <-chan Event { return s.c }
+
+// Close ends the subscription. A second Close does nothing.
+func (s *Subscription) Close() {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	s.bus.remove(s)
+}

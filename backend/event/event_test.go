@@ -1,0 +1,56 @@
+package event
+
+import (
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func TestEventsArriveInOrder(t *testing.T) {
+	var b Bus
+	s := b.Subscribe(8)
+	defer s.Close()
+	for range 5 {
+		b.Publish(Catalog, "files")
+	}
+	for want := uint64(1); want <= 5; want++ {
+		if got := (<-s.Events()).Seq; got != want {
+			t.Fatalf("event %d arrived in the place of %d", got, want)
+		}
+	}
+}
+
+func TestSlowSubscriberIsClosedAndOthersGoOn(t *testing.T) {
+	var b Bus
+	slow, quick := b.Subscribe(1), b.Subscribe(8)
+	defer quick.Close()
+	b.Publish(Catalog, "a")
+	b.Publish(Catalog, "b")
+	<-slow.Events()
+	if _, open := <-slow.Events(); open {
+		t.Fatal("a subscriber that fell behind still gets events")
+	}
+	slow.Close() // a second close is harmless
+	if len(quick.Events()) != 2 {
+		t.Fatalf("the quick subscriber has %d of 2 events", len(quick.Events()))
+	}
+}
+
+func TestCallEventsCarryNoPayload(t *testing.T) {
+	var b Bus
+	s := b.Subscribe(1)
+	defer s.Close()
+	b.PublishCall(&hub.Call{ID: 7, Params: []byte(`{"secret":1}`)})
+	got := (<-s.Events()).Data.(hub.Call)
+	if got.ID != 7 || got.Params != nil {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+func TestPublishWithoutSubscribersAllocatesNothing(t *testing.T) {
+	var b Bus
+	call := &hub.Call{ID: 1}
+	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 {
+		t.Fatalf("%v allocations", n)
+	}
+}

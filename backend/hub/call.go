@@ -1,0 +1,104 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Era is one of the two ways to speak MCP.
+type Era string
+
+const (
+	Legacy Era = "legacy" // initialize, sessions: revisions up to 2025-11-25
+	Modern Era = "modern" // stateless requests with _meta: revision 2026-07-28
+)
+
+// ModernVersion is the protocol revision that opened the modern era.
+const ModernVersion = "2026-07-28"
+
+// LegacyVersion is the newest revision of the legacy era.
+const LegacyVersion = "2025-11-25"
+
+// Outcome says how a call ended.
+type Outcome string
+
+const (
+	OutcomeRunning       Outcome = ""               // not ended yet
+	OutcomeOK            Outcome = "ok"             // a result
+	OutcomeToolError     Outcome = "tool_error"     // a result with isError
+	OutcomeProtocolError Outcome = "protocol_error" // a JSON-RPC error, or the connection broke
+	OutcomeTimeout       Outcome = "timeout"        // our deadline passed
+	OutcomeCancelled     Outcome = "cancelled"      // the client gave up
+	OutcomeRejected      Outcome = "rejected"       // policy said no; Code and Reason say why
+)
+
+// Client is who calls: the token that was shown, and what the application says of itself.
+type Client struct {
+	Token   string `json:"token"`   // the name under which the token was issued; "" without one
+	Name    string `json:"name"`    // clientInfo.name, as claimed
+	Version string `json:"version"` // clientInfo.version, as claimed
+}
+
+// Span is a half-open range of bytes in a raw message. The zero Span is "absent".
+type Span struct{ Start, End int }
+
+// Empty reports whether the span covers nothing.
+func (s Span) Empty() bool { return s.End <= s.Start }
+
+// Call is one JSON-RPC request between a client and a server, and how it ended.
+// The bridge fills the first part, the gateway the second. One goroutine owns it
+// at a time; once it has been handed to a recorder or the bus it is read-only.
+type Call struct {
+	ID     int64     // ours, unique and growing: microseconds since 1970, made distinct
+	At     time.Time // when it reached us, UTC
+	Client Client
+	// Session is the legacy session id, or "" in the modern era.
+	Session string
+	// Shim identifies the stdio shim process the call came through, or "".
+	Shim string
+	Era  Era
+	// FromServer marks a request that a server sent to a client (sampling, elicitation, roots).
+	FromServer bool
+	Server     string // server id; "" when the name did not resolve
+	Method     string // "tools/call", "prompts/get", "resources/read", "completion/complete", ...
+	Name       string // tool or prompt name as the server knows it, or the resource URI
+	PublicName string // the name that the client used
+
+	// Params is the raw params object as the server gets it: names already
+	// rewritten, everything else as the client sent it. It may alias a request buffer
+	// and is valid until the recorder has copied what it keeps.
+	Params json.RawMessage
+	// Arguments and ProgressToken are ranges of Params.
+	Arguments     Span
+	ProgressToken Span
+
+	Outcome  Outcome
+	Code     Code
+	Reason   string // one sentence for people when the call did not end well
+	Took     time.Duration
+	Queued   time.Duration // part of Took spent waiting for a start or a free slot
+	BytesIn  int           // size of Params
+	BytesOut int           // size of the result or error
+	Attempts int           // how often it was sent upstream
+	Instance string        // which upstream connection served it
+	Progress int           // progress notifications that passed
+	TraceID  string        // from the client's traceparent, or ""
+}
+
+// Reply is what a server answered: exactly one of the two is set, both raw.
+// Error is the JSON-RPC error object.
+type Reply struct {
+	Result json.RawMessage
+	Error  json.RawMessage
+}
+
+// Sink receives what belongs to one call besides its reply, in wire order and
+// never after the call returned. Notify must not keep params.
+type Sink interface {
+	// Notify passes a notification on: notifications/progress (with the client's
+	// own token restored) or notifications/message.
+	Notify(method string, params json.RawMessage)
+	// Ask sends a request of the server to the client and waits for its reply.
+	Ask(ctx context.Context, method string, params json.RawMessage) (Reply, error)
+}
