@@ -72,6 +72,12 @@ type Call struct {
 	// Arguments and ProgressToken are ranges of Params.
 	Arguments     Span
 	ProgressToken Span
+	// Capabilities is what the client says it can do, the raw object from its
+	// initialize or from the request's _meta; nil when it said nothing.
+	Capabilities json.RawMessage
+	// LogLevel is the least severe level of the server's log lines that the client
+	// wants with this call, "" for the server's choice.
+	LogLevel string
 
 	Outcome  Outcome
 	Code     Code
