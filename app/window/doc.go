@@ -1,0 +1,11 @@
+// Package window is the window around the page that the daemon serves. It is a program
+// of its own, started on demand: its end, or its crash, never touches a server.
+//
+// The page is loaded from the daemon's own address, so it is the very page that a
+// browser gets. What Wails serves itself is one small page that leads there, or says
+// what to do while no daemon answers.
+//
+// It gets the address, with a one-time code in the fragment, in the environment as
+// DRAWBRIDGE_WINDOW_URL, because every user of the machine can read a command line.
+// Without one it asks the drawbridge program beside it: drawbridge open --print.
+package window

@@ -1,0 +1,122 @@
+package window
+
+import (
+	"context"
+	_ "embed"
+	"html/template"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed entrance.html
+var entranceHTML string
+
+var entrancePage = template.Must(template.New("entrance").Parse(entranceHTML))
+
+// entrance is the handler behind Wails' own address. It answers every request with one
+// page, which leads to the daemon, or tries again every two seconds and says why.
+type entrance struct {
+	client *http.Client
+	ask    func(context.Context) string // asks the program beside us for the address
+
+	mu      sync.Mutex
+	address string // with the one-time code; "" when not known
+}
+
+// newEntrance takes the address from the environment; what is no address of this
+// machine counts as none.
+func newEntrance(address string) *entrance {
+	return &entrance{
+		client:  &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Proxy: nil}},
+		ask:     askDaemon,
+		address: local(address),
+	}
+}
+
+func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !e.answers() {
+		e.set(local(e.ask(r.Context())))
+	}
+	target := ""
+	if e.answers() {
+		e.mu.Lock()
+		target = e.address
+		e.mu.Unlock()
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = entrancePage.Execute(w, target) // fails only when the window is gone
+}
+
+// base is the address without path and code, or "".
+func (e *entrance) base() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u, err := url.Parse(e.address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// answers reports whether a daemon is there now.
+func (e *entrance) answers() bool {
+	base := e.base()
+	if base == "" {
+		return false
+	}
+	resp, err := e.client.Get(base + "/healthz")
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+func (e *entrance) set(address string) {
+	if address == "" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.address = address
+}
+
+// local returns address if it is an http address of this machine, else "".
+func local(address string) string {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Scheme != "http" || u.User != nil {
+		return ""
+	}
+	switch u.Hostname() {
+	case "127.0.0.1", "::1", "localhost":
+		return u.String()
+	}
+	return ""
+}
+
+// askDaemon runs the drawbridge program that stands beside this one.
+func askDaemon(ctx context.Context) string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	name := "drawbridge"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), name), "open", "--print").Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
