@@ -1,0 +1,156 @@
+package wire
+
+import (
+	"drawbridge/backend/hub"
+)
+
+// Kind is what a message is.
+type Kind uint8
+
+const (
+	Other        Kind = iota // JSON, but no JSON-RPC message
+	Request                  // method and id
+	Notification             // method without id
+	Response                 // id with result or error
+	Batch                    // an array; its elements are validated as JSON only
+)
+
+// Envelope is the outside of a message. Its spans are ranges of the message
+// that was scanned; values are raw, strings with their quotes.
+type Envelope struct {
+	Kind    Kind
+	Version bool     // it says "jsonrpc":"2.0"
+	ID      hub.Span // a string, a number, or null (in a response only)
+	Method  string   // decoded; "" unless Kind is Request or Notification
+	Params  hub.Span
+	Result  hub.Span
+	Error   hub.Span
+	// Newlines: CR or LF stand between tokens, which must not enter SSE or
+	// newline-delimited JSON. Broken: text that is no valid Unicode. Both are
+	// what Compact repairs.
+	Newlines, Broken bool
+}
+
+// Dirty reports whether the message has to pass Compact before it is sent on.
+func (e *Envelope) Dirty() bool { return e.Newlines || e.Broken }
+
+// Scan validates msg as one JSON text and finds the parts of its envelope in the
+// same pass. White space around it is allowed. It refuses what two parsers could
+// read differently: a member that occurs twice, a name that differs from one of
+// the envelope's only by case folding, a key with U+0000, a method beside a
+// result. It allocates nothing but an unusual method name. The error is an *Error.
+func Scan(msg []byte) (Envelope, error) {
+	env, n, err := ScanPrefix(msg)
+	if err != nil {
+		return env, err
+	}
+	s := scanner{b: msg}
+	if n = s.space(n); n < len(msg) {
+		_, err = s.fail(n, "more than one value")
+	}
+	return env, err
+}
+
+// ScanPrefix is Scan for the first of several messages in src; n is how many
+// bytes it took.
+func ScanPrefix(src []byte) (env Envelope, n int, err error) {
+	s := scanner{b: src}
+	i := s.space(0)
+	s.newline = false // before the message, not in it
+	if i >= len(src) || src[i] != '{' {
+		if n, err = s.value(i, 0); err == nil && src[i] == '[' {
+			env.Kind = Batch
+		}
+		env.Newlines, env.Broken = s.newline, s.broken
+		return env, n, err
+	}
+	n, err = s.envelope(i, &env)
+	env.Newlines, env.Broken = s.newline, s.broken
+	return env, n, err
+}
+
+var envelopeNames = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+func (s *scanner) envelope(i int, env *Envelope) (int, error) {
+	var keys keySet
+	var method hub.Span
+	start := i
+	i = s.space(i + 1)
+	for done := i < len(s.b) && s.b[i] == '}'; !done; {
+		key, from, err := s.key(i)
+		if err != nil {
+			return from, err
+		}
+		name := s.b[key.Start+1 : key.End-1]
+		if err := keys.add(s, key); err != nil {
+			return i, err
+		}
+		if i, err = s.value(from, 1); err != nil {
+			return i, err
+		}
+		value := hub.Span{Start: from, End: i}
+		switch string(name) {
+		case "jsonrpc":
+			env.Version = string(s.b[from:i]) == `"2.0"`
+		case "id":
+			env.ID = value
+		case "method":
+			method = value
+		case "params":
+			env.Params = value
+		case "result":
+			env.Result = value
+		case "error":
+			env.Error = value
+		default:
+			if foldsToAny(name, envelopeNames[:]) {
+				return i, s.refuse(key.Start, "a name that is almost one of the envelope's")
+			}
+		}
+		if i, done, err = s.more(i); err != nil {
+			return i, err
+		}
+		if done {
+			return i, s.classify(start, method, env)
+		}
+	}
+	return i + 1, nil
+}
+
+// classify sets the kind once all members are known.
+func (s *scanner) classify(start int, method hub.Span, env *Envelope) error {
+	if !env.ID.Empty() {
+		switch c := s.b[env.ID.Start]; {
+		case c == '"', c == '-', '0' <= c && c <= '9':
+		case c == 'n' && method.Empty():
+		default:
+			return s.refuse(env.ID.Start, "an id that is neither string nor number")
+		}
+	}
+	answered := !env.Result.Empty() || !env.Error.Empty()
+	if method.Empty() {
+		// A log line in JSON may have an id or an error, too.
+		object := !env.Error.Empty() && s.b[env.Error.Start] == '{'
+		if env.Version && (answered || !env.ID.Empty()) || !env.Result.Empty() || object {
+			env.Kind = Response
+		}
+		return nil
+	}
+	if answered {
+		return s.refuse(start, "a method beside a result")
+	}
+	if s.b[method.Start] != '"' {
+		return s.refuse(method.Start, "a method that is not a string")
+	}
+	if !env.Params.Empty() {
+		if c := s.b[env.Params.Start]; c != '{' && c != '[' && c != 'n' {
+			return s.refuse(env.Params.Start, "params that are neither object nor array")
+		}
+	}
+	env.Method = methodName(s.b[method.Start:method.End])
+	env.Kind = Notification
+	if !env.ID.Empty() {
+		env.Kind = Request
+	}
+	return nil
+}

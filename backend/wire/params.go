@@ -1,0 +1,219 @@
+package wire
+
+import (
+	"strconv"
+
+	"drawbridge/backend/hub"
+)
+
+// The keys of _meta that the modern era gives a meaning.
+const (
+	MetaPrefix             = "io.modelcontextprotocol/"
+	MetaProtocolVersion    = MetaPrefix + "protocolVersion"
+	MetaClientInfo         = MetaPrefix + "clientInfo"
+	MetaClientCapabilities = MetaPrefix + "clientCapabilities"
+	MetaLogLevel           = MetaPrefix + "logLevel"
+	MetaSubscriptionID     = MetaPrefix + "subscriptionId"
+)
+
+// Params holds the parts of a params object that routing and translation look at.
+// All spans are ranges of the bytes given to ScanParams, raw, and empty when absent.
+type Params struct {
+	Name      hub.Span // of a tool or prompt
+	URI       hub.Span // of a resource
+	Arguments hub.Span
+	Meta      hub.Span // the whole _meta object
+	Cursor    hub.Span
+	Ref       hub.Span // completion/complete: the whole ref object
+	Level     hub.Span // logging/setLevel
+	RequestID hub.Span // notifications/cancelled: requestId
+	Progress  hub.Span // notifications/progress: progressToken at the top
+
+	InputResponses, RequestState hub.Span // retries of the modern era
+
+	// Of initialize.
+	InitVersion, InitInfo, InitCapabilities hub.Span
+
+	// Of _meta.
+	ProgressToken      hub.Span
+	ProtocolVersion    hub.Span
+	ClientInfo         hub.Span
+	ClientCapabilities hub.Span
+	LogLevel           hub.Span
+	SubscriptionID     hub.Span
+	TraceParent        hub.Span
+}
+
+// ScanParams validates params as one JSON object and finds its known members in
+// the same pass. Keys at its top and at the top of _meta must be unique, also after
+// unescaping and case folding, and free of U+0000. Empty params and null are valid and empty.
+// It allocates nothing. The error is an *Error with code -32602, or -32700 when
+// params are no JSON.
+func ScanParams(params []byte) (Params, error) {
+	var p Params
+	s := scanner{b: params}
+	i := s.space(0)
+	if i == len(params) || string(params[i:]) == "null" {
+		return p, nil
+	}
+	if params[i] != '{' {
+		return p, &Error{Code: CodeInvalidParams, Offset: i, Reason: "params are not an object"}
+	}
+	i, err := s.members(i, 1, func(name []byte, value hub.Span) error {
+		if string(name) == "_meta" {
+			p.Meta = value
+			return nil
+		}
+		if at := p.field(name); at != nil {
+			*at = value
+		}
+		return nil
+	})
+	if err == nil && s.space(i) < len(params) {
+		_, err = s.fail(i, "more than one value")
+	}
+	if err == nil && !p.Meta.Empty() {
+		err = p.scanMeta(params)
+	}
+	if e, ok := err.(*Error); ok && e.Code == CodeInvalidRequest {
+		e.Code = CodeInvalidParams
+	}
+	return p, err
+}
+
+func (p *Params) scanMeta(params []byte) error {
+	if params[p.Meta.Start] != '{' {
+		if string(params[p.Meta.Start:p.Meta.End]) == "null" {
+			return nil
+		}
+		return &Error{Code: CodeInvalidParams, Offset: p.Meta.Start, Reason: "_meta is not an object"}
+	}
+	s := scanner{b: params[:p.Meta.End]}
+	_, err := s.members(p.Meta.Start, 2, func(name []byte, value hub.Span) error {
+		if at := p.metaField(name); at != nil {
+			*at = value
+		}
+		return nil
+	})
+	return err
+}
+
+func (p *Params) field(name []byte) *hub.Span {
+	switch string(name) {
+	case "name":
+		return &p.Name
+	case "uri":
+		return &p.URI
+	case "arguments":
+		return &p.Arguments
+	case "cursor":
+		return &p.Cursor
+	case "ref":
+		return &p.Ref
+	case "level":
+		return &p.Level
+	case "requestId":
+		return &p.RequestID
+	case "progressToken":
+		return &p.Progress
+	case "inputResponses":
+		return &p.InputResponses
+	case "requestState":
+		return &p.RequestState
+	case "protocolVersion":
+		return &p.InitVersion
+	case "clientInfo":
+		return &p.InitInfo
+	case "capabilities":
+		return &p.InitCapabilities
+	}
+	return nil
+}
+
+func (p *Params) metaField(name []byte) *hub.Span {
+	switch string(name) {
+	case "progressToken":
+		return &p.ProgressToken
+	case MetaProtocolVersion:
+		return &p.ProtocolVersion
+	case MetaClientInfo:
+		return &p.ClientInfo
+	case MetaClientCapabilities:
+		return &p.ClientCapabilities
+	case MetaLogLevel:
+		return &p.LogLevel
+	case MetaSubscriptionID:
+		return &p.SubscriptionID
+	case "traceparent":
+		return &p.TraceParent
+	}
+	return nil
+}
+
+// members validates the object at i, hands every member to visit with the inside
+// of its key literal, and returns the index after the object. A key that is
+// spelled with escapes is handed over decoded.
+func (s *scanner) members(i, depth int, visit func(name []byte, value hub.Span) error) (int, error) {
+	var keys keySet
+	i = s.space(i + 1)
+	if i < len(s.b) && s.b[i] == '}' {
+		return i + 1, nil
+	}
+	for {
+		key, from, err := s.key(i)
+		if err != nil {
+			return from, err
+		}
+		if err := keys.add(s, key); err != nil {
+			return i, err
+		}
+		if i, err = s.value(from, depth); err != nil {
+			return i, err
+		}
+		name := s.b[key.Start+1 : key.End-1]
+		if skipPlain(name, 0) < len(name) {
+			text, _ := Unquote(s.b[key.Start:key.End])
+			name = []byte(text)
+		}
+		if err := visit(name, hub.Span{Start: from, End: i}); err != nil {
+			return i, err
+		}
+		var done bool
+		if i, done, err = s.more(i); err != nil || done {
+			return i, err
+		}
+	}
+}
+
+// Members validates obj as one object with unique keys, as ScanParams does, and
+// hands every member to visit: its key decoded, its value raw. An error of visit
+// ends it and is returned. name is valid during the visit only.
+func Members(obj []byte, visit func(name []byte, value hub.Span) error) error {
+	s := scanner{b: obj}
+	i := s.space(0)
+	if i >= len(obj) || obj[i] != '{' {
+		return &Error{Code: CodeInvalidRequest, Offset: i, Reason: "not an object"}
+	}
+	i, err := s.members(i, 1, visit)
+	if err == nil && s.space(i) < len(obj) {
+		_, err = s.fail(i, "more than one value")
+	}
+	return err
+}
+
+// Bytes returns the part of src that span covers, or nil when it is absent.
+func Bytes(src []byte, span hub.Span) []byte {
+	if span.Empty() {
+		return nil
+	}
+	return src[span.Start:span.End:span.End]
+}
+
+// Int returns the value of a span that holds a plain decimal integer.
+func Int(src []byte, span hub.Span) (int64, bool) {
+	if span.Empty() || span.End-span.Start > 19 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(src[span.Start:span.End]), 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,247 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func TestScanFindsTheEnvelopeWithoutTouchingThePayload(t *testing.T) {
+	const msg = ` {"jsonrpc":"2.0", "id" : "a\"b","method":"tools\/call","params":{"x":9007199254740993}} `
+	env, err := Scan([]byte(msg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if env.Kind != Request || env.Method != "tools/call" || !env.Version || env.Dirty() {
+		t.Fatalf("got %+v", env)
+	}
+	if got := string(Bytes([]byte(msg), env.ID)); got != `"a\"b"` {
+		t.Errorf("id = %s", got)
+	}
+	if got := string(Bytes([]byte(msg), env.Params)); got != `{"x":9007199254740993}` {
+		t.Errorf("params = %s", got)
+	}
+}
+
+func TestScanTellsKindsApart(t *testing.T) {
+	for msg, want := range map[string]Kind{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                Request,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                  Notification,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`:                                    Response,
+		`{"result":{},"id":1}`:                                                    Response,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}`:      Response,
+		`{"jsonrpc":"2.0","id":1}`:                                                Response,
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}`: Response,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                              Batch,
+		`{}`: Other, `{"level":"info","id":7}`: Other, `null`: Other, `"x"`: Other, `[]`: Batch, `3`: Other,
+		`{"level":"error","id":7,"error":"boom"}`: Other,
+	} {
+		env, err := Scan([]byte(msg))
+		if err != nil || env.Kind != want {
+			t.Errorf("Scan(%s) = kind %d, %v; want kind %d", msg, env.Kind, err, want)
+		}
+	}
+}
+
+func TestScanRefusesWhatTwoParsersReadDifferently(t *testing.T) {
+	for name, msg := range map[string]string{
+		"duplicate":          `{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`,
+		"duplicate, escaped": `{"jsonrpc":"2.0","id":1,"method":"a","m\u0065thod":"b"}`,
+		"escaped":            `{"jsonrpc":"2.0","id":1,"m\u0065thod":"b"}`,
+		"folded":             `{"jsonrpc":"2.0","id":1,"Method":"a"}`,
+		"long s":             `{"jsonrpc":"2.0","id":1,"method":"a","paramſ":{}}`,
+		"long s, escaped":    `{"jsonrpc":"2.0","id":1,"method":"a","param\u017f":{}}`,
+		"unknown duplicate":  `{"jsonrpc":"2.0","id":1,"method":"a","x":1,"X":2}`,
+		"NUL key":            `{"jsonrpc":"2.0","id":1,"method":"a","method\u0000":"b"}`,
+		"method and result":  `{"jsonrpc":"2.0","id":1,"method":"a","result":{}}`,
+		"array id":           `{"jsonrpc":"2.0","id":[1],"method":"a"}`,
+		"bool id":            `{"jsonrpc":"2.0","id":true,"result":{}}`,
+		"null id":            `{"jsonrpc":"2.0","id":null,"method":"a"}`,
+		"method type":        `{"jsonrpc":"2.0","id":1,"method":7}`,
+		"params type":        `{"jsonrpc":"2.0","id":1,"method":"a","params":7}`,
+	} {
+		if env, err := Scan([]byte(msg)); err == nil {
+			t.Errorf("%s: accepted as %+v: %s", name, env, msg)
+		} else if err.(*Error).Code != CodeInvalidRequest {
+			t.Errorf("%s: code %d, want %d", name, err.(*Error).Code, CodeInvalidRequest)
+		}
+	}
+}
+
+func TestScanRefusesDeepNestingOnly(t *testing.T) {
+	deep := func(n int) []byte {
+		return []byte(`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`)
+	}
+	if _, err := Scan(deep(MaxDepth - 1)); err != nil {
+		t.Errorf("depth %d refused: %v", MaxDepth, err)
+	}
+	for _, n := range []int{MaxDepth, 9_000, 1_000_000} {
+		if _, err := Scan(deep(n)); err == nil {
+			t.Errorf("depth %d accepted", n)
+		}
+	}
+}
+
+func TestScanParamsRefusesDuplicateKeys(t *testing.T) {
+	for _, params := range []string{
+		`{"name":"safe","name":"evil"}`, `{"name":"safe","Name":"evil"}`, `{"name":"safe","n\u0061me":"evil"}`,
+		`{"_meta":{"progressToken":1,"progressToken":2}}`, `{"x\u0000":1}`, `[1]`, `{"_meta":3}`,
+	} {
+		if p, err := ScanParams([]byte(params)); err == nil {
+			t.Errorf("%s accepted as %+v", params, p)
+		} else if err.(*Error).Code != CodeInvalidParams {
+			t.Errorf("%s: code %d", params, err.(*Error).Code)
+		}
+	}
+}
+
+func TestScanParamsFindsNamesTokensAndEraFields(t *testing.T) {
+	params := []byte(`{"n\u0061me":"t","arguments":{"a":[1]},"_meta":{"progressToken":7,` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c"},"traceparent":"00-1"}}`)
+	p, err := ScanParams(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, span := range map[string]hub.Span{
+		`"t"`: p.Name, `{"a":[1]}`: p.Arguments, `7`: p.ProgressToken,
+		`"2026-07-28"`: p.ProtocolVersion, `{"name":"c"}`: p.ClientInfo, `"00-1"`: p.TraceParent,
+	} {
+		if got := string(Bytes(params, span)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestScanningAllocatesNothing(t *testing.T) {
+	msg := []byte(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"},"_meta":{"progressToken":1}}}`)
+	env, err := Scan(msg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := Bytes(msg, env.Params)
+	if n := testing.AllocsPerRun(100, func() {
+		_, _ = Scan(msg)
+		_, _ = ScanParams(params)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestCompactKeepsTokensAndRepairsText(t *testing.T) {
+	for src, want := range map[string]string{
+		"{ \"a\" :\r\n [1.0 , 1e3,\t9007199254740993 ] }": `{"a":[1.0,1e3,9007199254740993]}`,
+		"\"a b\\n\\u00e9\"":     `"a b\n\u00e9"`,
+		"\"a\xffb\xc3\"":        "\"a\uFFFDb\uFFFD\"",
+		`"x\ud800y\udc00"`:      `"x\ufffdy\ufffd"`,
+		`"\ud83d\ude00 \ud83d"`: `"\ud83d\ude00 \ufffd"`,
+		`"\\ud800"`:             `"\\ud800"`,
+	} {
+		got := Compact(nil, []byte(src))
+		if string(got) != want {
+			t.Errorf("Compact(%q) = %q, want %q", src, got, want)
+		}
+		env, err := Scan(got)
+		if err != nil || env.Dirty() {
+			t.Errorf("Compact(%q) is dirty or invalid: %v", src, err)
+		}
+	}
+}
+
+func TestUnquoteDecodesAsEncodingJSONDoes(t *testing.T) {
+	for _, raw := range []string{`""`, `"abc"`, `"a\"\\\/\b\f\n\r\t"`, `"\u00e9\ud83d\ude00\ud800x"`, "\"\xff\"", `"é"`} {
+		var want string
+		if err := json.Unmarshal([]byte(raw), &want); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := Unquote([]byte(raw)); !ok || got != want {
+			t.Errorf("Unquote(%s) = %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestAppendStringIsReadBackAlike(t *testing.T) {
+	for _, text := range []string{"", "a\"b\\c", "\x00\x1f\n\u2028é😀", "a\xffb"} {
+		raw := AppendString(nil, text)
+		if got, ok := Unquote(raw); !ok || got != strings.ToValidUTF8(text, "\uFFFD") {
+			t.Errorf("%q came back as %q from %s", text, got, raw)
+		}
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":[1,-0.5e+3,"\u00e9",null,true]}}`,
+		`{"a":1,"a":2}`, `[[[]]]`, `-`, `01`, `1.`, `1e`, `"\x"`, "\"\x01\"", "\"\xff\"", `{"a":}`, ` 1 `, `tru`, `{"a":1,}`, `{"\ud800":1}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, msg []byte) {
+		env, err := Scan(msg)
+		valid := json.Valid(msg)
+		if err == nil && !valid {
+			t.Fatalf("accepted, but no JSON: %q", msg)
+		}
+		if err != nil && valid && err.(*Error).Code == CodeParse {
+			t.Fatalf("JSON refused as no JSON: %q: %v", msg, err)
+		}
+		if err != nil {
+			return
+		}
+		for _, span := range []hub.Span{env.ID, env.Params, env.Result, env.Error} {
+			if !span.Empty() && !json.Valid(Bytes(msg, span)) {
+				t.Fatalf("span %v of %q is no value", span, msg)
+			}
+		}
+		clean := Compact(nil, msg)
+		again, err := Scan(clean)
+		if err != nil || again.Dirty() || again.Kind != env.Kind {
+			t.Fatalf("Compact(%q) = %q: %+v, %v", msg, clean, again, err)
+		}
+		var a, b any
+		if json.Unmarshal(msg, &a) == nil && json.Unmarshal(clean, &b) == nil {
+			x, _ := json.Marshal(a)
+			y, _ := json.Marshal(b)
+			if !bytes.Equal(x, y) {
+				t.Fatalf("Compact changed %q to %q", msg, clean)
+			}
+		}
+	})
+}
+
+func FuzzSplice(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","_meta":{"progressToken":"t"}}}`), []byte(`"new"`))
+	f.Fuzz(func(t *testing.T, msg, with []byte) {
+		env, err := Scan(msg)
+		if err != nil || env.ID.Empty() || !json.Valid(with) {
+			return
+		}
+		with = Compact(nil, with)
+		got := Splice(nil, msg, Edit{Span: env.ID, With: with})
+		if !json.Valid(got) {
+			t.Fatalf("%q spliced into %q gives no JSON: %q", with, msg, got)
+		}
+		back := Splice(nil, got, Edit{Span: hub.Span{Start: env.ID.Start, End: env.ID.Start + len(with)}, With: Bytes(msg, env.ID)})
+		if !bytes.Equal(back, msg) {
+			t.Fatalf("not reversible: %q became %q", msg, back)
+		}
+	})
+}
+
+func BenchmarkScan(b *testing.B) {
+	for name, size := range map[string]int{"60B": 60, "10KB": 10 << 10, "1MB": 1 << 20} {
+		text := strings.Repeat("lorem ipsum dolor sit amet ", size/27+1)[:size]
+		msg := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + text + `"}],"isError":false}}`)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(msg)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Scan(msg); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

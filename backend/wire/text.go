@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"unicode/utf8"
+)
+
+// Unquote returns the text of a valid string literal with its quotes; ok is false
+// when raw is something else. Invalid UTF-8 and lone surrogates become U+FFFD.
+func Unquote(raw []byte) (text string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return "", false
+	}
+	inside := raw[1 : len(raw)-1]
+	if skipPlain(inside, 0) == len(inside) {
+		return string(inside), true
+	}
+	out := make([]byte, 0, len(inside))
+	for i := 0; i < len(inside); {
+		r, n := nextRune(inside, i)
+		out = utf8.AppendRune(out, r)
+		i += n
+	}
+	return string(out), true
+}
+
+// AppendString appends text as a string literal.
+func AppendString(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+// methodName decodes a method. The names of the protocol cost no allocation.
+func methodName(raw []byte) string {
+	if name, ok := methods[string(raw[1:len(raw)-1])]; ok {
+		return name
+	}
+	name, _ := Unquote(raw)
+	return name
+}
+
+var methods = func() map[string]string {
+	all := map[string]string{}
+	for _, name := range []string{
+		"initialize", "ping", "server/discover", "subscriptions/listen",
+		"tools/list", "tools/call", "prompts/list", "prompts/get",
+		"resources/list", "resources/templates/list", "resources/read",
+		"resources/subscribe", "resources/unsubscribe",
+		"completion/complete", "logging/setLevel",
+		"sampling/createMessage", "elicitation/create", "roots/list",
+		"notifications/initialized", "notifications/cancelled",
+		"notifications/progress", "notifications/message",
+		"notifications/tools/list_changed", "notifications/prompts/list_changed",
+		"notifications/resources/list_changed", "notifications/resources/updated",
+		"notifications/roots/list_changed", "notifications/elicitation/complete",
+		"notifications/subscriptions/acknowledged",
+	} {
+		all[name] = name
+	}
+	return all
+}()
