@@ -1,0 +1,112 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// keepVariable marks what we start for the person and not for a server, such as
+// the window or a browser: the watchdog leaves it and its offspring alone.
+const keepVariable = "DRAWBRIDGE_KEEP"
+
+// watchdogVariable tells the daemon of its watchdog: DESCRIPTOR:PID.
+const watchdogVariable = "DRAWBRIDGE_WATCHDOG"
+
+// ErrNotFound says that a command is in no folder of the PATH, or that the file
+// it names is not there.
+var ErrNotFound = errors.New("executable not found")
+
+// ErrNotExecutable says that the file is there but must not be run.
+var ErrNotExecutable = errors.New("not executable")
+
+var safe = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TERM",
+	"LANG", "LANGUAGE", "TMPDIR", "TEMP", "TMP",
+	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
+	"XDG_RUNTIME_DIR", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS",
+}
+
+var safeOnWindows = []string{
+	"APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432",
+	"COMMONPROGRAMFILES", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT",
+	"USERPROFILE", "USERNAME", "HOMEDRIVE", "HOMEPATH", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "OS",
+}
+
+// BaseEnv is the short list of variables that a server gets without asking, with
+// our own values: where programs, home, temporary files and settings are, and the
+// language. Tokens of other applications do not leak through it.
+func BaseEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); isSafe(name) {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+func isSafe(name string) bool {
+	if runtime.GOOS == "windows" {
+		name = strings.ToUpper(name)
+		if slices.Contains(safeOnWindows, name) {
+			return true
+		}
+	}
+	return slices.Contains(safe, name) || strings.HasPrefix(name, "LC_")
+}
+
+// Resolve finds the executable that command means. A command with a path
+// separator is that file; a relative one is left to the working directory of the
+// start. Anything else is searched in path, the value of a PATH variable, and the
+// error then names the PATH that was used. Folders that are relative are skipped:
+// what runs must not depend on where we were started.
+func Resolve(command, path string) (string, error) {
+	if command == "" {
+		return "", fmt.Errorf("%w: the command is empty", ErrNotFound)
+	}
+	if strings.ContainsRune(command, '/') || strings.ContainsRune(command, filepath.Separator) {
+		if !filepath.IsAbs(command) {
+			return command, nil
+		}
+		return executable(command)
+	}
+	var denied error
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		found, err := executable(filepath.Join(dir, command))
+		if err == nil {
+			return found, nil
+		}
+		if errors.Is(err, ErrNotExecutable) && denied == nil {
+			denied = err
+		}
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", fmt.Errorf("%w: %q is in no folder of the PATH %q", ErrNotFound, command, path)
+}
+
+// startError says why the system refused to run spec, in words.
+func startError(spec Spec, err error) error {
+	if errors.Is(err, errClosed) {
+		return err
+	}
+	if missingInterpreter(spec.Path, err) {
+		return fmt.Errorf("%w: the program that should run %s is missing (see its first line)", ErrNotFound, spec.Path)
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: %s", ErrNotFound, spec.Path)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: %s", ErrNotExecutable, spec.Path)
+	}
+	return fmt.Errorf("cannot start %s: %w", spec.Path, err)
+}

@@ -1,0 +1,84 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// ledger is the file that says which processes run, for the start after a crash.
+// It is rewritten whole, by rename, at each start and end of a process.
+type ledger struct {
+	path string
+
+	mu      sync.Mutex
+	entries []ledgerEntry
+}
+
+// ledgerEntry is a direct child. PID and Start together are one process; they
+// mean nothing after a reboot.
+type ledgerEntry struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in the unit of the platform, opaque
+	Name  string `json:"name"`
+	Mark  string `json:"mark"`
+}
+
+type ledgerFile struct {
+	Boot      string        `json:"boot"`
+	Processes []ledgerEntry `json:"processes"`
+}
+
+func (l *ledger) add(e ledgerEntry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, e)
+	return l.write()
+}
+
+func (l *ledger) remove(pid int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return e.PID == pid })
+	return l.write()
+}
+
+func (l *ledger) write() error {
+	text, err := json.Marshal(ledgerFile{Boot: bootID(), Processes: l.entries})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return err
+	}
+	temp := l.path + ".new"
+	if err := os.WriteFile(temp, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, l.path)
+}
+
+// earlier returns what a former run wrote, or nothing when the machine was
+// started again since.
+func (l *ledger) earlier() ([]ledgerEntry, error) {
+	text, err := os.ReadFile(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var file ledgerFile
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("cannot read ledger %s: %w", l.path, err)
+	}
+	if file.Boot != bootID() {
+		return nil, nil
+	}
+	return file.Processes, nil
+}

@@ -1,0 +1,90 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// pipes are the three connections to a child: index 0 reads, 1 writes. Plain
+// os.Pipe ends are used, not those of exec.Cmd, because they take deadlines and
+// because nothing then waits for their end of file.
+type pipes struct {
+	stdin, stdout, stderr [2]*os.File
+}
+
+func newPipes() (p *pipes, err error) {
+	p = &pipes{}
+	for _, ends := range []*[2]*os.File{&p.stdin, &p.stdout, &p.stderr} {
+		if ends[0], ends[1], err = os.Pipe(); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *pipes) close() {
+	for _, f := range []*os.File{p.stdin[0], p.stdin[1], p.stdout[0], p.stdout[1], p.stderr[0], p.stderr[1]} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+func (p *pipes) closeTheirs() {
+	p.stdin[0].Close()
+	p.stdout[1].Close()
+	p.stderr[1].Close()
+}
+
+// output is our end of a child's stdout or stderr.
+type output struct {
+	file *os.File
+
+	mu      sync.Mutex // guards the two below
+	expired bool
+	closed  bool
+}
+
+// Read reads what the child wrote. Once expired, it delivers what is in the pipe
+// and then reports the end, whoever still holds the other side.
+func (o *output) Read(b []byte) (int, error) {
+	n, err := o.file.Read(b)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if n, err = readNow(o.file, b); n > 0 {
+			return n, nil
+		}
+	case errors.Is(err, os.ErrClosed):
+		return n, io.EOF
+	}
+	o.close()
+	if n > 0 {
+		return n, nil
+	}
+	return 0, io.EOF
+}
+
+// expire lets reads end when the pipe is empty.
+func (o *output) expire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.expired && !o.closed {
+		o.expired = true
+		_ = o.file.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+func (o *output) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.closed = true
+		o.file.Close()
+	}
+}

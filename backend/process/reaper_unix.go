@@ -1,0 +1,77 @@
+//go:build linux || darwin
+
+package process
+
+import (
+	"os"
+	"os/signal"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reaper collects dead processes that fell to us and that nobody waits for. A
+// zombie in the group of a child of ours is adopted for certain; any other may be
+// the child of an os/exec.Cmd whose Wait is under way, so it is left alone for a
+// while. Code that starts children elsewhere has to wait for them.
+type reaper struct {
+	owns  func(pid, pgid int) (direct, group bool)
+	since map[string]time.Time // when an unknown zombie was first seen
+}
+
+// reapAfter is how long an unknown zombie may wait for its own parent's Wait.
+const reapAfter = 5 * time.Second
+
+func newReaper(owns func(pid, pgid int) (direct, group bool)) *reaper {
+	return &reaper{owns: owns, since: make(map[string]time.Time)}
+}
+
+func (r *reaper) run(quit <-chan struct{}) {
+	died := make(chan os.Signal, 1)
+	signal.Notify(died, unix.SIGCHLD)
+	defer signal.Stop(died)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-died:
+			timer.Reset(250 * time.Millisecond) // one look for a whole dying tree
+		case <-timer.C:
+			if r.sweep() {
+				timer.Reset(reapAfter)
+			}
+		}
+	}
+}
+
+// sweep reaps what is certain or has waited long enough, and reports whether
+// unknown zombies remain.
+func (r *reaper) sweep() (remain bool) {
+	self := os.Getpid()
+	unknown := make(map[string]time.Time)
+	for _, p := range scan() {
+		if !p.zombie || p.ppid != self {
+			continue
+		}
+		direct, group := r.owns(p.pid, p.pgid)
+		first, seen := r.since[key(p)]
+		switch {
+		case direct:
+		case group, seen && time.Since(first) >= reapAfter:
+			reap(p.pid)
+		case seen:
+			unknown[key(p)] = first
+		default:
+			unknown[key(p)] = time.Now()
+		}
+	}
+	r.since = unknown
+	return len(unknown) > 0
+}
+
+func key(p info) string {
+	return strconv.Itoa(p.pid) + "@" + strconv.FormatUint(p.start, 10)
+}

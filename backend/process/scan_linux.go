@@ -1,0 +1,125 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// info is one process as the system sees it. pid and start together name it for
+// as long as the machine runs.
+type info struct {
+	pid, ppid, pgid, sid int
+	start                uint64 // clock ticks since boot
+	name                 string
+	zombie               bool
+	rss                  int64 // bytes
+	cpu                  time.Duration
+}
+
+// ticks is USER_HZ, which is 100 on every Linux that Go runs on.
+const ticks = 100
+
+// scan lists all processes. One that ends meanwhile is left out.
+func scan() []info {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	all := make([]info, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, ok := look(pid); ok {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// look reads one process.
+func look(pid int) (info, bool) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return info{}, false
+	}
+	// The name stands in parentheses and may hold anything, parentheses too.
+	open, shut := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
+	if open < 0 || shut < open {
+		return info{}, false
+	}
+	f := strings.Fields(string(raw[shut+1:]))
+	if len(f) < 22 {
+		return info{}, false
+	}
+	number := func(i int) int64 { n, _ := strconv.ParseInt(f[i], 10, 64); return n }
+	return info{
+		pid:    pid,
+		name:   string(raw[open+1 : shut]),
+		zombie: f[0] == "Z" || f[0] == "X",
+		ppid:   int(number(1)),
+		pgid:   int(number(2)),
+		sid:    int(number(3)),
+		cpu:    time.Duration(number(11)+number(12)) * time.Second / ticks,
+		start:  uint64(number(19)),
+		rss:    number(21) * int64(os.Getpagesize()),
+	}, true
+}
+
+// variable reads one variable of the environment a process was started with.
+// It is "" for the processes of other users and for those that wiped it.
+func variable(pid int, name string) string {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	prefix := []byte(name + "=")
+	for kv := range bytes.SplitSeq(raw, []byte{0}) {
+		if value, ok := bytes.CutPrefix(kv, prefix); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// signalProcess sends a signal to exactly the process that was seen, not to one
+// that got the same id since.
+func signalProcess(p info, sig unix.Signal) {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		if now, ok := look(p.pid); ok && now.start == p.start {
+			_ = unix.Kill(p.pid, sig)
+		}
+		return
+	}
+	defer unix.Close(fd)
+	if now, ok := look(p.pid); ok && now.start == p.start {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// sameUser reports whether pid runs as we do.
+func sameUser(pid int) bool {
+	var st unix.Stat_t
+	return unix.Stat("/proc/"+strconv.Itoa(pid), &st) == nil && int(st.Uid) == os.Geteuid()
+}
+
+// becomeGuardian makes us the parent of every descendant that loses its own.
+func becomeGuardian() error {
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// marksFallToUs says that whatever carries our mark is our descendant, so that
+// nothing else needs to be searched.
+const marksFallToUs = true
+
+func bootID() string {
+	raw, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(raw))
+}

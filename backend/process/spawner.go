@@ -1,0 +1,265 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MarkVariable is the environment variable that every process of ours carries:
+// INSTANCE/RUN/NUMBER/NAME. INSTANCE stands for the data folder, RUN for one run
+// of the daemon (it begins with "PID-"), NUMBER for one start.
+const MarkVariable = "DRAWBRIDGE_SERVER"
+
+// Options configure a Spawner.
+type Options struct {
+	// Log is where trouble is told; nil discards it.
+	Log *slog.Logger
+	// Ledger is the file in which running processes are kept for Sweep. Two
+	// daemons must not share one. "" keeps none, and Sweep then finds nothing.
+	Ledger string
+}
+
+// Spawner starts processes and knows all that run.
+//
+// All children are forked by one operating system thread that lives as long as
+// the Spawner. The parent-death signal fires when the forking *thread* ends, so a
+// child of an ordinary goroutine could be killed by a thread that Go retires.
+type Spawner struct {
+	log      *slog.Logger
+	instance string
+	run      string
+	ledger   *ledger
+	forks    chan func()
+	reaper   *reaper
+
+	mu     sync.Mutex // guards what follows
+	live   map[int]*Process
+	number int
+	closed bool
+	up     bool // the thread and the reaper run
+	quit   chan struct{}
+	gone   sync.WaitGroup
+}
+
+// NewSpawner returns a Spawner. It starts nothing until the first Start, but on
+// Linux makes this process a child subreaper, for good.
+func NewSpawner(o Options) *Spawner {
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Spawner{
+		log:   log,
+		run:   strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8],
+		forks: make(chan func()),
+		live:  make(map[int]*Process),
+		quit:  make(chan struct{}),
+	}
+	if o.Ledger != "" {
+		path, err := filepath.Abs(o.Ledger)
+		if err != nil {
+			path = o.Ledger
+		}
+		sum := sha256.Sum256([]byte(path))
+		s.instance = hex.EncodeToString(sum[:6])
+		s.ledger = &ledger{path: path}
+	} else {
+		s.instance = strings.ToLower(rand.Text()[:12])
+	}
+	if err := becomeGuardian(); err != nil {
+		s.log.Warn("Escaped children cannot be adopted", "error", err)
+	}
+	s.reaper = newReaper(s.owns)
+	return s
+}
+
+// Start starts a process. The error says in words what is missing: the
+// executable, its interpreter, the right to run it, or the working directory.
+func (s *Spawner) Start(spec Spec) (*Process, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	mark, err := s.enter(spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{spec: spec, done: make(chan struct{}), stopped: make(chan struct{})}
+	if p.tree, err = newTree(mark); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", spec.Path, err)
+	}
+
+	pipes, err := newPipes()
+	if err != nil {
+		p.tree.release()
+		return nil, fmt.Errorf("cannot start %s: %w", spec.Path, err)
+	}
+	cmd := &exec.Cmd{
+		Path:   spec.Path,
+		Args:   append([]string{spec.Path}, spec.Args...),
+		Env:    append(without(spec.Env, MarkVariable, keepVariable, watchdogVariable), MarkVariable+"="+mark),
+		Dir:    spec.Dir,
+		Stdin:  pipes.stdin[0],
+		Stdout: pipes.stdout[1],
+		Stderr: pipes.stderr[1],
+	}
+	p.tree.prepare(cmd)
+	if err := s.fork(p, cmd); err != nil {
+		pipes.close()
+		p.tree.release()
+		return nil, startError(spec, err)
+	}
+	pipes.closeTheirs()
+	p.stdin, p.stdout = pipes.stdin[1], &output{file: pipes.stdout[0]}
+	p.lastAt = time.Now()
+	s.remember(p, mark)
+	go p.watch(cmd, &output{file: pipes.stderr[0]}, func() { s.forget(p) })
+	return p, nil
+}
+
+// fork starts cmd on the locked thread and takes the child into its tree.
+func (s *Spawner) fork(p *Process, cmd *exec.Cmd) error {
+	failed := make(chan error, 1)
+	job := func() {
+		// The reaper must not meet the child before it is known as ours.
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closed {
+			failed <- errClosed
+			return
+		}
+		if err := cmd.Start(); err != nil {
+			failed <- err
+			return
+		}
+		p.pid = cmd.Process.Pid
+		if err := p.tree.adopt(cmd.Process); err != nil {
+			_ = cmd.Process.Kill()
+			_, _ = cmd.Process.Wait()
+			failed <- err
+			return
+		}
+		s.live[p.pid] = p
+		failed <- nil
+	}
+	select {
+	case s.forks <- job:
+		return <-failed
+	case <-s.quit:
+		return errClosed
+	}
+}
+
+var errClosed = errors.New("cannot start process: shutting down")
+
+// enter counts a start, brings up the thread for the first, and returns the mark.
+func (s *Spawner) enter(name string) (mark string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", errClosed
+	}
+	if !s.up {
+		s.up = true
+		s.gone.Go(func() { s.reaper.run(s.quit) })
+		s.gone.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for {
+				select {
+				case job := <-s.forks:
+					job()
+				case <-s.quit:
+					return
+				}
+			}
+		})
+	}
+	s.number++
+	return s.instance + "/" + s.run + "/" + strconv.Itoa(s.number) + "/" + name, nil
+}
+
+// owns reports whether pid is a direct child that somebody waits for, and
+// whether pgid is the group of one.
+func (s *Spawner) owns(pid, pgid int) (direct, group bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, direct = s.live[pid]
+	_, group = s.live[pgid]
+	return direct, group
+}
+
+func (s *Spawner) remember(p *Process, mark string) {
+	if s.ledger == nil {
+		return
+	}
+	if err := s.ledger.add(ledgerEntry{PID: p.pid, Start: p.tree.startedAt(), Name: p.spec.Name, Mark: mark}); err != nil {
+		s.log.Warn("Running process not written to ledger", "server", p.spec.Name, "error", err)
+	}
+}
+
+func (s *Spawner) forget(p *Process) {
+	s.mu.Lock()
+	delete(s.live, p.pid)
+	s.mu.Unlock()
+	if s.ledger == nil {
+		return
+	}
+	if err := s.ledger.remove(p.pid); err != nil {
+		s.log.Warn("Ended process not removed from ledger", "server", p.spec.Name, "error", err)
+	}
+}
+
+// Close stops every process, all at once, and then whatever else became our
+// child without a mark. Nothing can be started afterwards. ctx bounds the
+// patience of the stop ladders, not the ending.
+func (s *Spawner) Close(ctx context.Context) error {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	var all []*Process
+	for _, p := range s.live {
+		all = append(all, p)
+	}
+	s.mu.Unlock()
+
+	errs := make([]error, len(all))
+	var stops sync.WaitGroup
+	for i, p := range all {
+		stops.Go(func() { errs[i] = p.Stop(ctx) })
+	}
+	stops.Wait()
+	if !already {
+		close(s.quit)
+	}
+	s.gone.Wait()
+	s.endRun()
+	return errors.Join(errs...)
+}
+
+// without returns env without the named variables, as a new slice.
+func without(env []string, names ...string) []string {
+	kept := make([]string, 0, len(env)+1)
+next:
+	for _, kv := range env {
+		for _, name := range names {
+			if strings.HasPrefix(kv, name+"=") {
+				continue next
+			}
+		}
+		kept = append(kept, kv)
+	}
+	return kept
+}

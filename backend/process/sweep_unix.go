@@ -1,0 +1,126 @@
+//go:build linux || darwin
+
+package process
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweep ends processes of other runs of this instance. A ledger entry counts
+// only with its exact start time; what carries the mark counts when it is older
+// than this process.
+func sweep(instance, run string, entries []ledgerEntry) []Swept {
+	names := make(map[string]Swept)
+	found := func(all []info) (guilty []info) {
+		byPID := make(map[int]info, len(all))
+		for _, p := range all {
+			byPID[p.pid] = p
+		}
+		self := byPID[os.Getpid()]
+		spared := ancestors(self.pid, byPID)
+		roots := make(map[int]string)
+		for _, p := range all {
+			if p.zombie || spared[p.pid] || p.start > self.start || !sameUser(p.pid) {
+				continue
+			}
+			for _, e := range entries {
+				if p.pid == e.PID && p.start == e.Start {
+					roots[p.pid] = e.Name
+				}
+				if p.pgid == e.PID && p.start >= e.Start && e.Start != 0 && byPID[e.PID].pid == 0 {
+					roots[p.pid] = e.Name
+				}
+			}
+			if mark := variable(p.pid, MarkVariable); strings.HasPrefix(mark, instance+"/") && !strings.HasPrefix(mark, instance+"/"+run+"/") {
+				roots[p.pid] = mark[strings.LastIndexByte(mark, '/')+1:]
+			}
+		}
+		for _, p := range all {
+			if p.zombie || spared[p.pid] {
+				continue
+			}
+			for at, hops := p, 0; hops < 1000; hops++ {
+				if name, ok := roots[at.pid]; ok {
+					guilty = append(guilty, p)
+					names[key(p)] = Swept{PID: p.pid, Name: name}
+					break
+				}
+				parent, ok := byPID[at.ppid]
+				if !ok || spared[parent.pid] {
+					break
+				}
+				at = parent
+			}
+		}
+		return guilty
+	}
+	endAll(found, 500*time.Millisecond)
+	swept := make([]Swept, 0, len(names))
+	for _, s := range names {
+		swept = append(swept, s)
+	}
+	return swept
+}
+
+// endRun ends what still carries the mark of this run.
+func (s *Spawner) endRun() {
+	prefix := s.instance + "/" + s.run + "/"
+	self := os.Getpid()
+	endAll(func(all []info) (guilty []info) {
+		byPID := make(map[int]info, len(all))
+		for _, p := range all {
+			byPID[p.pid] = p
+		}
+		for _, p := range all {
+			switch {
+			case p.pid == self || marksFallToUs && !under(self, p, byPID):
+			case p.zombie:
+				if _, group := s.owns(p.pid, p.pgid); group && p.ppid == self {
+					reap(p.pid)
+				}
+			case strings.HasPrefix(variable(p.pid, MarkVariable), prefix):
+				guilty = append(guilty, p)
+			}
+		}
+		return guilty
+	}, leftoverGrace)
+	s.reaper.sweep()
+}
+
+// endAll ends what find points at: TERM, and after the grace KILL until find
+// finds nothing more, at most killPatience.
+func endAll(find func([]info) []info, grace time.Duration) {
+	begun := time.Now()
+	asked := make(map[string]bool)
+	for time.Since(begun) < killPatience {
+		guilty := find(scan())
+		if len(guilty) == 0 {
+			return
+		}
+		for _, p := range guilty {
+			switch {
+			case time.Since(begun) >= grace:
+				signalProcess(p, unix.SIGKILL)
+			case !asked[key(p)]:
+				asked[key(p)] = true
+				signalProcess(p, unix.SIGTERM)
+				signalProcess(p, unix.SIGCONT)
+			}
+		}
+		time.Sleep(poll / 2)
+	}
+}
+
+// ancestors is pid and all its parents.
+func ancestors(pid int, byPID map[int]info) map[int]bool {
+	up := make(map[int]bool)
+	for !up[pid] && pid > 0 {
+		up[pid] = true
+		pid = byPID[pid].ppid
+	}
+	return up
+}
