@@ -1,0 +1,144 @@
+package registry
+
+import (
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// build makes the view of one server: names untouched.
+func (h *held) build() {
+	v := &View{server: h.ID, resources: map[string]Target{}, templates: h.parsed,
+		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
+	for i := range allKinds {
+		v.names[i] = make(map[string]Target, len(h.entries[i]))
+		for _, e := range h.entries[i] {
+			t := Target{Server: h.ID, Name: e.name, Raw: e.raw}
+			v.items[i] = append(v.items[i], Item{Public: e.name, Target: t})
+			v.names[i][e.name] = t
+		}
+	}
+	v.resources = v.names[indexOf(hub.Resources)]
+	if h.catalog == nil {
+		v.waiting = []unlisted{{server: h.ID}}
+	}
+	v.seal()
+	h.view = v
+}
+
+// aggregate makes the view of all servers.
+func aggregate(naming Naming, servers []*held) *View {
+	v := &View{resources: map[string]Target{}}
+	namer := newNamer(naming, servers)
+	for i, kind := range allKinds {
+		v.names[i] = make(map[string]Target)
+		switch kind {
+		case hub.Tools, hub.Prompts:
+			v.addNamed(i, namer, servers)
+		case hub.Resources, hub.Templates:
+			v.addURIs(i, servers)
+		}
+	}
+	v.resources = v.names[indexOf(hub.Resources)]
+	for _, h := range servers {
+		v.templates = append(v.templates, h.parsed...)
+		v.catalogs = append(v.catalogs, Offer{Server: h.ID, Label: h.Label, Catalog: h.catalog})
+		if before, after := naming.affixes(h.prefix()); h.catalog == nil && before+after != "" {
+			v.waiting = append(v.waiting, unlisted{server: h.ID, before: before, after: after})
+		}
+	}
+	v.seal()
+	return v
+}
+
+// addNamed puts tools or prompts under their public names.
+func (v *View) addNamed(i int, n *namer, servers []*held) {
+	n.count(i, servers)
+	for _, h := range servers {
+		for _, e := range h.entries[i] {
+			public := n.name(h, e.name, 0)
+			for round := 1; ; round++ {
+				if _, taken := v.names[i][public]; !taken {
+					break
+				}
+				public = n.name(h, e.name, round) // two hashes have met
+			}
+			t := Target{Server: h.ID, Name: e.name, Raw: e.named(public)}
+			v.items[i] = append(v.items[i], Item{Public: public, Target: t})
+			v.names[i][public] = t
+		}
+	}
+}
+
+// addURIs puts resources or templates under their URIs. What an earlier server has
+// listed already is left out, for it could not be reached under that URI.
+func (v *View) addURIs(i int, servers []*held) {
+	for _, h := range servers {
+		for _, e := range h.entries[i] {
+			if _, taken := v.names[i][e.name]; taken {
+				continue
+			}
+			t := Target{Server: h.ID, Name: e.name, Raw: e.raw}
+			v.items[i] = append(v.items[i], Item{Public: e.name, Target: t})
+			v.names[i][e.name] = t
+		}
+	}
+}
+
+// namer gives public names under one scheme.
+type namer struct {
+	naming  Naming
+	crowded map[string]bool
+	holders map[string]int // under Bare: how many servers hold a name
+	known   []string       // under Bare: what a prefixed name begins with
+}
+
+func newNamer(naming Naming, servers []*held) *namer {
+	n := &namer{naming: naming, crowded: crowded(naming, servers)}
+	if naming == Bare {
+		n.crowded = crowded(Prefixed, servers)
+		for _, h := range servers {
+			before, _ := Prefixed.affixes(h.prefix())
+			n.known = append(n.known, before)
+		}
+	}
+	return n
+}
+
+// count prepares the namer for one kind.
+func (n *namer) count(i int, servers []*held) {
+	if n.naming != Bare {
+		return
+	}
+	n.holders = make(map[string]int)
+	for _, h := range servers {
+		for _, e := range h.entries[i] {
+			n.holders[e.name]++
+		}
+	}
+}
+
+func (n *namer) name(h *held, tool string, round int) string {
+	if n.naming == Bare && round == 0 && n.holders[tool] == 1 {
+		// A bare name that reads like a prefixed one has to be prefixed itself.
+		if name := publicName("", "", h.ID, tool, false, 0); !n.prefixed(name) {
+			return name
+		}
+	}
+	naming := n.naming
+	if naming == Bare {
+		naming = Prefixed
+	}
+	before, after := naming.affixes(h.prefix())
+	force := round > 0 || n.crowded[strings.ToLower(before+after)]
+	return publicName(before, after, h.ID, tool, force, round)
+}
+
+func (n *namer) prefixed(name string) bool {
+	for _, before := range n.known {
+		if strings.HasPrefix(name, before) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,125 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// Naming is how a server's tool or prompt is called in the aggregate view.
+type Naming string
+
+// The schemes. An unknown or empty Naming is read as Prefixed.
+const (
+	Prefixed    Naming = "{server}__{tool}" // the default; fits the names of every LLM API
+	Bare        Naming = "{tool}"           // a name that two servers hold is prefixed for all of them
+	Colon       Naming = "{server}:{tool}"
+	DoubleColon Naming = "{server}::{tool}"
+	AtServer    Naming = "{tool}@{server}"
+	MCP         Naming = "mcp_{server}_{tool}" // '_' of the server's id becomes '-'
+)
+
+// MaxPublicName is the longest public name. Clients put a prefix of their own in
+// front of it, and LLM APIs take 64 characters in all.
+const MaxPublicName = 46
+
+// hashDigits is the length of the hash in an altered name, hashMark the whole suffix.
+const (
+	hashDigits = 8
+	hashMark   = 1 + hashDigits
+)
+
+// Valid reports whether n is one of the schemes.
+func (n Naming) Valid() bool {
+	switch n {
+	case Prefixed, Bare, Colon, DoubleColon, AtServer, MCP:
+		return true
+	}
+	return false
+}
+
+// affixes returns what stands before and after the tool's part of a public name.
+// No affix can be mistaken for a piece of another: server prefixes hold neither
+// "__" nor ':' nor '@', and never end in '_', so that each scheme splits in one way.
+func (n Naming) affixes(prefix string) (before, after string) {
+	switch n {
+	case Bare:
+		return "", ""
+	case Colon:
+		return prefix + ":", ""
+	case DoubleColon:
+		return prefix + "::", ""
+	case AtServer:
+		return "", "@" + prefix
+	case MCP:
+		return "mcp_" + strings.ReplaceAll(prefix, "_", "-") + "_", ""
+	}
+	return prefix + "__", ""
+}
+
+// publicName joins the affixes and the tool's name. A name that is taken over as
+// it is never ends like an altered one, and an altered one always ends in a hash
+// of the server's id and the tool's name; so the two kinds cannot meet. force asks
+// for the altered form; round makes the hash another one when two have met.
+func publicName(before, after, server, tool string, force bool, round int) string {
+	room := MaxPublicName - len(before) - len(after)
+	if !force && len(tool) <= room && plain(tool) {
+		return before + tool + after
+	}
+	base := clean(tool)
+	if keep := max(room-hashMark, 0); len(base) > keep {
+		base = base[:keep]
+	}
+	return before + base + "_" + nameHash(server, tool, round) + after
+}
+
+// plain reports whether a tool's name can be used untouched.
+func plain(tool string) bool {
+	for i := 0; i < len(tool); i++ {
+		if !nameByte(tool[i]) {
+			return false
+		}
+	}
+	return !looksAltered(tool)
+}
+
+// looksAltered reports whether tool ends in '_' and hashDigits lower-case hex digits.
+func looksAltered(tool string) bool {
+	if len(tool) < hashMark || tool[len(tool)-hashMark] != '_' {
+		return false
+	}
+	for _, c := range []byte(tool[len(tool)-hashDigits:]) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// clean replaces each run of bytes that a public name cannot hold by one '_'.
+func clean(tool string) string {
+	var b strings.Builder
+	for i := 0; i < len(tool); i++ {
+		switch c := tool[i]; {
+		case nameByte(c):
+			b.WriteByte(c)
+		case i == 0 || nameByte(tool[i-1]):
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}
+
+func nameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+}
+
+func nameHash(server, tool string, round int) string {
+	h := sha256.New()
+	h.Write([]byte(server + "\x00" + tool))
+	if round > 0 {
+		h.Write([]byte("\x00" + strconv.Itoa(round)))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:hashDigits/2])
+}

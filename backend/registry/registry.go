@@ -1,0 +1,239 @@
+// Package registry knows what all servers offer, and under which names.
+//
+// Readers take a View: an immutable picture of one endpoint. Writers replace
+// Views as a whole, so that a call and a list never see half a change.
+package registry
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"drawbridge/backend/hub"
+)
+
+// Options configure a Registry. The zero value is good.
+type Options struct {
+	Naming Naming // of the aggregate view; Prefixed when empty or unknown
+}
+
+// Server is a server's place in the Views.
+type Server struct {
+	ID        string
+	Label     string
+	Namespace string // stands for the id in public names; "" for the id itself
+}
+
+// Change says that the lists of some kinds are no longer what they were.
+type Change struct {
+	Server string // whose catalog it was; "" when the configuration changed
+	Kinds  []hub.Kind
+}
+
+// Registry holds the catalogs of all servers. Views may be read from any goroutine
+// and at any time, also from within a function given to OnChange.
+type Registry struct {
+	views atomic.Pointer[views]
+
+	mu       sync.Mutex // also held while listeners run, so that they hear changes in order
+	naming   Naming
+	servers  []*held // in the order of the config
+	onChange []func(Change)
+}
+
+type views struct {
+	all    *View
+	single map[string]*View
+}
+
+// held is what the registry knows of one server.
+type held struct {
+	Server
+	catalog *hub.Catalog
+	entries [kinds][]entry
+	parsed  []template
+	view    *View
+}
+
+// New returns a Registry without servers.
+func New(o Options) *Registry {
+	r := &Registry{naming: o.Naming}
+	r.rebuild()
+	return r
+}
+
+// All returns the view of all servers with public names.
+func (r *Registry) All() *View { return r.views.Load().all }
+
+// Server returns the view of one server with its own names. It exists, empty,
+// from the moment that the server is configured.
+func (r *Registry) Server(id string) (*View, bool) {
+	v, ok := r.views.Load().single[id]
+	return v, ok
+}
+
+// OnChange registers f. It is called after the new Views are visible, one change
+// at a time, and must neither block nor call the Registry's writing methods.
+func (r *Registry) OnChange(f func(Change)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onChange = append(r.onChange, f)
+}
+
+// Arrange sets the naming scheme and the servers in the order of the config.
+// Servers that stay keep their catalogs; the others are removed.
+func (r *Registry) Arrange(naming Naming, servers []Server) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.All()
+	r.naming = naming
+	old := r.servers
+	r.servers = make([]*held, 0, len(servers))
+	for _, s := range servers {
+		h := find(old, s.ID)
+		if h == nil {
+			h = &held{}
+		}
+		if h.view == nil || h.Server != s {
+			h.Server = s
+			h.build()
+		}
+		r.servers = append(r.servers, h)
+	}
+	r.rebuild()
+	r.tell("", before, r.All(), nil)
+}
+
+// Set replaces what a server offers. A server that was never arranged takes the
+// last place. touched names kinds that the server itself says have changed: they
+// are announced even when the list reads the same.
+func (r *Registry) Set(server, label string, c *hub.Catalog, touched ...hub.Kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := find(r.servers, server)
+	if h == nil {
+		h = &held{Server: Server{ID: server, Label: label}}
+		r.servers = append(r.servers, h)
+		h.build()
+	}
+	if label != "" {
+		h.Label = label
+	}
+	before, own := r.All(), h.view
+	h.catalog = c
+	h.prepare()
+	h.build()
+	r.rebuild()
+	for _, kind := range differing(own, h.view) {
+		touched = include(touched, kind)
+	}
+	r.tell(server, before, r.All(), touched)
+}
+
+// Remove forgets a server and all it offered.
+func (r *Registry) Remove(server string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if find(r.servers, server) == nil {
+		return
+	}
+	before := r.All()
+	kept := make([]*held, 0, len(r.servers))
+	for _, h := range r.servers {
+		if h.ID != server {
+			kept = append(kept, h)
+		}
+	}
+	r.servers = kept
+	r.rebuild()
+	r.tell(server, before, r.All(), nil)
+}
+
+// tell needs r.mu.
+func (r *Registry) tell(server string, before, after *View, touched []hub.Kind) {
+	for _, kind := range differing(before, after) {
+		touched = include(touched, kind)
+	}
+	if len(touched) == 0 {
+		return
+	}
+	for _, f := range r.onChange {
+		f(Change{Server: server, Kinds: touched})
+	}
+}
+
+// rebuild makes the aggregate anew and publishes all Views. It needs r.mu, or
+// an r that nobody else has seen.
+func (r *Registry) rebuild() {
+	v := &views{all: aggregate(r.naming, r.servers), single: make(map[string]*View, len(r.servers))}
+	for _, h := range r.servers {
+		v.single[h.ID] = h.view
+	}
+	r.views.Store(v)
+}
+
+func (h *held) prepare() {
+	lists := [kinds][]hub.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
+	for i, items := range lists {
+		h.entries[i] = prepare(items)
+	}
+	h.parsed = nil
+	for _, e := range h.entries[indexOf(hub.Templates)] {
+		h.parsed = append(h.parsed, parseTemplate(h.ID, e.name))
+	}
+}
+
+func find(servers []*held, id string) *held {
+	for _, h := range servers {
+		if h.ID == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// differing names the kinds whose lists differ.
+func differing(a, b *View) []hub.Kind {
+	var list []hub.Kind
+	for i, kind := range allKinds {
+		if string(a.lists[i]) != string(b.lists[i]) {
+			list = append(list, kind)
+		}
+	}
+	return list
+}
+
+func include(list []hub.Kind, kind hub.Kind) []hub.Kind {
+	for _, k := range list {
+		if k == kind {
+			return list
+		}
+	}
+	return append(list[:len(list):len(list)], kind)
+}
+
+// prefix is what stands for the server in public names.
+func (h *held) prefix() string {
+	if h.Namespace != "" {
+		return h.Namespace
+	}
+	return h.ID
+}
+
+// crowded finds the affixes that more than one server would use: a namespace that
+// is another server's id, or ids that differ in '_' and '-' alone under MCP. The
+// config refuses the first; here both only make the names longer.
+func crowded(naming Naming, servers []*held) map[string]bool {
+	count := make(map[string]int, len(servers))
+	for _, h := range servers {
+		before, after := naming.affixes(h.prefix())
+		count[strings.ToLower(before+after)]++
+	}
+	result := make(map[string]bool)
+	for affix, n := range count {
+		if n > 1 {
+			result[affix] = true
+		}
+	}
+	return result
+}

@@ -1,0 +1,62 @@
+package registry
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/yosida95/uritemplate/v3"
+)
+
+// maxTemplate bounds the templates we match: a server is a stranger, and a longer
+// one is listed but not matched.
+const maxTemplate = 2048
+
+// matchPasses: first by the letter of RFC 6570, then with every variable standing
+// for anything. The second pass is for the many servers that write file:///{path}
+// and mean a path with slashes.
+const matchPasses = 2
+
+// template is a URI template of one server.
+type template struct {
+	server string
+	raw    string
+	strict *regexp.Regexp
+	loose  *regexp.Regexp
+}
+
+var expression = regexp.MustCompile(`\{[^{}]*\}`)
+
+// parseTemplate never fails: a template that is none matches nothing.
+func parseTemplate(server, raw string) template {
+	t := template{server: server, raw: raw}
+	if len(raw) > maxTemplate {
+		return t
+	}
+	parsed, err := uritemplate.New(raw)
+	if err != nil {
+		return t
+	}
+	t.strict = parsed.Regexp()
+	var b strings.Builder
+	b.WriteString(`\A`)
+	at := 0
+	for _, span := range expression.FindAllStringIndex(raw, -1) {
+		b.WriteString(regexp.QuoteMeta(raw[at:span[0]]))
+		b.WriteString(`.+`)
+		at = span[1]
+	}
+	b.WriteString(regexp.QuoteMeta(raw[at:]))
+	b.WriteString(`\z`)
+	if loose, err := regexp.Compile(b.String()); err == nil && at > 0 {
+		t.loose = loose
+	}
+	return t
+}
+
+func (t *template) match(uri string, pass int) bool {
+	re := t.strict
+	if pass > 0 {
+		re = t.loose
+	}
+	return re != nil && re.MatchString(uri)
+}

@@ -1,0 +1,155 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// View is what one endpoint offers: all servers with public names, or one server
+// with untouched ones. It is immutable, so a reader may keep it as long as it
+// likes; nothing a View returns may be changed.
+type View struct {
+	server    string // of a view of one server
+	items     [kinds][]Item
+	lists     [kinds][]byte
+	names     [kinds]map[string]Target // of tools and prompts
+	resources map[string]Target
+	templates []template
+	waiting   []unlisted
+	catalogs  []Offer
+	hash      string
+}
+
+// Offer is a server's own words in a View.
+type Offer struct {
+	Server, Label string
+	Catalog       *hub.Catalog // nil while the server has never been listed
+}
+
+// unlisted is a server whose tools are not known yet; its names can be guessed.
+type unlisted struct{ server, before, after string }
+
+// kinds is the number of hub.Kinds; indexOf gives each its place.
+const kinds = 4
+
+var allKinds = [kinds]hub.Kind{hub.Tools, hub.Prompts, hub.Resources, hub.Templates}
+
+func indexOf(kind hub.Kind) int {
+	switch kind {
+	case hub.Tools:
+		return 0
+	case hub.Prompts:
+		return 1
+	case hub.Resources:
+		return 2
+	case hub.Templates:
+		return 3
+	}
+	return -1
+}
+
+// Lookup finds the tool or prompt that clients know as public. A server that has
+// never been listed is given the benefit of the doubt: a name that can only be its
+// own leads to it, with a nil Raw, and the server itself will say what it knows.
+func (v *View) Lookup(kind hub.Kind, public string) (Target, bool) {
+	i := indexOf(kind)
+	if i < 0 {
+		return Target{}, false
+	}
+	if t, ok := v.names[i][public]; ok {
+		return t, true
+	}
+	for _, u := range v.waiting {
+		tool, ok := strings.CutPrefix(public, u.before)
+		if ok {
+			tool, ok = strings.CutSuffix(tool, u.after)
+		}
+		if ok && tool != "" && (plain(tool) || v.server != "") {
+			return Target{Server: u.server, Name: tool}, true
+		}
+	}
+	return Target{}, false
+}
+
+// Resource finds the server that answers for uri: the first in the config's order
+// that lists it, else the first with a template that fits. In the view of one
+// server every URI leads there, since servers may serve what they do not list.
+func (v *View) Resource(uri string) (Target, bool) {
+	if t, ok := v.resources[uri]; ok {
+		return t, true
+	}
+	for pass := range matchPasses {
+		for i := range v.templates {
+			if v.templates[i].match(uri, pass) {
+				return Target{Server: v.templates[i].server, Name: uri}, true
+			}
+		}
+	}
+	if v.server != "" && uri != "" {
+		return Target{Server: v.server, Name: uri}, true
+	}
+	return Target{}, false
+}
+
+// Template finds the server that lists the URI template as it is written, for
+// completion of its variables.
+func (v *View) Template(uriTemplate string) (Target, bool) {
+	for i := range v.templates {
+		if v.templates[i].raw == uriTemplate {
+			return Target{Server: v.templates[i].server, Name: uriTemplate}, true
+		}
+	}
+	return Target{}, false
+}
+
+// Items returns the entries of one kind: servers in the order of the config, each
+// with its own order.
+func (v *View) Items(kind hub.Kind) []Item {
+	if i := indexOf(kind); i >= 0 {
+		return v.items[i]
+	}
+	return nil
+}
+
+// ListResult returns the whole result of a list request, such as {"tools":[...]},
+// compact and without the fields that only one era has.
+func (v *View) ListResult(kind hub.Kind) []byte {
+	if i := indexOf(kind); i >= 0 {
+		return v.lists[i]
+	}
+	return nil
+}
+
+// Offers returns the servers of the View in the order of the config.
+func (v *View) Offers() []Offer { return v.catalogs }
+
+// Hash differs whenever what the View lists differs.
+func (v *View) Hash() string { return v.hash }
+
+// seal computes the lists and the hash once all items are in place.
+func (v *View) seal() {
+	sum := sha256.New()
+	for i, kind := range allKinds {
+		size := len(kind) + 8
+		for _, item := range v.items[i] {
+			size += len(item.Raw) + 1
+		}
+		b := make([]byte, 0, size)
+		b = append(b, `{"`...)
+		b = append(b, kind...)
+		b = append(b, `":[`...)
+		for n, item := range v.items[i] {
+			if n > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, item.Raw...)
+		}
+		v.lists[i] = append(b, `]}`...)
+		sum.Write(v.lists[i])
+		sum.Write([]byte{0})
+	}
+	v.hash = hex.EncodeToString(sum.Sum(nil)[:16])
+}
