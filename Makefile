@@ -1,0 +1,49 @@
+# make run and make test are all a newcomer needs; both install what is missing where they may.
+
+version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+ldflags := -s -w -X main.version=$(version)
+export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
+
+.DEFAULT_GOAL := build
+.PHONY: run build daemon window ui test test-go test-ui test-e2e lint fmt dev icons test-mcp-server clean
+
+run: ## build, start with a demo server and data in .run/, show the window or print the address
+	@build/run.sh
+
+build: ui daemon window ## build/bin/drawbridge, and build/bin/drawbridge-window where GTK and WebKit headers are
+
+daemon: | frontend/dist/index.html
+	go build -trimpath -ldflags '$(ldflags)' -o build/bin/drawbridge ./app/drawbridge
+
+window:
+	@version=$(version) build/window.sh
+
+ui: ## the page that the daemon serves
+	@build/setup.sh ui
+	npm --prefix frontend run build
+
+frontend/dist/index.html:
+	@$(MAKE) ui
+
+test: ## everything that CI runs
+	@build/test.sh
+
+test-go test-ui test-e2e lint: ## one stage of it
+	@build/test.sh $(@:test-%=%)
+
+fmt:
+	gofmt -w app backend build config frontend/*.go main.go
+	npm --prefix frontend run fmt
+
+dev: ## the page with hot reload, against a running daemon; see docs/contributing.md
+	npm --prefix frontend run dev
+
+test-mcp-server: daemon ## the demo server over HTTP on 127.0.0.1:8888
+	build/bin/drawbridge demo-server --http 127.0.0.1:8888
+
+icons: ## the PNG and ICO files from the SVG files
+	@build/setup.sh e2e
+	node build/icons/render.mjs
+
+clean:
+	rm -rf build/bin build/stage build/e2e/output .run

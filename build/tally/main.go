@@ -1,0 +1,178 @@
+// Tally counts tests for make test.
+//
+//	go test -json ... | tally go FILE     reads the events, prints what a person wants to see
+//	tally vitest FILE REPORT              reads vitest's JSON report
+//	tally total FILE                      prints the sum of all that was noted in FILE
+//
+// It exits 1 when a test failed, and with CI=true also when one was skipped.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+type count struct{ passed, failed, skipped int }
+
+func (c count) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed, c.failed, c.skipped)
+}
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout, os.Getenv("CI") == "true"); err != nil {
+		fmt.Fprintln(os.Stderr, "tally:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, in io.Reader, out io.Writer, strict bool) error {
+	switch {
+	case len(args) == 2 && args[0] == "go":
+		c, broken, err := goTests(in, out)
+		if err != nil {
+			return err
+		}
+		return note(args[1], c, broken)
+	case len(args) == 3 && args[0] == "vitest":
+		c, err := vitest(args[2])
+		if err != nil {
+			return err
+		}
+		return note(args[1], c, c.passed == 0)
+	case len(args) == 2 && args[0] == "total":
+		c, err := total(args[1])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, c)
+		if c.failed > 0 || c.passed == 0 {
+			return fmt.Errorf("%d of %d tests failed", c.failed, c.passed+c.failed)
+		}
+		if strict && c.skipped > 0 {
+			return fmt.Errorf("%d tests were skipped, and CI must run them all", c.skipped)
+		}
+		return nil
+	}
+	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE")
+}
+
+// event is one line of go test -json.
+type event struct {
+	Action, Package, Test, Output, ImportPath string
+	Elapsed                                   float64
+}
+
+// goTests prints a line for each package, the whole output of what failed, and why
+// something was skipped. broken tells that a package failed outside of any test.
+func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
+	output := map[string][]string{} // by package and test
+	lines := bufio.NewReader(in)
+	for {
+		line, readErr := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) != nil {
+				fmt.Fprintf(out, "%s", line)
+				continue
+			}
+			key := e.Package + " " + e.Test
+			switch e.Action {
+			case "output":
+				output[key] = append(output[key], e.Output)
+				continue
+			case "build-output":
+				fmt.Fprint(out, e.Output)
+				continue
+			case "build-fail":
+				broken = true
+				continue
+			case "pass", "fail", "skip":
+			default:
+				continue
+			}
+			if e.Test == "" {
+				broken = broken || e.Action == "fail"
+				if e.Action != "skip" { // a package without tests
+					fmt.Fprintf(out, "%-4s %s %.1fs\n", e.Action, e.Package, e.Elapsed)
+				}
+			} else {
+				c.add(e.Action)
+			}
+			if e.Action == "fail" || e.Action == "skip" && e.Test != "" {
+				fmt.Fprint(out, strings.Join(output[key], ""))
+			}
+			delete(output, key)
+		}
+		if readErr == io.EOF {
+			return c, broken, nil
+		}
+		if readErr != nil {
+			return c, broken, readErr
+		}
+	}
+}
+
+func (c *count) add(action string) {
+	switch action {
+	case "pass":
+		c.passed++
+	case "fail":
+		c.failed++
+	case "skip":
+		c.skipped++
+	}
+}
+
+func vitest(report string) (c count, err error) {
+	src, err := os.ReadFile(report)
+	if err != nil {
+		return c, err
+	}
+	var r struct {
+		NumPassedTests, NumFailedTests, NumPendingTests, NumTodoTests int
+	}
+	if err := json.Unmarshal(src, &r); err != nil {
+		return c, err
+	}
+	return count{r.NumPassedTests, r.NumFailedTests, r.NumPendingTests + r.NumTodoTests}, nil
+}
+
+// note appends c to file. A broken package counts as one failure more.
+func note(file string, c count, broken bool) error {
+	if broken && c.failed == 0 {
+		c.failed = 1
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(f, c)
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if c.failed > 0 {
+		return fmt.Errorf("%s", c)
+	}
+	return nil
+}
+
+func total(file string) (sum count, err error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return sum, err
+	}
+	for line := range strings.Lines(string(src)) {
+		var c count
+		if _, err := fmt.Sscanf(line, "%d passed, %d failed, %d skipped", &c.passed, &c.failed, &c.skipped); err != nil {
+			return sum, fmt.Errorf("cannot read %q: %w", line, err)
+		}
+		sum.passed += c.passed
+		sum.failed += c.failed
+		sum.skipped += c.skipped
+	}
+	return sum, nil
+}

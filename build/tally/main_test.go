@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func tally(t *testing.T, strict bool, events string) (string, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "counts")
+	var out strings.Builder
+	noted := run([]string{"go", file}, strings.NewReader(events), &out, strict)
+	sum := run([]string{"total", file}, nil, &out, strict)
+	if noted != nil && sum == nil {
+		t.Errorf("the stage failed with %v, the total did not", noted)
+	}
+	return out.String(), sum
+}
+
+const passing = `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"quiet\n"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Elapsed":0.2}
+`
+
+func TestPassingRunEndsWithItsCountAlone(t *testing.T) {
+	out, err := tally(t, true, passing)
+	if err != nil || !strings.HasSuffix(out, "\n1 passed, 0 failed, 0 skipped\n") || strings.Contains(out, "quiet") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestFailureIsShownAndFails(t *testing.T) {
+	out, err := tally(t, false, passing+`{"Action":"output","Package":"p","Test":"TestB","Output":"want 1\n"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}
+`)
+	if err == nil || !strings.Contains(out, "want 1") || !strings.Contains(out, "1 passed, 1 failed, 0 skipped") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestPackageThatDoesNotBuildFails(t *testing.T) {
+	out, err := tally(t, false, passing+`{"ImportPath":"q","Action":"build-output","Output":"syntax error\n"}
+{"ImportPath":"q","Action":"build-fail"}
+`)
+	if err == nil || !strings.Contains(out, "syntax error") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestSkipFailsOnlyInCI(t *testing.T) {
+	events := passing + `{"Action":"output","Package":"p","Test":"TestC","Output":"no docker\n"}
+{"Action":"skip","Package":"p","Test":"TestC"}
+`
+	if out, err := tally(t, false, events); err != nil || !strings.Contains(out, "no docker") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, err := tally(t, true, events); err == nil {
+		t.Fatal("a skipped test passes in CI")
+	}
+}
+
+func TestNoTestsAtAllIsAFailure(t *testing.T) {
+	if _, err := tally(t, false, ""); err == nil {
+		t.Fatal("nothing ran, and it passes")
+	}
+}
+
+func TestVitestReportIsAddedUp(t *testing.T) {
+	dir := t.TempDir()
+	report, file := filepath.Join(dir, "report.json"), filepath.Join(dir, "counts")
+	os.WriteFile(report, []byte(`{"numPassedTests":4,"numFailedTests":0,"numPendingTests":1,"numTodoTests":1}`), 0o600)
+	if err := run([]string{"vitest", file, report}, nil, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := total(file); err != nil || c != (count{4, 0, 2}) {
+		t.Fatalf("%v %v", c, err)
+	}
+}

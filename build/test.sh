@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# make test: test.sh [lint] [go] [ui] [e2e], all of them by default. The last line says
+# how many tests ran. Time limits are asserted in the last stage alone, which runs one
+# test at a time and without the race detector; with CI=true they are five times as long.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+counts=$work/counts
+skipped=()
+failed=0 # a failed test lets the other stages run; anything else ends it here
+
+stage() { printf '\n== %s\n' "$*"; }
+
+# setup TASK... returns 1 when something is missing and may be.
+setup() {
+	local code=0
+	build/setup.sh "$@" || code=$?
+	case $code in
+	0) return 0 ;;
+	3) return 1 ;;
+	*) exit "$code" ;;
+	esac
+}
+
+lint() {
+	stage 'gofmt'
+	local unformatted
+	unformatted=$(gofmt -l app backend build config frontend/*.go main.go)
+	if [ -n "$unformatted" ]; then
+		printf 'not formatted (make fmt):\n%s\n' "$unformatted"
+		exit 1
+	fi
+	stage 'go vet'
+	CGO_ENABLED=0 go vet ./...
+	CGO_ENABLED=0 go vet -tags e2e ./build/e2e
+	CGO_ENABLED=0 GOOS=windows go vet ./app/drawbridge ./backend/... ./config/...
+	CGO_ENABLED=0 GOOS=darwin go vet ./app/drawbridge ./backend/... ./config/...
+	stage 'staticcheck'
+	CGO_ENABLED=0 go run "$staticcheck" ./...
+	CGO_ENABLED=0 go run "$staticcheck" -tags e2e ./build/e2e
+	stage 'build without cgo'
+	CGO_ENABLED=0 go build ./...
+	stage 'shell scripts'
+	local script
+	for script in build/*.sh .ci/run; do bash -n "$script"; done
+}
+
+go_() {
+	stage 'go test -race'
+	CGO_ENABLED=1 go test -race -json -timeout 15m ./... | go run ./build/tally go "$counts" || failed=1
+}
+
+ui() {
+	stage 'the page: biome, tsc, vitest'
+	npm --prefix frontend run lint
+	npm --prefix frontend run typecheck
+	(cd frontend && npx --no-install vitest run --reporter=default --reporter=json --outputFile.json="$work/vitest.json") || failed=1
+	go run ./build/tally vitest "$counts" "$work/vitest.json" || failed=1
+}
+
+e2e() {
+	stage 'end to end'
+	make --no-print-directory build
+	CGO_ENABLED=0 go test -tags e2e -json -timeout 25m -parallel 1 ./build/e2e | go run ./build/tally go "$counts" || failed=1
+}
+
+[ $# -gt 0 ] || set -- lint go ui e2e
+
+stage 'set up'
+build/setup.sh ui # the Go code embeds the page
+setup go || { echo 'test: the race detector needs a C compiler' >&2; exit 1; }
+[ -e frontend/dist/index.html ] || npm --prefix frontend run build
+for name; do
+	case $name in
+	lint | ui) "$name" ;;
+	go)
+		setup docker || skipped+=('what needs Docker')
+		go_
+		;;
+	e2e)
+		setup docker || skipped+=('what needs Docker')
+		setup window || skipped+=('the window')
+		if setup e2e; then e2e; else skipped+=('the end-to-end tests'); fi
+		;;
+	*)
+		echo "test: no stage $name" >&2
+		exit 2
+		;;
+	esac
+done
+
+echo
+for what in ${skipped+"${skipped[@]}"}; do echo "SKIPPED: $what (see setup above)"; done
+if [ -e "$counts" ]; then go run ./build/tally total "$counts" || failed=1; fi
+exit $failed
