@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/policy"
+)
+
+// flight is one call on its way to a server: its clock, and the sink that the
+// server's side messages pass through.
+type flight struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	g      *Gateway
+	call   *hub.Call
+	sink   hub.Sink
+	plan   policy.Plan
+
+	mu       sync.Mutex // guards what follows, and call.Progress
+	timer    *time.Timer
+	due      time.Time // when the timer fires
+	ceiling  time.Time // no progress moves due beyond this
+	asking   int       // requests of the server that wait for the client
+	stopped  time.Time // when asking became one
+	landed   bool
+	progress int
+}
+
+func (g *Gateway) launch(ctx context.Context, call *hub.Call, sink hub.Sink, plan policy.Plan) *flight {
+	f := &flight{g: g, call: call, sink: sink, plan: plan}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	now := time.Now()
+	f.due, f.ceiling = now.Add(plan.Timeout), now.Add(plan.Ceiling)
+	f.timer = time.AfterFunc(plan.Timeout, f.expire)
+	return f
+}
+
+// land ends the flight and frees its timer.
+func (f *flight) land() {
+	f.mu.Lock()
+	f.landed = true
+	f.timer.Stop()
+	f.call.Progress = f.progress
+	f.mu.Unlock()
+	f.cancel(nil)
+}
+
+func (f *flight) expire() {
+	f.mu.Lock()
+	// The timer may have fired just as progress moved it, or as the clock was stopped.
+	late := f.asking == 0 && !f.landed && !time.Now().Before(f.due)
+	f.mu.Unlock()
+	if late {
+		f.cancel(errExpired)
+	}
+}
+
+// reset gives the server its whole time again, up to the ceiling. It needs f.mu.
+func (f *flight) reset() {
+	now := time.Now()
+	f.due = now.Add(f.plan.Timeout)
+	if f.due.After(f.ceiling) {
+		f.due = f.ceiling
+	}
+	if f.asking == 0 && !f.landed {
+		f.timer.Reset(f.due.Sub(now))
+	}
+}
+
+// Notify passes a notification on; progress resets the timeout.
+func (f *flight) Notify(method string, params json.RawMessage) {
+	if method == "notifications/progress" {
+		f.mu.Lock()
+		f.progress++
+		f.reset()
+		f.mu.Unlock()
+	}
+	if f.sink != nil {
+		f.sink.Notify(method, params)
+	}
+}
+
+// Ask sends a request of the server to the client and records it as a call of its
+// own. The call that caused it does not run out of time meanwhile.
+func (f *flight) Ask(ctx context.Context, method string, params json.RawMessage) (reply hub.Reply, err error) {
+	call := &hub.Call{
+		Client: f.call.Client, Session: f.call.Session, Shim: f.call.Shim, Era: f.call.Era,
+		FromServer: true, Server: f.call.Server, Instance: f.call.Instance,
+		Method: method, Params: params, TraceID: f.call.TraceID,
+	}
+	f.g.begin(call)
+	defer func() { f.g.end(call, reply, err, sending) }()
+	if f.sink == nil {
+		return hub.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot answer requests"}`)}, nil
+	}
+	f.stopClock()
+	defer f.startClock()
+	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout)
+	defer cancel()
+	call.Attempts = 1
+	return f.sink.Ask(ctx, method, params)
+}
+
+// stopClock and startClock take the time that a client needs for its answer out of
+// the timeout and out of the ceiling.
+func (f *flight) stopClock() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asking++; f.asking == 1 {
+		f.timer.Stop()
+		f.stopped = time.Now()
+	}
+}
+
+func (f *flight) startClock() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asking--; f.asking > 0 || f.landed {
+		return
+	}
+	now := time.Now()
+	f.ceiling = f.ceiling.Add(now.Sub(f.stopped))
+	f.due = f.due.Add(now.Sub(f.stopped))
+	f.timer.Reset(max(f.due.Sub(now), 0))
+}
+
+// explain names the failure of Send after who ended the call.
+func (f *flight) explain(err error) error {
+	if !errors.Is(context.Cause(f.ctx), errExpired) {
+		return err
+	}
+	key := "requestTimeoutMs"
+	limit := f.plan.Timeout
+	f.mu.Lock()
+	if f.due.Equal(f.ceiling) && f.progress > 0 {
+		key, limit = "maxRequestMs", f.plan.Ceiling
+	}
+	f.mu.Unlock()
+	return &hub.Error{
+		Code:      hub.CodeTimeout,
+		Message:   fmt.Sprintf("server %q did not answer %s within %s (%s)", f.call.Server, what(f.call), limit, key),
+		Hint:      fmt.Sprintf("Raise %s of server %q if the tool needs longer.", key, f.call.Server),
+		Retriable: true,
+		Cause:     err,
+	}
+}
+
+// what names the request for people.
+func what(call *hub.Call) string {
+	switch call.Method {
+	case "tools/call":
+		return fmt.Sprintf("tool %q", call.Name)
+	case "prompts/get":
+		return fmt.Sprintf("prompt %q", call.Name)
+	}
+	return call.Method
+}

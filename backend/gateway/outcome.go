@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"drawbridge/backend/hub"
+)
+
+// maxReason bounds the sentence that a call keeps about its failure.
+const maxReason = 500
+
+// classify says how call ended. A foreign error keeps an empty Code: codes are ours.
+func classify(call *hub.Call, reply hub.Reply, err error, at stage) {
+	switch {
+	case err != nil:
+		call.Code = hub.CodeOf(err)
+		call.Reason, _ = hub.Describe(err)
+		call.Outcome = failure(call.Code, at)
+	case len(reply.Error) > 0:
+		call.Outcome = hub.OutcomeProtocolError
+		call.BytesOut = len(reply.Error)
+		var e struct{ Message string }
+		if json.Unmarshal(reply.Error, &e) == nil {
+			call.Reason = shorten(e.Message)
+		}
+	default:
+		call.Outcome = hub.OutcomeOK
+		call.BytesOut = len(reply.Result)
+		if call.Method == "tools/call" && isError(reply.Result) {
+			call.Outcome = hub.OutcomeToolError
+			call.Reason = "the tool reported an error"
+		}
+	}
+}
+
+func failure(code hub.Code, at stage) hub.Outcome {
+	switch {
+	case code == hub.CodeCancelled:
+		return hub.OutcomeCancelled
+	case at == admitting:
+		return hub.OutcomeRejected
+	case code == hub.CodeTimeout:
+		return hub.OutcomeTimeout
+	}
+	return hub.OutcomeProtocolError
+}
+
+var isErrorKey = []byte(`"isError"`)
+
+// isError reports whether the result object has a top-level isError that is true.
+// The payload is not decoded: a result without the word costs one search, and one
+// that has it is walked without being copied.
+func isError(result []byte) bool {
+	if !bytes.Contains(result, isErrorKey) {
+		return false
+	}
+	depth, found := 0, false
+	for i := 0; i < len(result); i++ {
+		switch result[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			end := stringEnd(result, i)
+			if depth == 1 && bytes.Equal(result[i:end], isErrorKey) {
+				if rest := bytes.TrimLeft(result[end:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
+					rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+					found = bytes.HasPrefix(rest, []byte("true")) // the last one counts, as everywhere
+				}
+			}
+			i = end - 1
+		}
+	}
+	return found
+}
+
+// stringEnd returns the place after the closing quote of the string that starts at i.
+func stringEnd(b []byte, i int) int {
+	for j := i + 1; j < len(b); j++ {
+		switch b[j] {
+		case '\\':
+			j++
+		case '"':
+			return j + 1
+		}
+	}
+	return len(b)
+}
+
+func shorten(s string) string {
+	if len(s) <= maxReason {
+		return s
+	}
+	cut := maxReason
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}

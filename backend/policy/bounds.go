@@ -1,0 +1,57 @@
+package policy
+
+import "drawbridge/backend/hub"
+
+// The bounds of a call's params. A client that needs more is told so, in words,
+// before the server sees anything.
+const (
+	MaxArguments = 4 << 20 // bytes
+	MaxDepth     = 500     // nested objects and arrays
+)
+
+// size refuses params that are too large.
+func size(call *hub.Call) error {
+	n := len(call.Params)
+	if !call.Arguments.Empty() {
+		n = call.Arguments.End - call.Arguments.Start
+	}
+	if n <= MaxArguments {
+		return nil
+	}
+	e := hub.Errorf(hub.CodeValidation, "the arguments are larger than %d MiB", MaxArguments>>20)
+	e.Fields = []hub.FieldError{{Field: "arguments", Error: "too large"}}
+	e.Hint = "Pass a path or a URI instead of the data itself."
+	return e
+}
+
+// depth refuses params that are nested so deeply that a server may break on them.
+func depth(call *hub.Call) error {
+	if len(call.Params) <= 2*MaxDepth || deepest(call.Params) <= MaxDepth {
+		return nil
+	}
+	e := hub.Errorf(hub.CodeValidation, "the arguments are nested deeper than %d levels", MaxDepth)
+	e.Fields = []hub.FieldError{{Field: "arguments", Error: "nested too deeply"}}
+	return e
+}
+
+// deepest returns how deep objects and arrays are nested in raw, strings aside.
+func deepest(raw []byte) (most int) {
+	level := 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			if level++; level > most {
+				most = level
+			}
+		case '}', ']':
+			level--
+		case '"':
+			for i++; i < len(raw) && raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return most
+}
