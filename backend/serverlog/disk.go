@@ -1,0 +1,212 @@
+package serverlog
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// disk writes lines to files from one goroutine, so that a slow disk stops
+// nobody. When more lines wait than it may hold, the files miss some (the memory
+// does not) and say how many.
+type disk struct {
+	dir   string
+	jobs  chan job
+	begin sync.Once
+	done  chan struct{}
+
+	mu     sync.RWMutex // guards closed against a send
+	closed bool
+
+	missMu sync.Mutex
+	missed map[string]int
+}
+
+// job is a line to write, or with done a file to delete.
+type job struct {
+	server string
+	line   Line
+	done   chan error
+}
+
+func newDisk(dir string) *disk {
+	return &disk{dir: dir, jobs: make(chan job, writeBuffer), done: make(chan struct{}), missed: make(map[string]int)}
+}
+
+func (d *disk) write(server string, line Line) {
+	if d.dir == "" {
+		return
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return
+	}
+	d.begin.Do(func() { go d.run() })
+	select {
+	case d.jobs <- job{server: server, line: line}:
+	default:
+		d.missMu.Lock()
+		d.missed[server]++
+		d.missMu.Unlock()
+	}
+}
+
+// remove deletes a server's files after what was written before.
+func (d *disk) remove(server string) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return removeFiles(d.dir, server)
+	}
+	d.begin.Do(func() { go d.run() })
+	done := make(chan error, 1)
+	d.jobs <- job{server: server, done: done}
+	return <-done
+}
+
+func (d *disk) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.begin.Do(func() { close(d.done) })
+	close(d.jobs)
+	<-d.done
+}
+
+// file is one open log.
+type file struct {
+	f    *os.File
+	w    *bufio.Writer
+	size int64
+}
+
+func (d *disk) run() {
+	defer close(d.done)
+	open := make(map[string]*file)
+	flush := func() {
+		for server, f := range open {
+			_ = f.w.Flush()
+			f.f.Close()
+			delete(open, server)
+		}
+	}
+	defer flush()
+	idle := time.NewTimer(time.Hour)
+	defer idle.Stop()
+	for {
+		select {
+		case j, more := <-d.jobs:
+			if !more {
+				return
+			}
+			if j.done != nil {
+				flush()
+				j.done <- removeFiles(d.dir, j.server)
+				continue
+			}
+			d.put(open, j)
+			if len(d.jobs) == 0 { // nobody waits: let readers of the file see it
+				for _, f := range open {
+					_ = f.w.Flush()
+				}
+			}
+			idle.Reset(10 * time.Second)
+		case <-idle.C:
+			flush() // hold no descriptors of quiet servers
+		}
+	}
+}
+
+// put writes one line. A disk that is full or gone loses lines, never the server.
+func (d *disk) put(open map[string]*file, j job) {
+	f := open[j.server]
+	if f != nil && f.size >= fileBytes {
+		_ = f.w.Flush()
+		f.f.Close()
+		delete(open, j.server)
+		f = nil
+	}
+	if f == nil {
+		var err error
+		if f, err = d.open(j.server); err != nil {
+			return
+		}
+		open[j.server] = f
+	}
+	d.missMu.Lock()
+	missed := d.missed[j.server]
+	delete(d.missed, j.server)
+	d.missMu.Unlock()
+	if missed > 0 {
+		f.put(Line{At: j.line.At, Level: Warn, Text: fmt.Sprintf("%d lines not in this file: the disk was too slow", missed)})
+	}
+	f.put(j.line)
+}
+
+// put writes one line as one JSON object, so that no text can forge another
+// line. Control characters survive; bytes that are not UTF-8 become U+FFFD.
+func (f *file) put(line Line) {
+	text, err := json.Marshal(line)
+	if err != nil {
+		return
+	}
+	n, _ := f.w.Write(append(text, '\n'))
+	f.size += int64(n)
+}
+
+// open opens a server's file, after moving a full one aside.
+func (d *disk) open(server string) (*file, error) {
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(d.dir, fileName(server, ""))
+	if info, err := os.Stat(path); err == nil && info.Size() >= fileBytes {
+		if err := os.Rename(path, filepath.Join(d.dir, fileName(server, ".1"))); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &file{f: f, w: bufio.NewWriterSize(f, 32<<10), size: info.Size()}, nil
+}
+
+func removeFiles(dir, server string) error {
+	for _, suffix := range []string{"", ".1"} {
+		if err := os.Remove(filepath.Join(dir, fileName(server, suffix))); !gone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// load fills a new log's memory from the files of the run before.
+func (g *log) load(dir string) {
+	if dir == "" {
+		return
+	}
+	for _, suffix := range []string{".1", ""} {
+		text, err := os.ReadFile(filepath.Join(dir, fileName(g.server, suffix)))
+		if err != nil {
+			continue
+		}
+		for raw := range bytes.SplitSeq(text, []byte{'\n'}) {
+			var line Line
+			if len(raw) > 0 && json.Unmarshal(raw, &line) == nil {
+				g.keep(line)
+			}
+		}
+	}
+}

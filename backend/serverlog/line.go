@@ -1,0 +1,125 @@
+package serverlog
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Level says what kind of line it is.
+type Level string
+
+const (
+	Stderr Level = "stderr" // the server wrote it
+	Info   Level = "info"   // lifecycle: started, listed, stopped
+	Warn   Level = "warn"   // something was left out or dropped
+	Error  Level = "error"  // it failed, and why
+)
+
+// Line is one line of a server's log. Text is raw, without the line break.
+type Line struct {
+	At    time.Time `json:"at"` // UTC
+	Level Level     `json:"level"`
+	Text  string    `json:"text"`
+}
+
+// Clean makes a line safe to show in a terminal or a page: escape sequences go
+// away, every other control character and everything that reorders or hides text
+// becomes visible as \xNN or \u{NNNN}. A tab stays.
+func Clean(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if n := escape(text[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b.WriteRune(utf8.RuneError)
+		case r == '\t':
+			b.WriteByte('\t')
+		case r < 0x20, r >= 0x7f && r < 0xa0:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case hidden(r):
+			fmt.Fprintf(&b, `\u{%04x}`, r)
+		default:
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// hidden reports whether r reorders, joins invisibly or takes no room: bidi
+// controls, zero-width characters, line and paragraph separators, tags.
+func hidden(r rune) bool {
+	switch {
+	case r == 0x200d: // joins emoji; alone it hides nothing
+		return false
+	case r == 0x2028, r == 0x2029, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:
+		return true
+	case r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	}
+	return unicode.Is(unicode.Cf, r)
+}
+
+// escape returns the length of the terminal sequence at the start of s: CSI, OSC
+// and its kin up to their end, two-character escapes. An unfinished one takes the
+// rest of the line. It returns 0 when there is none.
+func escape(s string) int {
+	start := 0
+	var kind byte
+	switch {
+	case len(s) >= 2 && s[0] == 0x1b:
+		kind, start = s[1], 2
+	case len(s) >= 2 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f: // C1, as UTF-8
+		kind, start = s[1]-0x40, 2
+	case s[0] == 0x1b:
+		return 1
+	default:
+		return 0
+	}
+	switch kind {
+	case '[':
+		for i := start; i < len(s); i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 {
+				return i
+			}
+		}
+		return len(s)
+	case ']', 'P', 'X', '^', '_':
+		for i := start; i < len(s); i++ {
+			switch {
+			case s[i] == 0x07:
+				return i + 1
+			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\':
+				return i + 2
+			case s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
+				return i + 2
+			}
+		}
+		return len(s)
+	}
+	if s[0] == 0xc2 {
+		return 0 // another C1 control: shown
+	}
+	if kind >= 0x20 && kind <= 0x2f { // ESC, intermediates, one final
+		for i := start; i < len(s); i++ {
+			if s[i] < 0x20 || s[i] > 0x2f {
+				return i + 1
+			}
+		}
+		return len(s)
+	}
+	if kind >= 0x30 && kind <= 0x7e {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,209 @@
+package serverlog
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// log is one server's lines.
+type log struct {
+	server string
+	disk   *disk
+	now    func() time.Time
+
+	mu        sync.Mutex // guards all below
+	lines     []Line     // oldest first, from head
+	head      int
+	size      int // bytes of text in lines
+	followers map[*follower]struct{}
+	closed    bool
+
+	allowance float64 // lines that may still come now
+	refilled  time.Time
+	dropped   int // lines over the cap since the last that passed
+}
+
+// follower is one subscription. missed counts what did not fit.
+type follower struct {
+	lines  chan Line
+	missed int
+}
+
+func newLog(server string, d *disk, now func() time.Time) *log {
+	return &log{server: server, disk: d, now: now, followers: make(map[*follower]struct{}), allowance: burst, refilled: now()}
+}
+
+// add stores and spreads a line. Callers hold mu.
+func (g *log) add(line Line) {
+	if g.closed {
+		return
+	}
+	g.keep(line)
+	g.disk.write(g.server, line)
+	for f := range g.followers {
+		f.send(line)
+	}
+}
+
+// keep puts a line into the ring and drops the oldest over the bounds.
+func (g *log) keep(line Line) {
+	g.lines = append(g.lines, line)
+	g.size += len(line.Text)
+	for g.size > ringBytes || len(g.lines)-g.head > ringLines {
+		g.size -= len(g.lines[g.head].Text)
+		g.lines[g.head] = Line{}
+		g.head++
+	}
+	if g.head > 64 && g.head > len(g.lines)/2 {
+		n := copy(g.lines, g.lines[g.head:])
+		clear(g.lines[n:])
+		g.lines = g.lines[:n]
+		g.head = 0
+	}
+}
+
+// send never waits. A warning takes the place of what was missed.
+func (f *follower) send(line Line) {
+	if f.missed > 0 {
+		warning := Line{At: line.At, Level: Warn, Text: fmt.Sprintf("%d lines missed: the reader is too slow", f.missed)}
+		select {
+		case f.lines <- warning:
+			f.missed = 0
+		default:
+			f.missed++
+			return
+		}
+	}
+	select {
+	case f.lines <- line:
+	default:
+		f.missed++
+	}
+}
+
+// admit takes one line of stderr from the allowance. The first line that passes
+// after some did not is preceded by their count. Callers hold mu.
+func (g *log) admit(now time.Time) bool {
+	g.allowance = min(burst, g.allowance+now.Sub(g.refilled).Seconds()*perSecond)
+	g.refilled = now
+	if g.allowance < 1 {
+		g.dropped++
+		return false
+	}
+	g.allowance--
+	g.tellDropped(now)
+	return true
+}
+
+func (g *log) tellDropped(now time.Time) {
+	if g.dropped > 0 {
+		g.add(Line{At: now.UTC(), Level: Warn, Text: fmt.Sprintf("%d lines dropped: the server writes too fast", g.dropped)})
+		g.dropped = 0
+	}
+}
+
+func (g *log) tail(n int) []Line {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.last(n)
+}
+
+func (g *log) last(n int) []Line {
+	lines := g.lines[g.head:]
+	if n > 0 && n < len(lines) {
+		lines = lines[len(lines)-n:]
+	}
+	return append(make([]Line, 0, len(lines)), lines...)
+}
+
+func (g *log) follow(n int) ([]Line, <-chan Line, func()) {
+	f := &follower{lines: make(chan Line, followBuffer)}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		close(f.lines)
+		return g.last(n), f.lines, func() {}
+	}
+	g.followers[f] = struct{}{}
+	return g.last(n), f.lines, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if _, ok := g.followers[f]; ok {
+			delete(g.followers, f)
+			close(f.lines)
+		}
+	}
+}
+
+func (g *log) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	g.tellDropped(g.now())
+	g.closed = true
+	for f := range g.followers {
+		delete(g.followers, f)
+		close(f.lines)
+	}
+}
+
+// writer turns the bytes of one stderr into lines.
+type writer struct {
+	log *log
+
+	mu      sync.Mutex // guards the two below
+	partial []byte     // at most MaxLine bytes
+	over    int        // bytes of this line that were left out
+}
+
+// Write never fails, so that copying a server's stderr never stops.
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.log
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	for rest := p; len(rest) > 0; {
+		part, after, whole := bytes.Cut(rest, []byte{'\n'})
+		room := max(0, MaxLine-len(w.partial))
+		w.partial = append(w.partial, part[:min(room, len(part))]...)
+		w.over += max(0, len(part)-room)
+		rest = after
+		if whole {
+			w.flush(now)
+		}
+	}
+	return len(p), nil
+}
+
+// flush ends the line. Callers hold both locks.
+func (w *writer) flush(now time.Time) {
+	text := bytes.TrimSuffix(w.partial, []byte{'\r'})
+	if w.log.admit(now) {
+		line := Line{At: now.UTC(), Level: Stderr, Text: string(text)}
+		if w.over > 0 {
+			line.Text = fmt.Sprintf("%s ... (%d bytes more)", text, w.over)
+		}
+		w.log.add(line)
+	}
+	w.partial, w.over = w.partial[:0], 0
+}
+
+// Close ends an unfinished last line, and tells what the cap has dropped.
+func (w *writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.log
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(w.partial) > 0 {
+		w.flush(g.now())
+	}
+	g.tellDropped(g.now())
+	return nil
+}
