@@ -1,0 +1,235 @@
+package tray
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"unicode"
+
+	"drawbridge/backend/hub"
+)
+
+// Icon says how things are at a glance. Its value is part of the picture's file name.
+type Icon string
+
+const (
+	IconOK        Icon = "ok"
+	IconAttention Icon = "attention" // something works with less than was asked, or waits for a person
+	IconError     Icon = "error"     // a server gave up
+	IconPaused    Icon = "paused"    // nothing runs, and nothing is meant to
+)
+
+// Menu is everything the tray shows, computed from the servers' statuses alone.
+type Menu struct {
+	Icon    Icon
+	Tooltip string
+	Summary string   // "2 of 3 servers running"
+	Notices []string // sentences about Drawbridge itself, such as "recording paused: disk full"
+	Lines   []Line   // one per server, at most maxLines
+	More    string   // "4 more servers", or ""
+}
+
+// Line is the entry of one server with its submenu.
+type Line struct {
+	ID     string
+	Text   string // "● files: running, 14 tools"
+	Reason string // one line; "" when there is nothing to say
+	// What can be done now.
+	Start, Stop, Restart bool
+}
+
+// maxLines keeps the menu on one screen; the window has the rest.
+const maxLines = 20
+
+// maxReason is the longest text of an entry, in characters.
+const maxReason = 90
+
+// menuOf computes the menu. Servers keep the order they are given in, but where there
+// are more than maxLines those that need a person come first.
+func menuOf(statuses []hub.ServerStatus, notices []string) Menu {
+	m := Menu{Icon: IconPaused}
+	running, enabled := 0, 0
+	for _, s := range statuses {
+		if s.State == hub.StateDisabled {
+			continue
+		}
+		enabled++
+		if s.State == hub.StateRunning || s.State == hub.StateDegraded {
+			running++
+		}
+		m.Icon = worse(m.Icon, iconOf(s.State))
+	}
+	for _, text := range notices {
+		m.Notices = append(m.Notices, "⚠ "+oneLine(text))
+		m.Icon = worse(m.Icon, IconAttention)
+	}
+	switch {
+	case len(statuses) == 0:
+		m.Summary = "No servers yet"
+	case enabled == 0:
+		m.Summary = "All servers are disabled"
+	case enabled == 1:
+		m.Summary = fmt.Sprintf("%d of 1 server running", running)
+	default:
+		m.Summary = fmt.Sprintf("%d of %d servers running", running, enabled)
+	}
+	m.Tooltip = "Drawbridge: " + strings.ToLower(m.Summary[:1]) + m.Summary[1:]
+
+	shown := statuses
+	if len(shown) > maxLines {
+		shown = troubledFirst(statuses)[:maxLines]
+		m.More = fmt.Sprintf("%d more servers", len(statuses)-maxLines)
+		if len(statuses)-maxLines == 1 {
+			m.More = "1 more server"
+		}
+	}
+	for _, s := range shown {
+		m.Lines = append(m.Lines, lineOf(s))
+	}
+	return m
+}
+
+func lineOf(s hub.ServerStatus) Line {
+	name := s.Label
+	if name == "" {
+		name = s.ID
+	}
+	l := Line{ID: s.ID, Text: fmt.Sprintf("%s %s: %s", mark(s.State), oneLine(name), words(s)), Reason: oneLine(s.Reason)}
+	switch s.State {
+	case hub.StateRunning, hub.StateDegraded:
+		l.Stop, l.Restart = true, true
+	case hub.StateStarting, hub.StateWaiting:
+		l.Stop = true
+	case hub.StateBackoff:
+		l.Start, l.Stop = true, true
+	case hub.StateStopped, hub.StateCrashed, hub.StateNeedsLogin:
+		l.Start = true
+	}
+	return l
+}
+
+func words(s hub.ServerStatus) string {
+	switch s.State {
+	case hub.StateRunning:
+		if s.Tools == 1 {
+			return "running, 1 tool"
+		}
+		return fmt.Sprintf("running, %d tools", s.Tools)
+	case hub.StateBackoff:
+		return "restarting soon"
+	case hub.StateNeedsLogin:
+		return "needs a login"
+	case hub.StateNeedsApproval:
+		return "needs your approval"
+	}
+	return string(s.State)
+}
+
+func mark(s hub.State) string {
+	switch s {
+	case hub.StateRunning:
+		return "●"
+	case hub.StateDegraded, hub.StateNeedsLogin, hub.StateNeedsApproval:
+		return "◐"
+	case hub.StateStarting, hub.StateWaiting, hub.StateBackoff:
+		return "◌"
+	case hub.StateCrashed:
+		return "✕"
+	}
+	return "○"
+}
+
+func iconOf(s hub.State) Icon {
+	switch s {
+	case hub.StateCrashed:
+		return IconError
+	case hub.StateDegraded, hub.StateWaiting, hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval:
+		return IconAttention
+	case hub.StateRunning, hub.StateStarting:
+		return IconOK
+	}
+	return IconPaused
+}
+
+var gravity = map[Icon]int{IconPaused: 0, IconOK: 1, IconAttention: 2, IconError: 3}
+
+func worse(a, b Icon) Icon {
+	if gravity[b] > gravity[a] {
+		return b
+	}
+	return a
+}
+
+func troubledFirst(statuses []hub.ServerStatus) []hub.ServerStatus {
+	var first, rest []hub.ServerStatus
+	for _, s := range statuses {
+		if gravity[iconOf(s.State)] >= gravity[IconAttention] {
+			first = append(first, s)
+		} else {
+			rest = append(rest, s)
+		}
+	}
+	return append(first, rest...)
+}
+
+// oneLine makes a server's text fit for a menu: no line breaks, no control or
+// direction characters, bounded.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > maxReason {
+		return strings.TrimSpace(string(runes[:maxReason-1])) + "…"
+	}
+	return text
+}
+
+// label doubles the character that menus of this system read as "underline the next one".
+func label(text string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ReplaceAll(text, "&", "&&")
+	}
+	if runtime.GOOS == "darwin" {
+		return text
+	}
+	return strings.ReplaceAll(text, "_", "__")
+}
+
+// seat assigns servers to the menu's fixed places. A server keeps its place as long as
+// it is there, so that no entry changes its meaning under the pointer; a new one takes
+// the first free place.
+func seat(places []string, ids []string) []string {
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	next := make([]string, len(places))
+	for i, id := range places {
+		if wanted[id] {
+			next[i] = id
+			delete(wanted, id)
+		}
+	}
+	free := 0
+	for _, id := range ids {
+		if !wanted[id] {
+			continue
+		}
+		for free < len(next) && next[free] != "" {
+			free++
+		}
+		if free == len(next) {
+			break
+		}
+		next[free] = id
+		delete(wanted, id)
+	}
+	return next
+}

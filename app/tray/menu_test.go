@@ -1,0 +1,140 @@
+package tray
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"drawbridge/backend/hub"
+	"drawbridge/build/icons"
+)
+
+func status(id string, state hub.State) hub.ServerStatus {
+	return hub.ServerStatus{ID: id, Label: id, State: state}
+}
+
+func TestMenuShowsTheOverallState(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		states  []hub.State
+		notices []string
+		icon    Icon
+		summary string
+	}{
+		{"nothing configured", nil, nil, IconPaused, "No servers yet"},
+		{"all disabled", []hub.State{hub.StateDisabled}, nil, IconPaused, "All servers are disabled"},
+		{"one runs", []hub.State{hub.StateRunning}, nil, IconOK, "1 of 1 server running"},
+		{"one starts", []hub.State{hub.StateStarting, hub.StateRunning}, nil, IconOK, "1 of 2 servers running"},
+		{"disabled ones do not count", []hub.State{hub.StateRunning, hub.StateDisabled}, nil, IconOK, "1 of 1 server running"},
+		{"stopped on purpose", []hub.State{hub.StateStopped, hub.StateStopped}, nil, IconPaused, "0 of 2 servers running"},
+		{"degraded counts as running", []hub.State{hub.StateDegraded}, nil, IconAttention, "1 of 1 server running"},
+		{"waiting", []hub.State{hub.StateRunning, hub.StateWaiting}, nil, IconAttention, "1 of 2 servers running"},
+		{"restarting", []hub.State{hub.StateBackoff, hub.StateRunning}, nil, IconAttention, "1 of 2 servers running"},
+		{"a person is needed", []hub.State{hub.StateNeedsLogin, hub.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
+		{"the worst one decides", []hub.State{hub.StateCrashed, hub.StateDegraded, hub.StateRunning}, nil, IconError, "2 of 3 servers running"},
+		{"a notice needs attention", []hub.State{hub.StateRunning}, []string{"recording paused"}, IconAttention, "1 of 1 server running"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var statuses []hub.ServerStatus
+			for i, s := range c.states {
+				statuses = append(statuses, status(fmt.Sprint("s", i), s))
+			}
+			m := menuOf(statuses, c.notices)
+			if m.Icon != c.icon || m.Summary != c.summary {
+				t.Fatalf("icon %q, %q; want %q, %q", m.Icon, m.Summary, c.icon, c.summary)
+			}
+			if want := "Drawbridge: " + strings.ToLower(c.summary[:1]) + c.summary[1:]; m.Tooltip != want {
+				t.Fatalf("tooltip %q", m.Tooltip)
+			}
+		})
+	}
+}
+
+func TestMenuHasALineForEachServer(t *testing.T) {
+	running := status("files", hub.StateRunning)
+	running.Tools = 14
+	one := status("one", hub.StateRunning)
+	one.Tools = 1
+	crashed := status("broken", hub.StateCrashed)
+	crashed.Label, crashed.Reason = "Broken One", "exited with 1:\n\tno such\u202efile"
+	want := []Line{
+		{ID: "files", Text: "● files: running, 14 tools", Stop: true, Restart: true},
+		{ID: "one", Text: "● one: running, 1 tool", Stop: true, Restart: true},
+		{ID: "broken", Text: "✕ Broken One: crashed", Reason: "exited with 1: no suchfile", Start: true},
+		{ID: "slow", Text: "◌ slow: starting", Stop: true},
+		{ID: "docker", Text: "◌ docker: waiting", Stop: true},
+		{ID: "again", Text: "◌ again: restarting soon", Start: true, Stop: true},
+		{ID: "half", Text: "◐ half: degraded", Stop: true, Restart: true},
+		{ID: "login", Text: "◐ login: needs a login", Start: true},
+		{ID: "ask", Text: "◐ ask: needs your approval"},
+		{ID: "off", Text: "○ off: disabled"},
+		{ID: "idle", Text: "○ idle: stopped", Start: true},
+	}
+	got := menuOf([]hub.ServerStatus{
+		running, one, crashed, status("slow", hub.StateStarting), status("docker", hub.StateWaiting), status("again", hub.StateBackoff),
+		status("half", hub.StateDegraded), status("login", hub.StateNeedsLogin), status("ask", hub.StateNeedsApproval),
+		status("off", hub.StateDisabled), status("idle", hub.StateStopped),
+	}, nil)
+	if d := cmp.Diff(want, got.Lines); d != "" {
+		t.Fatal(d)
+	}
+}
+
+func TestManyServersLeaveRoomForThoseInTrouble(t *testing.T) {
+	var statuses []hub.ServerStatus
+	for i := range maxLines + 4 {
+		statuses = append(statuses, status(fmt.Sprint("s", i), hub.StateRunning))
+	}
+	statuses = append(statuses, status("last", hub.StateCrashed))
+	m := menuOf(statuses, nil)
+	if len(m.Lines) != maxLines || m.More != "5 more servers" || m.Lines[0].ID != "last" || m.Lines[1].ID != "s0" {
+		t.Fatalf("%d lines, first %q, more %q", len(m.Lines), m.Lines[0].ID, m.More)
+	}
+	if m := menuOf(statuses[:maxLines+1], nil); m.More != "1 more server" {
+		t.Fatalf("more %q", m.More)
+	}
+	if m := menuOf(statuses[:maxLines], nil); m.More != "" || m.Lines[5].ID != "s5" {
+		t.Fatalf("more %q", m.More)
+	}
+}
+
+func TestServersTextCannotBendTheMenu(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\nb\r\n\tc":            "a b c",
+		"x\x00\x1b[31my\u202ez":  "x[31myz",
+		strings.Repeat("é", 200): strings.Repeat("é", maxReason-1) + "…",
+	} {
+		if got := oneLine(text); got != want {
+			t.Errorf("oneLine(%q) = %q", text, got)
+		}
+	}
+}
+
+func TestServersKeepTheirPlaceInTheMenu(t *testing.T) {
+	for _, c := range []struct{ places, ids, want []string }{
+		{[]string{"", "", ""}, []string{"a", "b"}, []string{"a", "b", ""}},
+		{[]string{"a", "b", ""}, []string{"b"}, []string{"", "b", ""}},
+		{[]string{"", "b", ""}, []string{"c", "b", "d"}, []string{"c", "b", "d"}},
+		{[]string{"a", "b", "c"}, []string{"c", "a", "b"}, []string{"a", "b", "c"}},
+		{[]string{"a", "b"}, []string{"x", "y", "z"}, []string{"x", "y"}},
+		{[]string{"a", "b"}, nil, []string{"", ""}},
+	} {
+		if got := seat(c.places, c.ids); !slices.Equal(got, c.want) {
+			t.Errorf("seat(%v, %v) = %v, want %v", c.places, c.ids, got, c.want)
+		}
+	}
+}
+
+func TestEveryStateHasItsPicture(t *testing.T) {
+	for icon := range gravity {
+		if png := icons.TrayPNG(string(icon)); !strings.HasPrefix(string(png), "\x89PNG") {
+			t.Errorf("%s is no PNG", icon)
+		}
+		if ico := icons.TrayICO(string(icon)); !strings.HasPrefix(string(ico), "\x00\x00\x01\x00") {
+			t.Errorf("%s is no ICO", icon)
+		}
+	}
+}

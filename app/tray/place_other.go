@@ -1,0 +1,26 @@
+//go:build !linux && (!darwin || cgo)
+
+package tray
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+)
+
+// Available reports whether an icon would be seen now, and why not.
+func Available() (ok bool, why string) {
+	if err := awaitPlace(context.Background(), nil); err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
+
+func awaitPlace(context.Context, *slog.Logger) error {
+	switch runtime.GOOS {
+	case "windows", "darwin":
+		return nil
+	}
+	return errors.New("there is no tray on this system")
+}

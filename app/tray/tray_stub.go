@@ -1,0 +1,20 @@
+//go:build darwin && !cgo
+
+package tray
+
+import "context"
+
+const noTray = "this build was made without cgo, which a tray on macOS needs"
+
+// Available reports whether an icon would be seen now, and why not.
+func Available() (ok bool, why string) { return false, noTray }
+
+// Run waits for ctx to end: there is no tray in this build.
+func Run(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	o.Log.Info("No tray icon", "reason", noTray)
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,238 @@
+//go:build !darwin || cgo
+
+package tray
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"fyne.io/systray"
+
+	"drawbridge/backend/event"
+	"drawbridge/build/icons"
+)
+
+// settle is how long changes gather before the menu is drawn again.
+const settle = 150 * time.Millisecond
+
+// view holds the menu's entries. All of them are made once and then only changed,
+// shown and hidden. The goroutine of follow owns them after ready is closed.
+type view struct {
+	o     Options
+	ready chan struct{}
+
+	summary, open, more, quit *systray.MenuItem
+	notices                   [3]*systray.MenuItem
+	places                    [maxLines]place
+	icon                      Icon
+	tooltip                   string
+	drawn                     map[*systray.MenuItem]entry
+
+	mu  sync.Mutex
+	ids []string // of the servers in places; "" is free
+}
+
+// place is where one server stands in the menu.
+type place struct{ line, reason, start, stop, restart *systray.MenuItem }
+
+// entry is how a menu item was drawn last.
+type entry struct {
+	title          string
+	hidden, greyed bool
+}
+
+func newView(o Options) *view {
+	return &view{
+		o:     o,
+		ready: make(chan struct{}),
+		drawn: make(map[*systray.MenuItem]entry),
+		ids:   make([]string, maxLines),
+	}
+}
+
+// build makes all entries. systray calls it once.
+func (v *view) build() {
+	defer close(v.ready)
+	systray.SetTitle("Drawbridge")
+	v.summary = v.add(systray.AddMenuItem("Drawbridge", ""), entry{title: "Drawbridge", greyed: true})
+	for i := range v.notices {
+		v.notices[i] = v.add(systray.AddMenuItem("", ""), entry{hidden: true, greyed: true})
+	}
+	v.open = systray.AddMenuItem("Open Drawbridge", "")
+	systray.AddSeparator()
+	for i := range v.places {
+		p := &v.places[i]
+		p.line = v.add(systray.AddMenuItem("", ""), entry{hidden: true})
+		p.reason = v.add(p.line.AddSubMenuItem("", ""), entry{hidden: true, greyed: true})
+		p.start = v.add(p.line.AddSubMenuItem("Start", ""), entry{title: "Start"})
+		p.stop = v.add(p.line.AddSubMenuItem("Stop", ""), entry{title: "Stop"})
+		p.restart = v.add(p.line.AddSubMenuItem("Restart", ""), entry{title: "Restart"})
+	}
+	v.more = v.add(systray.AddMenuItem("", ""), entry{hidden: true})
+	systray.AddSeparator()
+	v.quit = systray.AddMenuItem("Quit Drawbridge", "")
+	v.draw(menuOf(v.o.Statuses(), nil))
+}
+
+// add brings a new item into the state e.
+func (v *view) add(item *systray.MenuItem, e entry) *systray.MenuItem {
+	if e.hidden {
+		item.Hide()
+	}
+	if e.greyed {
+		item.Disable()
+	}
+	v.drawn[item] = e
+	return item
+}
+
+// set changes only what differs from what is on the screen.
+func (v *view) set(item *systray.MenuItem, e entry) {
+	e.title = label(e.title)
+	was := v.drawn[item]
+	if e == was {
+		return
+	}
+	if e.title != was.title && !e.hidden {
+		item.SetTitle(e.title)
+	}
+	if e.greyed && !was.greyed {
+		item.Disable()
+	}
+	if !e.greyed && was.greyed {
+		item.Enable()
+	}
+	if e.hidden && !was.hidden {
+		item.Hide()
+	}
+	if !e.hidden && was.hidden {
+		item.Show()
+	}
+	v.drawn[item] = e
+}
+
+func (v *view) draw(m Menu) {
+	if m.Icon != v.icon {
+		v.icon = m.Icon
+		systray.SetTemplateIcon(icons.TrayTemplate, picture(m.Icon))
+	}
+	if m.Tooltip != v.tooltip {
+		v.tooltip = m.Tooltip
+		systray.SetTooltip(m.Tooltip)
+	}
+	v.set(v.summary, entry{title: m.Summary, greyed: true})
+	for i, item := range v.notices {
+		if i < len(m.Notices) {
+			v.set(item, entry{title: m.Notices[i], greyed: true})
+		} else {
+			v.set(item, entry{hidden: true, greyed: true})
+		}
+	}
+	lines := make(map[string]Line, len(m.Lines))
+	order := make([]string, len(m.Lines))
+	for i, l := range m.Lines {
+		lines[l.ID], order[i] = l, l.ID
+	}
+	v.mu.Lock()
+	v.ids = seat(v.ids, order)
+	ids := v.ids
+	v.mu.Unlock()
+	for i, p := range v.places {
+		l, used := lines[ids[i]]
+		if !used {
+			v.set(p.line, entry{hidden: true})
+			continue
+		}
+		v.set(p.reason, entry{title: l.Reason, hidden: l.Reason == "", greyed: true})
+		v.set(p.start, entry{title: "Start", greyed: !l.Start})
+		v.set(p.stop, entry{title: "Stop", greyed: !l.Stop})
+		v.set(p.restart, entry{title: "Restart", greyed: !l.Restart})
+		v.set(p.line, entry{title: l.Text})
+	}
+	v.set(v.more, entry{title: m.More, hidden: m.More == ""})
+}
+
+// follow keeps the menu current and obeys it until ctx ends.
+func (v *view) follow(ctx context.Context) {
+	select {
+	case <-v.ready:
+	case <-ctx.Done():
+		return
+	}
+	var clicks sync.WaitGroup
+	clicks.Go(func() { v.obey(ctx) })
+	defer clicks.Wait()
+
+	notices := map[string]string{}
+	sub := v.o.Bus.Subscribe(256)
+	defer func() { sub.Close() }()
+	redraw := time.NewTimer(0) // what changed since build
+	defer redraw.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-redraw.C:
+			sorted := slices.Sorted(maps.Keys(notices))
+			for i, subject := range sorted {
+				sorted[i] = notices[subject]
+			}
+			v.draw(menuOf(v.o.Statuses(), sorted))
+		case e, open := <-sub.Events():
+			switch {
+			case !open: // we were too slow; the next drawing starts from the truth
+				sub = v.o.Bus.Subscribe(256)
+			case e.Kind == event.Health:
+				if n, ok := e.Data.(event.Notice); ok && n.Message != "" {
+					notices[n.Subject] = n.Message
+				} else if ok {
+					delete(notices, n.Subject)
+				}
+			case e.Kind == event.Call:
+				continue // many, and nothing the menu shows
+			}
+			redraw.Reset(settle)
+		}
+	}
+}
+
+// obey waits for clicks on all entries in one goroutine: systray drops a click that
+// nobody waits for, so whatever is done about one is done elsewhere.
+func (v *view) obey(ctx context.Context) {
+	var cases []reflect.SelectCase
+	var actions []func()
+	on := func(item *systray.MenuItem, do func()) {
+		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(item.ClickedCh)})
+		actions = append(actions, do)
+	}
+	server := func(i int, do func(string)) func() {
+		return func() {
+			v.mu.Lock()
+			id := v.ids[i]
+			v.mu.Unlock()
+			if id != "" {
+				do(id)
+			}
+		}
+	}
+	on(v.open, v.o.Open)
+	on(v.more, v.o.Open)
+	on(v.quit, v.o.Quit)
+	for i, p := range v.places {
+		on(p.start, server(i, v.o.Start))
+		on(p.stop, server(i, v.o.Stop))
+		on(p.restart, server(i, v.o.Restart))
+	}
+	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ctx.Done())})
+	for {
+		i, _, open := reflect.Select(cases)
+		if !open || i == len(actions) {
+			return
+		}
+		go actions[i]()
+	}
+}
