@@ -1,0 +1,201 @@
+// Package config is the configuration format: it reads files into a Config,
+// fills in defaults, checks every value, and compares two Configs. It touches
+// nothing live: watching files and applying them is backend/reload.
+//
+// The server map is the de-facto standard, so that what a README says can be pasted:
+//
+//	{"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]}}}
+//
+// The shapes {"mcp": {"servers": {}}} and {"servers": {}} are read too, and a
+// list of entries with a "name" wherever a map is. Comments, trailing commas and
+// a byte order mark are welcome; files ending in .yaml or .yml are YAML.
+//
+// What is wrong with one server leaves out that server alone. What is wrong with
+// the file as a whole, or with a setting that all servers share, refuses the file.
+// A key that nobody knows is a warning with the nearest known key.
+package config
+
+import (
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Config is one valid configuration. It is immutable once returned.
+type Config struct {
+	// Servers are in the order of the files; ids are unique ignoring case.
+	Servers []Server
+	Bridge  Bridge
+	History History
+	Global  Global
+	// MCPEnabled is false for {"mcp": {"enabled": false}}: Servers is then empty.
+	MCPEnabled bool
+	// Problems holds the warnings, and the errors of servers that were left out.
+	Problems []Problem
+	// Files are the paths that were read, in order.
+	Files []string
+	// Locked says why the servers cannot be edited ("DRAWBRIDGE_MCP_SERVERS is set"), or is "".
+	Locked string
+
+	texts []text // what was read, for the last good copy
+}
+
+// Global holds the defaults that apply to every server that does not set its own.
+type Global struct {
+	RequestTimeout time.Duration // globalSettings.timeout
+	Debug          bool          // globalSettings.debug
+}
+
+// Server is one entry of the server map. Strings are as written: ${VAR} is
+// expanded at use (Expand), never stored expanded. Durations are filled in.
+type Server struct {
+	ID    string // the label as a slug: names the server everywhere
+	Label string // the name as written
+	Type  hub.Transport
+
+	Command    string            // stdio and docker
+	Args       []string          // stdio and docker
+	Env        map[string]string // stdio and docker
+	InheritEnv []string          // names of variables to pass on from our own environment
+	Cwd        string            // stdio; docker uses Docker.Workdir
+
+	URL     string            // http and sse
+	Headers map[string]string // http and sse
+
+	Docker Docker // docker
+
+	Disabled bool
+	Trust    bool // the person trusts this server's own annotations
+	Debug    bool
+
+	Start     string // StartAuto, StartOnDemand or StartManual
+	Namespace string // replaces ID as the prefix of public names; "" means ID
+	Framing   string // FramingAuto, FramingNDJSON or FramingContentLength
+
+	StartupTimeout time.Duration // until initialized and listed
+	RequestTimeout time.Duration // of one call, starting again with each progress
+	Heartbeat      time.Duration // between pings; 0 switches them off
+	Stale          time.Duration // silence after which a server counts as gone; 0 never
+	Restart        Restart
+
+	Source Position // of the server's name in its file
+
+	keys map[string]Position // of the server's keys, for problems found later
+}
+
+// How a server is started.
+const (
+	StartAuto     = "auto"     // with Drawbridge
+	StartOnDemand = "onDemand" // by the first call or list that needs it
+	StartManual   = "manual"   // by a person
+)
+
+// How messages are framed on stdout.
+const (
+	FramingAuto          = "auto"
+	FramingNDJSON        = "ndjson"
+	FramingContentLength = "content-length"
+)
+
+// Docker says where a "docker" server runs: Command and Args are executed inside
+// the container. Exactly one of Container and Label is set.
+type Docker struct {
+	Container string // name or id
+	Label     string // "key=value": the running container that carries it
+	User      string // "" means the container's own
+	Workdir   string // "" means the container's own
+}
+
+// Restart says what happens when a server ends by itself.
+type Restart struct {
+	MaxAttempts int           // in a row without a healthy while between; 0 never restarts
+	Backoff     time.Duration // after the first restart, which comes at once
+	MaxBackoff  time.Duration
+	Strategy    string // RestartExponential or RestartFixed
+}
+
+// How the pause between restarts grows.
+const (
+	RestartExponential = "exponential"
+	RestartFixed       = "fixed"
+)
+
+// Bridge is how clients reach us.
+type Bridge struct {
+	Listen       string // host:port, a loopback address
+	RequireToken bool
+	AllowedHosts []string      // further values of the Host header to accept
+	ListWait     time.Duration // how long a list waits for servers that are starting
+	Naming       string        // one of Namings
+}
+
+// Namings are the ways to make a public tool name from server and tool.
+var Namings = []string{
+	"{server}__{tool}",
+	"{tool}",
+	"{server}:{tool}",
+	"{server}::{tool}",
+	"{tool}@{server}",
+	"mcp_{server}_{tool}",
+}
+
+// History is what the call log keeps.
+type History struct {
+	Enabled bool
+	KeepFor time.Duration // calls older than this go; 0 keeps them
+	// MaxBytes is the size of the database at which the oldest calls go; 0 means no limit.
+	MaxBytes int64
+	// MaxPayload is how many bytes of arguments, result and error are kept of one call, each.
+	MaxPayload int
+}
+
+// Defaults. A server's own value wins over globalSettings, that over these.
+const (
+	DefaultListen         = "127.0.0.1:7575"
+	DefaultListWait       = 10 * time.Second
+	DefaultStartupTimeout = 120 * time.Second
+	DefaultRequestTimeout = 30 * time.Second
+	DefaultHeartbeat      = 30 * time.Second
+	DefaultStale          = 90 * time.Second
+	DefaultMaxAttempts    = 5
+	DefaultBackoff        = time.Second
+	DefaultMaxBackoff     = 60 * time.Second
+	DefaultKeepFor        = 30 * 24 * time.Hour
+	DefaultMaxBytes       = 1 << 30
+	DefaultMaxPayload     = 64 << 10
+)
+
+// Default is the configuration of an empty file: no servers, everything else set.
+func Default() *Config {
+	return &Config{
+		MCPEnabled: true,
+		Global:     Global{RequestTimeout: DefaultRequestTimeout},
+		Bridge: Bridge{
+			Listen:       DefaultListen,
+			RequireToken: true,
+			ListWait:     DefaultListWait,
+			Naming:       Namings[0],
+		},
+		History: History{
+			Enabled:    true,
+			KeepFor:    DefaultKeepFor,
+			MaxBytes:   DefaultMaxBytes,
+			MaxPayload: DefaultMaxPayload,
+		},
+	}
+}
+
+// Server returns the server called id, ignoring case as ids are unique that way.
+func (c *Config) Server(id string) (Server, bool) {
+	for _, s := range c.Servers {
+		if strings.EqualFold(s.ID, id) {
+			return s, true
+		}
+	}
+	return Server{}, false
+}
+
+// Broken reports whether a server was left out or a file was refused: there is
+// an error among the problems, not only warnings.
+func (c *Config) Broken() bool { return HasErrors(c.Problems) }

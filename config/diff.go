@@ -1,0 +1,72 @@
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// Equal reports whether both mean the same server. Where they are written does not count.
+func (s Server) Equal(o Server) bool {
+	return s.ID == o.ID && s.Label == o.Label && s.Type == o.Type &&
+		s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) &&
+		slices.Equal(s.InheritEnv, o.InheritEnv) && s.Cwd == o.Cwd &&
+		s.URL == o.URL && maps.Equal(s.Headers, o.Headers) &&
+		s.Docker == o.Docker &&
+		s.Disabled == o.Disabled && s.Trust == o.Trust && s.Debug == o.Debug &&
+		s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&
+		s.StartupTimeout == o.StartupTimeout && s.RequestTimeout == o.RequestTimeout &&
+		s.Heartbeat == o.Heartbeat && s.Stale == o.Stale && s.Restart == o.Restart
+}
+
+// Diff compares the servers of two configurations by id. Each list is in the
+// order of the configuration it is taken from; order itself is no difference.
+// Either may be nil.
+func Diff(old, new *Config) (added, changed, removed []string) {
+	before, after := byID(old), byID(new)
+	if new != nil {
+		for _, s := range new.Servers {
+			switch was, known := before[s.ID]; {
+			case !known:
+				added = append(added, s.ID)
+			case !was.Equal(s):
+				changed = append(changed, s.ID)
+			}
+		}
+	}
+	if old != nil {
+		for _, s := range old.Servers {
+			if _, stays := after[s.ID]; !stays {
+				removed = append(removed, s.ID)
+			}
+		}
+	}
+	return added, changed, removed
+}
+
+// Same reports whether both configurations mean the same: servers, their order,
+// and every setting. Problems and files do not count.
+func Same(a, b *Config) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) &&
+		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.History == b.History &&
+		a.Bridge.Equal(b.Bridge) && a.Locked == b.Locked
+}
+
+// Equal reports whether both mean the same.
+func (b Bridge) Equal(o Bridge) bool {
+	return b.Listen == o.Listen && b.RequireToken == o.RequireToken && b.ListWait == o.ListWait &&
+		b.Naming == o.Naming && slices.Equal(b.AllowedHosts, o.AllowedHosts)
+}
+
+func byID(c *Config) map[string]Server {
+	if c == nil {
+		return nil
+	}
+	m := make(map[string]Server, len(c.Servers))
+	for _, s := range c.Servers {
+		m[s.ID] = s
+	}
+	return m
+}

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrUnset is the cause of Expand's error for a variable without value and default.
+var ErrUnset = errors.New("not set")
+
+// Expand replaces the variables of s:
+//
+//	${NAME}           the variable NAME; an error that names it when it is not set
+//	${NAME:-default}  NAME, or the default when NAME is not set or empty
+//	${env:NAME}       the same as ${NAME}, as VS Code and Cursor write it
+//	${secret:NAME}    looked up under "secret:NAME"
+//	$${               a literal ${
+//
+// A "$" that opens no "${...}" stays as it is. Defaults are not expanded again,
+// and neither are values, so that a secret may hold any character.
+func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
+	if !strings.Contains(s, "${") {
+		return s, nil
+	}
+	var b strings.Builder
+	for {
+		open := strings.Index(s, "${")
+		if open < 0 {
+			b.WriteString(s)
+			return b.String(), nil
+		}
+		if open > 0 && s[open-1] == '$' {
+			b.WriteString(s[:open-1])
+			b.WriteString("${")
+			s = s[open+2:]
+			continue
+		}
+		end := strings.IndexByte(s[open:], '}')
+		if end < 0 {
+			b.WriteString(s)
+			return b.String(), nil
+		}
+		b.WriteString(s[:open])
+		value, err := variable(s[open+2:open+end], lookup)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(value)
+		s = s[open+end+1:]
+	}
+}
+
+func variable(expr string, lookup func(string) (string, bool)) (string, error) {
+	name, fallback, hasDefault := strings.Cut(expr, ":-")
+	name = strings.TrimPrefix(name, "env:")
+	value, ok := lookup(name)
+	switch {
+	case ok && (value != "" || !hasDefault):
+		return value, nil
+	case hasDefault:
+		return fallback, nil
+	}
+	return "", fmt.Errorf("variable ${%s} is %w", name, ErrUnset)
+}
+
+// Variables returns the names that s needs, without those that have a default.
+func Variables(s string) []string {
+	var names []string
+	_, _ = Expand(s, func(name string) (string, bool) {
+		names = append(names, name)
+		return "", true
+	})
+	return names
+}
