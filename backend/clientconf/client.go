@@ -1,0 +1,96 @@
+// Package clientconf connects MCP clients: it finds their own configuration
+// files, writes one entry of ours into them without touching anything else, and
+// takes it back exactly.
+//
+// A client is a row of data (clients.json), not code. What differs between
+// clients (path, format, key, the shape of an entry, what the client's parser
+// bears) is in the row; the steps are the same for all:
+//
+//	locate > read > plan (diff to show) > lock > splice > verify > write > undo
+//
+// A file that cannot be edited safely is refused, and the person gets a snippet.
+package clientconf
+
+import (
+	_ "embed"
+	"encoding/json"
+	"sync"
+
+	"drawbridge/backend/hub"
+)
+
+// Client is what we know of one MCP client application. It is read-only data.
+type Client struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	// Confidence says how we know: M measured on the real program, S read in its
+	// source, D its documentation, T told by third parties, L unverified.
+	Confidence string `json:"confidence"`
+	Format     Format `json:"format"`
+	// TrailingCommas is set where the client's parser takes a comma after the last element.
+	TrailingCommas bool `json:"trailingCommas"`
+	// KeyPath leads to the container of servers.
+	KeyPath []string `json:"keyPath"`
+	// Container is "list" where servers are a list of entries with a name, else "".
+	Container string `json:"container"`
+	// Binaries are names to look for on PATH.
+	Binaries []string `json:"binaries"`
+	// Candidates are the places of the file by GOOS.
+	Candidates map[string][]Candidate `json:"candidates"`
+	// Stdio and HTTP are the shapes of an entry; HTTP is nil where the client takes stdio only.
+	Stdio json.RawMessage `json:"stdio"`
+	HTTP  json.RawMessage `json:"http"`
+	// Reload tells the person how the client notices the change.
+	Reload string `json:"reload"`
+	// Lock is the client's own lock that we take while writing: "mkdir" (FILE.lock as a folder).
+	Lock string `json:"lock"`
+	// Rewrites marks clients that write the whole file back from memory while they run.
+	Rewrites bool `json:"rewrites"`
+}
+
+// Format is the syntax of a client's file.
+type Format string
+
+const (
+	JSON  Format = "json"  // strict: a comment would break the client
+	JSONC Format = "jsonc" // with comments
+	TOML  Format = "toml"
+	YAML  Format = "yaml"
+)
+
+// Candidate is one place where a client's file may be. Path uses forward slashes
+// and the tokens {HOME}, {XDG_CONFIG_HOME}, {XDG_DATA_HOME}, {APPSUPPORT},
+// {APPDATA}, {LOCALAPPDATA}, {VSCODE_USER}, {env:NAME} and the wildcard *.
+type Candidate struct {
+	Path string `json:"path"`
+	// Role: env wins when its variable is set, primary is created where missing,
+	// alt and sandbox are used when they exist, legacy is only read.
+	Role string `json:"role"`
+}
+
+//go:embed clients.json
+var table []byte
+
+// Known returns every client of the table, in its order. The slice is shared: do not change it.
+var Known = sync.OnceValue(func() []Client {
+	var clients []Client
+	if err := json.Unmarshal(table, &clients); err != nil {
+		panic(err) // the table is part of the program; a test reads it
+	}
+	return clients
+})
+
+// ByID returns the client called id, or an error with code not_found that lists the nearest ids.
+func ByID(id string) (Client, error) {
+	for _, c := range Known() {
+		if c.ID == id {
+			return c, nil
+		}
+	}
+	return Client{}, &hub.Error{
+		Code:    hub.CodeNotFound,
+		Message: "no client is called " + quote(id),
+		Hint:    "List them with: drawbridge clients list.",
+	}
+}

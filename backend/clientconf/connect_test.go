@@ -1,0 +1,371 @@
+package clientconf
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// newConnector works on a home of its own; nothing of the person's is in reach.
+func newConnector(t *testing.T) (*Connector, string) {
+	t.Helper()
+	home := t.TempDir()
+	c, err := New(Options{
+		System:  System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
+		Dir:     filepath.Join(t.TempDir(), "clients"),
+		Program: "/opt/drawbridge/drawbridge",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, home
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func connect(t *testing.T, c *Connector, id string) *Plan {
+	t.Helper()
+	p, err := c.Plan(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func undo(t *testing.T, c *Connector, id string) Undone {
+	t.Helper()
+	done, err := c.Undo(context.Background(), id, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+const claudeFile = `{
+  "numStartups": 9007199254740993,
+  "mcpServers": {
+    "github": {"type": "stdio", "command": "npx", "env": {"GITHUB_TOKEN": "ghp_1"}}
+  },
+  "projects": {"/a": {"history": ["<b>&"]}}
+}
+`
+
+func TestUndoRestoresTheFileByteForByte(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	if p := connect(t, c, "claude-code"); p.Action != Add || strings.Contains(p.Diff, "ghp_1") {
+		t.Fatalf("action %s, diff\n%s", p.Action, p.Diff)
+	}
+	if !strings.Contains(content(t, path), `"/opt/drawbridge/drawbridge"`) {
+		t.Fatal("our entry is not in the file")
+	}
+	if got := undo(t, c, "claude-code"); got != Restored {
+		t.Fatalf("undone as %s", got)
+	}
+	if content(t, path) != claudeFile {
+		t.Fatalf("after undo:\n%s", content(t, path))
+	}
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o640 {
+		t.Fatalf("the mode became %v", info.Mode())
+	}
+}
+
+func TestFileThatWasNotThereIsGoneAfterUndo(t *testing.T) {
+	c, home := newConnector(t)
+	p := connect(t, c, "claude-desktop")
+	if p.Action != Create {
+		t.Fatalf("action %s", p.Action)
+	}
+	if info, err := os.Stat(p.Path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("new file: %v %v", info, err)
+	}
+	undo(t, c, "claude-desktop")
+	if left, _ := os.ReadDir(home); len(left) != 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+}
+
+func TestUndoOfAFileThatChangedTakesOnlyOurSpan(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	connect(t, c, "claude-code")
+	changed := strings.Replace(content(t, path), `"/a"`, `"/b"`, 1)
+	write(t, path, changed)
+	if got := undo(t, c, "claude-code"); got != Removed {
+		t.Fatalf("undone as %s", got)
+	}
+	if got, want := content(t, path), strings.Replace(claudeFile, `"/a"`, `"/b"`, 1); got != want {
+		t.Fatalf("after undo:\n%s", got)
+	}
+}
+
+func TestEntryChangedByHandIsLeftUnlessForced(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	connect(t, c, "claude-code")
+	edited := strings.Replace(content(t, path), `"--client"`, `"--profile", "work", "--client"`, 1)
+	write(t, path, edited)
+	if _, err := c.Undo(context.Background(), "claude-code", false); hub.CodeOf(err) != hub.CodeConflict {
+		t.Fatalf("got %v", err)
+	}
+	if content(t, path) != edited {
+		t.Fatal("the file was touched")
+	}
+	if done, err := c.Undo(context.Background(), "claude-code", true); err != nil || done != Removed {
+		t.Fatalf("forced: %s, %v", done, err)
+	}
+}
+
+func TestConnectingTwiceChangesNothingAndUndoStillRestores(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	connect(t, c, "claude-code")
+	first := content(t, path)
+	if p := connect(t, c, "claude-code"); p.Action != Equal {
+		t.Fatalf("the second time: %s", p.Action)
+	}
+	c.program = "/elsewhere/drawbridge" // the program moved: our entry is updated
+	if p := connect(t, c, "claude-code"); p.Action != Update {
+		t.Fatalf("after a move: %s", p.Action)
+	}
+	if content(t, path) == first {
+		t.Fatal("the entry still names the old program")
+	}
+	undo(t, c, "claude-code")
+	if content(t, path) != claudeFile {
+		t.Fatalf("after undo:\n%s", content(t, path))
+	}
+}
+
+func TestForeignEntryUnderOurNameIsNeverOverwritten(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, `{"mcpServers": {"drawbridge": {"command": "somebody-elses"}}}`)
+	_, err := c.Plan("claude-code")
+	if hub.CodeOf(err) != hub.CodeRejected {
+		t.Fatalf("got %v", err)
+	}
+	if _, hint := hub.Describe(err); !strings.Contains(hint, `"stdio"`) {
+		t.Fatalf("no snippet to paste: %q", hint)
+	}
+}
+
+func TestChangeSinceThePlanIsAConflict(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	p, err := c.Plan("claude-code")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "{}")
+	if err := c.Apply(context.Background(), p); hub.CodeOf(err) != hub.CodeConflict {
+		t.Fatalf("got %v", err)
+	}
+	if content(t, path) != "{}" {
+		t.Fatal("somebody else's edit was lost")
+	}
+	if _, recorded, _ := c.loadRecord("claude-code"); recorded {
+		t.Fatal("a connection that was not made is recorded")
+	}
+}
+
+func TestSymbolicLinkStaysALink(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege there")
+	}
+	c, home := newConnector(t)
+	real := filepath.Join(t.TempDir(), "dotfiles", "claude.json")
+	write(t, real, claudeFile)
+	link := filepath.Join(home, ".claude.json")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	connect(t, c, "claude-code")
+	if info, _ := os.Lstat(link); info.Mode()&os.ModeSymlink == 0 {
+		t.Fatal("the link was replaced by a file")
+	}
+	if !strings.Contains(content(t, real), "drawbridge") {
+		t.Fatal("the file behind the link was not written")
+	}
+	undo(t, c, "claude-code")
+	if content(t, real) != claudeFile {
+		t.Fatal("undo did not restore the file behind the link")
+	}
+}
+
+func TestReadOnlyFileIsRefused(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	os.Chmod(path, 0o400)
+	p, err := c.Plan("claude-code")
+	if err == nil {
+		err = c.Apply(context.Background(), p)
+	}
+	if hub.CodeOf(err) != hub.CodeRejected || content(t, path) != claudeFile {
+		t.Fatalf("got %v", err)
+	}
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o400 {
+		t.Fatal("the mode was changed")
+	}
+}
+
+func TestClientsOwnLockIsRespected(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	if err := os.Mkdir(path+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Plan("claude-code")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
+	defer cancel()
+	if err := c.Apply(ctx, p); hub.CodeOf(err) != hub.CodeConflict {
+		t.Fatalf("written in spite of the lock: %v", err)
+	}
+	os.Remove(path + ".lock")
+	connect(t, c, "claude-code")
+	if exists(path + ".lock") {
+		t.Fatal("our lock was left behind")
+	}
+}
+
+func TestBackupsAreBounded(t *testing.T) {
+	c, home := newConnector(t)
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	c.now = func() time.Time { clock = clock.Add(time.Second); return clock }
+	write(t, filepath.Join(home, ".claude.json"), claudeFile)
+	for range maxBackups + 5 {
+		connect(t, c, "claude-code")
+		undo(t, c, "claude-code")
+	}
+	left, _ := os.ReadDir(filepath.Join(c.dir, "backups"))
+	if len(left) > maxBackups {
+		t.Fatalf("%d backups are kept", len(left))
+	}
+}
+
+func TestListFindsWhatIsInstalledAndConnected(t *testing.T) {
+	c, home := newConnector(t)
+	write(t, filepath.Join(home, ".cursor", "mcp.json"), "{}")
+	connect(t, c, "claude-code")
+	status := map[string]Status{}
+	for _, s := range c.List() {
+		status[s.Client.ID] = s
+	}
+	if s := status["cursor"]; !s.Detected || s.Connected {
+		t.Errorf("cursor: %+v", s)
+	}
+	if s := status["claude-code"]; !s.Connected {
+		t.Errorf("claude-code: %+v", s)
+	}
+	os.WriteFile(filepath.Join(home, ".claude.json"), []byte("{}"), 0o600)
+	for _, s := range c.List() {
+		if s.Client.ID == "claude-code" && (s.Connected || s.Problem == "") {
+			t.Errorf("after our entry vanished: %+v", s)
+		}
+	}
+}
+
+func TestTableOfClientsIsComplete(t *testing.T) {
+	var ids []string
+	for _, c := range Known() {
+		if slices.Contains(ids, c.ID) {
+			t.Errorf("%s twice", c.ID)
+		}
+		ids = append(ids, c.ID)
+		if c.Name == "" || len(c.KeyPath) == 0 || len(c.Stdio) == 0 || !strings.Contains("MSDTL", c.Confidence) || c.Confidence == "" {
+			t.Errorf("%s lacks something", c.ID)
+		}
+		got := stdioEntry(c, EntryName, "/bin/drawbridge", []string{"stdio", "--client", c.ID})
+		if strings.Contains(string(got), "{{") || (c.Format != YAML && !isOurs(got)) {
+			t.Errorf("%s: entry %s", c.ID, got)
+		}
+	}
+	if len(ids) < 40 {
+		t.Errorf("only %d clients", len(ids))
+	}
+	if _, err := ByID("nobody"); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A kill at any moment leaves the old file or the new one, never a part of it.
+func TestKilledWriterNeverTearsTheFile(t *testing.T) {
+	if path := os.Getenv("CLIENTCONF_TEST_WRITE"); path != "" {
+		for {
+			before, existed, _ := read(path)
+			after := []byte(claudeFile)
+			if len(before) == len(after) {
+				after = []byte("{}")
+			}
+			if err := replace(path, before, existed, after); err != nil {
+				os.Exit(3)
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "f.json")
+	write(t, path, "{}")
+	for range 30 {
+		process, err := os.StartProcess(os.Args[0], []string{os.Args[0], "-test.run=^TestKilledWriterNeverTearsTheFile$"},
+			&os.ProcAttr{Env: append(os.Environ(), "CLIENTCONF_TEST_WRITE="+path)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waitForChange(t, path)
+		process.Kill()
+		process.Wait()
+		if got := content(t, path); got != "{}" && got != claudeFile {
+			t.Fatalf("torn: %q", got)
+		}
+	}
+}
+
+func waitForChange(t *testing.T, path string) {
+	t.Helper()
+	first, _ := os.Stat(path)
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		if now, err := os.Stat(path); err == nil && !os.SameFile(first, now) {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Fatal(errors.New("the writer never wrote"))
+}

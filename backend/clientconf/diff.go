@@ -1,0 +1,52 @@
+package clientconf
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+const diffContext = 3
+
+// secretMember finds "key": "value" where the key's name says that the value is secret.
+var secretMember = regexp.MustCompile(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
+
+// diff shows what changes between before and after as a unified diff of one hunk,
+// with secrets masked. Our changes touch one place, so one hunk is always enough.
+func diff(path string, before, after []byte) string {
+	a, b := lines(before), lines(after)
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	if head == len(a) && head == len(b) {
+		return ""
+	}
+	from := max(0, head-diffContext)
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%d,%d +%d,%d @@\n", path, path,
+		from+1, min(len(a), len(a)-tail+diffContext)-from, from+1, min(len(b), len(b)-tail+diffContext)-from)
+	write := func(mark string, lines []string) {
+		for _, line := range lines {
+			out.WriteString(mark + mask(strings.TrimRight(line, "\r")) + "\n")
+		}
+	}
+	write(" ", a[from:head])
+	write("-", a[head:len(a)-tail])
+	write("+", b[head:len(b)-tail])
+	write(" ", a[len(a)-tail:min(len(a), len(a)-tail+diffContext)])
+	return out.String()
+}
+
+func mask(line string) string { return secretMember.ReplaceAllString(line, `$1"***"`) }
+
+func lines(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+}

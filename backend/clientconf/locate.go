@@ -1,0 +1,184 @@
+package clientconf
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// System is what finding files depends on. Tests and the CLI's --home give their own.
+type System struct {
+	GOOS   string
+	Home   string
+	Getenv func(string) string
+}
+
+// location is where a client's file is, or would be created.
+type location struct {
+	path   string
+	exists bool
+}
+
+// locate returns the file to write for c: the one whose variable is set, else the
+// first that exists, else the primary place. ok is false when the client has no
+// file on this system.
+func (s System) locate(c Client) (loc location, ok bool) {
+	var primary string
+	for _, cand := range c.Candidates[s.GOOS] {
+		if cand.Role == "legacy" || strings.Contains(cand.Path, "{NAME}") {
+			continue
+		}
+		for _, path := range s.expand(cand.Path) {
+			if cand.Role == "env" {
+				return location{path, exists(path)}, true
+			}
+			if exists(path) {
+				return location{path, true}, true
+			}
+			if primary == "" && cand.Role == "primary" && !strings.Contains(path, "*") {
+				primary = path
+			}
+		}
+	}
+	return location{path: primary}, primary != ""
+}
+
+// detected reports whether the client seems to be installed: its file or the
+// folder that holds it exists, or one of its programs is on PATH.
+func (s System) detected(c Client) bool {
+	for _, cand := range c.Candidates[s.GOOS] {
+		for _, path := range s.expand(strings.ReplaceAll(cand.Path, "{NAME}", "*")) {
+			if exists(path) {
+				return true
+			}
+			if dir := filepath.Dir(path); !slices.Contains([]string{s.Home, s.configHome(), "/", "."}, dir) && exists(dir) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(c.Binaries, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+}
+
+// expand replaces the tokens of a candidate path and its wildcards. It returns
+// nothing when a variable that the path needs is unset, the pattern itself when a
+// wildcard matches nothing.
+func (s System) expand(pattern string) []string {
+	paths := []string{pattern}
+	if strings.Contains(pattern, "{VSCODE_USER}") {
+		paths = paths[:0]
+		for _, family := range []string{"Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"} {
+			paths = append(paths, strings.ReplaceAll(pattern, "{VSCODE_USER}", s.appConfig()+"/"+family+"/User"))
+		}
+	}
+	var found []string
+	for _, path := range paths {
+		path, ok := s.replaceTokens(path)
+		if !ok {
+			continue
+		}
+		path = filepath.FromSlash(path)
+		if !strings.Contains(path, "*") {
+			found = append(found, path)
+			continue
+		}
+		matches, err := filepath.Glob(path)
+		if err != nil || len(matches) == 0 {
+			matches = []string{path}
+		}
+		found = append(found, matches...)
+	}
+	return found
+}
+
+func (s System) replaceTokens(path string) (string, bool) {
+	for {
+		start := strings.IndexByte(path, '{')
+		if start < 0 {
+			return path, true
+		}
+		length := strings.IndexByte(path[start:], '}')
+		if length < 0 {
+			return "", false
+		}
+		value := s.token(path[start+1 : start+length])
+		if value == "" {
+			return "", false
+		}
+		path = path[:start] + filepath.ToSlash(value) + path[start+length+1:]
+	}
+}
+
+func (s System) token(name string) string {
+	switch name {
+	case "HOME":
+		return s.Home
+	case "XDG_CONFIG_HOME":
+		return s.configHome()
+	case "XDG_DATA_HOME":
+		return s.variable("XDG_DATA_HOME", filepath.Join(s.Home, ".local", "share"))
+	case "APPSUPPORT":
+		return filepath.Join(s.Home, "Library", "Application Support")
+	case "APPDATA":
+		return s.variable("APPDATA", filepath.Join(s.Home, "AppData", "Roaming"))
+	case "LOCALAPPDATA":
+		return s.variable("LOCALAPPDATA", filepath.Join(s.Home, "AppData", "Local"))
+	}
+	if name, ok := strings.CutPrefix(name, "env:"); ok {
+		return s.Getenv(name)
+	}
+	return ""
+}
+
+func (s System) configHome() string {
+	return s.variable("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config"))
+}
+
+// appConfig is where desktop programs of this system keep their settings.
+func (s System) appConfig() string {
+	switch s.GOOS {
+	case "darwin":
+		return filepath.ToSlash(s.token("APPSUPPORT"))
+	case "windows":
+		return filepath.ToSlash(s.token("APPDATA"))
+	}
+	return filepath.ToSlash(s.configHome())
+}
+
+func (s System) variable(name, otherwise string) string {
+	if v := s.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// target follows symbolic links to the file that is really written, so that a
+// dotfile manager's link stays a link. A path that does not exist is its own target.
+func target(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real, nil
+	}
+	if !isNotExist(err) {
+		return "", err
+	}
+	if link, err := os.Readlink(path); err == nil { // a link to nowhere: write where it points
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(path), link)
+		}
+		return link, nil
+	}
+	return path, nil
+}
+
+func isNotExist(err error) bool { return err != nil && (os.IsNotExist(err) || err == fs.ErrNotExist) }

@@ -1,0 +1,269 @@
+package clientconf
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// jsonFile splices members into a JSON or JSONC text. The parser only finds byte
+// ranges; every byte outside the inserted or removed span stays as it is.
+type jsonFile struct {
+	bom     bool
+	src     []byte // without the byte order mark
+	root    node
+	newline string
+	indent  string // one level
+	commas  bool   // a comma after the last element is in order
+}
+
+// node is an object of the file with its braces: src[start] is '{', src[end-1] is '}'.
+type node struct {
+	*hujson.Object
+	start, end int
+}
+
+// nodeOf returns the object that v holds. ok is false when it holds something else.
+func nodeOf(v hujson.Value) (n node, ok bool) {
+	o, ok := v.Value.(*hujson.Object)
+	return node{o, v.StartOffset, v.EndOffset}, ok
+}
+
+var utf8BOM = []byte{0xEF, 0xBB, 0xBF}
+
+// parseJSON reads src with the tolerance of the client: comments and trailing
+// commas only where it bears them. An empty file counts as {}.
+func parseJSON(src []byte, client Client) (*jsonFile, error) {
+	f := &jsonFile{newline: "\n", indent: "  ", commas: client.TrailingCommas}
+	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
+	if len(bytes.TrimSpace(f.src)) == 0 {
+		f.src = []byte("{}")
+	}
+	if client.Format == JSON && !json.Valid(f.src) {
+		var any any
+		err := json.Unmarshal(f.src, &any)
+		return nil, fmt.Errorf("the file is no valid JSON: %w", err)
+	}
+	value, err := hujson.Parse(f.src)
+	if err != nil {
+		return nil, fmt.Errorf("the file is no valid JSON: %w", err)
+	}
+	root, ok := nodeOf(value)
+	if !ok {
+		return nil, fmt.Errorf("the file holds no JSON object")
+	}
+	f.root = root
+	if bytes.Contains(f.src, []byte("\r\n")) {
+		f.newline = "\r\n"
+	}
+	f.findIndent(root.Object, 1)
+	return f, nil
+}
+
+// findIndent takes the white space before the first member that stands on its own line.
+func (f *jsonFile) findIndent(o *hujson.Object, depth int) bool {
+	for i := range o.Members {
+		m := &o.Members[i]
+		before := string(m.Name.BeforeExtra)
+		if at := strings.LastIndexByte(before, '\n'); at >= 0 {
+			lead := before[at+1:]
+			if strings.Trim(lead, " \t") == "" && len(lead) > 0 && len(lead)%depth == 0 {
+				f.indent = lead[:len(lead)/depth]
+				return true
+			}
+		}
+		if child, ok := m.Value.Value.(*hujson.Object); ok && f.findIndent(child, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the object at path as deep as it exists, the part of path that is
+// missing, and an error when something on the way is no object or occurs twice.
+func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
+	o = f.root
+	for i, key := range path {
+		member, err := only(o, key)
+		if err != nil {
+			return node{}, nil, err
+		}
+		if member == nil {
+			return o, path[i:], nil
+		}
+		child, ok := nodeOf(member.Value)
+		if !ok {
+			return node{}, nil, fmt.Errorf("%s is no object", quote(strings.Join(path[:i+1], ".")))
+		}
+		o = child
+	}
+	return o, nil, nil
+}
+
+// only returns the one member called key, or nil.
+func only(o node, key string) (*hujson.ObjectMember, error) {
+	var found *hujson.ObjectMember
+	for i := range o.Members {
+		if o.Members[i].Name.Value.(hujson.Literal).String() == key {
+			if found != nil {
+				return nil, fmt.Errorf("key %s occurs twice", quote(key))
+			}
+			found = &o.Members[i]
+		}
+	}
+	return found, nil
+}
+
+// entry returns the raw value at path/name, or nil.
+func (f *jsonFile) entry(path []string, name string) ([]byte, error) {
+	o, missing, err := f.find(path)
+	if err != nil || len(missing) > 0 {
+		return nil, err
+	}
+	m, err := only(o, name)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	return f.src[m.Value.StartOffset:m.Value.EndOffset], nil
+}
+
+// names returns the keys of the object at path.
+func (f *jsonFile) names(path []string) []string {
+	o, missing, err := f.find(path)
+	if err != nil || len(missing) > 0 {
+		return nil
+	}
+	var names []string
+	for i := range o.Members {
+		names = append(names, o.Members[i].Name.Value.(hujson.Literal).String())
+	}
+	return names
+}
+
+// set puts value at path/name: the present value is replaced, else a member is
+// appended to the object, which is created as deep as needed.
+func (f *jsonFile) set(path []string, name string, value json.RawMessage) ([]byte, error) {
+	o, missing, err := f.find(path)
+	if err != nil {
+		return nil, err
+	}
+	depth := len(path) - len(missing) + 1
+	if len(missing) == 0 {
+		m, err := only(o, name)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			return f.bytes(m.Value.StartOffset, m.Value.EndOffset, f.layout(value, depth)), nil
+		}
+		return f.append(o, name, value, depth), nil
+	}
+	keys := append(slices.Clone(missing[1:]), name)
+	for i := len(keys) - 1; i >= 0; i-- {
+		key, _ := json.Marshal(keys[i])
+		value = json.RawMessage("{" + string(key) + ":" + string(value) + "}")
+	}
+	return f.append(o, missing[0], value, depth), nil
+}
+
+// append adds a member behind the last one of o, whose members stand depth levels deep.
+func (f *jsonFile) append(o node, name string, value json.RawMessage, depth int) []byte {
+	key, _ := json.Marshal(name)
+	member := f.newline + strings.Repeat(f.indent, depth) + string(key) + ": " + f.layout(value, depth)
+	closing := f.newline + strings.Repeat(f.indent, depth-1)
+	if len(o.Members) == 0 {
+		// Keep a comment that stands in the empty object; drop only white space.
+		inside := strings.TrimRight(string(f.src[o.start+1:o.end-1]), " \t\r\n")
+		return f.bytes(o.start+1, o.end-1, inside+member+closing)
+	}
+	last := &o.Members[len(o.Members)-1]
+	end := last.Value.EndOffset + len(last.Value.AfterExtra)
+	if trailing := end < len(f.src) && f.src[end] == ','; trailing {
+		// The object closes with a comma: ours does too. A comment on the same
+		// line belongs to the last member and stays with it.
+		at := end + 1 + lineRest(f.src[end+1:o.end-1])
+		return f.bytes(at, at, member+",")
+	}
+	at := last.Value.EndOffset
+	rest := f.src[at : o.end-1]
+	if bytes.IndexByte(rest, '\n') < 0 { // {"a": 1}: on one line so far
+		return f.bytes(at, o.end-1, ","+strings.TrimRight(string(rest), " \t")+member+closing)
+	}
+	comment := lineRest(rest)
+	return f.bytes(at, at+comment, ","+string(rest[:comment])+member)
+}
+
+// remove takes the member path/name out with one comma and the white space that
+// came with it. ok is false when there is none.
+func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err error) {
+	o, missing, err := f.find(path)
+	if err != nil || len(missing) > 0 {
+		return nil, false, err
+	}
+	m, err := only(o, name)
+	if err != nil || m == nil {
+		return nil, false, err
+	}
+	i := slices.IndexFunc(o.Members, func(other hujson.ObjectMember) bool {
+		return other.Name.StartOffset == m.Name.StartOffset
+	})
+	start := m.Name.StartOffset - len(spaceBefore(f.src[:m.Name.StartOffset]))
+	end := m.Value.EndOffset
+	after := end + len(m.Value.AfterExtra)
+	switch {
+	case after < len(f.src) && f.src[after] == ',':
+		end = after + 1
+	case i > 0: // the last one: the comma before it goes, a comment between stays
+		previous := &o.Members[i-1]
+		comma := previous.Value.EndOffset + len(previous.Value.AfterExtra)
+		return f.bytes(comma, end, string(f.src[comma+1:start])), true, nil
+	}
+	return f.bytes(start, end, ""), true, nil
+}
+
+// layout writes value as it stands depth levels deep, in the file's own indent and newline.
+func (f *jsonFile) layout(value json.RawMessage, depth int) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, value, strings.Repeat(f.indent, depth), f.indent); err != nil {
+		return string(value)
+	}
+	return strings.ReplaceAll(b.String(), "\n", f.newline)
+}
+
+// bytes returns the file with src[start:end] replaced.
+func (f *jsonFile) bytes(start, end int, with string) []byte {
+	var out []byte
+	if f.bom {
+		out = append(out, utf8BOM...)
+	}
+	out = append(out, f.src[:start]...)
+	out = append(out, with...)
+	return append(out, f.src[end:]...)
+}
+
+// lineRest returns how much of b belongs to the line it starts in: white space and
+// a comment, without the newline.
+func lineRest(b []byte) int {
+	line := b
+	if at := bytes.IndexByte(b, '\n'); at >= 0 {
+		line = b[:at]
+	}
+	if rest := bytes.TrimSpace(line); len(rest) > 0 && !bytes.HasPrefix(rest, []byte("//")) && !bytes.HasPrefix(rest, []byte("/*")) {
+		return 0
+	}
+	return len(bytes.TrimRight(line, "\r \t"))
+}
+
+// spaceBefore returns the white space at the end of b, from the end of the line before.
+func spaceBefore(b []byte) []byte {
+	trimmed := bytes.TrimRight(b, " \t")
+	trimmed = bytes.TrimSuffix(trimmed, []byte("\n"))
+	trimmed = bytes.TrimSuffix(trimmed, []byte("\r"))
+	return b[len(trimmed):]
+}
+
+func quote(s string) string { return fmt.Sprintf("%q", s) }

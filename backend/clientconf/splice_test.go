@@ -1,0 +1,181 @@
+package clientconf
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+var (
+	strict  = Client{ID: "strict", Name: "Strict", Format: JSON, KeyPath: []string{"mcpServers"}}
+	lenient = Client{ID: "lenient", Name: "Lenient", Format: JSONC, TrailingCommas: true, KeyPath: []string{"mcpServers"}}
+	entry   = json.RawMessage(`{"command": "/opt/drawbridge", "args": ["stdio", "--client", "x"]}`)
+)
+
+// Files as people have them. want is the file after our entry was added, for those
+// where the layout is worth pinning down.
+var corpus = []struct {
+	name   string
+	client Client
+	src    string
+	want   string
+}{
+	{"empty file", strict, "", "{\n  \"mcpServers\": {\n    \"drawbridge\": {\n      \"command\": \"/opt/drawbridge\",\n      \"args\": [\n        \"stdio\",\n        \"--client\",\n        \"x\"\n      ]\n    }\n  }\n}"},
+	{"empty object", strict, "{}\n", ""},
+	{"empty container", strict, "{\"mcpServers\": {}}\n", ""},
+	{"empty container, spread", strict, "{\n  \"mcpServers\": {\n  }\n}\n", ""},
+	{"one server", strict, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n",
+		"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"},\n    \"drawbridge\": {\n      \"command\": \"/opt/drawbridge\",\n      \"args\": [\n        \"stdio\",\n        \"--client\",\n        \"x\"\n      ]\n    }\n  }\n}\n"},
+	{"one line", strict, `{"a":1,"mcpServers":{"b":{"command":"x"}},"c":9007199254740993123}`, ""},
+	{"tabs and crlf", strict, "{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {}\r\n\t}\r\n}\r\n", ""},
+	{"four spaces", strict, "{\n    \"other\": {\"x\": [1.0, 1e3]}\n}", ""},
+	{"byte order mark", strict, "\xEF\xBB\xBF{\n  \"mcpServers\": {}\n}", ""},
+	{"html characters", strict, "{\n  \"a\": \"<&>\\u003c\",\n  \"mcpServers\": {\"z\": {\"url\": \"http://x?a=1&b=2\"}}\n}", ""},
+	{"comments", lenient, "// mine\n{\n  // servers\n  \"mcpServers\": {\n    \"a\": {}, // the first\n    // \"b\": {}\n  },\n}\n", ""},
+	{"comment behind the last", lenient, "{\n  \"mcpServers\": {\n    \"a\": {} // why\n  }\n}\n",
+		"{\n  \"mcpServers\": {\n    \"a\": {}, // why\n    \"drawbridge\": {\n      \"command\": \"/opt/drawbridge\",\n      \"args\": [\n        \"stdio\",\n        \"--client\",\n        \"x\"\n      ]\n    }\n  }\n}\n"},
+	{"comment in the empty container", lenient, "{\n  \"mcpServers\": {\n    // none yet\n  }\n}\n", ""},
+	{"block comments", lenient, "{ /* a */ \"mcpServers\" /* b */ : { /* c */ \"a\": 1 /* d */ } /* e */ }", ""},
+	{"trailing comma on one line", lenient, `{"mcpServers": {"a": {},},}`, ""},
+	{"line comment at the end of the container", lenient, "{\"mcpServers\": {\"a\": {}\n// end\n}}", ""},
+	{"unicode keys", strict, "{\"mcpServers\": {\"日本\": {}, \"é\\u0301\": {}}}", ""},
+	{"key with escapes", strict, "{\"mcp\\u0053ervers\": {\"a\": {}}}", ""},
+}
+
+func TestAddedEntryLeavesEveryOtherByteInPlace(t *testing.T) {
+	for _, c := range corpus {
+		t.Run(c.name, func(t *testing.T) {
+			file, err := parseJSON([]byte(c.src), c.client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := file.set(c.client.KeyPath, EntryName, entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want != "" && string(out) != c.want {
+				t.Fatalf("got\n%s\nwant\n%s", out, c.want)
+			}
+			checkAdded(t, c.client, []byte(c.src), out)
+			again, err := parseJSON(out, c.client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, ok, err := again.remove(c.client.KeyPath, EntryName)
+			if err != nil || !ok {
+				t.Fatalf("cannot remove: %v", err)
+			}
+			if !sameElse([]byte(c.src), back, c.client.KeyPath, EntryName) {
+				t.Fatalf("after removing:\n%s", back)
+			}
+			if _, err := parseJSON(back, c.client); err != nil {
+				t.Fatalf("after removing: %v\n%s", err, back)
+			}
+		})
+	}
+}
+
+// checkAdded holds what must be true of every addition: the client can read it,
+// our entry is what was meant, the rest means the same, and the old text is still
+// there in order, with bytes only inserted.
+func checkAdded(t *testing.T, client Client, src, out []byte) {
+	t.Helper()
+	again, err := parseJSON(out, client)
+	if err != nil {
+		t.Fatalf("the client cannot read it any more: %v\n%s", err, out)
+	}
+	got, err := again.entry(client.KeyPath, EntryName)
+	if err != nil || !sameJSON(got, entry) {
+		t.Fatalf("our entry is %s (%v)", got, err)
+	}
+	if !sameElse(src, out, client.KeyPath, EntryName) {
+		t.Fatalf("other parts changed:\n%s", out)
+	}
+	rest := out
+	for _, b := range src {
+		if b == ' ' || b == '\t' || b == '\n' || b == '\r' {
+			continue
+		}
+		at := bytes.IndexByte(rest, b)
+		if at < 0 {
+			t.Fatalf("the old text is not in the new one:\n%s", out)
+		}
+		rest = rest[at+1:]
+	}
+	if bytes.Contains(src, []byte("\r\n")) && bytes.Count(out, []byte("\n")) != bytes.Count(out, []byte("\r\n")) {
+		t.Fatalf("mixed line ends:\n%q", out)
+	}
+}
+
+func TestUnsafeFilesAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		client Client
+		src    string
+	}{
+		"comment where the client bears none": {strict, "{ // x\n}"},
+		"trailing comma in strict JSON":       {strict, `{"a":1,}`},
+		"array root":                          {strict, `[]`},
+		"null":                                {strict, `null`},
+		"half a file":                         {strict, `{"mcpServers": {`},
+		"container is no object":              {strict, `{"mcpServers": []}`},
+		"container twice":                     {strict, `{"mcpServers": {}, "mcpServers": {}}`},
+		"our name twice":                      {strict, `{"mcpServers": {"drawbridge": {}, "drawbridge": {}}}`},
+		"utf-16":                              {strict, "\xff\xfe{\x00}\x00"},
+	} {
+		file, err := parseJSON([]byte(c.src), c.client)
+		if err == nil {
+			_, err = file.set(c.client.KeyPath, EntryName, entry)
+		}
+		if err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+func FuzzAddingNeverTouchesOtherParts(f *testing.F) {
+	for _, c := range corpus {
+		f.Add([]byte(c.src), c.client.ID == "lenient")
+	}
+	f.Fuzz(func(t *testing.T, src []byte, comments bool) {
+		client := strict
+		if comments {
+			client = lenient
+		}
+		p := &Plan{Client: client, Path: "x", Entry: entry, before: src, existed: true}
+		if p.splice() != nil || p.Action == Equal {
+			return // refused, or nothing to do
+		}
+		if _, ok := meaning(src); !ok {
+			t.Skip()
+		}
+		if p.Action == Add {
+			file, err := parseJSON(p.after, client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, ok, err := file.remove(client.KeyPath, EntryName)
+			if err != nil || !ok {
+				t.Fatalf("cannot remove: %v", err)
+			}
+			if _, err := parseJSON(back, client); err != nil {
+				t.Fatalf("removing left %q: %v", back, err)
+			}
+			if !sameElse(src, back, client.KeyPath, EntryName) {
+				t.Fatalf("removing changed other parts: %q", back)
+			}
+		}
+	})
+}
+
+func TestDiffMasksSecrets(t *testing.T) {
+	before := []byte("{\n  \"env\": {\"API_KEY\": \"hunter2\"},\n  \"a\": 1\n}\n")
+	after := bytes.Replace(before, []byte("\"a\": 1"), []byte("\"a\": 1,\n  \"githubToken\": \"ghp_x\""), 1)
+	got := diff("f", before, after)
+	if strings.Contains(got, "hunter2") || strings.Contains(got, "ghp_x") {
+		t.Fatalf("a secret is shown:\n%s", got)
+	}
+	if !strings.Contains(got, "+  \"githubToken\": \"***\"") {
+		t.Fatalf("got\n%s", got)
+	}
+}

@@ -1,0 +1,169 @@
+package clientconf
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+const tempPrefix = ".drawbridge-"
+
+// maxFile is the largest client file that is read: Claude Code's holds its history and grows.
+const maxFile = 64 << 20
+
+// read returns the bytes of path, or nil and false when there is no such file.
+func read(path string) (src []byte, existed bool, err error) {
+	info, err := os.Stat(path)
+	if isNotExist(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Size() > maxFile {
+		return nil, false, fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
+	}
+	src, err = os.ReadFile(path)
+	return src, true, err
+}
+
+// replace puts content in the place of path, which held before (existed says
+// whether it was there at all). The file is old or new at every moment, never
+// torn; its mode stays; a new file is 0600. When somebody else wrote the file
+// meanwhile nothing happens and the error has code conflict.
+func replace(path string, before []byte, existed bool, content []byte) error {
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+		if mode&0o200 == 0 {
+			return &hub.Error{Code: hub.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry by hand."}
+		}
+	}
+	dir := filepath.Dir(path)
+	sweep(dir)
+	temp, err := os.OpenFile(filepath.Join(dir, tempPrefix+rand.Text()+".tmp"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // gone after the rename
+	_, err = temp.Write(content)
+	if err == nil {
+		err = temp.Chmod(mode)
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	if err := unchanged(path, before, existed); err != nil {
+		return err
+	}
+	if err := rename(temp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// unchanged fails with code conflict unless path still holds before.
+func unchanged(path string, before []byte, existed bool) error {
+	now, exists, err := read(path)
+	if err != nil {
+		return err
+	}
+	if exists != existed || hash(now) != hash(before) {
+		return &hub.Error{
+			Code: hub.CodeConflict, Retriable: true,
+			Message: "the file was changed by somebody else at the same moment",
+			Hint:    "Nothing was written. Try again.",
+		}
+	}
+	return nil
+}
+
+// rename retries on Windows, where a file that another process has open cannot be replaced.
+func rename(from, to string) error {
+	var err error
+	for wait := 10 * time.Millisecond; wait < time.Second; wait *= 2 {
+		if err = os.Rename(from, to); err == nil || !errors.Is(err, os.ErrPermission) || os.PathSeparator == '/' {
+			return err
+		}
+		time.Sleep(wait) // the only signal that a foreign handle was closed is a rename that works
+	}
+	return err
+}
+
+// sweep removes what a killed writer of ours left behind.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) || !strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && os.PathSeparator == '/' {
+		return err
+	}
+	return nil
+}
+
+// staleLock is the age after which a client's lock folder counts as left behind by a crash.
+const staleLock = time.Minute
+
+// lockFolder takes the lock that some clients use: a folder FILE.lock whose
+// creation is atomic. It waits until ctx ends.
+func lockFolder(ctx context.Context, path string) (unlock func(), err error) {
+	lock := path + ".lock"
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := os.Mkdir(lock, 0o700)
+		if err == nil {
+			return func() { os.Remove(lock) }, nil
+		}
+		if !os.IsExist(err) {
+			return nil, err
+		}
+		if info, statErr := os.Stat(lock); statErr == nil && time.Since(info.ModTime()) > staleLock {
+			os.Remove(lock)
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, &hub.Error{
+				Code: hub.CodeConflict, Retriable: true, Cause: err,
+				Message: "the client is writing its file at this moment",
+				Hint:    "Try again, or close the client first.",
+			}
+		}
+	}
+}
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
