@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStopRunsBackwardsAndGoesOnAfterAFailure(t *testing.T) {
+	var order []string
+	l := lifecycle{log: slog.New(slog.DiscardHandler)}
+	for _, name := range []string{"store", "supervisor", "http"} {
+		l.onStop(name, time.Second, func(context.Context) error {
+			order = append(order, name)
+			if name == "supervisor" {
+				return errors.New("boom")
+			}
+			return nil
+		})
+	}
+	err := l.stop()
+	if want := []string{"http", "supervisor", "store"}; !slices.Equal(order, want) {
+		t.Fatalf("stopped in the order %v", order)
+	}
+	if err == nil || !strings.Contains(err.Error(), "cannot stop supervisor: boom") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestStopLeavesBehindWhatHangs(t *testing.T) {
+	l := lifecycle{log: slog.New(slog.DiscardHandler)}
+	release := make(chan struct{})
+	defer close(release)
+	l.onStop("hanging part", 10*time.Millisecond, func(context.Context) error { <-release; return nil })
+	if err := l.stop(); err == nil || !strings.Contains(err.Error(), "hanging part") {
+		t.Fatalf("got %v", err)
+	}
+}
