@@ -1,0 +1,268 @@
+// Package backend_test holds the direction of imports for the whole tree.
+package backend_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "drawbridge"
+
+// edges lists for each package the packages of ours that it may import, in the order
+// of need: whoever stands lower may know those above. A new edge is a decision about
+// the design; it goes in here together with the code that needs it, and its commit
+// says why. Test files are free to import what they like.
+var edges = map[string]string{
+	"backend/hub":        "",
+	"config":             "backend/hub",
+	"backend/event":      "backend/hub",
+	"backend/process":    "",
+	"backend/dockerexec": "",
+	"backend/wire":       "backend/hub", // spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/loopback":   "backend/hub",
+	"backend/secret":     "backend/hub",
+	"backend/oauth":      "backend/hub backend/secret",
+	"backend/store":      "backend/hub",
+	"backend/serverlog":  "backend/hub",
+	"backend/upstream":   "backend/hub config backend/process backend/dockerexec backend/wire",
+	"backend/registry":   "backend/hub config",
+	"backend/trust":      "backend/hub backend/store",
+	"backend/supervisor": "backend/hub config backend/event backend/serverlog backend/upstream backend/registry",
+	"backend/inbox":      "backend/hub backend/event",
+	"backend/policy":     "backend/hub config backend/registry backend/inbox",
+	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",
+	"backend/bridge":     "backend/hub backend/wire backend/registry backend/gateway backend/inbox",
+	"backend/reload":     "backend/hub config backend/event",
+	"backend/history":    "backend/hub backend/store backend/gateway",
+	"backend/clientconf": "backend/hub config backend/secret",
+	"backend/directory":  "backend/hub config",
+	"backend/metrics":    "backend/hub backend/event",
+	"backend/desktop":    "backend/hub backend/event",
+	"backend/doctor":     "backend/hub config backend/clientconf",
+	"backend/selfserver": "backend/hub backend/store",
+	"backend/cli":        "backend/hub config backend/api backend/wire",
+	"backend/mcptest":    "backend/wire", // never shipped: only tests import it
+	// "*" is every package of backend and config, and the page; it never means the window.
+	"backend/api":    "*",
+	"app/drawbridge": "* backend/api backend/cli app/tray",
+
+	"app/tray":   "backend/hub backend/event build/icons",
+	"app/window": "build/icons",
+	".":          "app/window",
+
+	"frontend":    "",
+	"build/icons": "",
+	"build/tally": "",
+	"build/e2e":   "backend/mcptest",
+}
+
+// owners lists for each outside module the packages that may import it.
+var owners = map[string]string{
+	"modernc.org/sqlite":                     "backend/store",
+	"github.com/pressly/goose/v3":            "backend/store",
+	"github.com/moby/moby/client":            "backend/dockerexec",
+	"github.com/moby/moby/api":               "backend/dockerexec",
+	"github.com/containerd/errdefs":          "backend/dockerexec",
+	"github.com/fsnotify/fsnotify":           "backend/reload backend/clientconf",
+	"fyne.io/systray":                        "app/tray",
+	"github.com/godbus/dbus/v5":              "app/tray backend/desktop",
+	"github.com/wailsapp/wails/v2":           "app/window",
+	"github.com/modelcontextprotocol/go-sdk": "backend/bridge backend/oauth backend/selfserver backend/mcptest",
+	"github.com/tailscale/hujson":            "config backend/reload backend/clientconf",
+	"github.com/goccy/go-yaml":               "config backend/clientconf backend/cli",
+	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
+	"github.com/danielgtaylor/huma/v2":       "backend/api",
+	"github.com/spf13/cobra":                 "backend/cli app/drawbridge",
+	"github.com/yosida95/uritemplate/v3":     "backend/registry",
+	"golang.org/x/time":                      "backend/policy",
+	"github.com/sony/gobreaker/v2":           "backend/policy",
+	"github.com/cenkalti/backoff/v5":         "backend/supervisor",
+	"github.com/shirou/gopsutil/v4":          "backend/process",
+	"github.com/prometheus/client_golang":    "backend/metrics",
+	"go.opentelemetry.io/otel":               "backend/metrics",
+	"github.com/gen2brain/beeep":             "backend/desktop",
+	"github.com/zalando/go-keyring":          "backend/secret",
+	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
+	"golang.org/x/sync":                      "app/drawbridge",
+	"golang.org/x/term":                      "backend/cli",
+	"golang.org/x/sys":                       "backend/process backend/loopback backend/desktop",
+}
+
+// imports maps each package of the tree to what its files import outside of tests,
+// whatever their build tags, and each import to a file that has it.
+func imports(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[string]string{}
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if file != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(rel)
+		if found[pkg] == nil {
+			found[pkg] = map[string]string{}
+		}
+		for _, spec := range f.Imports {
+			what, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			found[pkg][what] = rel
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func ours(what string) (pkg string, ok bool) {
+	if what == module {
+		return ".", true
+	}
+	return strings.CutPrefix(what, module+"/")
+}
+
+// allowed reports whether pkg may import the package to, both ours.
+func allowed(pkg, to string) bool {
+	list := strings.Fields(edges[pkg])
+	if slices.Contains(list, to) {
+		return true
+	}
+	if !slices.Contains(list, "*") {
+		return false
+	}
+	anywhere := to == "config" || to == "frontend" || strings.HasPrefix(to, "backend/")
+	return anywhere && to != "backend/api" && to != "backend/cli" && to != "backend/mcptest"
+}
+
+// parent is the nearest package in edges that pkg stands in, so that a part of a
+// package, kept in a folder below it, follows the same rules.
+func parent(pkg string) (string, bool) {
+	for p := pkg; ; p = path.Dir(p) {
+		if _, known := edges[p]; known && (p != "." || pkg == ".") {
+			return p, true
+		}
+		if p == "." {
+			return "", false
+		}
+	}
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for pkg, list := range imports(t) {
+		at, known := parent(pkg)
+		if !known {
+			t.Errorf("package %s is not in the table of edges", pkg)
+			continue
+		}
+		for what, file := range list {
+			to, mine := ours(what)
+			if !mine {
+				continue
+			}
+			if owner, _ := parent(to); owner == at {
+				continue
+			}
+			if !allowed(at, to) {
+				t.Errorf("%s: %s may not import %s; a new edge is a decision, see the table of edges", file, pkg, to)
+			}
+		}
+	}
+}
+
+func TestEveryOutsideModuleHasItsOwner(t *testing.T) {
+	for pkg, list := range imports(t) {
+		at, _ := parent(pkg)
+		for what, file := range list {
+			if _, mine := ours(what); mine || !strings.Contains(strings.Split(what, "/")[0], ".") {
+				continue // ours, or the standard library
+			}
+			mod := ""
+			for candidate := range maps.Keys(owners) {
+				if (what == candidate || strings.HasPrefix(what, candidate+"/")) && len(candidate) > len(mod) {
+					mod = candidate
+				}
+			}
+			if mod == "" {
+				t.Errorf("%s: %s has no owner; name one in the table of owners", file, what)
+			} else if !slices.Contains(strings.Fields(owners[mod]), at) {
+				t.Errorf("%s: %s belongs to %s, not to %s", file, mod, owners[mod], pkg)
+			}
+		}
+	}
+}
+
+// The daemon must start without a webview: it is one static binary, and idles at a
+// twentieth of the memory that a webview takes.
+func TestDaemonNeverImportsWails(t *testing.T) {
+	all := imports(t)
+	seen := map[string]bool{}
+	var walk func(pkg string, trail []string)
+	walk = func(pkg string, trail []string) {
+		if seen[pkg] {
+			return
+		}
+		seen[pkg] = true
+		trail = append(slices.Clip(trail), pkg)
+		for what := range all[pkg] {
+			if strings.Contains(what, "wailsapp/") {
+				t.Errorf("%s imports %s", strings.Join(trail, " > "), what)
+			}
+			if to, mine := ours(what); mine {
+				walk(to, trail)
+			}
+		}
+	}
+	walk("app/drawbridge", nil)
+	if len(all["app/drawbridge"]) == 0 {
+		t.Fatal("found no imports of the daemon at all")
+	}
+}
+
+// The Wails tools build from the root; whatever else stood there would run while they
+// look for bindings.
+func TestRootHoldsOnlyTheWindowsEntry(t *testing.T) {
+	src, err := os.ReadFile("../main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(src), "\n"); n > 15 {
+		t.Errorf("main.go has %d lines, at most 15 belong there", n)
+	}
+	if files, _ := filepath.Glob("../*.go"); len(files) != 1 {
+		t.Errorf("the root holds %v", files)
+	}
+}
