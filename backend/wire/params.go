@@ -14,6 +14,7 @@ const (
 	MetaClientCapabilities = MetaPrefix + "clientCapabilities"
 	MetaLogLevel           = MetaPrefix + "logLevel"
 	MetaSubscriptionID     = MetaPrefix + "subscriptionId"
+	MetaServerInfo         = MetaPrefix + "serverInfo" // in results
 )
 
 // Params holds the parts of a params object that routing and translation look at.
@@ -59,13 +60,13 @@ func ScanParams(params []byte) (Params, error) {
 	if params[i] != '{' {
 		return p, &Error{Code: CodeInvalidParams, Offset: i, Reason: "params are not an object"}
 	}
-	i, err := s.members(i, 1, func(name []byte, value hub.Span) error {
-		if string(name) == "_meta" {
-			p.Meta = value
+	i, err := s.members(i, 1, func(m Member) error {
+		if string(m.Name) == "_meta" {
+			p.Meta = m.Value
 			return nil
 		}
-		if at := p.field(name); at != nil {
-			*at = value
+		if at := p.field(m.Name); at != nil {
+			*at = m.Value
 		}
 		return nil
 	})
@@ -89,9 +90,9 @@ func (p *Params) scanMeta(params []byte) error {
 		return &Error{Code: CodeInvalidParams, Offset: p.Meta.Start, Reason: "_meta is not an object"}
 	}
 	s := scanner{b: params[:p.Meta.End]}
-	_, err := s.members(p.Meta.Start, 2, func(name []byte, value hub.Span) error {
-		if at := p.metaField(name); at != nil {
-			*at = value
+	_, err := s.members(p.Meta.Start, 2, func(m Member) error {
+		if at := p.metaField(m.Name); at != nil {
+			*at = m.Value
 		}
 		return nil
 	})
@@ -148,57 +149,6 @@ func (p *Params) metaField(name []byte) *hub.Span {
 		return &p.TraceParent
 	}
 	return nil
-}
-
-// members validates the object at i, hands every member to visit with the inside
-// of its key literal, and returns the index after the object. A key that is
-// spelled with escapes is handed over decoded.
-func (s *scanner) members(i, depth int, visit func(name []byte, value hub.Span) error) (int, error) {
-	var keys keySet
-	i = s.space(i + 1)
-	if i < len(s.b) && s.b[i] == '}' {
-		return i + 1, nil
-	}
-	for {
-		key, from, err := s.key(i)
-		if err != nil {
-			return from, err
-		}
-		if err := keys.add(s, key); err != nil {
-			return i, err
-		}
-		if i, err = s.value(from, depth); err != nil {
-			return i, err
-		}
-		name := s.b[key.Start+1 : key.End-1]
-		if skipPlain(name, 0) < len(name) {
-			text, _ := Unquote(s.b[key.Start:key.End])
-			name = []byte(text)
-		}
-		if err := visit(name, hub.Span{Start: from, End: i}); err != nil {
-			return i, err
-		}
-		var done bool
-		if i, done, err = s.more(i); err != nil || done {
-			return i, err
-		}
-	}
-}
-
-// Members validates obj as one object with unique keys, as ScanParams does, and
-// hands every member to visit: its key decoded, its value raw. An error of visit
-// ends it and is returned. name is valid during the visit only.
-func Members(obj []byte, visit func(name []byte, value hub.Span) error) error {
-	s := scanner{b: obj}
-	i := s.space(0)
-	if i >= len(obj) || obj[i] != '{' {
-		return &Error{Code: CodeInvalidRequest, Offset: i, Reason: "not an object"}
-	}
-	i, err := s.members(i, 1, visit)
-	if err == nil && s.space(i) < len(obj) {
-		_, err = s.fail(i, "more than one value")
-	}
-	return err
 }
 
 // Bytes returns the part of src that span covers, or nil when it is absent.

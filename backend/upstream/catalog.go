@@ -1,0 +1,237 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// What we take of one list of a server.
+const (
+	maxItems     = 1000
+	maxPages     = 100
+	maxListBytes = 5 << 20
+)
+
+// listing says how a kind is asked for.
+type listing struct {
+	kind             hub.Kind
+	method, list, id string
+	noun, changed    string
+}
+
+var listings = [...]listing{
+	{hub.Tools, "tools/list", "tools", "name", "tools", "notifications/tools/list_changed"},
+	{hub.Prompts, "prompts/list", "prompts", "name", "prompts", "notifications/prompts/list_changed"},
+	{hub.Resources, "resources/list", "resources", "uri", "resources", "notifications/resources/list_changed"},
+	{hub.Templates, "resources/templates/list", "resourceTemplates", "uriTemplate", "resource templates", ""},
+}
+
+// list reads the whole catalog for the first time. Only a connection that breaks or
+// a deadline fails it; a list that the server cannot give becomes a warning.
+func (c *Conn) list(ctx context.Context) error {
+	return c.Refresh(ctx, hub.Tools, hub.Prompts, hub.Resources, hub.Templates)
+}
+
+// Refresh reads the lists of the given kinds again and then replaces the catalog at
+// once. A list that the server answers with an error stays as it was, with a warning in the
+// catalog; an error is returned when the connection broke or ctx ended, and
+// then nothing has changed. One Refresh runs at a time.
+func (c *Conn) Refresh(ctx context.Context, kinds ...hub.Kind) error {
+	select {
+	case c.refresh <- struct{}{}:
+		defer func() { <-c.refresh }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	next := *c.Catalog()
+	next.Capabilities, next.Info, next.Instructions = c.handshake.capabilities, c.handshake.info, c.handshake.instructions
+	next.ListedAt = time.Now().UTC()
+	for _, l := range listings {
+		if !contains(kinds, l.kind) {
+			continue
+		}
+		var items []hub.Item
+		var warnings []string
+		if c.Offers(l.kind) {
+			var err error
+			items, warnings, err = c.readList(ctx, l)
+			if answer, ok := errors.AsType[*rpcError](err); ok {
+				items = *itemsOf(&next, l.kind)
+				warnings = []string{fmt.Sprintf("cannot list %s: %v", l.noun, answer)}
+				if answer.Code == wire.CodeMethodNotFound && l.kind == hub.Templates {
+					warnings = nil // many servers have resources and no templates
+				}
+			} else if err != nil {
+				return err
+			}
+		}
+		*itemsOf(&next, l.kind) = items
+		c.warnings[l.kind] = warnings
+	}
+	next.Warnings = nil
+	for _, l := range listings {
+		next.Warnings = append(next.Warnings, c.warnings[l.kind]...)
+	}
+	c.catalog.Store(&next)
+	return nil
+}
+
+func contains(kinds []hub.Kind, kind hub.Kind) bool {
+	for _, k := range kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func itemsOf(c *hub.Catalog, kind hub.Kind) *[]hub.Item {
+	switch kind {
+	case hub.Tools:
+		return &c.Tools
+	case hub.Prompts:
+		return &c.Prompts
+	case hub.Resources:
+		return &c.Resources
+	default:
+		return &c.Templates
+	}
+}
+
+// reader collects the items of one kind, page by page.
+type reader struct {
+	listing
+	items []hub.Item
+	seen  map[string]bool
+	bytes int
+	total int      // items that the server listed
+	bad   []string // why some were left out, the first few
+	full  bool
+}
+
+func (c *Conn) readList(ctx context.Context, l listing) ([]hub.Item, []string, error) {
+	r := reader{listing: l, seen: map[string]bool{}}
+	cursors := map[string]bool{}
+	var cursor []byte
+	var warnings []string
+	for page := 1; ; page++ {
+		var params []byte
+		if cursor != nil {
+			params = append(append([]byte(`{"cursor":`), cursor...), '}')
+		}
+		if c.era == hub.Modern {
+			params = c.withModernMeta(params, nil)
+		}
+		result, err := c.request(ctx, l.method, params)
+		if err != nil {
+			return nil, nil, err
+		}
+		if cursor, err = r.page(result); err != nil {
+			return nil, nil, &rpcError{Message: err.Error()}
+		}
+		if r.full {
+			warnings = append(warnings, fmt.Sprintf("%d %s and no more: the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
+			break
+		}
+		if cursor == nil {
+			break
+		}
+		if cursors[string(cursor)] {
+			warnings = append(warnings, fmt.Sprintf("list of %s does not end: the server gave the same cursor twice", l.noun))
+			break
+		}
+		if page == maxPages {
+			warnings = append(warnings, fmt.Sprintf("list of %s has more than %d pages", l.noun, maxPages))
+			break
+		}
+		cursors[string(cursor)] = true
+	}
+	if len(r.bad) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d %s: %s", len(r.items), r.total, l.noun, r.bad[0]))
+	}
+	return r.items, warnings, nil
+}
+
+// page takes the items of one page and returns the raw cursor of the next, or nil.
+func (r *reader) page(result []byte) (cursor []byte, err error) {
+	var list []byte
+	err = wire.Members(result, func(m wire.Member) error {
+		switch string(m.Name) {
+		case r.list:
+			list = wire.Bytes(result, m.Value)
+		case "nextCursor":
+			if text, ok := wire.Unquote(wire.Bytes(result, m.Value)); ok && text != "" {
+				cursor = wire.Bytes(result, m.Value)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the list of %s cannot be read: %w", r.noun, err)
+	}
+	if list == nil || string(list) == "null" {
+		return cursor, nil
+	}
+	err = wire.Elements(list, func(element hub.Span) error {
+		r.add(wire.Bytes(list, element))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the list of %s cannot be read: %w", r.noun, err)
+	}
+	return cursor, nil
+}
+
+func (r *reader) add(raw []byte) {
+	r.total++
+	if len(r.items) >= maxItems || r.bytes+len(raw) > maxListBytes {
+		r.full = true
+		return
+	}
+	name, reason := r.check(raw)
+	if reason != "" {
+		if len(r.bad) < 3 {
+			r.bad = append(r.bad, reason)
+		}
+		return
+	}
+	r.seen[name] = true
+	r.bytes += len(raw)
+	r.items = append(r.items, hub.Item{Name: name, Raw: raw})
+}
+
+// check returns the item's name, or why the item cannot be offered to anybody: one
+// entry that a client cannot read would cost it the whole list.
+func (r *reader) check(raw []byte) (name, reason string) {
+	named, schema := false, r.kind != hub.Tools
+	err := wire.Members(raw, func(m wire.Member) error {
+		switch string(m.Name) {
+		case r.id:
+			name, named = wire.Unquote(wire.Bytes(raw, m.Value))
+		case "inputSchema":
+			schema = schema || raw[m.Value.Start] == '{'
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return "", fmt.Sprintf("entry %d is malformed: %v", r.total, err)
+	case !named || name == "":
+		return "", fmt.Sprintf("entry %d has no %s", r.total, r.id)
+	case len(name) > maxName:
+		return "", fmt.Sprintf("entry %d has a %s of more than %d bytes", r.total, r.id, maxName)
+	case !schema:
+		return "", fmt.Sprintf("%.64q has no inputSchema", name)
+	case r.seen[name]:
+		return "", fmt.Sprintf("%.64q is listed twice", name)
+	}
+	return name, ""
+}
+
+// maxName is the longest name or URI of an item, in bytes.
+const maxName = 2048

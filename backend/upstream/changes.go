@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// debounce is how long we wait for more after a server says that a list changed.
+const debounce = 500 * time.Millisecond
+
+// relistLimit bounds one reading of a changed list.
+const relistLimit = 30 * time.Second
+
+// notified sorts what belongs to no call. The reader calls it; it does not block.
+func (c *Conn) notified(method string, params json.RawMessage) {
+	for i, l := range listings {
+		if l.changed != "" && l.changed == method {
+			c.stale[i].Store(true)
+			select {
+			case c.changed <- struct{}{}:
+			default: // somebody is on the way
+			}
+			return
+		}
+	}
+	if c.o.OnNotification != nil && method != "notifications/subscriptions/acknowledged" {
+		c.o.OnNotification(method, params)
+	}
+}
+
+// followChanges reads lists again after the server said that they changed. The
+// first reading may still run then: Refresh waits for it, and the change is not lost.
+func (c *Conn) followChanges(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.t.Done():
+			return
+		case <-c.changed:
+		}
+		if !wait(ctx, c.t.Done(), c.ready) {
+			return
+		}
+		timer := time.NewTimer(debounce)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		for i, l := range listings {
+			if c.stale[i].Swap(false) {
+				c.relist(ctx, l.kind)
+			}
+		}
+	}
+}
+
+// wait reports whether ready was closed before ctx or the connection ended.
+func wait(ctx context.Context, done, ready <-chan struct{}) bool {
+	select {
+	case <-ready:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-done:
+		return false
+	}
+}
+
+func (c *Conn) relist(ctx context.Context, kind hub.Kind) {
+	kinds := []hub.Kind{kind}
+	if kind == hub.Resources {
+		kinds = append(kinds, hub.Templates)
+	}
+	ctx, cancel := context.WithTimeout(ctx, relistLimit)
+	defer cancel()
+	if err := c.Refresh(ctx, kinds...); err != nil {
+		c.o.Log.Warn("Cannot read a changed list", "server", c.o.Server, "list", string(kind), "error", err)
+		return
+	}
+	if c.o.OnListChanged != nil {
+		for _, k := range kinds {
+			c.o.OnListChanged(k)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// stopLimit is how long a server that could not be used may take to end.
+const stopLimit = 10 * time.Second
+
+var connections atomic.Int64
+
+// Connect starts the server, shakes hands and reads the whole catalog. ctx limits
+// all of that and nothing after it; it carries the startup timeout.
+//
+// The legacy era is tried first, because legacy servers are known to hang or exit
+// on a first message that they do not know. A JSON-RPC error or an exit on it leads to
+// server/discover, with a fresh process if the first one has exited. A server that
+// is silent and alive is waited for until ctx ends.
+func Connect(ctx context.Context, o Options) (*Conn, error) {
+	if o.Server == "" || o.Dial == nil {
+		return nil, errors.New("upstream: Server and Dial are needed")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if len(o.ClientInfo) == 0 {
+		o.ClientInfo = []byte(`{"name":"drawbridge","version":"0"}`)
+	}
+	if len(o.Capabilities) == 0 {
+		o.Capabilities = []byte(`{}`)
+	}
+	c, err := dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Era != hub.Modern {
+		err = c.initialize(ctx)
+		if err != nil && o.Era == "" && ctx.Err() == nil {
+			c, err = discoverInstead(ctx, c, err)
+		}
+	} else {
+		err = c.discover(ctx)
+	}
+	if err == nil {
+		err = c.list(ctx)
+	}
+	if err != nil {
+		discard(ctx, c)
+		return nil, c.startError(ctx, err)
+	}
+	close(c.ready)
+	return c, nil
+}
+
+// discoverInstead tries the modern era after the legacy one failed with first.
+func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
+	if c.t.Err() != nil {
+		discard(ctx, c)
+		fresh, err := dial(ctx, c.o)
+		if err != nil {
+			return c, first
+		}
+		c = fresh
+	}
+	if err := c.discover(ctx); err != nil {
+		if ctx.Err() != nil {
+			return c, err
+		}
+		// The server speaks neither; what it said to initialize tells more.
+		return c, first
+	}
+	return c, nil
+}
+
+// dial starts the server and the goroutines that read and write.
+func dial(ctx context.Context, o Options) (*Conn, error) {
+	pipe, err := o.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c := &Conn{
+		o: o, cancel: cancel, closed: make(chan struct{}),
+		id:      o.Server + "#" + strconv.FormatInt(connections.Add(1), 10),
+		changed: make(chan struct{}, 1), ready: make(chan struct{}),
+		refresh: make(chan struct{}, 1), warnings: map[hub.Kind][]string{},
+	}
+	c.catalog.Store(&hub.Catalog{})
+	mux := wire.NewMux(wire.MuxOptions{
+		Server: o.Server, In: pipe.Stdout(), Out: pipe.Stdin(), Framing: o.Framing,
+		MaxMessage: o.MaxMessage, WriteTimeout: o.WriteTimeout,
+		OnNotification: c.notified, OnRequest: o.OnRequest, OnJunk: o.OnJunk, Log: o.Log,
+	})
+	c.t = mux
+	c.stop = func(ctx context.Context) error {
+		mux.Close(errStopped)
+		return pipe.Stop(ctx)
+	}
+	c.running.Go(func() { _ = mux.Run() })
+	c.running.Go(func() { c.watch(background, pipe.Done(), mux) })
+	c.running.Go(func() { c.followChanges(background) })
+	return c, nil
+}
+
+var (
+	errStopped = errors.New("the connection was closed")
+	errExited  = errors.New("the server exited")
+)
+
+// lastWords is how long what an exited server had written may still arrive.
+const lastWords = 500 * time.Millisecond
+
+// watch ends the connection when the server exits, also when a child of it keeps
+// its output open.
+func (c *Conn) watch(ctx context.Context, exited <-chan struct{}, mux *wire.Mux) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-mux.Done():
+		return
+	case <-exited:
+	}
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-mux.Done():
+	case <-timer.C:
+		mux.Close(errExited)
+	}
+}
+
+// discard ends a connection that never came to be.
+func discard(ctx context.Context, c *Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	if err := c.Close(ctx); err != nil {
+		c.o.Log.Warn("Cannot stop server after a failed start", "server", c.o.Server, "error", err)
+	}
+}
+
+// startError makes a sentence of why the start failed.
+func (c *Conn) startError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		if hub.CodeOf(context.Cause(ctx)) == hub.CodeTimeout {
+			return &hub.Error{
+				Code: hub.CodeTimeout, Message: fmt.Sprintf("server %q did not finish its start in time", c.o.Server),
+				Hint: "See the server's log, or raise startupTimeoutMs.", Cause: err, Retriable: true,
+			}
+		}
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("cannot connect to server %q: %w", c.o.Server, err)
+}

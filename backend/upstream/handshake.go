@@ -1,0 +1,125 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// handshake is what the server said of itself.
+type handshake struct {
+	capabilities json.RawMessage
+	info         json.RawMessage
+	instructions string
+	offers       map[hub.Kind]bool
+	notifies     map[hub.Kind]bool // it announces changes of the list
+}
+
+// rpcError is a JSON-RPC error that a server answered to a request of our own.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *rpcError) Error() string {
+	return fmt.Sprintf("the server answered with error %d: %.200s", e.Code, e.Message)
+}
+
+// request sends one of our own requests and returns its raw result.
+func (c *Conn) request(ctx context.Context, method string, params []byte) (json.RawMessage, error) {
+	reply, err := c.t.Call(ctx, method, params, hub.Span{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if reply.Error != nil {
+		e := &rpcError{}
+		if json.Unmarshal(reply.Error, e) != nil {
+			e.Message = "an error that cannot be read"
+		}
+		return nil, e
+	}
+	return reply.Result, nil
+}
+
+func (c *Conn) initialize(ctx context.Context) error {
+	c.era = hub.Legacy
+	var params bytes.Buffer
+	fmt.Fprintf(&params, `{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, hub.LegacyVersion, c.o.Capabilities, c.o.ClientInfo)
+	raw, err := c.request(ctx, "initialize", params.Bytes())
+	if err != nil {
+		return err
+	}
+	var result struct {
+		ProtocolVersion string          `json:"protocolVersion"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		ServerInfo      json.RawMessage `json:"serverInfo"`
+		Instructions    json.RawMessage `json:"instructions"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return fmt.Errorf("cannot read the answer to initialize: %w", err)
+	}
+	c.version = result.ProtocolVersion
+	c.learn(result.Capabilities, result.ServerInfo, result.Instructions)
+	return c.t.Notify(ctx, "notifications/initialized", nil)
+}
+
+func (c *Conn) discover(ctx context.Context) error {
+	c.era, c.version = hub.Modern, hub.ModernVersion
+	raw, err := c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
+	if err != nil {
+		return err
+	}
+	var result struct {
+		Versions     []string                   `json:"supportedVersions"`
+		Capabilities json.RawMessage            `json:"capabilities"`
+		Instructions json.RawMessage            `json:"instructions"`
+		Meta         map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return fmt.Errorf("cannot read the answer to server/discover: %w", err)
+	}
+	if len(result.Versions) == 0 {
+		return fmt.Errorf("the server names no protocol version")
+	}
+	found := false
+	for _, v := range result.Versions {
+		found = found || v == hub.ModernVersion
+	}
+	if !found {
+		return fmt.Errorf("the server speaks none of our protocol versions, but %.100q", result.Versions)
+	}
+	c.learn(result.Capabilities, result.Meta[wire.MetaServerInfo], result.Instructions)
+	return nil
+}
+
+// learn keeps what the server said. What is malformed counts as not said.
+func (c *Conn) learn(capabilities, info, instructions json.RawMessage) {
+	h := handshake{capabilities: capabilities, info: info, offers: map[hub.Kind]bool{}, notifies: map[hub.Kind]bool{}}
+	_ = json.Unmarshal(instructions, &h.instructions)
+	var said map[string]json.RawMessage
+	_ = json.Unmarshal(capabilities, &said)
+	for key, kinds := range map[string][]hub.Kind{
+		"tools": {hub.Tools}, "prompts": {hub.Prompts}, "resources": {hub.Resources, hub.Templates},
+	} {
+		value, ok := said[key]
+		if !ok || string(value) == "null" || string(value) == "false" {
+			continue
+		}
+		var detail struct {
+			ListChanged bool `json:"listChanged"`
+		}
+		_ = json.Unmarshal(value, &detail)
+		for _, kind := range kinds {
+			h.offers[kind] = true
+			h.notifies[kind] = detail.ListChanged
+		}
+	}
+	c.handshake = h
+}
+
+// Offers reports whether the server declared that it has things of this kind.
+func (c *Conn) Offers(kind hub.Kind) bool { return c.handshake.offers[kind] }

@@ -1,0 +1,148 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// Send sends call to the server in the era of the connection and returns its raw
+// reply. It notes the connection in call.Instance and changes nothing else of call.
+// What belongs to the call reaches sink, which may be nil, before Send returns.
+//
+// A legacy call gets the _meta that a modern server asks for; a modern call to a
+// legacy server loses it. The result is the server's own: a modern one carries
+// resultType whatever the era of the call.
+func (c *Conn) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	call.Instance = c.id
+	params, token := []byte(call.Params), call.ProgressToken
+	switch {
+	case c.era == hub.Modern:
+		params = c.withModernMeta(params, call)
+	case call.Era == hub.Modern:
+		params = withoutModernMeta(params)
+	}
+	if len(params) != len(call.Params) { // something was added or taken away
+		p, err := wire.ScanParams(params)
+		if err != nil {
+			return hub.Reply{}, &hub.Error{Code: hub.CodeValidation, Message: "the parameters cannot be read", Cause: err}
+		}
+		token = p.ProgressToken
+	}
+	return c.t.Call(ctx, call.Method, params, token, sink)
+}
+
+// Ping asks the server for a sign of life. Any answer is one, also an error.
+func (c *Conn) Ping(ctx context.Context) error {
+	method, params := "ping", []byte(nil)
+	if c.era == hub.Modern {
+		method, params = "server/discover", c.withModernMeta(nil, nil)
+	}
+	_, err := c.request(ctx, method, params)
+	if _, ok := errors.AsType[*rpcError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// withModernMeta returns params with the _meta that every modern request has. What
+// is there already stays. call is nil for requests of our own.
+func (c *Conn) withModernMeta(params []byte, call *hub.Call) []byte {
+	p, err := wire.ScanParams(params)
+	if err != nil {
+		return params // the server will say what is wrong with it
+	}
+	info, capabilities, level := c.o.ClientInfo, c.o.Capabilities, ""
+	if call != nil {
+		if call.Client.Name != "" {
+			info = clientInfo(call.Client)
+		}
+		if len(call.Capabilities) > 0 {
+			capabilities = call.Capabilities
+		}
+		level = call.LogLevel
+	}
+	var add []byte
+	field := func(present hub.Span, key string, value []byte) {
+		if present.Empty() && len(value) > 0 {
+			add = append(append(append(append(append(add, ','), '"'), key...), `":`...), value...)
+		}
+	}
+	field(p.ProtocolVersion, wire.MetaProtocolVersion, []byte(`"`+hub.ModernVersion+`"`))
+	field(p.ClientInfo, wire.MetaClientInfo, info)
+	field(p.ClientCapabilities, wire.MetaClientCapabilities, capabilities)
+	if level != "" {
+		field(p.LogLevel, wire.MetaLogLevel, wire.AppendString(nil, level))
+	}
+	if len(add) == 0 {
+		return params
+	}
+	return addToMeta(params, p.Meta, add)
+}
+
+func clientInfo(client hub.Client) []byte {
+	raw := wire.AppendString([]byte(`{"name":`), client.Name)
+	raw = wire.AppendString(append(raw, `,"version":`...), client.Version)
+	return append(raw, '}')
+}
+
+// addToMeta inserts members, each with a comma before it, into the _meta at meta
+// of params. Both objects are made when they are not there.
+func addToMeta(params []byte, meta hub.Span, members []byte) []byte {
+	if !meta.Empty() && params[meta.Start] == '{' {
+		if emptyObject(wire.Bytes(params, meta)) {
+			members = members[1:]
+		}
+		at := hub.Span{Start: meta.End - 1, End: meta.End - 1}
+		return wire.Splice(nil, params, wire.Edit{Span: at, With: members})
+	}
+	object := append(append([]byte(`{`), members[1:]...), '}')
+	if !meta.Empty() { // "_meta":null
+		return wire.Splice(nil, params, wire.Edit{Span: meta, With: object})
+	}
+	object = append([]byte(`"_meta":`), object...)
+	start := 0
+	for start < len(params) && params[start] != '{' {
+		start++
+	}
+	if start == len(params) || emptyObject(params[start:]) {
+		return append(append([]byte(`{`), object...), '}')
+	}
+	at := hub.Span{Start: start + 1, End: start + 1}
+	return wire.Splice(nil, params, wire.Edit{Span: at, With: append(object, ',')})
+}
+
+func emptyObject(object []byte) bool {
+	empty := true
+	_ = wire.Members(object, func(wire.Member) error { empty = false; return nil })
+	return empty
+}
+
+// withoutModernMeta returns params without what only the modern era knows.
+func withoutModernMeta(params []byte) []byte {
+	p, err := wire.ScanParams(params)
+	if err != nil || p.Meta.Empty() || params[p.Meta.Start] != '{' {
+		return params
+	}
+	meta := wire.Bytes(params, p.Meta)
+	kept, dropped := json.RawMessage(`{`), false
+	_ = wire.Members(meta, func(m wire.Member) error {
+		switch string(m.Name) {
+		case wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, wire.MetaLogLevel:
+			dropped = true
+			return nil
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(kept, meta[m.Key.Start:m.Value.End]...)
+		return nil
+	})
+	if !dropped {
+		return params
+	}
+	return wire.Splice(nil, params, wire.Edit{Span: p.Meta, With: append(kept, '}')})
+}

@@ -1,0 +1,147 @@
+// Package upstream is one MCP connection to one server: it finds the era that the
+// server speaks, shakes hands, reads the catalog and keeps it current, and sends
+// calls. Payloads stay raw from end to end; of results only what we must know of a
+// catalog is read.
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// Pipe is a running server: a process, or an exec in a container.
+type Pipe interface {
+	Stdin() io.WriteCloser // may have SetWriteDeadline
+	Stdout() io.Reader
+	Done() <-chan struct{} // closed when the server has exited
+	Stop(ctx context.Context) error
+}
+
+// Options says how to reach a server and what to do with what it says. Server and
+// Dial are needed. Callbacks must not block.
+type Options struct {
+	Server string // id
+
+	// Dial starts the server. It is called again when the server exits on the first
+	// message of an era that it does not know.
+	Dial func(ctx context.Context) (Pipe, error)
+	// Era is tried alone when it is set; "" finds out, legacy first.
+	Era     hub.Era
+	Framing wire.Framing
+	// MaxMessage is the size of the largest message we take, in bytes; 0 is 16 MiB.
+	MaxMessage int
+	// WriteTimeout is how long the server may neither read nor speak while something
+	// waits for it; 0 is a minute.
+	WriteTimeout time.Duration
+
+	// ClientInfo is what we say of ourselves, a raw object; empty is
+	// {"name":"drawbridge","version":"0"}.
+	ClientInfo json.RawMessage
+	// Capabilities is what we say we can do, a raw object; empty is {}. Servers list
+	// more tools to a client that can do more.
+	Capabilities json.RawMessage
+
+	// OnListChanged is called after Catalog has changed, with the kinds that were
+	// read again, from a goroutine of the connection.
+	OnListChanged func(hub.Kind)
+	// OnNotification gets every other notification that belongs to no single call,
+	// such as resources/updated and message, and message ones also when they do.
+	OnNotification func(method string, params json.RawMessage)
+	// OnRequest answers what the server asks when no single call is concerned.
+	OnRequest func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	// OnJunk gets what the server printed that is no message, cut to 512 bytes.
+	OnJunk func(line []byte, reason string)
+
+	Log *slog.Logger
+}
+
+// transport is what a Conn needs of a connection.
+type transport interface {
+	Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error)
+	Notify(ctx context.Context, method string, params []byte) error
+	Done() <-chan struct{}
+	Err() error
+	Stats() wire.Stats
+}
+
+// Conn is a connection that has shaken hands and read its catalog. All methods may
+// be called from any goroutine.
+type Conn struct {
+	o    Options
+	t    transport
+	stop func(ctx context.Context) error // ends the server and every goroutine of t
+	id   string
+
+	era       hub.Era
+	version   string
+	handshake handshake
+	catalog   atomic.Pointer[hub.Catalog]
+
+	cancel  context.CancelFunc // ends the goroutines of running
+	running sync.WaitGroup
+	stale   [len(listings)]atomic.Bool // the server said that the list changed
+	changed chan struct{}              // holds one signal when one of stale is set
+	ready   chan struct{}              // closed when the first catalog is read
+	// refresh holds one token while a list is read; it guards warnings.
+	refresh  chan struct{}
+	warnings map[hub.Kind][]string
+	closing  sync.Once
+	closed   chan struct{} // Close has finished
+	err      error         // of stop; read after closed
+}
+
+// Catalog returns what the server offered when it was last asked. It is never nil.
+func (c *Conn) Catalog() *hub.Catalog { return c.catalog.Load() }
+
+// Era returns the era that the connection speaks.
+func (c *Conn) Era() hub.Era { return c.era }
+
+// Version returns the protocol revision that was agreed on.
+func (c *Conn) Version() string { return c.version }
+
+// ID names this connection among all connections of this process.
+func (c *Conn) ID() string { return c.id }
+
+// Done is closed when the connection can no longer be used.
+func (c *Conn) Done() <-chan struct{} { return c.t.Done() }
+
+// Err returns why Done is closed, or nil.
+func (c *Conn) Err() error { return c.t.Err() }
+
+// Stats counts oddities of the connection so far.
+func (c *Conn) Stats() wire.Stats { return c.t.Stats() }
+
+// Notify sends a notification to the server. params is raw and may be empty.
+func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
+	if c.era == hub.Modern {
+		params = c.withModernMeta(params, nil)
+	}
+	return c.t.Notify(ctx, method, params)
+}
+
+// Close ends the server and waits until nothing of the connection is left, or ctx
+// ends. It may be called any number of times.
+func (c *Conn) Close(ctx context.Context) error {
+	c.closing.Do(func() {
+		c.cancel()
+		go func() {
+			defer close(c.closed)
+			c.err = c.stop(context.WithoutCancel(ctx))
+			c.running.Wait()
+		}()
+	})
+	select {
+	case <-c.closed:
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+
+	"drawbridge/backend/hub"
+)
+
+// maxAsks is how many requests of one server may wait for an answer at once.
+const maxAsks = 16
+
+// askTable holds the requests of the server that wait for an answer.
+type askTable struct {
+	wg sync.WaitGroup // counts the goroutines that answer
+
+	mu      sync.Mutex
+	running map[string]context.CancelFunc // by the server's raw id; nil once closed
+}
+
+// start registers a request. It refuses an id that is already waiting.
+func (t *askTable) start(id string, cancel context.CancelFunc) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running == nil || len(t.running) >= maxAsks || t.running[id] != nil {
+		return false
+	}
+	t.running[id] = cancel
+	t.wg.Add(1) // under the lock: nobody waits before cancelAll
+	return true
+}
+
+// end forgets a request and reports whether it was still wanted.
+func (t *askTable) end(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.running[id]
+	delete(t.running, id)
+	return ok
+}
+
+func (t *askTable) cancel(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cancel, ok := t.running[id]; ok {
+		cancel()
+		delete(t.running, id)
+	}
+}
+
+func (t *askTable) cancelAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, cancel := range t.running {
+		cancel()
+	}
+	t.running = nil
+}
+
+// request hands a request of the server to the call that it belongs to.
+func (m *Mux) request(data []byte, env Envelope) {
+	in := inbound{kind: inAsk, method: env.Method, id: keep(data, env.ID, false)}
+	if env.Method == "ping" {
+		m.answer(in.id, hub.Reply{Result: []byte("{}")})
+		return
+	}
+	params := Bytes(data, env.Params)
+	p, err := ScanParams(params)
+	if err != nil {
+		m.refuse(in.id, CodeInvalidParams, "invalid params: "+err.Error())
+		return
+	}
+	in.params = bytes.Clone(params)
+	var f *flight
+	if !p.ProgressToken.Empty() {
+		f = m.byToken(Bytes(params, p.ProgressToken))
+	}
+	if f == nil {
+		f = m.onlyFlight()
+	}
+	if f != nil && f.sink != nil {
+		if !m.deliver(f, in) {
+			m.refuse(in.id, CodeRefused, "too many requests")
+		}
+		return
+	}
+	if m.o.OnRequest == nil {
+		m.refuse(in.id, CodeRefused, "no client to ask: the request belongs to no call, or to one of several")
+		return
+	}
+	m.ask(context.Background(), m.o.OnRequest, in)
+}
+
+type asker func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+
+// ask answers a request of the server in a goroutine of its own.
+func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
+	ctx, cancel := context.WithCancel(ctx)
+	id := string(in.id)
+	if !m.asks.start(id, cancel) {
+		cancel()
+		m.stats.dropped.Add(1)
+		m.refuse(in.id, CodeRefused, "too many requests")
+		return
+	}
+	go func() {
+		defer m.asks.wg.Done()
+		defer cancel()
+		reply, err := to(ctx, in.method, in.params)
+		if !m.asks.end(id) { // the server took it back, or is gone
+			return
+		}
+		switch {
+		case err != nil:
+			message, _ := hub.Describe(err)
+			m.refuse(in.id, CodeRefused, message)
+		case len(reply.Result) == 0 && len(reply.Error) == 0:
+			m.refuse(in.id, CodeInternal, "no answer")
+		default:
+			m.answer(in.id, reply)
+		}
+	}()
+}
+
+// askCancelled ends the request that the server no longer wants answered.
+func (m *Mux) askCancelled(params []byte) {
+	if p, err := ScanParams(params); err == nil {
+		m.asks.cancel(string(Bytes(params, p.RequestID)))
+	}
+}
+
+func (m *Mux) refuse(id []byte, code int, message string) {
+	m.answer(id, hub.Reply{Error: ErrorObject(code, message, nil)})
+}
+
+// answer never waits: a server that sends requests and does not read loses answers.
+func (m *Mux) answer(id []byte, reply hub.Reply) {
+	sent := m.out.put(nil, len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
+		if len(reply.Error) > 0 {
+			return AppendErrorObject(dst, id, oneLine(reply.Error))
+		}
+		return AppendResult(dst, id, oneLine(reply.Result))
+	})
+	if !sent {
+		m.stats.dropped.Add(1)
+	}
+}

@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"sync"
+	"time"
+)
+
+// limiter is a token bucket: floodBurst at once, floodRate each second.
+type limiter struct {
+	mu     sync.Mutex
+	tokens float64
+	last   time.Time
+	warned bool
+}
+
+const (
+	floodBurst = 1000
+	floodRate  = 200
+)
+
+func (l *limiter) init(now time.Time) { l.tokens, l.last = floodBurst, now }
+
+// allow takes one token. first is true once for each flood.
+func (l *limiter) allow(now time.Time) (ok, first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tokens = min(floodBurst, l.tokens+now.Sub(l.last).Seconds()*floodRate)
+	l.last = now
+	if l.tokens >= floodBurst/2 {
+		l.warned = false
+	}
+	if l.tokens < 1 {
+		first = !l.warned
+		l.warned = true
+		return false, first
+	}
+	l.tokens--
+	return true, false
+}

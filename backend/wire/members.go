@@ -1,0 +1,99 @@
+package wire
+
+import (
+	"drawbridge/backend/hub"
+)
+
+// Member is one member of an object.
+type Member struct {
+	Name       []byte   // the key, decoded; valid during the visit only
+	Key, Value hub.Span // raw, the key with its quotes
+}
+
+// members validates the object at i, whose keys must be unique, hands every member
+// to visit, and returns the index after the object.
+func (s *scanner) members(i, depth int, visit func(Member) error) (int, error) {
+	var keys keySet
+	i = s.space(i + 1)
+	if i < len(s.b) && s.b[i] == '}' {
+		return i + 1, nil
+	}
+	for {
+		key, from, err := s.key(i)
+		if err != nil {
+			return from, err
+		}
+		if err := keys.add(s, key); err != nil {
+			return i, err
+		}
+		if i, err = s.value(from, depth); err != nil {
+			return i, err
+		}
+		m := Member{Name: s.b[key.Start+1 : key.End-1], Key: key, Value: hub.Span{Start: from, End: i}}
+		if skipPlain(m.Name, 0) < len(m.Name) {
+			text, _ := Unquote(s.b[key.Start:key.End])
+			m.Name = []byte(text)
+		}
+		if err := visit(m); err != nil {
+			return i, err
+		}
+		var done bool
+		if i, done, err = s.more(i); err != nil || done {
+			return i, err
+		}
+	}
+}
+
+// Members validates obj as one object with unique keys, as ScanParams does, and
+// hands every member to visit. An error of visit ends it and is returned.
+func Members(obj []byte, visit func(Member) error) error {
+	s := scanner{b: obj}
+	i := s.space(0)
+	if i >= len(obj) || obj[i] != '{' {
+		return &Error{Code: CodeInvalidRequest, Offset: i, Reason: "not an object"}
+	}
+	i, err := s.members(i, 1, visit)
+	if err == nil && s.space(i) < len(obj) {
+		_, err = s.fail(i, "more than one value")
+	}
+	return err
+}
+
+// Elements validates list as one array and hands every element to visit. An error
+// of visit ends it and is returned.
+func Elements(list []byte, visit func(element hub.Span) error) error {
+	s := scanner{b: list}
+	i := s.space(0)
+	if i >= len(list) || list[i] != '[' {
+		return &Error{Code: CodeInvalidRequest, Offset: i, Reason: "not an array"}
+	}
+	i = s.space(i + 1)
+	for done := i < len(list) && list[i] == ']'; !done; {
+		from := i
+		var err error
+		if i, err = s.value(i, 1); err != nil {
+			return err
+		}
+		if err := visit(hub.Span{Start: from, End: i}); err != nil {
+			return err
+		}
+		if i = s.space(i); i >= len(list) {
+			_, err = s.fail(i, "array without end")
+			return err
+		}
+		switch list[i] {
+		case ',':
+			i = s.space(i + 1)
+		case ']':
+			done = true
+		default:
+			_, err = s.fail(i, "no comma between array elements")
+			return err
+		}
+	}
+	if s.space(i+1) < len(list) {
+		_, err := s.fail(i+1, "more than one value")
+		return err
+	}
+	return nil
+}

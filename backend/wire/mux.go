@@ -1,0 +1,305 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+var errStuck = errors.New("the server stopped reading its input")
+
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// DefaultWriteTimeout is how long a server may neither read nor say anything
+// while something waits to be written to it.
+const DefaultWriteTimeout = 60 * time.Second
+
+// MuxOptions says how to talk over one pipe. In and Out are needed, the rest has
+// defaults. Callbacks are called by the reader: they must not block, and must not
+// keep params.
+type MuxOptions struct {
+	Server       string // id, for messages and the log
+	In           io.Reader
+	Out          io.Writer // may have SetWriteDeadline
+	Framing      Framing   // "" is Auto
+	MaxMessage   int       // bytes; 0 is DefaultMaxMessage
+	WriteTimeout time.Duration
+
+	// OnNotification gets what belongs to no call: list_changed, resources/updated,
+	// and every notifications/message, also those that a call's sink got.
+	OnNotification func(method string, params json.RawMessage)
+	// OnRequest answers a request of the server that belongs to no call or to more
+	// than one. It runs in a goroutine of its own. Without it such requests are refused.
+	OnRequest func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	// OnJunk gets lines that are no message, cut to 512 bytes, and why.
+	OnJunk func(line []byte, reason string)
+	Log    *slog.Logger
+}
+
+// Stats counts what happened on a connection.
+type Stats struct {
+	Late      int64 // replies to calls that were given up, or to none
+	Junk      int64 // lines that are no message
+	Oversized int64
+	Repaired  int64 // messages with text that was no valid Unicode
+	Dropped   int64 // notifications and requests over a limit
+}
+
+// Mux runs any number of calls over one pipe to one server. All methods may be
+// called from any goroutine; Run must run for calls to be answered.
+//
+// For each call, progress, log lines and requests of the server reach the sink in
+// wire order, and all of them before Call returns. A request is started in wire
+// order but answered concurrently: an answer may take minutes.
+type Mux struct {
+	o      MuxOptions
+	out    outbox
+	framed atomic.Bool
+	heard  atomic.Int64 // when the server last said something, Unix nanoseconds
+	nextID atomic.Int64
+	stats  struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
+	flood  limiter
+	asks   askTable
+
+	done chan struct{}
+
+	mu      sync.Mutex
+	flights map[int64]*flight
+	err     error // why done is closed
+}
+
+// NewMux checks the options and starts nothing.
+func NewMux(o MuxOptions) *Mux {
+	if o.Framing == "" {
+		o.Framing = Auto
+	}
+	if o.WriteTimeout <= 0 {
+		o.WriteTimeout = DefaultWriteTimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Mux{o: o, done: make(chan struct{}), flights: map[int64]*flight{}}
+	m.framed.Store(o.Framing == ContentLength)
+	m.flood.init(time.Now())
+	m.asks.running = map[string]context.CancelFunc{}
+	m.out = outbox{
+		w: o.Out, timeout: o.WriteTimeout, done: m.done, framed: m.framed.Load,
+		heard: func(since time.Time) bool { return m.heard.Load() > since.UnixNano() },
+		stuck: func() { m.fail(errStuck) },
+		wake:  make(chan struct{}, 1),
+	}
+	return m
+}
+
+// Run reads and writes until the pipe ends, and returns why. It does not close
+// the pipe; whoever owns it must, for Run to return, when Done is closed first.
+func (m *Mux) Run() error {
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		if err := m.out.run(); err != nil {
+			m.fail(err)
+		}
+	})
+	m.fail(m.read())
+	writer.Wait()
+	m.asks.wg.Wait()
+	return m.Err()
+}
+
+// Done is closed when the connection is no longer usable.
+func (m *Mux) Done() <-chan struct{} { return m.done }
+
+// Err returns why Done is closed, or nil.
+func (m *Mux) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// Stats returns the counts so far.
+func (m *Mux) Stats() Stats {
+	return Stats{
+		Late: m.stats.late.Load(), Junk: m.stats.junk.Load(), Oversized: m.stats.oversized.Load(),
+		Repaired: m.stats.repaired.Load(), Dropped: m.stats.dropped.Load(),
+	}
+}
+
+// LastHeard is when the server last sent anything.
+func (m *Mux) LastHeard() time.Time { return time.Unix(0, m.heard.Load()) }
+
+// Close ends the connection: every call fails with err. It does not wait.
+func (m *Mux) Close(err error) { m.fail(err) }
+
+func (m *Mux) fail(err error) {
+	m.mu.Lock()
+	if m.err != nil {
+		m.mu.Unlock()
+		return
+	}
+	m.err = err
+	flights := m.flights
+	m.flights = nil
+	close(m.done)
+	m.mu.Unlock()
+	m.asks.cancelAll()
+	gone := m.gone(err)
+	for _, f := range flights {
+		f.offer(inbound{kind: inReply, err: gone}, m.done)
+	}
+}
+
+func (m *Mux) gone(cause error) error {
+	return &hub.Error{
+		Code: hub.CodeUnavailable, Message: "server " + strconv.Quote(m.o.Server) + " is gone",
+		Hint: "See the server's log.", Cause: cause, Retriable: true,
+	}
+}
+
+// Call sends a request and waits for its reply. params is raw and may be empty;
+// token is the client's progress token, a span of params: the server sees one of
+// ours, and sink gets the client's own back. sink may be nil; then what belongs to
+// the call is dropped and requests of the server go elsewhere.
+//
+// When ctx ends, Call tells the server and returns the cause of ctx at once; a
+// reply that still comes is dropped. After that sink is not used any more, but
+// for an Ask that has not returned yet: its context has ended.
+func (m *Mux) Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
+	if ctx.Err() != nil {
+		return hub.Reply{}, context.Cause(ctx)
+	}
+	f := newFlight(m.nextID.Add(1), sink)
+	edits := [1]Edit{}
+	edit := edits[:0]
+	if !token.Empty() {
+		f.token = params[token.Start:token.End:token.End]
+		f.key = progressKey(f.id)
+		edit = append(edit, Edit{Span: token, With: []byte(`"` + f.key + `"`)})
+	}
+	if !m.add(f) {
+		return hub.Reply{}, m.gone(m.Err())
+	}
+	sent := m.out.put(ctx, len(params)+128, func(dst []byte) []byte {
+		return appendCall(dst, f.id, method, params, edit)
+	})
+	if !sent {
+		m.remove(f)
+		if ctx.Err() != nil {
+			return hub.Reply{}, context.Cause(ctx)
+		}
+		return hub.Reply{}, m.gone(m.Err())
+	}
+	return m.await(ctx, f, method)
+}
+
+// appendCall is AppendRequest with the progress token replaced, and free of line
+// feeds: they would end the message.
+func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = strconv.AppendInt(dst, id, 10)
+	dst = append(dst, `,"method":`...)
+	dst = AppendString(dst, method)
+	if len(params) > 0 {
+		dst = append(dst, `,"params":`...)
+		from := len(dst)
+		dst = Splice(dst, params, edit...)
+		if hasNewline(dst[from:]) {
+			dst = append(dst[:from], Compact(nil, dst[from:])...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// await delivers what belongs to the call until its reply comes.
+func (m *Mux) await(ctx context.Context, f *flight, method string) (hub.Reply, error) {
+	askCtx, stopAsking := context.WithCancelCause(ctx)
+	defer stopAsking(errAnswered)
+	var batch []inbound
+	for {
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+			m.remove(f)
+			f.abandon()
+			if method != "initialize" { // the one request that must not be cancelled
+				m.notifyCancelled(f.id, context.Cause(ctx))
+			}
+			return hub.Reply{}, context.Cause(ctx)
+		}
+		batch = f.take(batch)
+		for i := range batch {
+			in := &batch[i]
+			switch in.kind {
+			case inReply:
+				return in.reply, in.err
+			case inNotify:
+				if ctx.Err() == nil {
+					f.sink.Notify(in.method, in.params)
+				}
+			case inAsk:
+				m.ask(askCtx, f.sink.Ask, *in)
+			}
+		}
+	}
+}
+
+var errAnswered = errors.New("the call was answered")
+
+func (m *Mux) notifyCancelled(id int64, cause error) {
+	reason := "the client cancelled the request"
+	if hub.CodeOf(cause) == hub.CodeTimeout {
+		reason = "the request took too long"
+	}
+	m.out.put(nil, 128, func(dst []byte) []byte {
+		dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
+		dst = strconv.AppendInt(dst, id, 10)
+		dst = append(dst, `,"reason":"`...)
+		return append(append(dst, reason...), `"}}`...)
+	})
+}
+
+// Notify sends a notification. It waits, until ctx ends, while too much is queued.
+func (m *Mux) Notify(ctx context.Context, method string, params []byte) error {
+	line := oneLine(params)
+	if m.out.put(ctx, len(line)+128, func(dst []byte) []byte { return AppendNotification(dst, method, line) }) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return m.gone(m.Err())
+}
+
+func (m *Mux) add(f *flight) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return false
+	}
+	m.flights[f.id] = f
+	return true
+}
+
+func (m *Mux) remove(f *flight) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.flights, f.id)
+}
+
+// progressKey makes a progress token that names the call and cannot be guessed.
+func progressKey(id int64) string {
+	var b [36]byte
+	key := strconv.AppendUint(b[:0], rand.Uint64(), 16)
+	key = append(key, '.')
+	return string(strconv.AppendInt(key, id, 10))
+}

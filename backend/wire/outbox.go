@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// maxOutbox bounds what waits to be written. A server that does not read makes
+// calls wait here, until their own deadline.
+const maxOutbox = 8 << 20
+
+// keepOutbox is the largest buffer that is kept for the next messages.
+const keepOutbox = 256 << 10
+
+// writeChunk is how much is written under one deadline.
+const writeChunk = 64 << 10
+
+// outbox collects messages and writes them from one goroutine, many at once when
+// many wait. Nobody else ever blocks on the pipe.
+type outbox struct {
+	w       io.Writer
+	timeout time.Duration
+	done    <-chan struct{}
+	framed  func() bool
+	// heard reports whether the server said something since the time given.
+	heard func(since time.Time) bool
+	// stuck ends the connection while a write still blocks.
+	stuck func()
+	wake  chan struct{}
+
+	mu   sync.Mutex
+	buf  []byte
+	room chan struct{} // closed when buf was taken; nil when nobody waits
+}
+
+// put queues one message that build appends to its argument. It waits while too
+// much is queued, until ctx ends or the connection does; a nil ctx means that it
+// gives up at once. It reports whether the message was queued.
+func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byte) bool {
+	for {
+		o.mu.Lock()
+		if len(o.buf) == 0 || len(o.buf)+size <= maxOutbox {
+			break
+		}
+		if ctx == nil {
+			o.mu.Unlock()
+			return false
+		}
+		if o.room == nil {
+			o.room = make(chan struct{})
+		}
+		room := o.room
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return false
+		case <-o.done:
+			return false
+		}
+	}
+	o.buf = o.append(o.buf, build)
+	o.mu.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (o *outbox) append(dst []byte, build func([]byte) []byte) []byte {
+	if !o.framed() {
+		return append(build(dst), '\n')
+	}
+	body := build(nil)
+	dst = append(dst, "Content-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+// run writes until the connection ends or the pipe breaks.
+func (o *outbox) run() error {
+	var spare []byte
+	for {
+		select {
+		case <-o.wake:
+		case <-o.done:
+			return nil
+		}
+		o.mu.Lock()
+		out := o.buf
+		o.buf = spare[:0]
+		if o.room != nil {
+			close(o.room)
+			o.room = nil
+		}
+		o.mu.Unlock()
+		if err := o.write(out); err != nil {
+			return err
+		}
+		if spare = out; cap(spare) > keepOutbox {
+			spare = nil
+		}
+	}
+}
+
+type deadliner interface{ SetWriteDeadline(time.Time) error }
+
+// write writes out in pieces. The connection is given up only when the server
+// neither read nor said anything for the whole timeout: one that works on a long
+// call and reads nothing meanwhile is slow, not broken.
+func (o *outbox) write(out []byte) error {
+	d, _ := o.w.(deadliner)
+	for len(out) > 0 {
+		start := time.Now()
+		if d != nil && d.SetWriteDeadline(start.Add(o.timeout)) != nil {
+			d = nil
+		}
+		var guard *time.Timer
+		if d == nil { // a pipe without deadlines: whoever closes it frees the write
+			guard = time.AfterFunc(o.timeout, func() {
+				if !o.heard(start) {
+					o.stuck()
+				}
+			})
+		}
+		n, err := o.w.Write(out[:min(len(out), writeChunk)])
+		if guard != nil {
+			guard.Stop()
+		}
+		out = out[n:]
+		if err == nil {
+			continue
+		}
+		if !isTimeout(err) {
+			return err
+		}
+		if n == 0 && !o.heard(start) {
+			return errStuck
+		}
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Framing is how messages are told apart on a pipe.
+type Framing string
+
+const (
+	// Auto reads both kinds, message by message, and writes lines until the server
+	// has sent a Content-Length header.
+	Auto          Framing = "auto"
+	NDJSON        Framing = "ndjson"         // one message per line, as MCP says
+	ContentLength Framing = "content-length" // headers as in the Language Server Protocol
+)
+
+// DefaultMaxMessage is the size of the largest message we take, in bytes.
+const DefaultMaxMessage = 16 << 20
+
+// endlessFactor times the largest message is what one line may hold altogether
+// before we stop looking for its end.
+const endlessFactor = 16
+
+const (
+	readBuffer = 64 << 10
+	keepHead   = 16 << 10 // of an oversized message, to find whose it is
+	keepTail   = 256
+)
+
+var errEndless = errors.New("the server sent a line that does not end")
+
+// frame is one message as it was read.
+type frame struct {
+	data []byte // without the line end; valid until the next read unless owned
+	// owned: data is a buffer of its own that may be kept.
+	owned bool
+	// framed: it came with a Content-Length header.
+	framed bool
+	// size is the full size; it is larger than len(data) when the message was
+	// larger than the limit. Then data is its head and tail its end.
+	size int64
+	tail []byte
+}
+
+func (f *frame) oversized() bool { return f.size > int64(len(f.data)) }
+
+// lineReader splits a stream into messages. It holds at most the limit of one
+// message; what exceeds that is skipped up to the next line end.
+type lineReader struct {
+	r       *bufio.Reader
+	framing Framing
+	limit   int
+	started bool
+}
+
+func newLineReader(r io.Reader, framing Framing, limit int) *lineReader {
+	if limit <= 0 {
+		limit = DefaultMaxMessage
+	}
+	return &lineReader{r: bufio.NewReaderSize(r, readBuffer), framing: framing, limit: limit}
+}
+
+// next returns the next message or line of junk that is not empty. At the end of
+// the stream it returns what is left, then io.EOF.
+func (l *lineReader) next() (frame, error) {
+	for {
+		f, err := l.line()
+		if err != nil && len(f.data) == 0 {
+			return frame{}, err
+		}
+		if !l.started {
+			l.started = true
+			f.data = bytes.TrimPrefix(f.data, []byte("\xef\xbb\xbf"))
+		}
+		if f.oversized() {
+			return f, nil
+		}
+		f.data = bytes.TrimRight(f.data, "\r\n")
+		if l.framing != NDJSON {
+			if n, ok := contentLength(f.data); ok {
+				return l.body(n)
+			}
+		}
+		f.size = int64(len(f.data))
+		if len(bytes.TrimSpace(f.data)) > 0 {
+			return f, nil
+		}
+	}
+}
+
+// line reads up to and with the next line feed.
+func (l *lineReader) line() (frame, error) {
+	part, err := l.r.ReadSlice('\n')
+	if err == nil || !errors.Is(err, bufio.ErrBufferFull) {
+		return frame{data: part, size: int64(len(part))}, err
+	}
+	f := frame{data: append(make([]byte, 0, 4*readBuffer), part...), owned: true, size: int64(len(part))}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		part, err = l.r.ReadSlice('\n')
+		f.size += int64(len(part))
+		switch {
+		case f.tail != nil:
+			f.keepTail(part)
+		case f.size > int64(l.limit):
+			f.tail = make([]byte, 0, 2*keepTail)
+			f.keepTail(f.data)
+			f.keepTail(part)
+			f.data = bytes.Clone(f.data[:min(len(f.data), keepHead)])
+		default:
+			f.data = append(f.data, part...)
+		}
+		if f.size > int64(l.limit)*endlessFactor {
+			return frame{}, errEndless
+		}
+	}
+	return f, err
+}
+
+func (f *frame) keepTail(part []byte) {
+	if len(part) > keepTail {
+		part = part[len(part)-keepTail:]
+	}
+	f.tail = append(f.tail, part...)
+	if n := len(f.tail) - keepTail; n > 0 {
+		f.tail = append(f.tail[:0], f.tail[n:]...)
+	}
+}
+
+// maxHeader bounds the header block of a framed message.
+const maxHeader = 8 << 10
+
+// body reads the rest of a header block and then n bytes.
+func (l *lineReader) body(n int64) (frame, error) {
+	for header := 0; ; {
+		part, err := l.r.ReadSlice('\n')
+		if err != nil {
+			return frame{}, fmt.Errorf("header block without end: %w", noEOF(err))
+		}
+		if len(bytes.TrimRight(part, "\r\n")) == 0 {
+			break
+		}
+		if header += len(part); header > maxHeader {
+			return frame{}, errors.New("header block is too long")
+		}
+	}
+	f := frame{framed: true, owned: true, size: n}
+	if n <= int64(l.limit) {
+		f.data = make([]byte, n)
+		_, err := io.ReadFull(l.r, f.data)
+		return f, noEOF(err)
+	}
+	if n > int64(l.limit)*endlessFactor {
+		return frame{}, errEndless
+	}
+	f.data = make([]byte, keepHead)
+	if _, err := io.ReadFull(l.r, f.data); err != nil {
+		return frame{}, noEOF(err)
+	}
+	if _, err := io.CopyN(io.Discard, l.r, n-keepHead-keepTail); err != nil {
+		return frame{}, noEOF(err)
+	}
+	f.tail = make([]byte, keepTail)
+	_, err := io.ReadFull(l.r, f.tail)
+	return f, noEOF(err)
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// contentLength reads a header line such as "Content-Length: 123".
+func contentLength(line []byte) (int64, bool) {
+	const name = "content-length"
+	if len(line) <= len(name) || line[len(name)] != ':' || !bytes.EqualFold(line[:len(name)], []byte(name)) {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(line[len(name)+1:])), 10, 63)
+	return n, err == nil && n >= 0
+}
+
+// ownerOf finds the id of a message that is too large or broken, from its
+// beginning and, when it was cut, its end: the id of a response of ours is a number.
+func ownerOf(head, tail []byte) (id int64, ok bool) {
+	if id, ok := headID(head); ok {
+		return id, true
+	}
+	if tail == nil {
+		tail = head
+	}
+	return tailID(tail)
+}
+
+// headID reads the members of an object one by one until one of them is broken.
+func headID(head []byte) (int64, bool) {
+	s := scanner{b: head}
+	i := s.space(0)
+	if i >= len(head) || head[i] != '{' {
+		return 0, false
+	}
+	for i = s.space(i + 1); ; {
+		key, from, err := s.key(i)
+		if err != nil {
+			return 0, false
+		}
+		name := string(head[key.Start:key.End])
+		if name == `"method"` {
+			return 0, false
+		}
+		if i, err = s.value(from, 1); err != nil || i == len(head) {
+			return 0, false
+		}
+		if name == `"id"` {
+			n, err := strconv.ParseInt(string(head[from:i]), 10, 64)
+			return n, err == nil
+		}
+		var done bool
+		if i, done, err = s.more(i); err != nil || done {
+			return 0, false
+		}
+	}
+}
+
+// tailID recognizes an object that ends with its id, as some SDKs write it:
+// ...,"id":12}
+func tailID(tail []byte) (int64, bool) {
+	tail = bytes.TrimRight(tail, " \t\r\n")
+	rest, ok := bytes.CutSuffix(tail, []byte("}"))
+	if !ok {
+		return 0, false
+	}
+	rest = bytes.TrimRight(rest, " \t")
+	from := len(rest)
+	for from > 0 && '0' <= rest[from-1] && rest[from-1] <= '9' {
+		from--
+	}
+	n, err := strconv.ParseInt(string(rest[from:]), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	rest, ok = bytes.CutSuffix(bytes.TrimRight(rest[:from], " \t"), []byte(":"))
+	if !ok {
+		return 0, false
+	}
+	rest, ok = bytes.CutSuffix(bytes.TrimRight(rest, " \t"), []byte(`"id"`))
+	if !ok {
+		return 0, false
+	}
+	rest = bytes.TrimRight(rest, " \t")
+	return n, len(rest) > 0 && rest[len(rest)-1] == ','
+}
