@@ -1,0 +1,183 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/wire"
+)
+
+// answer gives the result of one of our methods, or why there is none. The hot path
+// and go-sdk's middleware both end here, so that they cannot differ.
+func (b *Bridge) answer(ctx context.Context, rq *request, sink hub.Sink) ([]byte, *failure) {
+	if kind, ok := listKinds[rq.method]; ok {
+		return b.list(ctx, rq, kind)
+	}
+	call, f := b.resolve(ctx, rq)
+	if f != nil {
+		return nil, f
+	}
+	reply, err := b.Gateway.Call(ctx, call, sink)
+	if err != nil {
+		result, f := failedHere(rq.method, rq.era, err)
+		if f != nil {
+			return nil, f
+		}
+		reply.Result = result
+	} else if len(reply.Error) > 0 {
+		return nil, failedUpstream(reply.Error)
+	}
+	if rq.era == hub.Modern {
+		return b.modernize(rq.method, reply.Result), nil
+	}
+	return reply.Result, nil
+}
+
+func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) ([]byte, *failure) {
+	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
+		return nil, failed(codeInvalidParams, "the cursor is unknown: lists are sent whole")
+	}
+	b.Lister.WaitListed(ctx, rq.at.server)
+	result := b.view(rq.at).ListResult(kind)
+	if rq.era == hub.Modern {
+		out := make([]byte, 0, len(result)+len(b.suffix))
+		out = append(out, result[:len(result)-1]...)
+		return append(out, b.suffix...), nil
+	}
+	return result, nil
+}
+
+// resolve makes the call that the gateway gets: where the public name leads, and
+// params with the server's own name in its place and every other byte as it was. A
+// name that leads nowhere makes a call without a server, which the gateway refuses
+// and records.
+func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure) {
+	call := &hub.Call{
+		At: b.Now().UTC(), Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
+		TraceID: rq.trace, Capabilities: rq.capabilities, LogLevel: rq.level,
+		Params: rq.params, Arguments: rq.spans.Arguments, ProgressToken: rq.spans.ProgressToken,
+	}
+	if rq.session != nil {
+		call.Session = rq.session.id
+	}
+	var span hub.Span
+	var find func(*registry.View, string) (registry.Target, bool)
+	switch rq.method {
+	case "tools/call":
+		span, find = rq.spans.Name, tool
+	case "prompts/get":
+		span, find = rq.spans.Name, prompt
+	case "resources/read":
+		span, find = rq.spans.URI, resource
+	case "completion/complete":
+		var f *failure
+		if span, find, f = reference(rq); f != nil {
+			return nil, f
+		}
+	}
+	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
+	if !ok || public == "" {
+		return nil, failed(codeInvalidParams, "the params name nothing to "+verb(rq.method))
+	}
+	call.PublicName, call.Name = public, public
+	target, ok := find(b.view(rq.at), public)
+	if !ok {
+		// It may belong to a server that is starting.
+		b.Lister.WaitListed(ctx, rq.at.server)
+		if target, ok = find(b.view(rq.at), public); !ok {
+			call.BytesIn = len(call.Params)
+			return call, nil
+		}
+	}
+	call.Server, call.Name = target.Server, target.Name
+	if target.Name != public {
+		with := wire.AppendString(nil, target.Name)
+		call.Params = wire.Splice(make([]byte, 0, len(rq.params)+len(with)), rq.params, wire.Edit{Span: span, With: with})
+		grown := len(with) - (span.End - span.Start)
+		call.Arguments = shift(call.Arguments, span, grown)
+		call.ProgressToken = shift(call.ProgressToken, span, grown)
+	}
+	call.BytesIn = len(call.Params)
+	return call, nil
+}
+
+func tool(v *registry.View, name string) (registry.Target, bool) { return v.Lookup(hub.Tools, name) }
+func prompt(v *registry.View, name string) (registry.Target, bool) {
+	return v.Lookup(hub.Prompts, name)
+}
+func resource(v *registry.View, uri string) (registry.Target, bool) {
+	return v.Resource(uri)
+}
+
+func templateOrResource(v *registry.View, uri string) (registry.Target, bool) {
+	if t, ok := v.Template(uri); ok {
+		return t, true
+	}
+	return v.Resource(uri)
+}
+
+// reference finds the name inside the ref of a completion request.
+func reference(rq *request) (hub.Span, func(*registry.View, string) (registry.Target, bool), *failure) {
+	ref := wire.Bytes(rq.params, rq.spans.Ref)
+	if len(ref) == 0 || ref[0] != '{' {
+		return hub.Span{}, nil, failed(codeInvalidParams, "the params hold no ref")
+	}
+	var kind, name, uri hub.Span
+	err := wire.Members(ref, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "type":
+			kind = m.Value
+		case "name":
+			name = m.Value
+		case "uri":
+			uri = m.Value
+		}
+		return nil
+	})
+	if err != nil {
+		return hub.Span{}, nil, failed(codeInvalidParams, "the ref cannot be read")
+	}
+	at := rq.spans.Ref.Start
+	switch string(wire.Bytes(ref, kind)) {
+	case `"ref/prompt"`:
+		return hub.Span{Start: at + name.Start, End: at + name.End}, prompt, nil
+	case `"ref/resource"`:
+		return hub.Span{Start: at + uri.Start, End: at + uri.End}, templateOrResource, nil
+	}
+	return hub.Span{}, nil, failed(codeInvalidParams, "the ref is of an unknown type")
+}
+
+func verb(method string) string {
+	switch method {
+	case "tools/call":
+		return "call"
+	case "resources/read":
+		return "read"
+	case "prompts/get":
+		return "get"
+	}
+	return "complete"
+}
+
+// shift moves a span behind an edit that made the text longer by grown bytes.
+func shift(s, edited hub.Span, grown int) hub.Span {
+	if s.Empty() || s.Start < edited.End {
+		return s
+	}
+	return hub.Span{Start: s.Start + grown, End: s.End + grown}
+}
+
+// serverInfo is how we name ourselves where no server of its own speaks.
+func serverInfo(version string) []byte {
+	if version == "" {
+		version = "dev"
+	}
+	info, _ := json.Marshal(struct {
+		Name    string `json:"name"`
+		Title   string `json:"title"`
+		Version string `json:"version"`
+	}{"drawbridge", "Drawbridge", version})
+	return info
+}

@@ -1,0 +1,263 @@
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Gateway is the one call path; *gateway.Gateway implements it.
+type Gateway interface {
+	Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+}
+
+// Lister knows when catalogs are complete; *supervisor.Supervisor implements it.
+type Lister interface {
+	// WaitListed returns once no server (or that server, unless id is "") is still
+	// starting without a known catalog, or after the configured patience, or when
+	// ctx ends.
+	WaitListed(ctx context.Context, id string)
+}
+
+// Options is what a Bridge needs. Registry, Gateway and Lister must be set.
+type Options struct {
+	Registry *registry.Registry
+	Gateway  Gateway
+	Lister   Lister
+	Log      *slog.Logger     // nil: nothing is logged
+	Version  string           // ours, for serverInfo
+	Now      func() time.Time // nil: time.Now
+
+	MaxBody     int64         // largest request body in bytes; 0: 4 MiB
+	MaxSessions int           // legacy sessions of one client; 0: 64
+	MaxStreams  int           // streams that one client may hold open without a call; 0: 64
+	SessionIdle time.Duration // a legacy session unused for so long is closed; 0: 30 minutes
+	KeepAlive   time.Duration // silence on a stream before a comment is sent; 0: 15 seconds
+	AskTimeout  time.Duration // how long a client may take to answer a server's request; 0: 2 minutes
+}
+
+func (o *Options) defaults() {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.MaxBody = cmpOr(o.MaxBody, 4<<20)
+	o.MaxSessions = cmpOr(o.MaxSessions, 64)
+	o.MaxStreams = cmpOr(o.MaxStreams, 64)
+	o.SessionIdle = cmpOr(o.SessionIdle, 30*time.Minute)
+	o.KeepAlive = cmpOr(o.KeepAlive, 15*time.Second)
+	o.AskTimeout = cmpOr(o.AskTimeout, 2*time.Minute)
+}
+
+func cmpOr[T int | int64 | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Bridge is the http.Handler for /mcp, /s/{server}/mcp and /p/{profile}/mcp. It
+// expects to stand behind the loopback guard, which names the client in
+// [ClientHeader]. All methods may be called from several goroutines.
+type Bridge struct {
+	Options
+	info    []byte // our serverInfo, raw
+	suffix  []byte // what a modern list result ends with
+	nothing *registry.View
+
+	sessions   *table
+	streams    *limiter
+	subscribed subscriptions
+	ended      context.Context // the parent of what outlives its HTTP request
+	end        context.CancelCauseFunc
+	closing    sync.WaitGroup // sessions that are being closed
+
+	stateful, stateless *mcp.StreamableHTTPHandler
+
+	mu    sync.Mutex
+	edges map[string]*edge // by endpoint path
+
+	exchanges sync.Map // string → *exchange, for requests that go-sdk handles
+	ticket    atomic.Uint64
+	nonce     string // makes our tickets and request ids unlike anybody else's
+}
+
+// New makes a Bridge. It serves at once; Run is needed to end it and for sessions
+// to expire.
+func New(o Options) *Bridge {
+	o.defaults()
+	b := &Bridge{
+		Options:  o,
+		nothing:  registry.New(registry.Options{}).All(),
+		sessions: newTable(o.MaxSessions),
+		streams:  newLimiter(o.MaxStreams),
+		edges:    map[string]*edge{},
+		nonce:    rand.Text()[:10],
+	}
+	b.info = serverInfo(o.Version)
+	b.suffix = listSuffix(b.info)
+	b.ended, b.end = context.WithCancelCause(context.Background())
+	b.stateful, b.stateless = b.handlers()
+	return b
+}
+
+var errStopped = hub.Errorf(hub.CodeCancelled, "Drawbridge is stopping")
+
+// Run closes sessions that idle, until ctx ends. Then it ends every session, stream
+// and call, and returns when they are gone.
+func (b *Bridge) Run(ctx context.Context) error {
+	tick := time.NewTicker(min(time.Minute, b.SessionIdle/2))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			b.close()
+			return nil
+		case <-tick.C:
+			b.sweep()
+		}
+	}
+}
+
+// sweep closes the sessions that nobody used for SessionIdle and forgets the
+// endpoints of servers that are gone.
+func (b *Bridge) sweep() {
+	for _, s := range b.sessions.takeIdle(b.Now().Add(-b.SessionIdle)) {
+		b.retire(s, "idle")
+	}
+	b.mu.Lock()
+	var gone []*edge
+	for path, e := range b.edges {
+		if !b.known(e.at) {
+			gone = append(gone, e)
+			delete(b.edges, path)
+		}
+	}
+	b.mu.Unlock()
+	for _, e := range gone {
+		for _, s := range b.sessions.takeEndpoint(e.at.path) {
+			b.retire(s, "its server is gone")
+		}
+	}
+}
+
+func (b *Bridge) close() {
+	b.end(errStopped)
+	for _, s := range b.sessions.takeAll() {
+		b.retire(s, "stopping")
+	}
+	b.mu.Lock()
+	for _, e := range b.edges {
+		for ss := range e.sdk.Sessions() {
+			b.closing.Go(func() { _ = ss.Close() })
+		}
+	}
+	b.mu.Unlock()
+	b.closing.Wait()
+}
+
+// retire ends a session that is no longer in the table. The SDK waits for its own
+// handlers when it closes a session, so that happens beside us.
+func (b *Bridge) retire(s *session, why string) {
+	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
+	s.cancel(errSessionEnded)
+	b.closing.Go(func() {
+		b.unsubscribeAll(s.sdk)
+		_ = s.sdk.Close()
+	})
+}
+
+// Session is one legacy session, for status pages.
+type Session struct {
+	Client   hub.Client
+	Endpoint string
+	Version  string // the negotiated protocol version
+	LastUsed time.Time
+	InFlight int
+}
+
+// Sessions lists the legacy sessions, in no order.
+func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
+
+// endpoint is one of the addresses we serve.
+type endpoint struct {
+	path    string
+	server  string // "" for the aggregate and for profiles
+	profile string
+}
+
+// parseEndpoint reads /mcp, /s/{server}/mcp and /p/{profile}/mcp.
+func parseEndpoint(path string) (endpoint, bool) {
+	if path == "/mcp" {
+		return endpoint{path: path}, true
+	}
+	kind, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	name, tail, found := strings.Cut(rest, "/")
+	if !ok || !found || tail != "mcp" || name == "" {
+		return endpoint{}, false
+	}
+	switch kind {
+	case "s":
+		return endpoint{path: path, server: name}, true
+	case "p":
+		return endpoint{path: path, profile: name}, true
+	}
+	return endpoint{}, false
+}
+
+// known reports whether there is anything behind an endpoint.
+func (b *Bridge) known(at endpoint) bool {
+	switch {
+	case at.profile != "":
+		return false // no profile can be configured
+	case at.server == "":
+		return true
+	}
+	_, ok := b.Registry.Server(at.server)
+	return ok
+}
+
+// view is what an endpoint offers at this moment; never nil.
+func (b *Bridge) view(at endpoint) *registry.View {
+	if at.server == "" {
+		return b.Registry.All()
+	}
+	if v, ok := b.Registry.Server(at.server); ok {
+		return v
+	}
+	return b.nothing
+}
+
+// ServeHTTP implements http.Handler.
+func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	at, ok := parseEndpoint(r.URL.Path)
+	if !ok || !b.known(at) {
+		refuse(w, http.StatusNotFound, codeNotFound, "there is no MCP server at "+strconv.Quote(r.URL.Path))
+		return
+	}
+	from := caller(r.Header)
+	switch r.Method {
+	case http.MethodPost:
+		b.post(w, r, at, from)
+	case http.MethodGet:
+		b.get(w, r, at, from)
+	case http.MethodDelete:
+		b.delete(w, r, at, from)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
+	}
+}

@@ -1,0 +1,226 @@
+package bridge
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+const (
+	// privatePrefix marks headers that only we set. Whatever comes from outside
+	// under it is removed before anything looks at the request.
+	privatePrefix = "X-Drawbridge-"
+	// ClientHeader names the client whose token was shown. The guard in front of us
+	// sets it, after removing what came from outside.
+	ClientHeader = privatePrefix + "Client"
+	// ShimHeader identifies the stdio shim that a request comes through. It is a
+	// claim, used for the record only.
+	ShimHeader = privatePrefix + "Shim"
+	// ticketHeader leads go-sdk's middleware to the exchange of its request. A
+	// context cannot: the SDK's is that of the session's first request.
+	ticketHeader = privatePrefix + "Ticket"
+)
+
+// origin is where a request comes from.
+type origin struct {
+	token string // name of the token; "" without one
+	shim  string
+}
+
+// caller reads the private headers that are set in front of us and removes them all.
+func caller(header http.Header) origin {
+	from := origin{token: header.Get(ClientHeader), shim: header.Get(ShimHeader)}
+	for name := range header {
+		if len(name) > len(privatePrefix) && strings.EqualFold(name[:len(privatePrefix)], privatePrefix) {
+			delete(header, name)
+		}
+	}
+	return from
+}
+
+// message is a POSTed body and what the scanner found in it.
+type message struct {
+	body   []byte
+	env    wire.Envelope
+	params wire.Params // spans of rawParams
+}
+
+func (m *message) id() []byte        { return wire.Bytes(m.body, m.env.ID) }
+func (m *message) rawParams() []byte { return wire.Bytes(m.body, m.env.Params) }
+
+// parse scans a body. The error is a *wire.Error.
+func parse(body []byte) (*message, error) {
+	m := &message{body: body}
+	var err error
+	if m.env, err = wire.Scan(body); err != nil {
+		return nil, err
+	}
+	if m.env.Dirty() {
+		// A server reads line by line, so no newline may stand between tokens.
+		m.body = wire.Compact(make([]byte, 0, len(body)), body)
+		if m.env, err = wire.Scan(m.body); err != nil {
+			return nil, err
+		}
+	}
+	if raw := m.rawParams(); len(raw) > 0 && raw[0] == '{' {
+		if m.params, err = wire.ScanParams(raw); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from origin) {
+	if !saysJSON(r.Header) {
+		refuse(w, http.StatusUnsupportedMediaType, codeInvalidRequest, "the content type must be application/json")
+		return
+	}
+	body, err := b.readBody(w, r)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		refuse(w, http.StatusRequestEntityTooLarge, codeInvalidRequest, "the request is too large")
+		return
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, codeParse, "the request could not be read")
+		return
+	}
+	m, err := parse(body)
+	if err != nil {
+		refuseMessage(w, m, err)
+		return
+	}
+	if m.env.Kind == wire.Other {
+		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the message is neither request, notification nor response")
+		return
+	}
+	if !normalizeName(r.Header) {
+		writeError(w, http.StatusBadRequest, m.id(), codeHeaderMismatch, "the Mcp-Name header holds no valid base64")
+		return
+	}
+	x := &exchange{at: at, from: from, message: m, era: eraOf(r.Header, &m.params)}
+	if x.era == hub.Modern {
+		b.postModern(w, r, x)
+	} else {
+		b.postLegacy(w, r, x)
+	}
+}
+
+func (b *Bridge) postModern(w http.ResponseWriter, r *http.Request, x *exchange) {
+	r.Header.Del(sessionHeader) // has no meaning in this era
+	if x.env.Kind == wire.Request && x.plain(r.Header) && b.plainModern(r.Header, x) {
+		b.hot(w, r, x)
+		return
+	}
+	if x.env.Kind == wire.Request && x.env.Method == "subscriptions/listen" {
+		if !b.streams.enter(x.from.token) {
+			writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, "this client holds too many streams open")
+			return
+		}
+		defer b.streams.leave(x.from.token)
+	}
+	b.fallThrough(w, r, x)
+}
+
+func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange) {
+	if id := r.Header.Get(sessionHeader); id != "" {
+		s := b.sessions.acquire(id, x.from.token, x.at.path, b.Now())
+		if s == nil {
+			writeError(w, http.StatusNotFound, x.id(), codeNotFound, "the session is unknown or has ended")
+			return
+		}
+		defer func() { s.release(b.Now()) }()
+		x.session = s
+		switch x.env.Kind {
+		case wire.Response:
+			if s.answered(b, x.message) {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+		case wire.Notification:
+			if x.env.Method == "notifications/cancelled" && s.cancelled(wire.Bytes(x.rawParams(), x.params.RequestID)) {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+		case wire.Request:
+			if v := r.Header.Get(versionHeader); (v == "" || legacyVersions[v]) && x.plain(r.Header) {
+				b.hot(w, r, x)
+				return
+			}
+		}
+	}
+	b.fallThrough(w, r, x)
+}
+
+// get opens the stream on which a legacy client hears what belongs to no call.
+func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from origin) {
+	x := &exchange{at: at, from: from, era: eraOf(r.Header, &wire.Params{})}
+	if x.era == hub.Modern {
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
+		return
+	}
+	if id := r.Header.Get(sessionHeader); id != "" {
+		s := b.sessions.acquire(id, from.token, at.path, b.Now())
+		if s == nil {
+			refuse(w, http.StatusNotFound, codeNotFound, "the session is unknown or has ended")
+			return
+		}
+		defer func() { s.release(b.Now()) }()
+		x.session = s
+	}
+	b.fallThrough(w, r, x)
+}
+
+func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, from origin) {
+	if eraOf(r.Header, &wire.Params{}) == hub.Modern {
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
+		return
+	}
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the Mcp-Session-Id header is missing")
+		return
+	}
+	s := b.sessions.take(id, from.token, at.path)
+	if s == nil {
+		refuse(w, http.StatusNotFound, codeNotFound, "the session is unknown or has ended")
+		return
+	}
+	b.retire(s, "the client ended it")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// readBody reads at most MaxBody bytes.
+func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	limited := http.MaxBytesReader(w, r.Body, b.MaxBody)
+	if r.ContentLength > b.MaxBody {
+		return nil, &http.MaxBytesError{Limit: b.MaxBody}
+	}
+	var buf bytes.Buffer
+	// One more than the length, so that the end is seen without growing.
+	buf.Grow(int(max(r.ContentLength, 511)) + bytes.MinRead + 1)
+	_, err := buf.ReadFrom(limited)
+	return buf.Bytes(), err
+}
+
+func saysJSON(header http.Header) bool {
+	v := header.Get("Content-Type")
+	if v == "application/json" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(v)
+	return err == nil && kind == "application/json"
+}
+
+// hand passes the request on with the body that we have read.
+func hand(r *http.Request, body []byte) {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+}

@@ -1,0 +1,138 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// edge is go-sdk's server of one endpoint, shared by both eras and all sessions. It
+// has no features of its own but the tools whose headers it must compare; what it
+// is asked is answered by our middleware.
+type edge struct {
+	at  endpoint
+	sdk *mcp.Server
+
+	mu      sync.Mutex
+	view    *registry.View  // that headers was made from
+	headers map[string]bool // tools that want arguments repeated in headers
+}
+
+// edge returns the endpoint's, which is made when it is first needed.
+func (b *Bridge) edge(at endpoint) *edge {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.edges[at.path]
+	if e != nil {
+		return e
+	}
+	e = &edge{at: at}
+	version := b.Version
+	if version == "" {
+		version = "dev"
+	}
+	e.sdk = mcp.NewServer(&mcp.Implementation{Name: "drawbridge", Title: "Drawbridge", Version: version}, &mcp.ServerOptions{
+		GetSessionID: rand.Text,
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:       &mcp.ToolCapabilities{ListChanged: true},
+			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+			Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			Completions: &mcp.CompletionCapabilities{},
+			Logging:     &mcp.LoggingCapabilities{},
+		},
+		SubscribeHandler:   func(ctx context.Context, r *mcp.SubscribeRequest) error { return b.subscribe(ctx, e, r) },
+		UnsubscribeHandler: func(ctx context.Context, r *mcp.UnsubscribeRequest) error { return b.unsubscribe(ctx, e, r) },
+	})
+	e.sdk.AddReceivingMiddleware(b.middleware(e))
+	b.edges[at.path] = e
+	return e
+}
+
+// wantsHeaders reports whether the tool's schema asks for arguments in headers, and
+// makes sure that go-sdk knows the schemas of v that do.
+func (e *edge) wantsHeaders(v *registry.View, name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.view != v {
+		e.register(v)
+	}
+	return e.headers[name]
+}
+
+var headerMark = []byte(`"x-mcp-header"`)
+
+// register needs e.mu.
+func (e *edge) register(v *registry.View) {
+	var old []string
+	for name := range e.headers {
+		old = append(old, name)
+	}
+	e.view, e.headers = v, map[string]bool{}
+	for _, item := range v.Items(hub.Tools) {
+		if !bytes.Contains(item.Raw, headerMark) {
+			continue
+		}
+		var t struct {
+			InputSchema json.RawMessage `json:"inputSchema"`
+		}
+		if json.Unmarshal(item.Raw, &t) == nil && e.addTool(item.Public, t.InputSchema) == nil {
+			e.headers[item.Public] = true
+		}
+	}
+	for _, name := range old {
+		if !e.headers[name] {
+			e.sdk.RemoveTools(name)
+		}
+	}
+}
+
+// addTool tells the SDK of a tool. The SDK panics on a schema that it does not like;
+// such a tool is still listed and called, only its headers are not compared.
+func (e *edge) addTool(name string, schema json.RawMessage) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("cannot register tool %q: %v", name, p)
+		}
+	}()
+	e.sdk.AddTool(&mcp.Tool{Name: name, InputSchema: schema}, nil)
+	return nil
+}
+
+// ListChanged tells every client that sees the changed lists. It neither blocks nor
+// reads the registry; app calls it from the registry's OnChange.
+func (b *Bridge) ListChanged(c registry.Change) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.edges {
+		if c.Server == "" || e.at.server == "" || e.at.server == c.Server {
+			e.announce(c.Kinds)
+		}
+	}
+}
+
+// announce makes the SDK send list_changed. It does so, shortly after and once for
+// many, whenever a feature comes or goes; the list itself is never seen.
+func (e *edge) announce(kinds []hub.Kind) {
+	const name, uri = "changed", "drawbridge:changed"
+	for _, kind := range kinds {
+		switch kind {
+		case hub.Tools:
+			e.sdk.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+			e.sdk.RemoveTools(name)
+		case hub.Prompts:
+			e.sdk.AddPrompt(&mcp.Prompt{Name: name}, nil)
+			e.sdk.RemovePrompts(name)
+		case hub.Resources, hub.Templates:
+			e.sdk.AddResource(&mcp.Resource{URI: uri, Name: name}, nil)
+			e.sdk.RemoveResources(uri)
+		}
+	}
+}

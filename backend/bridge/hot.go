@@ -1,0 +1,151 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+var (
+	resultOpen  = []byte(`{"jsonrpc":"2.0","id":`)
+	resultThen  = []byte(`,"result":`)
+	objectClose = []byte(`}`)
+)
+
+// hot answers a plain request without go-sdk.
+func (b *Bridge) hot(w http.ResponseWriter, r *http.Request, x *exchange) {
+	ctx, cancel := b.callContext(r.Context(), x)
+	defer cancel(nil)
+	if s := x.session; s != nil {
+		key := idKey(x.id())
+		if !s.begin(key, cancel) {
+			writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "a request with this id is still under way")
+			return
+		}
+		defer s.finish(key)
+	}
+	out := newOutlet(w, b.KeepAlive)
+	defer out.end()
+	out.beat()
+	rq := x.request(r.Header)
+	result, f := b.answer(ctx, rq, &callSink{bridge: b, rq: rq, out: out})
+	if f != nil {
+		out.reply(f.status(x.era), wire.AppendErrorObject(nil, x.id(), f.object))
+		return
+	}
+	out.reply(http.StatusOK, resultOpen, x.id(), resultThen, result, objectClose)
+}
+
+// callContext is how long a call lives: in the modern era as long as its HTTP
+// request, in the legacy era as long as its session.
+func (b *Bridge) callContext(request context.Context, x *exchange) (context.Context, context.CancelCauseFunc) {
+	if x.session != nil {
+		return context.WithCancelCause(x.session.ctx)
+	}
+	ctx, cancel := context.WithCancelCause(request)
+	stop := context.AfterFunc(b.ended, func() { cancel(errStopped) })
+	return ctx, func(cause error) { stop(); cancel(cause) }
+}
+
+// callSink carries what belongs to one call besides its reply into the stream of
+// that call, for whichever side runs it.
+type callSink struct {
+	bridge *Bridge
+	rq     *request
+	out    *outlet
+}
+
+// Notify implements hub.Sink.
+func (c *callSink) Notify(method string, params json.RawMessage) {
+	if method == "notifications/message" && !c.hears(params) {
+		return
+	}
+	_ = c.out.event(wire.AppendNotification(make([]byte, 0, len(params)+96), method, params))
+}
+
+// hears reports whether the client wants a log line of this level. In the modern
+// era it must have said so with the request.
+func (c *callSink) hears(params []byte) bool {
+	least := c.rq.level
+	if c.rq.session != nil {
+		least = c.rq.session.logLevel()
+	}
+	if least == "" {
+		return false
+	}
+	level := ""
+	_ = wire.Members(params, func(m wire.Member) error {
+		if string(m.Name) == "level" {
+			level, _ = wire.Unquote(wire.Bytes(params, m.Value))
+		}
+		return nil
+	})
+	return severity(level) >= severity(least)
+}
+
+var severities = map[string]int{
+	"debug": 1, "info": 2, "notice": 3, "warning": 4, "error": 5, "critical": 6, "alert": 7, "emergency": 8,
+}
+
+// severity orders levels; a word that we do not know is heard by everybody.
+func severity(level string) int {
+	if n, ok := severities[level]; ok {
+		return n
+	}
+	return len(severities) + 1
+}
+
+// Ask implements hub.Sink. Only the client whose call caused the request is asked,
+// in that call's own stream. A client that cannot be asked makes a JSON-RPC error
+// for the server, not a failure of the call.
+func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+	s := c.rq.session
+	if s == nil {
+		return unasked("the client of this call cannot be asked: it speaks " + hub.ModernVersion), nil
+	}
+	if missing := s.can.lacks(method, params); missing != "" {
+		return unasked("the client of this call does not support " + missing), nil
+	}
+	id, answer := s.ask(c.bridge.nonce)
+	defer s.forget(id)
+	ask := make([]byte, 0, len(params)+len(method)+96)
+	ask = append(ask, resultOpen...)
+	ask = wire.AppendString(ask, id)
+	ask = append(ask, `,"method":`...)
+	ask = wire.AppendString(ask, method)
+	if len(params) > 0 {
+		ask = append(append(ask, `,"params":`...), params...)
+	}
+	if err := c.out.event(append(ask, '}')); err != nil {
+		return unasked("the client of this call is no longer listening"), nil
+	}
+	limit := time.NewTimer(c.bridge.AskTimeout)
+	defer limit.Stop()
+	select {
+	case reply := <-answer:
+		return reply, nil
+	case <-limit.C:
+		c.withdraw(id, "no answer in time")
+		return hub.Reply{Error: wire.ErrorObject(codeRefused, "the client did not answer in time", nil)}, nil
+	case <-ctx.Done():
+		c.withdraw(id, "the call ended")
+		return hub.Reply{}, context.Cause(ctx)
+	}
+}
+
+// withdraw tells the client that a request of ours needs no answer any more.
+func (c *callSink) withdraw(id, why string) {
+	params := append([]byte(nil), `{"requestId":`...)
+	params = wire.AppendString(params, id)
+	params = append(params, `,"reason":`...)
+	params = append(wire.AppendString(params, why), '}')
+	_ = c.out.event(wire.AppendNotification(nil, "notifications/cancelled", params))
+}
+
+func unasked(message string) hub.Reply {
+	return hub.Reply{Error: wire.ErrorObject(codeMethodNotFound, message, nil)}
+}

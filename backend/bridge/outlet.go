@@ -1,0 +1,250 @@
+package bridge
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// writeLimit is how long a client may take to read what we write at once. A reader
+// that stands still loses its connection; the call goes on for the record.
+const writeLimit = 30 * time.Second
+
+var (
+	errAnswered = errors.New("the answer has been sent")
+	comment     = []byte(": \n\n")
+)
+
+// outlet writes the answer of one HTTP request and keeps its stream alive. It is
+// safe for several goroutines, and after end it does nothing.
+//
+// Used by the hot path it begins as nothing at all: reply makes it a JSON document,
+// event (or a long silence) a stream of server-sent events. go-sdk uses it as an
+// http.ResponseWriter through [sdkWriter].
+type outlet struct {
+	every time.Duration
+	ctl   *http.ResponseController
+
+	mu        sync.Mutex
+	w         http.ResponseWriter
+	timer     *time.Timer // beats after a silence; nil when nothing beats
+	streaming bool        // the head of a stream is out
+	ended     bool
+	bare      bool  // go-sdk is about to write a message without framing it
+	broken    error // the first failed write
+}
+
+func newOutlet(w http.ResponseWriter, every time.Duration) *outlet {
+	return &outlet{w: w, ctl: http.NewResponseController(w), every: every}
+}
+
+// beat starts sending comments whenever nothing was sent for a while.
+func (o *outlet) beat() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.timer = time.AfterFunc(o.every, o.tick)
+}
+
+func (o *outlet) tick() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended || o.broken != nil {
+		return
+	}
+	o.head()
+	o.write(comment)
+	o.flush()
+}
+
+// event sends one message as an event, in the order of the calls. parts are
+// written one after the other and must not be empty together.
+func (o *outlet) event(parts ...[]byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return errAnswered
+	}
+	o.head()
+	o.writeEvent(parts)
+	o.flush()
+	return o.broken
+}
+
+// reply sends the last message and ends the outlet: as a document with the given
+// status if nothing was sent before, else as an event.
+func (o *outlet) reply(status int, parts ...[]byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return
+	}
+	if o.streaming {
+		o.writeEvent(parts)
+	} else {
+		size := 0
+		for _, p := range parts {
+			size += len(p)
+		}
+		h := o.w.Header()
+		h["Content-Type"] = jsonType
+		h["Cache-Control"] = noStore
+		h.Set("Content-Length", strconv.Itoa(size))
+		o.w.WriteHeader(status)
+		o.write(parts...)
+	}
+	o.stop()
+}
+
+var (
+	jsonType   = []string{"application/json"}
+	noStore    = []string{"no-store"}
+	streamType = []string{"text/event-stream"}
+)
+
+// end makes the outlet deaf. It must come before the HTTP handler returns.
+func (o *outlet) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stop()
+}
+
+func (o *outlet) stop() {
+	o.ended = true
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+}
+
+func (o *outlet) head() {
+	if o.streaming {
+		return
+	}
+	o.streaming = true
+	h := o.w.Header()
+	h["Content-Type"] = streamType
+	streamHeaders(h)
+	o.w.WriteHeader(http.StatusOK)
+}
+
+func streamHeaders(h http.Header) {
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+}
+
+var (
+	eventOpen  = []byte("event: message\ndata: ")
+	eventClose = []byte("\n\n")
+)
+
+func (o *outlet) writeEvent(parts [][]byte) {
+	o.write(eventOpen)
+	for _, p := range parts {
+		o.write(oneLine(p))
+	}
+	o.write(eventClose)
+}
+
+func (o *outlet) write(parts ...[]byte) {
+	if o.broken == nil {
+		_ = o.ctl.SetWriteDeadline(time.Now().Add(writeLimit))
+	}
+	for _, p := range parts {
+		if o.broken != nil {
+			return
+		}
+		_, o.broken = o.w.Write(p)
+	}
+	if o.timer != nil {
+		o.timer.Reset(o.every)
+	}
+}
+
+func (o *outlet) flush() {
+	if o.broken == nil {
+		o.broken = o.ctl.Flush()
+	}
+}
+
+// gone reports whether a write has failed: nobody listens any more.
+func (o *outlet) gone() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.broken != nil
+}
+
+// oneLine returns valid JSON without line breaks between its tokens; inside strings
+// none can stand raw.
+func oneLine(p []byte) []byte {
+	if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(p, '\r') < 0 {
+		return p
+	}
+	out := bytes.Clone(p)
+	for i, c := range out {
+		if c == '\n' || c == '\r' {
+			out[i] = ' '
+		}
+	}
+	return out
+}
+
+// sdkWriter lets go-sdk write through an outlet. Comments are sent only once a
+// stream has begun: before that the SDK may still choose a status.
+type sdkWriter struct{ *outlet }
+
+func (s sdkWriter) Header() http.Header { return s.w.Header() }
+
+func (s sdkWriter) WriteHeader(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+	case s.streaming:
+		// Too late for a status: what follows is the reply, as a bare document.
+		s.bare = status != http.StatusOK
+	default:
+		s.begin(status)
+		s.w.WriteHeader(status)
+	}
+}
+
+func (s sdkWriter) begin(status int) {
+	if s.streaming || status != http.StatusOK || s.w.Header().Get("Content-Type") != "text/event-stream" {
+		return
+	}
+	s.streaming = true
+	streamHeaders(s.w.Header())
+	s.timer = time.AfterFunc(s.every, s.tick)
+}
+
+func (s sdkWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return 0, errAnswered
+	}
+	s.begin(http.StatusOK)
+	if s.bare {
+		s.writeEvent([][]byte{p})
+		s.flush()
+	} else {
+		s.write(p)
+	}
+	if s.broken != nil {
+		return 0, s.broken
+	}
+	return len(p), nil
+}
+
+// FlushError is what http.ResponseController looks for.
+func (s sdkWriter) FlushError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return errAnswered
+	}
+	s.flush()
+	return s.broken
+}

@@ -1,0 +1,161 @@
+package bridge
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// exchange is one HTTP request on its way through the bridge.
+type exchange struct {
+	*message
+	at      endpoint
+	from    origin
+	era     hub.Era
+	session *session // of a legacy client, once it has one
+	out     *outlet  // of a request that go-sdk handles
+}
+
+// request is one JSON-RPC request that we answer ourselves, from whichever side it
+// reached the answer function.
+type request struct {
+	at           endpoint
+	era          hub.Era
+	session      *session
+	client       hub.Client
+	shim, trace  string
+	method       string
+	params       []byte // raw object as the client wrote it, or nil
+	spans        wire.Params
+	capabilities json.RawMessage
+	level        string // what the client wants to hear of the server's log, "" for nothing said
+}
+
+// listKinds are the methods whose answers are cached bytes.
+var listKinds = map[string]hub.Kind{
+	"tools/list":               hub.Tools,
+	"prompts/list":             hub.Prompts,
+	"resources/list":           hub.Resources,
+	"resources/templates/list": hub.Templates,
+}
+
+// callMethods are the methods that lead to a server.
+var callMethods = map[string]bool{
+	"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true,
+}
+
+// ours reports whether we answer the method ourselves.
+func ours(method string) bool {
+	_, list := listKinds[method]
+	return list || callMethods[method]
+}
+
+// plain reports whether a request may take the hot path: a method of ours with
+// sound params, and a client that takes either form of answer.
+func (x *exchange) plain(header http.Header) bool {
+	if !ours(x.env.Method) || !accepts(header) || header["Last-Event-Id"] != nil {
+		return false
+	}
+	raw := x.rawParams()
+	if len(raw) == 0 {
+		return !callMethods[x.env.Method]
+	}
+	return raw[0] == '{'
+}
+
+// plainModern holds what a modern request must say besides: the same in its headers
+// as in its body, and the client's capabilities. A tool that wants arguments
+// repeated in headers is left to go-sdk, which compares them.
+func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
+	raw, p := x.rawParams(), &x.params
+	if header.Get(versionHeader) != hub.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+hub.ModernVersion+`"` {
+		return false
+	}
+	if can := wire.Bytes(raw, p.ClientCapabilities); len(can) == 0 || can[0] != '{' {
+		return false
+	}
+	if info := wire.Bytes(raw, p.ClientInfo); len(info) > 0 && info[0] != '{' {
+		return false
+	}
+	if header.Get(methodHeader) != x.env.Method {
+		return false
+	}
+	var named hub.Span
+	switch x.env.Method {
+	case "tools/call", "prompts/get":
+		named = p.Name
+	case "resources/read":
+		named = p.URI
+	default:
+		return true
+	}
+	name, ok := wire.Unquote(wire.Bytes(raw, named))
+	if !ok || name == "" || header.Get(nameHeader) != name {
+		return false
+	}
+	return x.env.Method != "tools/call" || !b.edge(x.at).wantsHeaders(b.view(x.at), name)
+}
+
+// request gathers what the answer function needs from an exchange.
+func (x *exchange) request(header http.Header) *request {
+	raw := x.rawParams()
+	rq := &request{
+		at: x.at, era: x.era, session: x.session, shim: x.from.shim,
+		method: x.env.Method, params: raw, spans: x.params,
+	}
+	rq.trace = traceID(header.Get("Traceparent"))
+	if rq.trace == "" && !x.params.TraceParent.Empty() {
+		parent, _ := wire.Unquote(wire.Bytes(raw, x.params.TraceParent))
+		rq.trace = traceID(parent)
+	}
+	if s := x.session; s != nil {
+		rq.client, rq.capabilities, rq.level = s.client, s.capabilities, s.logLevel()
+		return rq
+	}
+	rq.client = clientOf(x.from.token, wire.Bytes(raw, x.params.ClientInfo))
+	if x.era == hub.Modern {
+		rq.capabilities = wire.Bytes(raw, x.params.ClientCapabilities)
+		rq.level, _ = wire.Unquote(wire.Bytes(raw, x.params.LogLevel))
+	}
+	return rq
+}
+
+// clientOf reads what a client says of itself.
+func clientOf(token string, info []byte) hub.Client {
+	c := hub.Client{Token: token}
+	if len(info) == 0 || info[0] != '{' {
+		return c
+	}
+	_ = wire.Members(info, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "name":
+			c.Name, _ = wire.Unquote(wire.Bytes(info, m.Value))
+		case "version":
+			c.Version, _ = wire.Unquote(wire.Bytes(info, m.Value))
+		}
+		return nil
+	})
+	c.Name, c.Version = shorten(c.Name), shorten(c.Version)
+	return c
+}
+
+// shorten bounds what a client may claim as its name.
+func shorten(s string) string {
+	const most = 128
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// traceID returns the trace id of a traceparent, or "".
+func traceID(parent string) string {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" {
+		return ""
+	}
+	return parts[1]
+}

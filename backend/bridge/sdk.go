@@ -1,0 +1,263 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/wire"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// handlers makes the two halves of go-sdk's edge: one handler serves one era only.
+// Sessions never time out there, because the SDK does not see the hot path; Host and
+// size are checked before it.
+func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
+	server := func(r *http.Request) *mcp.Server {
+		x := b.ticketed(r.Header)
+		if x == nil {
+			return nil
+		}
+		return b.edge(x.at).sdk
+	}
+	stateful = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+	})
+	stateless = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+		Stateless: true, PropagateRequestCancellation: true,
+	})
+	return stateful, stateless
+}
+
+// fallThrough gives a request to go-sdk.
+func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange) {
+	x.out = newOutlet(w, b.KeepAlive)
+	defer x.out.end()
+	ticket := b.nonce + strconv.FormatUint(b.ticket.Add(1), 36)
+	b.exchanges.Store(ticket, x)
+	defer b.exchanges.Delete(ticket)
+	r.Header.Set(ticketHeader, ticket)
+	if x.message != nil {
+		hand(r, x.body)
+	}
+	if x.era == hub.Modern {
+		b.stateless.ServeHTTP(sdkWriter{x.out}, r)
+	} else {
+		b.stateful.ServeHTTP(sdkWriter{x.out}, r)
+	}
+}
+
+func (b *Bridge) ticketed(header http.Header) *exchange {
+	x, _ := b.exchanges.Load(header.Get(ticketHeader))
+	found, _ := x.(*exchange)
+	return found
+}
+
+// middleware is what go-sdk runs for every message it receives at an endpoint.
+func (b *Bridge) middleware(e *edge) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+			defer func() {
+				// go-sdk runs us in a goroutine of its own, where a panic would end the program.
+				if p := recover(); p != nil {
+					b.Log.Error("A request made the bridge panic", "method", method, "panic", p, "stack", string(debug.Stack()))
+					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "something went wrong inside Drawbridge"}
+				}
+			}()
+			var x *exchange
+			if extra := req.GetExtra(); extra != nil && extra.Header != nil {
+				x = b.ticketed(extra.Header)
+			}
+			switch {
+			case x != nil && ours(method):
+				return b.throughSDK(ctx, method, req, x)
+			case ours(method):
+				// The client left before its request was looked at.
+				return nil, failed(codeRefused, "the client is gone").sdk()
+			case method == "initialize":
+				return b.initialize(ctx, method, req, x, e, next)
+			case method == "server/discover":
+				return b.discover(ctx, method, req, e, next)
+			}
+			res, err = next(ctx, method, req)
+			if err == nil && method == "logging/setLevel" && x != nil && x.session != nil {
+				if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
+					level := string(p.Level)
+					x.session.level.Store(&level)
+				}
+			}
+			return res, err
+		}
+	}
+}
+
+// throughSDK answers one of our methods for a request that took the long way. What
+// belongs to the call is written into the same HTTP response, before the SDK's reply.
+func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request, x *exchange) (mcp.Result, error) {
+	m := x.message
+	if m == nil || m.env.Kind != wire.Request || m.env.Method != method {
+		var err error
+		if m, err = again(method, req.GetParams()); err != nil { // one of a batch
+			return nil, failed(codeInvalidParams, "the params cannot be read").sdk()
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if s := x.session; s != nil {
+		defer context.AfterFunc(s.ctx, func() { cancel(errSessionEnded) })()
+		if m == x.message {
+			key := idKey(m.id())
+			if !s.begin(key, cancel) {
+				return nil, failed(codeInvalidRequest, "a request with this id is still under way").sdk()
+			}
+			defer s.finish(key)
+		}
+	}
+	one := *x
+	one.message = m
+	rq := one.request(req.GetExtra().Header)
+	result, f := b.answer(ctx, rq, &callSink{bridge: b, rq: rq, out: x.out})
+	if f != nil {
+		return nil, f.sdk()
+	}
+	return &rawResult{raw: result}, nil
+}
+
+// again makes a message of params that the SDK has decoded.
+func again(method string, params mcp.Params) (*message, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	if string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	return parse(wire.AppendRequest(nil, 0, method, raw))
+}
+
+// rawResult carries a result through go-sdk without its being decoded.
+type rawResult struct {
+	mcp.ResultBase
+	raw json.RawMessage
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
+
+// initialize lets the SDK open a session and enters it into our table.
+func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *edge, next mcp.MethodHandler) (mcp.Result, error) {
+	if e.at.server != "" {
+		b.Lister.WaitListed(ctx, e.at.server)
+	}
+	res, err := next(ctx, method, req)
+	if err != nil {
+		return nil, err
+	}
+	opened, ok := res.(*mcp.InitializeResult)
+	ss, isServer := req.GetSession().(*mcp.ServerSession)
+	if !ok || !isServer || x == nil || x.message == nil || x.env.Kind != wire.Request {
+		return nil, &jsonrpc.Error{Code: codeInvalidRequest, Message: "initialize must stand alone"}
+	}
+	offers := b.view(e.at).Offers()
+	opened.Capabilities = capabilities(opened.Capabilities, e.at, offers)
+	opened.Instructions = instructions(e.at, offers)
+
+	raw := x.rawParams()
+	s := &session{
+		id: ss.ID(), token: x.from.token, endpoint: x.at.path, sdk: ss, used: b.Now(),
+		client:  clientOf(x.from.token, wire.Bytes(raw, x.params.InitInfo)),
+		version: opened.ProtocolVersion, initialize: raw,
+		capabilities: wire.Bytes(raw, x.params.InitCapabilities),
+	}
+	s.can = abilitiesOf(s.capabilities)
+	s.ctx, s.cancel = context.WithCancelCause(b.ended)
+	evicted, ok := b.sessions.add(s)
+	if !ok {
+		s.cancel(errSessionEnded)
+		b.closing.Go(func() { _ = ss.Close() })
+		return nil, &jsonrpc.Error{Code: codeRefused, Message: "this client holds too many sessions open"}
+	}
+	if evicted != nil {
+		b.retire(evicted, "too many sessions of this client")
+	}
+	return opened, nil
+}
+
+func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, e *edge, next mcp.MethodHandler) (mcp.Result, error) {
+	if e.at.server != "" {
+		b.Lister.WaitListed(ctx, e.at.server)
+	}
+	res, err := next(ctx, method, req)
+	if found, ok := res.(*mcp.DiscoverResult); ok && err == nil {
+		offers := b.view(e.at).Offers()
+		found.Capabilities = capabilities(found.Capabilities, e.at, offers)
+		found.Instructions = instructions(e.at, offers)
+	}
+	return res, err
+}
+
+// capabilities narrows what we can do to what is behind an endpoint. The aggregate
+// keeps everything: a server that offers prompts may be added while clients are
+// connected, and they ask for prompts only when they were promised some.
+func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Offer) *mcp.ServerCapabilities {
+	if at.server == "" || len(offers) != 1 || offers[0].Catalog == nil {
+		return all
+	}
+	var has struct {
+		Tools, Prompts, Completions, Logging json.RawMessage
+		Resources                            *struct {
+			Subscribe bool `json:"subscribe"`
+		}
+		Experimental map[string]any `json:"experimental"`
+		Extensions   map[string]any `json:"extensions"`
+	}
+	if json.Unmarshal(offers[0].Catalog.Capabilities, &has) != nil {
+		return all
+	}
+	if has.Tools == nil {
+		all.Tools = nil
+	}
+	if has.Prompts == nil {
+		all.Prompts = nil
+	}
+	if has.Completions == nil {
+		all.Completions = nil
+	}
+	if has.Logging == nil {
+		all.Logging = nil
+	}
+	if has.Resources == nil {
+		all.Resources = nil
+	} else if all.Resources != nil {
+		all.Resources.Subscribe = has.Resources.Subscribe
+	}
+	all.Experimental, all.Extensions = has.Experimental, has.Extensions
+	return all
+}
+
+// instructions hands on what servers say about their use: one server's words as
+// they are, several under their names.
+func instructions(at endpoint, offers []registry.Offer) string {
+	var text strings.Builder
+	for _, o := range offers {
+		if o.Catalog == nil || strings.TrimSpace(o.Catalog.Instructions) == "" {
+			continue
+		}
+		if at.server != "" {
+			return o.Catalog.Instructions
+		}
+		if text.Len() > 0 {
+			text.WriteString("\n\n")
+		}
+		text.WriteString("# " + o.Server + "\n\n" + strings.TrimSpace(o.Catalog.Instructions))
+	}
+	return text.String()
+}

@@ -1,0 +1,148 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// subscriptions counts who listens to which resource, so that a server hears of the
+// first subscriber and of the last one's leaving, and of nobody between.
+type subscriptions struct {
+	mu sync.Mutex
+	by map[resourceKey]map[*mcp.ServerSession]bool
+}
+
+type resourceKey struct{ server, uri string }
+
+// join reports whether who is the first.
+func (s *subscriptions) join(key resourceKey, who *mcp.ServerSession) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[resourceKey]map[*mcp.ServerSession]bool{}
+	}
+	if s.by[key] == nil {
+		s.by[key] = map[*mcp.ServerSession]bool{}
+		first = true
+	}
+	s.by[key][who] = true
+	return first
+}
+
+// leave reports whether who was there and the last.
+func (s *subscriptions) leave(key resourceKey, who *mcp.ServerSession) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.by[key][who] {
+		return false
+	}
+	delete(s.by[key], who)
+	if len(s.by[key]) > 0 {
+		return false
+	}
+	delete(s.by, key)
+	return true
+}
+
+// drop removes who everywhere and returns what nobody listens to any more.
+func (s *subscriptions) drop(who *mcp.ServerSession) []resourceKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var free []resourceKey
+	for key, all := range s.by {
+		if !all[who] {
+			continue
+		}
+		if delete(all, who); len(all) == 0 {
+			delete(s.by, key)
+			free = append(free, key)
+		}
+	}
+	return free
+}
+
+func (b *Bridge) subscribe(ctx context.Context, e *edge, r *mcp.SubscribeRequest) error {
+	target, ok := b.view(e.at).Resource(r.Params.URI)
+	if !ok {
+		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
+	}
+	key := resourceKey{target.Server, r.Params.URI}
+	if !b.subscribed.join(key, r.Session) {
+		return nil
+	}
+	if err := b.tell(ctx, "resources/subscribe", key); err != nil {
+		b.subscribed.leave(key, r.Session)
+		return err
+	}
+	return nil
+}
+
+func (b *Bridge) unsubscribe(ctx context.Context, e *edge, r *mcp.UnsubscribeRequest) error {
+	target, ok := b.view(e.at).Resource(r.Params.URI)
+	key := resourceKey{target.Server, r.Params.URI}
+	if !ok || !b.subscribed.leave(key, r.Session) {
+		return nil
+	}
+	// The stream that this may be the end of is no reason to leave the server uninformed.
+	return b.tell(context.WithoutCancel(ctx), "resources/unsubscribe", key)
+}
+
+// unsubscribeAll follows a session that is gone.
+func (b *Bridge) unsubscribeAll(who *mcp.ServerSession) {
+	for _, key := range b.subscribed.drop(who) {
+		_ = b.tell(b.ended, "resources/unsubscribe", key)
+	}
+}
+
+// tell sends a request on nobody's behalf. Both methods exist in the legacy era only.
+func (b *Bridge) tell(ctx context.Context, method string, key resourceKey) error {
+	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
+	call := &hub.Call{
+		At: b.Now().UTC(), Era: hub.Legacy, Server: key.server, Method: method,
+		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
+	}
+	reply, err := b.Gateway.Call(ctx, call, deaf{})
+	if err != nil {
+		_, f := failedHere(method, hub.Legacy, err)
+		return f.sdk()
+	}
+	if len(reply.Error) > 0 {
+		return failedUpstream(reply.Error).sdk()
+	}
+	return nil
+}
+
+// ResourceUpdated passes a server's notifications/resources/updated on to those who
+// subscribed. params is raw.
+func (b *Bridge) ResourceUpdated(ctx context.Context, server string, params json.RawMessage) {
+	var p mcp.ResourceUpdatedNotificationParams
+	if json.Unmarshal(params, &p) != nil || p.URI == "" {
+		return
+	}
+	b.mu.Lock()
+	edges := make([]*edge, 0, len(b.edges))
+	for _, e := range b.edges {
+		edges = append(edges, e)
+	}
+	b.mu.Unlock()
+	for _, e := range edges {
+		if t, ok := b.view(e.at).Resource(p.URI); ok && t.Server == server {
+			_ = e.sdk.ResourceUpdated(ctx, &p)
+		}
+	}
+}
+
+// deaf is the sink of a request that nobody waits for.
+type deaf struct{}
+
+func (deaf) Notify(string, json.RawMessage) {}
+func (deaf) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
+	return unasked("no client is behind this request"), nil
+}

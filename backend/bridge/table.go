@@ -1,0 +1,137 @@
+package bridge
+
+import (
+	"sync"
+	"time"
+)
+
+// table holds the legacy sessions. Its lock is taken before a session's.
+type table struct {
+	most int // per token
+
+	mu    sync.Mutex
+	byID  map[string]*session
+	count map[string]int // by token
+}
+
+func newTable(most int) *table {
+	return &table{most: most, byID: map[string]*session{}, count: map[string]int{}}
+}
+
+// acquire finds a session for a request and marks it as in use until release. A
+// session of another token or another address is as unknown as one that never was.
+func (t *table) acquire(id, token, endpoint string, now time.Time) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.find(id, token, endpoint)
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	s.busy++
+	s.used = now
+	s.mu.Unlock()
+	return s
+}
+
+func (t *table) find(id, token, endpoint string) *session {
+	s := t.byID[id]
+	if s == nil || s.token != token || s.endpoint != endpoint {
+		return nil
+	}
+	return s
+}
+
+// add puts a new session in. When its client has too many, the one that idles for
+// longest is taken out and returned; with none idle, add reports false.
+func (t *table) add(s *session) (evicted *session, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count[s.token] >= t.most {
+		var since time.Time
+		for _, other := range t.byID {
+			if other.token != s.token {
+				continue
+			}
+			if used, idle := other.idleSince(); idle && (evicted == nil || used.Before(since)) {
+				evicted, since = other, used
+			}
+		}
+		if evicted == nil {
+			return nil, false
+		}
+		t.remove(evicted)
+	}
+	t.byID[s.id] = s
+	t.count[s.token]++
+	return evicted, true
+}
+
+// idleSince reports when the session was last used, unless it is in use.
+func (s *session) idleSince() (used time.Time, idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, s.busy == 0 && len(s.calls) == 0
+}
+
+// remove needs t.mu.
+func (t *table) remove(s *session) {
+	delete(t.byID, s.id)
+	if t.count[s.token]--; t.count[s.token] <= 0 {
+		delete(t.count, s.token)
+	}
+}
+
+// take finds a session and removes it.
+func (t *table) take(id, token, endpoint string) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.find(id, token, endpoint)
+	if s != nil {
+		t.remove(s)
+	}
+	return s
+}
+
+// takeIdle removes and returns the sessions that were last used before limit.
+func (t *table) takeIdle(limit time.Time) []*session {
+	return t.takeWhere(func(s *session) bool {
+		used, idle := s.idleSince()
+		return idle && used.Before(limit)
+	})
+}
+
+func (t *table) takeEndpoint(path string) []*session {
+	return t.takeWhere(func(s *session) bool { return s.endpoint == path })
+}
+
+func (t *table) takeAll() []*session {
+	return t.takeWhere(func(*session) bool { return true })
+}
+
+func (t *table) takeWhere(want func(*session) bool) []*session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*session
+	for _, s := range t.byID {
+		if want(s) {
+			list = append(list, s)
+			t.remove(s)
+		}
+	}
+	return list
+}
+
+func (t *table) snapshot() []Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make([]Session, 0, len(t.byID))
+	for _, s := range t.byID {
+		s.mu.Lock()
+		list = append(list, Session{
+			Client: s.client, Endpoint: s.endpoint, Version: s.version, LastUsed: s.used, InFlight: len(s.calls),
+		})
+		s.mu.Unlock()
+	}
+	return list
+}
