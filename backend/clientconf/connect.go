@@ -79,11 +79,11 @@ func (c *Connector) inspect(client Client, loc location) (connected bool, proble
 		if err != nil {
 			return false, err.Error()
 		}
-		file, err := parseJSON(src, client)
+		file, err := parse(src, client)
 		if err != nil {
 			return false, err.Error()
 		}
-		entry, err := file.entry(client.KeyPath, EntryName)
+		_, entry, err := file.entry(client.KeyPath, EntryName)
 		if err != nil {
 			return false, err.Error()
 		}
@@ -152,11 +152,11 @@ func (c *Connector) Plan(id string) (*Plan, error) {
 
 // splice computes what the file becomes and checks that only our entry differs.
 func (p *Plan) splice() error {
-	file, err := parseJSON(p.before, p.Client)
+	file, err := parse(p.before, p.Client)
 	if err != nil {
 		return p.refuse(err)
 	}
-	present, err := file.entry(p.Client.KeyPath, EntryName)
+	_, present, err := file.entry(p.Client.KeyPath, EntryName)
 	if err != nil {
 		return p.refuse(err)
 	}
@@ -176,14 +176,14 @@ func (p *Plan) splice() error {
 	if p.after, err = file.set(p.Client.KeyPath, EntryName, p.Entry); err != nil {
 		return p.refuse(err)
 	}
-	if !p.existed {
+	if !p.existed && p.Client.Format != TOML {
 		p.after = append(p.after, '\n')
 	}
-	again, err := parseJSON(p.after, p.Client)
-	if err != nil || !sameElse(p.before, p.after, p.Client.KeyPath, EntryName) {
+	again, err := parse(p.after, p.Client)
+	if err != nil || !sameElse(p.before, p.after, p.Client, EntryName) {
 		return p.refuse(errors.New("it cannot be edited without touching other parts"))
 	}
-	if written, err := again.entry(p.Client.KeyPath, EntryName); err != nil || !sameJSON(written, p.Entry) {
+	if _, written, err := again.entry(p.Client.KeyPath, EntryName); err != nil || !sameJSON(written, p.Entry) {
 		return p.refuse(errors.New("it cannot be edited without touching other parts"))
 	}
 	p.Diff = diff(p.Path, p.before, p.after)
@@ -199,7 +199,7 @@ func (p *Plan) refuse(why error) error {
 	return &hub.Error{
 		Code: hub.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
-		Hint:    "Nothing was changed. Add this to " + where + " by hand:\n" + snippet(p.Client.KeyPath, EntryName, p.Entry),
+		Hint:    "Nothing was changed. Add this to " + where + " by hand:\n" + snippet(p.Client, EntryName, p.Entry),
 	}
 }
 
@@ -234,8 +234,8 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	}
 	defer unlock()
 	r.PostHash = hash(p.after)
-	if file, err := parseJSON(p.after, p.Client); err == nil {
-		entry, _ := file.entry(p.Client.KeyPath, EntryName)
+	if file, err := parse(p.after, p.Client); err == nil {
+		entry, _, _ := file.entry(p.Client.KeyPath, EntryName)
 		r.EntryHash = hash(entry)
 	}
 	// The record comes first: killed in between, undo still finds the pre-image.
@@ -271,10 +271,6 @@ func (c *Connector) lock(ctx context.Context, p *Plan) (unlock func(), err error
 	return lockFolder(ctx, p.target)
 }
 
-func editable(c Client) bool {
-	return (c.Format == JSON || c.Format == JSONC) && c.Container == ""
-}
-
 // makeDirs creates dir and returns the folders that were missing, outermost first.
 func makeDirs(dir string) (made []string, err error) {
 	for missing := dir; !exists(missing); missing = filepath.Dir(missing) {
@@ -282,10 +278,4 @@ func makeDirs(dir string) (made []string, err error) {
 	}
 	slices.Reverse(made)
 	return made, os.MkdirAll(dir, 0o700)
-}
-
-// sameJSON reports whether a and b mean the same, numbers compared digit by digit.
-func sameJSON(a, b []byte) bool {
-	wrap := func(v []byte) []byte { return []byte(`{"v":` + string(v) + `}`) }
-	return sameElse(wrap(a), wrap(b), nil, "")
 }

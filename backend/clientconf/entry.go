@@ -3,11 +3,8 @@ package clientconf
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"regexp"
 	"strings"
-
-	"github.com/tailscale/hujson"
 )
 
 // EntryName is the name under which clients know us.
@@ -32,17 +29,13 @@ func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
 
 // isOurs reports whether entry starts our shim, wherever its program is: an entry
 // under our name that somebody else wrote is never overwritten.
-func isOurs(entry []byte) bool {
-	standard, err := hujson.Standardize(bytes.Clone(entry))
-	if err != nil {
-		return false
-	}
+func isOurs(entry json.RawMessage) bool {
 	var e struct {
 		Command json.RawMessage
 		Cmd     string
 		Args    []string
 	}
-	if json.Unmarshal(standard, &e) != nil {
+	if json.Unmarshal(entry, &e) != nil {
 		return false
 	}
 	words := append([]string{e.Cmd}, e.Args...)
@@ -61,52 +54,14 @@ func programName(path string) string {
 	return strings.TrimSuffix(strings.ToLower(path), ".exe")
 }
 
-// sameElse reports whether before and after mean the same but for the entry
-// path/name, numbers compared digit by digit. It is the last check before a write.
-func sameElse(before, after []byte, path []string, name string) bool {
-	a, okA := meaning(before)
-	b, okB := meaning(after)
-	if !okA || !okB {
-		return false
-	}
-	strip(a, path, name)
-	strip(b, path, name)
-	return reflect.DeepEqual(a, b)
-}
-
-func meaning(src []byte) (map[string]any, bool) {
-	src = bytes.TrimPrefix(src, utf8BOM)
-	if len(bytes.TrimSpace(src)) == 0 {
-		return map[string]any{}, true
-	}
-	standard, err := hujson.Standardize(bytes.Clone(src))
-	if err != nil {
-		return nil, false
-	}
-	decoder := json.NewDecoder(bytes.NewReader(standard))
-	decoder.UseNumber()
-	var m map[string]any
-	return m, decoder.Decode(&m) == nil && m != nil
-}
-
-// strip deletes path/name from m, and containers on the way that are then empty.
-func strip(m map[string]any, path []string, name string) {
-	if len(path) == 0 {
-		delete(m, name)
-		return
-	}
-	child, ok := m[path[0]].(map[string]any)
-	if !ok {
-		return
-	}
-	strip(child, path[1:], name)
-	if len(child) == 0 {
-		delete(m, path[0])
-	}
-}
-
 // snippet is what a person pastes where we cannot edit.
-func snippet(path []string, name string, entry json.RawMessage) string {
+func snippet(c Client, name string, entry json.RawMessage) string {
+	if c.Format == TOML {
+		if text, err := (&tomlFile{newline: "\n", list: c.Container == "list"}).table(c.KeyPath, name, entry); err == nil {
+			return text
+		}
+	}
+	path := c.KeyPath
 	text := "{" + jsonString(name) + ":" + string(entry) + "}"
 	for i := len(path) - 1; i >= 0; i-- {
 		text = "{" + jsonString(path[i]) + ":" + text + "}"

@@ -118,34 +118,37 @@ func only(o node, key string) (*hujson.ObjectMember, error) {
 	return found, nil
 }
 
-// entry returns the raw value at path/name, or nil.
-func (f *jsonFile) entry(path []string, name string) ([]byte, error) {
+func (f *jsonFile) entry(path []string, name string) ([]byte, json.RawMessage, error) {
 	o, missing, err := f.find(path)
 	if err != nil || len(missing) > 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	m, err := only(o, name)
 	if err != nil || m == nil {
+		return nil, nil, err
+	}
+	raw := f.src[m.Value.StartOffset:m.Value.EndOffset]
+	value, err := hujson.Standardize(bytes.Clone(raw))
+	return raw, value, err
+}
+
+func (f *jsonFile) meaning() (map[string]any, error) {
+	standard, err := hujson.Standardize(bytes.Clone(f.src))
+	if err != nil {
 		return nil, err
 	}
-	return f.src[m.Value.StartOffset:m.Value.EndOffset], nil
+	return decodeObject(standard)
 }
 
-// names returns the keys of the object at path.
-func (f *jsonFile) names(path []string) []string {
-	o, missing, err := f.find(path)
-	if err != nil || len(missing) > 0 {
-		return nil
-	}
-	var names []string
-	for i := range o.Members {
-		names = append(names, o.Members[i].Name.Value.(hujson.Literal).String())
-	}
-	return names
+func decodeObject(src []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(src))
+	decoder.UseNumber()
+	var m map[string]any
+	return m, decoder.Decode(&m)
 }
 
-// set puts value at path/name: the present value is replaced, else a member is
-// appended to the object, which is created as deep as needed.
+// set replaces the present value, or appends a member to the object at path, which
+// is created as deep as needed.
 func (f *jsonFile) set(path []string, name string, value json.RawMessage) ([]byte, error) {
 	o, missing, err := f.find(path)
 	if err != nil {
@@ -197,8 +200,7 @@ func (f *jsonFile) append(o node, name string, value json.RawMessage, depth int)
 	return f.bytes(at, at+comment, ","+string(rest[:comment])+member)
 }
 
-// remove takes the member path/name out with one comma and the white space that
-// came with it. ok is false when there is none.
+// remove takes the member out with one comma and the white space that came with it.
 func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err error) {
 	o, missing, err := f.find(path)
 	if err != nil || len(missing) > 0 {

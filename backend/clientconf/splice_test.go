@@ -46,7 +46,7 @@ var corpus = []struct {
 func TestAddedEntryLeavesEveryOtherByteInPlace(t *testing.T) {
 	for _, c := range corpus {
 		t.Run(c.name, func(t *testing.T) {
-			file, err := parseJSON([]byte(c.src), c.client)
+			file, err := parse([]byte(c.src), c.client)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestAddedEntryLeavesEveryOtherByteInPlace(t *testing.T) {
 				t.Fatalf("got\n%s\nwant\n%s", out, c.want)
 			}
 			checkAdded(t, c.client, []byte(c.src), out)
-			again, err := parseJSON(out, c.client)
+			again, err := parse(out, c.client)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,10 +66,10 @@ func TestAddedEntryLeavesEveryOtherByteInPlace(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("cannot remove: %v", err)
 			}
-			if !sameElse([]byte(c.src), back, c.client.KeyPath, EntryName) {
+			if !sameElse([]byte(c.src), back, c.client, EntryName) {
 				t.Fatalf("after removing:\n%s", back)
 			}
-			if _, err := parseJSON(back, c.client); err != nil {
+			if _, err := parse(back, c.client); err != nil {
 				t.Fatalf("after removing: %v\n%s", err, back)
 			}
 		})
@@ -81,15 +81,15 @@ func TestAddedEntryLeavesEveryOtherByteInPlace(t *testing.T) {
 // there in order, with bytes only inserted.
 func checkAdded(t *testing.T, client Client, src, out []byte) {
 	t.Helper()
-	again, err := parseJSON(out, client)
+	again, err := parse(out, client)
 	if err != nil {
 		t.Fatalf("the client cannot read it any more: %v\n%s", err, out)
 	}
-	got, err := again.entry(client.KeyPath, EntryName)
+	_, got, err := again.entry(client.KeyPath, EntryName)
 	if err != nil || !sameJSON(got, entry) {
 		t.Fatalf("our entry is %s (%v)", got, err)
 	}
-	if !sameElse(src, out, client.KeyPath, EntryName) {
+	if !sameElse(src, out, client, EntryName) {
 		t.Fatalf("other parts changed:\n%s", out)
 	}
 	rest := out
@@ -123,7 +123,7 @@ func TestUnsafeFilesAreRefused(t *testing.T) {
 		"our name twice":                      {strict, `{"mcpServers": {"drawbridge": {}, "drawbridge": {}}}`},
 		"utf-16":                              {strict, "\xff\xfe{\x00}\x00"},
 	} {
-		file, err := parseJSON([]byte(c.src), c.client)
+		file, err := parse([]byte(c.src), c.client)
 		if err == nil {
 			_, err = file.set(c.client.KeyPath, EntryName, entry)
 		}
@@ -146,11 +146,11 @@ func FuzzAddingNeverTouchesOtherParts(f *testing.F) {
 		if p.splice() != nil || p.Action == Equal {
 			return // refused, or nothing to do
 		}
-		if _, ok := meaning(src); !ok {
+		if _, ok := meaningOf(src, client); !ok {
 			t.Skip()
 		}
 		if p.Action == Add {
-			file, err := parseJSON(p.after, client)
+			file, err := parse(p.after, client)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,10 +158,10 @@ func FuzzAddingNeverTouchesOtherParts(f *testing.F) {
 			if err != nil || !ok {
 				t.Fatalf("cannot remove: %v", err)
 			}
-			if _, err := parseJSON(back, client); err != nil {
+			if _, err := parse(back, client); err != nil {
 				t.Fatalf("removing left %q: %v", back, err)
 			}
-			if !sameElse(src, back, client.KeyPath, EntryName) {
+			if !sameElse(src, back, client, EntryName) {
 				t.Fatalf("removing changed other parts: %q", back)
 			}
 		}

@@ -85,7 +85,7 @@ func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 }
 
 func (c *Connector) removeEntry(p *Plan, r record, recorded, force bool) (Undone, error) {
-	file, err := parseJSON(p.before, p.Client)
+	file, err := parse(p.before, p.Client)
 	if err != nil {
 		return "", &hub.Error{
 			Code: hub.CodeRejected, Cause: err,
@@ -93,14 +93,14 @@ func (c *Connector) removeEntry(p *Plan, r record, recorded, force bool) (Undone
 			Hint:    "Nothing was changed. Take the entry " + quote(EntryName) + " out of " + p.Path + " by hand.",
 		}
 	}
-	entry, err := file.entry(p.Client.KeyPath, EntryName)
+	raw, entry, err := file.entry(p.Client.KeyPath, EntryName)
 	if err != nil {
 		return "", err
 	}
 	if entry == nil {
 		return WasAbsent, c.forget(p.Client.ID)
 	}
-	ours := isOurs(entry) && (!recorded || hash(entry) == r.EntryHash)
+	ours := isOurs(entry) && (!recorded || hash(raw) == r.EntryHash)
 	if !ours && !force {
 		return "", &hub.Error{
 			Code:    hub.CodeConflict,
@@ -112,7 +112,7 @@ func (c *Connector) removeEntry(p *Plan, r record, recorded, force bool) (Undone
 	if err != nil || !ok {
 		return "", errors.Join(errors.New("cannot find our entry again"), err)
 	}
-	if _, err := parseJSON(after, p.Client); err != nil || !sameElse(p.before, after, p.Client.KeyPath, EntryName) || bytes.Equal(after, p.before) {
+	if _, err := parse(after, p.Client); err != nil || !sameElse(p.before, after, p.Client, EntryName) || bytes.Equal(after, p.before) {
 		return "", hub.Errorf(hub.CodeRejected, "cannot take our entry out of %s without touching other parts", p.Path)
 	}
 	if err := replace(p.target, p.before, true, after); err != nil {

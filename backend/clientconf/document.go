@@ -1,0 +1,92 @@
+package clientconf
+
+import (
+	"encoding/json"
+	"reflect"
+)
+
+// document is a client's file, parsed only as far as needed to find entries.
+// Every byte outside an inserted or removed entry stays as it is.
+type document interface {
+	// entry returns the entry called name: its bytes in the file, and the same as JSON.
+	// Both are nil when there is none.
+	entry(path []string, name string) (raw []byte, value json.RawMessage, err error)
+	// set returns the file with the entry put in, or with the present one replaced.
+	set(path []string, name string, value json.RawMessage) ([]byte, error)
+	// remove returns the file without the entry. ok is false when there is none.
+	remove(path []string, name string) (out []byte, ok bool, err error)
+	// meaning returns what the whole file says. Numbers keep their digits.
+	meaning() (map[string]any, error)
+}
+
+// parse reads src with the tolerance of the client. An empty file is an empty document.
+func parse(src []byte, client Client) (document, error) {
+	if client.Format == TOML {
+		return parseTOML(src, client)
+	}
+	return parseJSON(src, client)
+}
+
+// editable reports whether the client's file can be edited; else the person gets a snippet.
+func editable(c Client) bool {
+	return c.Format == TOML || c.Format != YAML && c.Container == ""
+}
+
+// sameElse reports whether before and after mean the same but for the entry
+// called name. It is the last check before a write.
+func sameElse(before, after []byte, client Client, name string) bool {
+	a, okA := meaningOf(before, client)
+	b, okB := meaningOf(after, client)
+	if !okA || !okB {
+		return false
+	}
+	strip(a, client.KeyPath, name)
+	strip(b, client.KeyPath, name)
+	return reflect.DeepEqual(a, b)
+}
+
+func meaningOf(src []byte, client Client) (map[string]any, bool) {
+	d, err := parse(src, client)
+	if err != nil {
+		return nil, false
+	}
+	m, err := d.meaning()
+	return m, err == nil && m != nil
+}
+
+// strip takes the entry path/name out of m, and containers on the way that are then
+// empty. A container may be a list of entries that carry their name.
+func strip(m map[string]any, path []string, name string) {
+	if len(path) == 0 {
+		delete(m, name)
+		return
+	}
+	switch child := m[path[0]].(type) {
+	case map[string]any:
+		strip(child, path[1:], name)
+		if len(child) == 0 {
+			delete(m, path[0])
+		}
+	case []any:
+		var rest []any
+		for _, e := range child {
+			if e, ok := e.(map[string]any); ok && e["name"] == name {
+				continue
+			}
+			rest = append(rest, e)
+		}
+		m[path[0]] = rest
+		if len(rest) == 0 {
+			delete(m, path[0])
+		}
+	}
+}
+
+// sameJSON reports whether a and b mean the same.
+func sameJSON(a, b json.RawMessage) bool {
+	decode := func(raw json.RawMessage) any {
+		m, _ := decodeObject([]byte(`{"v":` + string(raw) + `}`))
+		return m["v"]
+	}
+	return reflect.DeepEqual(decode(a), decode(b))
+}

@@ -1,0 +1,152 @@
+package clientconf
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+var (
+	codex = Client{ID: "codex-like", Name: "Codex", Format: TOML, KeyPath: []string{"mcp_servers"}}
+	vibe  = Client{ID: "vibe-like", Name: "Vibe", Format: TOML, Container: "list", KeyPath: []string{"mcp_servers"}}
+	named = []byte(`{"name": "drawbridge", "command": "/opt/drawbridge", "args": ["stdio", "--client", "x"]}`)
+)
+
+var tomlCorpus = []struct {
+	name   string
+	client Client
+	src    string
+}{
+	{"empty", codex, ""},
+	{"comment only", codex, "# mine\n"},
+	{"no newline at the end", codex, "model = \"x\""},
+	{"other tables and comments", codex, "model = \"gpt\" # why\n\n[projects.\"/a b\"]\ntrust_level = \"trusted\"\n\n# servers\n[mcp_servers.github]\ncommand = \"npx\"\nargs = [\n  \"-y\", # quiet\n  \"x\",\n]\n[mcp_servers.github.env]\nTOKEN = '''a\n[not.a.table]\n# no comment\n'''\n"},
+	{"crlf", codex, "a = 1\r\n\r\n[b]\r\nc = 2\r\n"},
+	{"byte order mark", codex, "\xEF\xBB\xBFa = 1\n"},
+	{"list of servers", vibe, "[[mcp_servers]]\nname = \"a\"\ncommand = \"x\"\n\n[other]\nb = 1\n"},
+	{"big number and dates", codex, "n = 9007199254740993\nf = 1.0\nd = 2026-11-20T10:00:00Z\n"},
+}
+
+func TestTOMLEntryIsAppendedAndTakenOutAgain(t *testing.T) {
+	for _, c := range tomlCorpus {
+		t.Run(c.name, func(t *testing.T) {
+			value := entry
+			if c.client.Container == "list" {
+				value = named
+			}
+			file, err := parse([]byte(c.src), c.client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := file.set(c.client.KeyPath, EntryName, value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(out), c.src) {
+				t.Fatalf("the old text changed:\n%s", out)
+			}
+			again, err := parse(out, c.client)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if _, got, err := again.entry(c.client.KeyPath, EntryName); err != nil || !sameJSON(got, value) {
+				t.Fatalf("our entry is %s (%v)\n%s", got, err, out)
+			}
+			if !sameElse([]byte(c.src), out, c.client, EntryName) {
+				t.Fatalf("other parts changed:\n%s", out)
+			}
+			back, ok, err := again.remove(c.client.KeyPath, EntryName)
+			if err != nil || !ok || !sameElse([]byte(c.src), back, c.client, EntryName) {
+				t.Fatalf("removing: %v %v\n%s", ok, err, back)
+			}
+			if got := strings.TrimRight(string(back), "\r\n"); got != strings.TrimRight(c.src, "\r\n") {
+				t.Fatalf("after removing:\n%q", back)
+			}
+		})
+	}
+}
+
+func TestTOMLEntryInTheMiddleLeavesItsNeighbours(t *testing.T) {
+	src := "a = 1\n\n[mcp_servers.drawbridge]\ncommand = \"/old/drawbridge\"\nargs = [\"stdio\"]\n\n[mcp_servers.drawbridge.env]\nA = \"1\"\n\n# of z\n[z]\nb = 2\n"
+	file, err := parse([]byte(src), codex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, ok, err := file.remove(codex.KeyPath, EntryName)
+	if want := "a = 1\n\n# of z\n[z]\nb = 2\n"; err != nil || !ok || string(back) != want {
+		t.Fatalf("%v %v\n%s", ok, err, back)
+	}
+	out, err := file.set(codex.KeyPath, EntryName, entry)
+	if err != nil || !strings.HasSuffix(string(out), "\n\n# of z\n[z]\nb = 2\n") || strings.Contains(string(out), "/old/") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestTOMLEntryInAnotherFormIsRefused(t *testing.T) {
+	for _, src := range []string{
+		"mcp_servers = { drawbridge = { command = \"x\" } }\n",
+		"[mcp_servers]\ndrawbridge = { command = \"x\" }\n",
+		"mcp_servers.drawbridge.command = \"x\"\n",
+		"[mcp_servers.drawbridge]\ncommand = \"x\"\n[other]\na = 1\n[mcp_servers.drawbridge.env]\nB = \"2\"\n",
+	} {
+		file, err := parse([]byte(src), codex)
+		if err == nil {
+			_, err = file.set(codex.KeyPath, EntryName, entry)
+		}
+		if err == nil {
+			t.Errorf("taken: %s", src)
+		}
+	}
+}
+
+func TestCodexIsConnectedAndRestored(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".codex", "config.toml")
+	src := tomlCorpus[3].src
+	write(t, path, src)
+	p := connect(t, c, "codex")
+	if p.Action != Add || !strings.Contains(p.Diff, "+[mcp_servers.drawbridge]") {
+		t.Fatalf("%s\n%s", p.Action, p.Diff)
+	}
+	undo(t, c, "codex")
+	if content(t, path) != src {
+		t.Fatalf("after undo:\n%s", content(t, path))
+	}
+	write(t, path, "mcp_servers = { drawbridge = { command = \"x\" } }\n")
+	_, err := c.Plan("codex")
+	if _, hint := hub.Describe(err); !strings.Contains(hint, "[mcp_servers.drawbridge]\ncommand = ") {
+		t.Fatalf("no snippet in TOML: %v %q", err, hint)
+	}
+	os.Remove(path)
+	if _, err := c.Undo(context.Background(), "codex", false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzTOMLAddingNeverTouchesOtherParts(f *testing.F) {
+	for _, c := range tomlCorpus {
+		f.Add([]byte(c.src), c.client.Container == "list")
+	}
+	f.Fuzz(func(t *testing.T, src []byte, list bool) {
+		client, value := codex, entry
+		if list {
+			client, value = vibe, named
+		}
+		p := &Plan{Client: client, Path: "x", Entry: value, before: src, existed: true}
+		if p.splice() != nil || p.Action != Add {
+			return
+		}
+		file, err := parse(p.after, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, ok, err := file.remove(client.KeyPath, EntryName)
+		if err != nil || !ok || !sameElse(src, back, client, EntryName) {
+			t.Fatalf("removing: %v %v %q", ok, err, back)
+		}
+	})
+}
