@@ -1,0 +1,93 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLoginShellTellsItsEnvironmentThoughItIsChatty(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	// A start-up file that prints, and leaves something that holds stdout.
+	profile := "echo 'Welcome!'\nexport PATH=/opt/node/bin:$PATH\nexport MULTI='a\nb=c'\nsleep 30 &\n"
+	if err := os.WriteFile(filepath.Join(home, ".bash_profile"), []byte(profile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bash, err := Resolve("bash", "/bin:/usr/bin")
+	if err != nil {
+		t.Skip(err)
+	}
+	begun := time.Now()
+	env, err := askShell(bash, loginLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 4*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if !strings.HasPrefix(env["PATH"], "/opt/node/bin:") || env["MULTI"] != "a\nb=c" {
+		t.Errorf("PATH %q, MULTI %q", env["PATH"], env["MULTI"])
+	}
+}
+
+func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
+	shell := filepath.Join(t.TempDir(), "sh")
+	if err := os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	_, err := askShell(shell, 200*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "did not answer") {
+		t.Errorf("err = %v", err)
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
+	t.Setenv("MINE", "1")
+	reads := 0
+	release := make(chan struct{})
+	r := newLoginReader(func() (map[string]string, error) {
+		reads++
+		<-release
+		return nil, errors.New("no shell")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if env, err := r.get(ctx); !errors.Is(err, context.Canceled) || env["MINE"] != "1" {
+		t.Errorf("%v, MINE %q", err, env["MINE"])
+	}
+	close(release)
+	for range 3 {
+		env, err := r.get(t.Context())
+		if err == nil || env["MINE"] != "1" {
+			t.Errorf("%v, MINE %q", err, env["MINE"])
+		}
+		env["MINE"] = "changed by one caller"
+	}
+	if reads != 1 {
+		t.Errorf("read %d times", reads)
+	}
+}
+
+func TestBaseEnvHoldsNoSecretOfOthers(t *testing.T) {
+	t.Setenv("GITHUB_TOKEN", "x")
+	t.Setenv("LC_TIME", "C")
+	env := BaseEnv()
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GITHUB_TOKEN=") }) {
+		t.Error("a token leaked")
+	}
+	if !slices.Contains(env, "LC_TIME=C") || !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+		t.Errorf("missing: %v", env)
+	}
+}

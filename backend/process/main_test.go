@@ -1,0 +1,276 @@
+//go:build linux
+
+package process
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The test binary is also every process of the tests: ACT says which.
+const act = "DRAWBRIDGE_TEST_ACT"
+
+// quickExit keeps the race detector from holding a process back for a second.
+const quickExit = "GORACE=atexit_sleep_ms=0"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(act); role != "" {
+		os.Exit(play(role))
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// play is a server of the tests. A role is a path such as "sh>sh>deaf": each part
+// starts the next one and waits for it.
+func play(role string) int {
+	first, rest, more := strings.Cut(role, ">")
+	switch first {
+	case "echo": // a good server: ends with its input
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		return 0
+	case "exit3":
+		return 3
+	case "noisy": // last words without a line break
+		fmt.Fprint(os.Stderr, "line one\nlast words")
+		return 1
+	case "flood":
+		chunk := strings.Repeat("x", 99) + "\n"
+		for range 100_000 {
+			fmt.Fprint(os.Stderr, chunk)
+		}
+		fmt.Println("flooded")
+		return 0
+	case "env":
+		for _, kv := range os.Environ() {
+			fmt.Println(kv)
+		}
+		return 0
+	case "deaf": // ignores the end of its input, and every polite signal
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+		ready()
+		select {}
+	case "polite": // ignores the end of its input only
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM)
+		ready()
+		<-stop
+		return 0
+	case "daemon":
+		return daemonRole()
+	case "watched":
+		os.Setenv(act, "daemon") // for the daemon, which is this binary again
+		return RunWatchdog(nil, func() { note("after") })
+	case "sweep":
+		s := NewSpawner(Options{Ledger: os.Getenv("LEDGER")})
+		swept, err := s.Sweep()
+		fmt.Println(swept, err)
+		return 0
+	}
+	if !more {
+		fmt.Fprintln(os.Stderr, "no such role", role)
+		return 2
+	}
+	child := again(rest)
+	switch first {
+	case "sh", "stay": // in the group, as sh and npx do
+		child.Stdin = os.Stdin
+	case "setsid":
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	case "fork": // leaves its child behind, which has a session of its own: a daemon
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := child.Start(); err != nil {
+			return 2
+		}
+		return 0
+	case "leave": // exits and leaves its child in the group, holding stdout
+		if err := child.Start(); err != nil {
+			return 2
+		}
+		awaitReady(os.Getenv("READY"), strings.Count(rest, ">")+1)
+		return 7
+	case "drop": // exits and leaves a child that nothing connects with it
+		child.Env = []string{act + "=" + rest, "READY=" + os.Getenv("READY"), quickExit}
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := child.Start(); err != nil {
+			return 2
+		}
+		awaitReady(os.Getenv("READY"), 1)
+		return 0
+	case "bare": // a child without any environment but its role
+		child.Env = []string{act + "=" + rest, "READY=" + os.Getenv("READY"), quickExit}
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
+	ready()
+	if err := child.Run(); err != nil {
+		return 1
+	}
+	if first == "stay" { // a server that lives beside what it daemonised
+		select {}
+	}
+	return 0
+}
+
+// again is this binary in another role.
+func again(role string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(without(os.Environ(), act), act+"="+role)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd
+}
+
+// ready leaves a file with our pid in the folder READY.
+func ready() {
+	if dir := os.Getenv("READY"); dir != "" {
+		_ = os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), nil, 0o600)
+	}
+}
+
+func note(word string) {
+	if dir := os.Getenv("NOTES"); dir != "" {
+		_ = os.WriteFile(filepath.Join(dir, word), []byte(strconv.Itoa(os.Getpid())), 0o600)
+	}
+}
+
+func awaitReady(dir string, n int) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if names, _ := os.ReadDir(dir); len(names) >= n {
+			return
+		}
+	}
+}
+
+// daemonRole is a daemon of the watchdog tests: it starts the servers that ROLES
+// names, and does what a daemon has to do.
+func daemonRole() int {
+	lost, ok := UnderWatchdog()
+	if !ok && os.Getenv("ALONE") == "" {
+		note("unwatched")
+		return 9
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	s := NewSpawner(Options{Ledger: os.Getenv("LEDGER")})
+	for i, role := range strings.Split(os.Getenv("ROLES"), ",") {
+		spec := Spec{
+			Name: "s" + strconv.Itoa(i), Path: os.Args[0],
+			Env:  []string{act + "=" + role, "READY=" + os.Getenv("READY"), quickExit},
+			Stop: StopLadder{CloseStdin: 100 * time.Millisecond, Term: 200 * time.Millisecond},
+		}
+		if _, err := s.Start(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 8
+		}
+	}
+	if keep := os.Getenv("KEEP"); keep != "" {
+		os.Setenv(act, keep)
+		if err := Launch(os.Args[0]); err != nil {
+			return 8
+		}
+	}
+	note("daemon")
+	code := 0
+	select {
+	case <-lost:
+		note("lost")
+		code = 6
+	case sig := <-signals:
+		note(sig.String())
+		code = 5
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 4
+	}
+	return code
+}
+
+// eventually polls, because the things waited for are other processes.
+func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+// pidsIn returns the processes that reported ready in dir and are alive.
+func pidsIn(dir string) (alive []int) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		pid, _ := strconv.Atoi(e.Name())
+		if p, ok := look(pid); ok && !p.zombie {
+			alive = append(alive, pid)
+		}
+	}
+	return alive
+}
+
+func newTestSpawner(t *testing.T) *Spawner {
+	t.Helper()
+	s := NewSpawner(Options{Ledger: filepath.Join(t.TempDir(), "ledger.json")})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // no patience
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// start starts a role and waits until n of its processes are ready.
+func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) (*Process, string) {
+	t.Helper()
+	dir := t.TempDir()
+	spec := Spec{
+		Name: "test", Path: os.Args[0], Env: []string{act + "=" + role, "READY=" + dir, quickExit},
+		Stop: StopLadder{CloseStdin: 200 * time.Millisecond, Term: 200 * time.Millisecond},
+	}
+	for _, c := range change {
+		c(&spec)
+	}
+	p, err := s.Start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, fmt.Sprintf("%d processes of %s ready", n, role), func() bool {
+		entries, _ := os.ReadDir(dir)
+		return len(entries) >= n
+	})
+	return p, dir
+}
+
+func firstLine(t *testing.T, r io.Reader) string {
+	t.Helper()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}

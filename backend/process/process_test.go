@@ -1,0 +1,381 @@
+//go:build linux
+
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestEchoPassesBothWays(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "echo", 0)
+	if _, err := io.WriteString(p.Stdin(), "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := firstLine(t, p.Stdout()); got != "hello" {
+		t.Fatalf("got %q", got)
+	}
+	begun := time.Now()
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 150*time.Millisecond {
+		t.Errorf("a server that ends with its input took %s to stop", took)
+	}
+	if exit := p.Exit(); exit != (Exit{}) {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
+func TestExitHasCodeAndSignal(t *testing.T) {
+	s := newTestSpawner(t)
+	p, _ := start(t, s, "exit3", 0)
+	<-p.Done()
+	if exit := p.Exit(); exit.Code != 3 || exit.Signal != "" {
+		t.Errorf("exit %+v", exit)
+	}
+	p, _ = start(t, s, "deaf", 1)
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if exit := p.Exit(); exit.Code != -1 || exit.Signal != "killed" {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
+// Every shape of tree, each ending in a process that ignores the end of its input
+// and TERM.
+var shapes = map[string]struct {
+	role  string
+	ready int
+}{
+	"direct":      {"deaf", 1},
+	"shell":       {"sh>deaf", 2},
+	"npx":         {"sh>sh>deaf", 3},
+	"setsid":      {"sh>setsid>deaf", 3},
+	"daemon":      {"stay>fork>deaf", 2},
+	"bare setsid": {"bare>deaf", 2},
+}
+
+func TestStopLeavesNothingOfAnyTree(t *testing.T) {
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, dir := start(t, newTestSpawner(t), shape.role, shape.ready)
+			if err := p.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if alive := pidsIn(dir); len(alive) > 0 {
+				t.Fatalf("left: %v", alive)
+			}
+		})
+	}
+}
+
+func TestStopIsIdempotentAndConcurrent(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "sh>deaf", 2)
+	var stops sync.WaitGroup
+	for range 5 {
+		stops.Go(func() {
+			if err := p.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	stops.Wait()
+	if err := p.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStopClimbsTheLadderInOrder(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "polite", 1, func(s *Spec) {
+		s.Stop = StopLadder{CloseStdin: 300 * time.Millisecond, Term: 5 * time.Second}
+	})
+	begun := time.Now()
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took < 300*time.Millisecond || took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if exit := p.Exit(); exit.Code != 0 {
+		t.Errorf("TERM was to be handled, exit %+v", exit)
+	}
+}
+
+func TestStopLosesPatienceWithItsContext(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "deaf", 1, func(s *Spec) {
+		s.Stop = StopLadder{CloseStdin: time.Minute, Term: time.Minute}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	if err := p.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestTwentyStubbornServersStopTogetherWithinSixSeconds(t *testing.T) {
+	s := newTestSpawner(t)
+	var dirs []string
+	for range 20 {
+		_, dir := start(t, s, "sh>deaf", 2, func(s *Spec) { s.Stop = StopLadder{} })
+		dirs = append(dirs, dir)
+	}
+	begun := time.Now()
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 6*time.Second {
+		t.Errorf("took %s", took)
+	}
+	for _, dir := range dirs {
+		if alive := pidsIn(dir); len(alive) > 0 {
+			t.Errorf("left: %v", alive)
+		}
+	}
+}
+
+func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
+	p, dir := start(t, newTestSpawner(t), "leave>deaf", 1)
+	select {
+	case <-p.Done():
+	case <-time.After(2 * time.Second):
+		t.Fatal("exit not noticed")
+	}
+	if exit := p.Exit(); exit.Code != 7 {
+		t.Errorf("exit %+v", exit)
+	}
+	if alive := pidsIn(dir); len(alive) > 0 {
+		t.Errorf("left: %v", alive)
+	}
+	if _, err := io.ReadAll(p.Stdout()); err != nil {
+		t.Error(err)
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoZombieStays(t *testing.T) {
+	s := newTestSpawner(t)
+	for _, role := range []string{"leave>deaf", "stay>fork>deaf", "sh>sh>deaf"} {
+		p, _ := start(t, s, role, 1)
+		if err := p.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, reapAfter+3*time.Second, "no zombie child", func() bool {
+		return !slices.ContainsFunc(scan(), func(p info) bool { return p.zombie && p.ppid == os.Getpid() })
+	})
+}
+
+func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
+	// The escaped one wiped its environment and has its own session, and its
+	// parent was gone before anybody looked: nothing tells whose it is.
+	p, dir := start(t, newTestSpawner(t), "drop>deaf", 1)
+	<-p.Done()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(p.Stdout())
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(3 * time.Second):
+		t.Error("stdout does not end")
+	}
+	_ = p.Stop(t.Context())
+	for _, pid := range pidsIn(dir) {
+		if proc, err := os.FindProcess(pid); err == nil {
+			_ = proc.Kill()
+			_, _ = proc.Wait()
+		}
+	}
+}
+
+func TestLastWordsAreInTheLogWhenDoneCloses(t *testing.T) {
+	var log bytes.Buffer
+	p, _ := start(t, newTestSpawner(t), "noisy", 0, func(s *Spec) { s.Stderr = &log })
+	<-p.Done()
+	if got := log.String(); got != "line one\nlast words" {
+		t.Errorf("log %q", got)
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestStderrIsDrainedThoughItsWriterFails(t *testing.T) {
+	for name, w := range map[string]io.Writer{"nil": nil, "failing": failing{}} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := start(t, newTestSpawner(t), "flood", 0, func(s *Spec) { s.Stderr = w })
+			if got := firstLine(t, p.Stdout()); got != "flooded" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestStdinTakesAWriteDeadline(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "deaf", 1) // never reads
+	stdin, ok := p.Stdin().(interface{ SetWriteDeadline(time.Time) error })
+	if !ok {
+		t.Fatal("no SetWriteDeadline")
+	}
+	if err := stdin.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Stdin().Write(make([]byte, 1<<20))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("err = %v", err)
+	}
+}
+
+func TestNothingIsInheritedButTheMark(t *testing.T) {
+	t.Setenv("SECRET_OF_ANOTHER", "x")
+	p, _ := start(t, newTestSpawner(t), "env", 0, func(s *Spec) {
+		s.Env = append(s.Env, "MINE=1", MarkVariable+"=forged/by/the/config")
+	})
+	out, err := io.ReadAll(p.Stdout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(out)
+	if strings.Contains(text, "SECRET_OF_ANOTHER") || strings.Contains(text, "forged") {
+		t.Errorf("environment:\n%s", text)
+	}
+	if !strings.Contains(text, "MINE=1\n") || strings.Count(text, MarkVariable+"=") != 1 {
+		t.Errorf("environment:\n%s", text)
+	}
+}
+
+func TestStartSaysWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := newTestSpawner(t)
+	for name, c := range map[string]struct {
+		spec Spec
+		is   error
+		says string
+	}{
+		"absent":         {Spec{Path: filepath.Join(dir, "absent")}, ErrNotFound, "absent"},
+		"not executable": {Spec{Path: plain}, ErrNotExecutable, plain},
+		"interpreter":    {Spec{Path: script}, ErrNotFound, "first line"},
+		"bad folder":     {Spec{Path: os.Args[0], Dir: filepath.Join(dir, "nowhere")}, os.ErrNotExist, "working directory"},
+		"file as folder": {Spec{Path: os.Args[0], Dir: plain}, nil, "not a directory"},
+		"no command":     {Spec{}, nil, "no command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.spec.Name = "x"
+			_, err := s.Start(c.spec)
+			if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}
+
+func TestResolveNamesThePathThatWasUsed(t *testing.T) {
+	dir := t.TempDir()
+	tool := filepath.Join(dir, "tool")
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Resolve("tool", "/nowhere:"+dir); err != nil || got != tool {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := Resolve("npx", "/nowhere:/neither"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "/nowhere:/neither") {
+		t.Errorf("err = %v", err)
+	}
+	if err := os.Chmod(tool, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Resolve("tool", dir); !errors.Is(err, ErrNotExecutable) {
+		t.Errorf("err = %v", err)
+	}
+	t.Chdir(dir)
+	if err := os.Chmod(tool, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Resolve("tool", ".:"); err == nil {
+		t.Errorf("found %q through a relative folder of the PATH", got)
+	}
+}
+
+func TestUsageCoversTheTree(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "sh>sh>deaf", 3)
+	u, err := p.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(u.Tree) != 3 || u.Tree[0].PID != p.PID() || u.RSS < 1<<20 || u.CPU < 0 {
+		t.Errorf("usage %+v", u)
+	}
+	_ = p.Stop(t.Context())
+	if _, err := p.Usage(); err == nil {
+		t.Error("usage of an ended process")
+	}
+}
+
+func TestFiveHundredStartsLeaveNothingOpen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	s := newTestSpawner(t)
+	truth, err := Resolve("true", "/bin:/usr/bin")
+	if err != nil {
+		t.Skip(err)
+	}
+	descriptors := func() int {
+		names, _ := os.ReadDir("/proc/self/fd")
+		return len(names)
+	}
+	cycle := func() {
+		p, err := s.Start(Spec{Name: "t", Path: truth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-p.Done()
+		if err := p.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 {
+		cycle()
+	}
+	before := descriptors()
+	for range 500 {
+		cycle()
+	}
+	if after := descriptors(); after > before+2 {
+		t.Errorf("descriptors: %d before, %d after", before, after)
+	}
+	if len(s.live) != 0 || len(s.ledger.entries) != 0 {
+		t.Errorf("%d live, %d in ledger", len(s.live), len(s.ledger.entries))
+	}
+}

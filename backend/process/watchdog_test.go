@@ -1,0 +1,250 @@
+//go:build linux
+
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stage is a watchdog with a daemon and its servers, all real processes.
+type stage struct {
+	t            *testing.T
+	dir          string // NOTES and READY are in it
+	watchdog     *exec.Cmd
+	exited       chan struct{}
+	daemon       int
+	servers      int // processes that got ready
+	watchdogExit int
+}
+
+const hostile = "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf,sh>bare>deaf,drop>deaf"
+
+// hostileReady counts hostile's processes; fork and drop exit and report nothing.
+const hostileReady = 1 + 3 + 3 + 2 + 3 + 1
+
+func raise(t *testing.T, roles string, ready int, env ...string) *stage {
+	t.Helper()
+	s := &stage{t: t, dir: t.TempDir(), exited: make(chan struct{})}
+	for _, sub := range []string{"notes", "ready"} {
+		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.watchdog = exec.Command(os.Args[0])
+	// The watched role passes its environment on: the daemon's role is in ROLE.
+	s.watchdog.Env = append(os.Environ(), append([]string{
+		act + "=watched", "ROLES=" + roles, "LEDGER=" + filepath.Join(s.dir, "ledger.json"),
+		"NOTES=" + filepath.Join(s.dir, "notes"), "READY=" + filepath.Join(s.dir, "ready"), quickExit,
+	}, env...)...)
+	var stderr bytes.Buffer
+	s.watchdog.Stderr = &stderr
+	s.watchdog.WaitDelay = 3 * time.Second
+	if err := s.watchdog.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(s.exited)
+		_ = s.watchdog.Wait()
+		s.watchdogExit = s.watchdog.ProcessState.ExitCode()
+	}()
+	t.Cleanup(func() {
+		for _, pid := range append(s.alive(), s.daemon) {
+			if pid > 0 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		_ = s.watchdog.Process.Kill()
+		<-s.exited
+		if t.Failed() {
+			t.Log(stderr.String())
+		}
+	})
+	eventually(t, 15*time.Second, "daemon ready", func() bool {
+		text, err := os.ReadFile(filepath.Join(s.dir, "notes", "daemon"))
+		s.daemon, _ = strconv.Atoi(string(text))
+		return err == nil && s.daemon > 0
+	})
+	eventually(t, 15*time.Second, fmt.Sprintf("%d processes ready", ready), func() bool {
+		entries, _ := os.ReadDir(filepath.Join(s.dir, "ready"))
+		return len(entries) >= ready
+	})
+	return s
+}
+
+func (s *stage) alive() []int { return pidsIn(filepath.Join(s.dir, "ready")) }
+
+func (s *stage) noted(word string) bool {
+	_, err := os.Stat(filepath.Join(s.dir, "notes", word))
+	return err == nil
+}
+
+func (s *stage) waitExit(limit time.Duration) int {
+	s.t.Helper()
+	select {
+	case <-s.exited:
+		return s.watchdogExit
+	case <-time.After(limit):
+		s.t.Fatal("the watchdog does not end")
+		return 0
+	}
+}
+
+func TestNothingOutlivesAKilledDaemon(t *testing.T) {
+	for round := range 3 {
+		t.Run(strconv.Itoa(round), func(t *testing.T) {
+			s := raise(t, hostile, hostileReady)
+			_ = syscall.Kill(s.daemon, syscall.SIGKILL)
+			eventually(t, 2*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
+			if code := s.waitExit(3 * time.Second); code != 128+9 {
+				t.Errorf("watchdog exited with %d", code)
+			}
+			if !s.noted("after") {
+				t.Error("after was not called")
+			}
+		})
+	}
+}
+
+func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
+	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2)
+	_ = s.watchdog.Process.Kill()
+	eventually(t, 3*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
+	eventually(t, 3*time.Second, "daemon gone", func() bool {
+		p, ok := look(s.daemon)
+		return !ok || p.zombie
+	})
+	if !s.noted("lost") {
+		t.Error("the daemon did not learn it")
+	}
+}
+
+func TestWatchdogPassesSignalsAndExitStatusOn(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		s := raise(t, "sh>deaf", 2)
+		_ = s.watchdog.Process.Signal(sig)
+		if code := s.waitExit(5 * time.Second); code != 5 {
+			t.Errorf("%s: exit status %d", sig, code)
+		}
+		if !s.noted(sig.String()) {
+			t.Errorf("%s did not reach the daemon", sig)
+		}
+		if alive := s.alive(); len(alive) > 0 {
+			t.Errorf("%s: left %v", sig, alive)
+		}
+	}
+}
+
+func TestWatchdogSparesWhatWasLaunchedForThePerson(t *testing.T) {
+	s := raise(t, "deaf", 3, "KEEP=sh>deaf") // two of the launched tree
+	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
+	s.waitExit(3 * time.Second)
+	if alive := s.alive(); len(alive) != 2 {
+		t.Fatalf("%d of the launched tree's 2 processes are alive: %v", len(alive), alive)
+	}
+	for _, pid := range s.alive() {
+		if variable(pid, keepVariable) == "" {
+			t.Errorf("process %d should have been ended", pid)
+		}
+	}
+}
+
+func TestWatchdogStaysSmall(t *testing.T) {
+	s := raise(t, "deaf", 1)
+	p, ok := look(s.watchdog.Process.Pid)
+	if !ok {
+		t.Fatal("no watchdog")
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+	if err != nil {
+		t.Skip(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "Anonymous:"); ok {
+			t.Logf("anonymous memory: %s (with the race detector: %v)", strings.TrimSpace(rest), raceEnabled)
+			kb, _ := strconv.Atoi(strings.Fields(rest)[0])
+			if !raceEnabled && kb > 8<<10 {
+				t.Errorf("%d kB", kb)
+			}
+		}
+	}
+}
+
+func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
+	s := raise(t, "sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 3+3+2)
+	// Stopped first, so that neither can react to the other's death.
+	_ = syscall.Kill(s.daemon, syscall.SIGSTOP)
+	_ = s.watchdog.Process.Kill()
+	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
+	eventually(t, 2*time.Second, "daemon gone", func() bool {
+		p, ok := look(s.daemon)
+		return !ok || p.zombie
+	})
+	if len(s.alive()) == 0 {
+		t.Skip("nothing was left behind")
+	}
+	// Another installation on this machine must not be touched.
+	other, dir := start(t, newTestSpawner(t), "sh>deaf", 2)
+
+	// A former run's processes are older than the daemon that sweeps them; the
+	// one of this test is older, so a new process has to do it.
+	sweeper := exec.Command(os.Args[0])
+	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+filepath.Join(s.dir, "ledger.json"), quickExit)
+	out, err := sweeper.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if alive := s.alive(); len(alive) > 0 {
+		t.Errorf("left: %v\n%s", alive, out)
+	}
+	if !strings.Contains(string(out), "s0") || !strings.Contains(string(out), "s2") {
+		t.Errorf("swept: %s", out)
+	}
+	if alive := pidsIn(dir); len(alive) != 2 {
+		t.Errorf("another daemon lost its server: %v", alive)
+	}
+	_ = other.Stop(t.Context())
+}
+
+func TestLedgerOfAnotherBootIsIgnored(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	if err := os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := (&ledger{path: path}).earlier(); err != nil || len(entries) != 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestSweepSurvivesABrokenLedger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	if err := os.WriteFile(path, []byte(`{"boot":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := NewSpawner(Options{Ledger: path})
+	if _, err := s.Sweep(); err == nil {
+		t.Error("a broken ledger is not told")
+	}
+	if swept, err := s.Sweep(); err != nil || len(swept) != 0 {
+		t.Errorf("the second time: %v, %v", swept, err)
+	}
+}
+
+func TestStartAfterCloseIsRefused(t *testing.T) {
+	s := newTestSpawner(t)
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(Spec{Name: "x", Path: os.Args[0]}); !errors.Is(err, errClosed) {
+		t.Errorf("err = %v", err)
+	}
+}
