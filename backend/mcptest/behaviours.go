@@ -1,0 +1,120 @@
+package mcptest
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/wire"
+)
+
+func quirky(s *server) {
+	s.info = QuirkyInfo
+	s.capabilities = `{"tasks":{"list":{}},"tools":{}}`
+	s.tools = QuirkyTool + "," + tools("second")
+	s.on["tools/call"] = func(s *server, id, _ []byte) { s.result(id, QuirkyResult) }
+}
+
+// page answers one of pages pages with size tools each.
+func (s *server) page(id, params []byte, pages, size int) {
+	p, _ := wire.ScanParams(params)
+	text, _ := wire.Unquote(wire.Bytes(params, p.Cursor))
+	page, _ := strconv.Atoi(text)
+	var names []string
+	for i := range size {
+		names = append(names, fmt.Sprintf("t%d", page*size+i))
+	}
+	next := ""
+	if page+1 < pages {
+		next = fmt.Sprintf(`,"nextCursor":"%d"`, page+1)
+	}
+	s.result(id, `{"tools":[`+tools(names...)+`]`+next+`}`)
+}
+
+func earlyChange(s *server) {
+	const method = "notifications/tools/list_changed"
+	s.first = func(s *server) { s.notify(method, "{}") }
+	s.on["notifications/initialized"] = func(s *server, _, _ []byte) { s.notify(method, "{}") }
+	calls := 0
+	s.on["tools/list"] = func(s *server, id, _ []byte) {
+		calls++
+		names := []string{"echo"}
+		for i := range calls - 1 {
+			names = append(names, "late"+strconv.Itoa(i))
+		}
+		s.result(id, `{"tools":[`+tools(names...)+`]}`)
+	}
+}
+
+func addTool(s *server, id, _ []byte) {
+	s.tools += "," + tools("added"+strconv.Itoa(strings.Count(s.tools, "added")))
+	for range 100 {
+		s.notify("notifications/tools/list_changed", "{}")
+	}
+	s.result(id, done)
+}
+
+func giant(s *server, id, params []byte) {
+	size := number(params, "size", 50_000_000)
+	if number(params, "last", 0) == 1 {
+		s.raw(`{"result":{"content":[],"text":"`)
+	} else {
+		s.raw(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"content":[],"text":"`)
+	}
+	for chunk := strings.Repeat("g", 1<<16); size > 0; size -= len(chunk) {
+		s.raw(chunk[:min(size, len(chunk))])
+	}
+	if number(params, "last", 0) == 1 {
+		s.raw(`"},"jsonrpc":"2.0","id":` + string(id) + "}\n")
+	} else {
+		s.raw("\"}}\n")
+	}
+}
+
+// flood sends much that nobody asked for.
+func flood(s *server, id, params []byte) {
+	t := token(params)
+	for i := range number(params, "n", 100_000) {
+		switch number(params, "kind", 2) {
+		case 0:
+			s.notify("notifications/progress", fmt.Sprintf(`{"progressToken":%s,"progress":%d}`, t, i))
+		case 1:
+			s.notify("notifications/message", `{"level":"info","data":"flood"}`)
+		case 2:
+			s.notify("notifications/vendor", `{}`)
+		default:
+			s.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":"f%d","method":"roots/list"}`+"\n", i))
+		}
+	}
+	s.result(id, done)
+}
+
+// drain reads until the input ends.
+func (s *server) drain() {
+	_, _ = io.Copy(io.Discard, s.in)
+	s.quit = true
+}
+
+// hang blocks without reading until the server is stopped; a process must be killed.
+func (s *server) hang() {
+	select {
+	case <-s.stopped:
+	case <-time.After(24 * time.Hour):
+	}
+	s.quit = true
+}
+
+func (s *server) leave(code int) {
+	s.flush()
+	s.exit(code)
+	s.quit = true
+}
+
+// failed flushes and reports whether the output broke.
+func (s *server) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Flush() != nil
+}

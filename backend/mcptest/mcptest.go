@@ -1,0 +1,121 @@
+// Package mcptest holds MCP servers for tests: well-behaved, odd and hostile. Each
+// is a mode that runs in the test's own process over pipes (Start), or as a process
+// of its own: a test binary that runs itself again calls MainIfAsked first, and the
+// program mcpserver takes the mode as its argument. Never shipped.
+//
+// The servers write their bytes by hand, so that a test can say what must arrive.
+package mcptest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// Env is the environment variable that makes a test binary be a server.
+const Env = "DRAWBRIDGE_MCPTEST_MODE"
+
+// Modes describes all modes.
+func Modes() map[string]string {
+	all := map[string]string{}
+	for name, m := range modes {
+		all[name] = m.about
+	}
+	return all
+}
+
+// Main runs the server of a mode on standard input and output and exits.
+func Main(mode string) {
+	os.Exit(run(mode, os.Stdin, os.Stdout, os.Stderr, os.Exit, nil))
+}
+
+// MainIfAsked is Main when the environment names a mode, and returns otherwise.
+// Call it first in TestMain.
+func MainIfAsked() {
+	if mode := os.Getenv(Env); mode != "" {
+		Main(mode)
+	}
+}
+
+func run(mode string, in io.Reader, out, stderr io.Writer, exit func(int), stopped <-chan struct{}) int {
+	m, ok := modes[mode]
+	if !ok {
+		names := make([]string, 0, len(modes))
+		for name := range modes {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		fmt.Fprintf(stderr, "no mode %q; one of %s\n", mode, strings.Join(names, ", "))
+		return 2
+	}
+	s := newServer(in, out, stderr)
+	s.exit, s.stopped = exit, stopped
+	m.set(s)
+	return s.serve()
+}
+
+// Pipe is a server in the test's own process. It satisfies upstream.Pipe.
+type Pipe struct {
+	stdin  *os.File
+	stdout *os.File
+	done   chan struct{}
+	stop   chan struct{}
+	once   sync.Once
+	ends   [2]*os.File
+}
+
+// Start runs the server of a mode over two operating system pipes. A mode that
+// would exit the process ends its pipes instead. Stop it.
+func Start(mode string) (*Pipe, error) {
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		inR.Close()
+		inW.Close()
+		return nil, err
+	}
+	p := &Pipe{stdin: inW, stdout: outR, done: make(chan struct{}), stop: make(chan struct{}), ends: [2]*os.File{inR, outW}}
+	go func() {
+		defer close(p.done)
+		defer p.closeEnds()
+		run(mode, inR, outW, io.Discard, func(int) { p.closeEnds() }, p.stop)
+	}()
+	return p, nil
+}
+
+func (p *Pipe) closeEnds() {
+	p.ends[0].Close()
+	p.ends[1].Close()
+}
+
+// Stdin is where the server reads; it has SetWriteDeadline.
+func (p *Pipe) Stdin() io.WriteCloser { return p.stdin }
+
+// Stdout is what the server writes.
+func (p *Pipe) Stdout() io.Reader { return p.stdout }
+
+// Done is closed when the server has ended.
+func (p *Pipe) Done() <-chan struct{} { return p.done }
+
+// Stop ends the server whatever it does, and waits for it.
+func (p *Pipe) Stop(ctx context.Context) error {
+	p.once.Do(func() {
+		close(p.stop)
+		p.stdin.Close()
+		p.closeEnds()
+		p.stdout.Close()
+	})
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

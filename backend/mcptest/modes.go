@@ -1,0 +1,126 @@
+package mcptest
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// mode is one behaviour: what set changes of a server that does all right.
+type mode struct {
+	about string
+	set   func(s *server)
+}
+
+func tools(names ...string) string {
+	var list []string
+	for _, name := range names {
+		list = append(list, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+	}
+	return strings.Join(list, ",")
+}
+
+// onCall answers tools/call only.
+func onCall(f func(s *server, id, params []byte)) func(*server) {
+	return func(s *server) { s.on["tools/call"] = f }
+}
+
+const done = `{"content":[{"type":"text","text":"done"}]}`
+
+var modes = map[string]mode{
+	"echo":   {about: "both eras; tools/call answers its arguments; fast", set: func(s *server) { s.modern = true }},
+	"legacy": {about: "the legacy era only; -32601 on server/discover", set: func(*server) {}},
+	"modern": {about: "the modern era only; an error on initialize", set: func(s *server) { s.legacy, s.modern = false, true }},
+	"modern-exit": {about: "the modern era only; exits on initialize", set: func(s *server) {
+		s.legacy, s.modern = false, true
+		s.on["initialize"] = func(s *server, _, _ []byte) { s.quit = true }
+	}},
+	"legacy-exit": {about: "exits on any request it does not know", set: func(s *server) {
+		s.unknown = func(s *server, _ []byte, _ string) { s.quit = true }
+	}},
+	"quirky": {about: "odd but legal bytes, in list and result", set: quirky},
+	"lsp":    {about: "Content-Length framing", set: func(s *server) { s.framed = true }},
+	"pages": {about: "2,000 tools on 40 pages", set: func(s *server) {
+		s.on["tools/list"] = func(s *server, id, params []byte) { s.page(id, params, 40, 50) }
+	}},
+	"cursor-loop": {about: "the same nextCursor for ever", set: func(s *server) {
+		s.on["tools/list"] = func(s *server, id, _ []byte) {
+			s.result(id, `{"tools":[`+tools("a")+`],"nextCursor":"again"}`)
+		}
+	}},
+	"malformed-tools": {about: "8 of 9 tools are good", set: func(s *server) {
+		s.tools = tools("a", "b", "c", "d") + `,{"name":7,"inputSchema":{}},` + tools("e", "f", "g", "h")
+	}},
+	"early-change": {about: "list_changed before and right after initialize; one more tool each time", set: earlyChange},
+	"change":       {about: "tools/call adds a tool and says so", set: onCall(addTool)},
+
+	"silent":      {about: "reads and never answers", set: func(s *server) { s.first = func(s *server) { s.drain() } }},
+	"silent-call": {about: "never answers tools/call", set: onCall(func(*server, []byte, []byte) {})},
+	"exit":        {about: "exits at once with code 3", set: func(s *server) { s.first = func(s *server) { s.leave(3) } }},
+	"exit-call":   {about: "exits with code 3 on tools/call", set: onCall(func(s *server, _, _ []byte) { s.leave(3) })},
+	"banner": {about: "text and JSON that is no message before the first answer, with a BOM", set: func(s *server) {
+		s.first = func(s *server) { s.raw("\xef\xbb\xbfMy server v1\r\n" + junk + "2026-01-01 ready\n\n") }
+	}},
+	"junk": {about: "junk lines around every result; two messages on one line", set: onCall(func(s *server, id, _ []byte) {
+		s.raw("console.log\n" + junk + `{"jsonrpc":"2.0","method":"notifications/x"} {"jsonrpc":"2.0","id":` + string(id) + `,"result":` + done + "}\r\n" + junk)
+	})},
+	"giant": {about: "a result of arguments.size bytes (default 50 MB); id first, or last with arguments.last 1", set: onCall(giant)},
+	"endless": {about: "a line that does not end, on tools/call", set: onCall(func(s *server, _, _ []byte) {
+		for chunk := strings.Repeat("x", 1<<16); ; {
+			s.raw(chunk)
+			if s.failed() {
+				s.quit = true
+				return
+			}
+		}
+	})},
+	"deep": {about: "a result nested arguments.depth levels (default 9,000)", set: onCall(func(s *server, id, params []byte) {
+		n := number(params, "depth", 9000)
+		s.result(id, `{"content":[],"x":`+strings.Repeat("[", n)+strings.Repeat("]", n)+`}`)
+	})},
+	"bad-text": {about: "invalid UTF-8, NUL and a lone surrogate in a result", set: onCall(func(s *server, id, _ []byte) {
+		s.result(id, "{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\\u0000\\ud800\\u001b\"}]}")
+	})},
+	"deaf": {about: "stops reading after tools/list; blocks for ever", set: func(s *server) {
+		s.on["tools/list"] = func(s *server, id, _ []byte) {
+			s.result(id, `{"tools":[`+s.tools+`]}`)
+			s.flush()
+			s.hang()
+		}
+	}},
+	"stubborn": {about: "ignores the end of input and TERM", set: func(s *server) {
+		s.first = func(*server) { signal.Ignore(syscall.SIGTERM, os.Interrupt) }
+		s.atEOF = s.hang
+	}},
+	"flood": {about: "arguments.n (100,000) progress, log or unknown notifications, or requests, by arguments.kind 0 to 3, then the result", set: onCall(flood)},
+	"progress": {about: "arguments.n (20) progress notifications back to back, then the result", set: onCall(func(s *server, id, params []byte) {
+		for i, t := 0, token(params); i < number(params, "n", 20); i++ {
+			s.notify("notifications/progress", fmt.Sprintf(`{"progress":%d,"progressToken":%s,"vendor":1.0}`, i+1, t))
+		}
+		s.result(id, done)
+	})},
+	"ask": {about: "tools/call asks elicitation/create and answers with what it got", set: onCall(func(s *server, id, _ []byte) {
+		s.ask(`"q-`+strings.Trim(string(id), `"`)+`"`, "elicitation/create", `{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}`, func(response []byte) {
+			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
+		})
+	})},
+	"late": {about: "answers tools/call twice, and once with an id of nobody", set: onCall(func(s *server, id, _ []byte) {
+		s.result([]byte("987654321"), `{"content":[],"stranger":true}`)
+		s.result([]byte("null"), `{}`)
+		s.result(id, done)
+		s.result(id, `{"content":[],"second":true}`)
+	})},
+	"neither": {about: "answers with neither result nor error", set: onCall(func(s *server, id, _ []byte) {
+		s.raw(`{"jsonrpc":"2.0","id":` + string(id) + "}\n")
+	})},
+	"stderr-flood": {about: "100 MB on stderr while it answers", set: onCall(func(s *server, id, _ []byte) {
+		for range 100 << 4 {
+			fmt.Fprintln(s.stderr, strings.Repeat("e", 1<<16))
+		}
+		s.result(id, done)
+	})},
+}
+
+const junk = "{\"level\":\"info\",\"id\":1}\n[\"x\"]\n\"x\"\nnull\n[]\n7\n"

@@ -1,0 +1,249 @@
+package mcptest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"drawbridge/backend/wire"
+)
+
+// Results that a test compares byte for byte.
+const (
+	// QuirkyResult is what the quirky server answers to every tools/call.
+	QuirkyResult = `{"zeta":1,"structuredContent":{"n":9007199254740993,"f":1.0,"e":1e3,"esc":"\u00e9\/","dup":1,"dup":2},` +
+		`"content":[{"type":"hologram","beam":[null,{}]},null,{"type":"text","text":"","annotations":{"priority":0}}],"isError":false,"_meta":{"big":18446744073709551616}}`
+	// QuirkyTool is the first tool of the quirky server.
+	QuirkyTool = `{"vendorField":[1,2],"name":"odd","inputSchema":{},"annotations":{"vendorHint":true},"execution":{"x":1.50},"title":"O\u00fdd"}`
+	// QuirkyInfo is what the quirky server says of itself.
+	QuirkyInfo = `{"version":"1.0","name":"quirky","vendor":{"n":9007199254740993}}`
+)
+
+// server answers requests line by line. Modes change its fields before it runs.
+type server struct {
+	in     *bufio.Reader
+	stderr io.Writer
+	exit   func(int)
+	// stopped is closed when a server in the test's own process is stopped; nil in
+	// a process.
+	stopped <-chan struct{}
+
+	mu  sync.Mutex // guards out and flushing it
+	out *bufio.Writer
+
+	legacy, modern bool // eras it speaks
+	framed         bool // Content-Length headers
+	info           string
+	capabilities   string
+	tools          string // the elements of the list, joined by commas
+	// first is called before the first message is answered; on replaces the answer
+	// of a method and reports whether it did.
+	first func(s *server)
+	on    map[string]func(s *server, id, params []byte)
+	// unknown is called for requests that nothing answers; nil answers -32601.
+	unknown func(s *server, id []byte, method string)
+	// atEOF is called when the input ends.
+	atEOF func()
+	// quit ends serve.
+	quit bool
+
+	replies sync.Map // raw id of a request of ours to a chan []byte
+}
+
+func newServer(in io.Reader, out, stderr io.Writer) *server {
+	return &server{
+		in: bufio.NewReaderSize(in, 64<<10), out: bufio.NewWriterSize(out, 64<<10), stderr: stderr,
+		legacy: true, info: `{"name":"mcptest","version":"1.0.0"}`, capabilities: `{"tools":{"listChanged":true}}`,
+		tools: `{"name":"echo","description":"Answers its arguments.","inputSchema":{"type":"object"}}`,
+		on:    map[string]func(*server, []byte, []byte){},
+	}
+}
+
+func (s *server) serve() int {
+	if s.first != nil {
+		s.first(s)
+	}
+	for !s.quit {
+		line, err := s.read()
+		if err != nil {
+			if s.atEOF != nil {
+				s.atEOF()
+			}
+			return 0
+		}
+		env, err := wire.Scan(line)
+		if err != nil {
+			fmt.Fprintln(s.stderr, "cannot read a message:", err)
+			continue
+		}
+		id, params := bytes.Clone(wire.Bytes(line, env.ID)), wire.Bytes(line, env.Params)
+		switch env.Kind {
+		case wire.Request, wire.Notification:
+			s.dispatch(env.Method, id, params)
+		case wire.Response:
+			if waiting, ok := s.replies.LoadAndDelete(string(id)); ok {
+				waiting.(chan []byte) <- bytes.Clone(line)
+			}
+		}
+		if s.in.Buffered() == 0 {
+			s.flush()
+		}
+	}
+	s.flush()
+	return 0
+}
+
+func (s *server) read() ([]byte, error) {
+	if !s.framed {
+		line, err := s.in.ReadSlice('\n')
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+		line = bytes.Clone(line)
+		rest, err := s.in.ReadBytes('\n')
+		return append(line, rest...), err
+	}
+	size := 0
+	for {
+		line, err := s.in.ReadString('\n')
+		if err != nil {
+			return nil, err
+		}
+		if line == "\r\n" {
+			break
+		}
+		_, _ = fmt.Sscanf(line, "Content-Length: %d", &size)
+	}
+	body := make([]byte, size)
+	_, err := io.ReadFull(s.in, body)
+	return body, err
+}
+
+func (s *server) dispatch(method string, id, params []byte) {
+	if f := s.on[method]; f != nil {
+		f(s, id, params)
+		return
+	}
+	if id == nil {
+		return
+	}
+	p, _ := wire.ScanParams(params)
+	isModern := !p.ProtocolVersion.Empty()
+	switch {
+	case method == "initialize" && s.legacy && !isModern:
+		version := `"2025-11-25"`
+		if !p.InitVersion.Empty() {
+			version = string(wire.Bytes(params, p.InitVersion))
+		}
+		s.result(id, `{"protocolVersion":`+version+`,"capabilities":`+s.capabilities+`,"serverInfo":`+s.info+`,"instructions":"Be kind."}`)
+	case method == "server/discover" && s.modern:
+		s.result(id, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+s.capabilities+
+			`,"instructions":"Be kind.","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":`+s.info+`}}`)
+	case !s.legacy && !isModern, !s.modern && isModern && !s.legacy:
+		s.error(id, -32022, "unsupported protocol version")
+	case method == "ping":
+		s.result(id, `{}`)
+	case method == "tools/list":
+		s.result(id, `{`+s.era(isModern)+`"tools":[`+s.tools+`]}`)
+	case method == "tools/call":
+		arguments := wire.Bytes(params, p.Arguments)
+		if arguments == nil {
+			arguments = []byte("{}")
+		}
+		s.write(func(dst []byte) []byte {
+			dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), id...)
+			dst = append(append(append(dst, `,"result":{`...), s.era(isModern)...), `"content":[],"structuredContent":`...)
+			return append(append(dst, arguments...), `}}`...)
+		})
+	case s.unknown != nil:
+		s.unknown(s, id, method)
+	default:
+		s.error(id, -32601, "method not found")
+	}
+}
+
+func (s *server) era(modern bool) string {
+	if modern {
+		return `"resultType":"complete",`
+	}
+	return ""
+}
+
+func (s *server) result(id []byte, result string) {
+	s.write(func(dst []byte) []byte { return wire.AppendResult(dst, id, []byte(result)) })
+}
+
+func (s *server) error(id []byte, code int, message string) {
+	s.write(func(dst []byte) []byte { return wire.AppendError(dst, id, code, message, nil) })
+}
+
+// notify sends a notification with raw params.
+func (s *server) notify(method, params string) {
+	s.write(func(dst []byte) []byte { return wire.AppendNotification(dst, method, []byte(params)) })
+}
+
+// ask sends a request, with a raw id, and hands the raw response to then, which
+// runs in a goroutine of its own.
+func (s *server) ask(id, method, params string, then func(response []byte)) {
+	waiting := make(chan []byte, 1)
+	s.replies.Store(id, waiting)
+	go func() {
+		response := <-waiting
+		then(response)
+		s.flush()
+	}()
+	s.raw(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}` + "\n")
+}
+
+func (s *server) write(build func([]byte) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := build(s.out.AvailableBuffer())
+	if s.framed {
+		fmt.Fprintf(s.out, "Content-Length: %d\r\n\r\n", len(body))
+		_, _ = s.out.Write(body)
+		return
+	}
+	_, _ = s.out.Write(append(body, '\n'))
+}
+
+// raw writes text as it is.
+func (s *server) raw(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = s.out.WriteString(text)
+}
+
+func (s *server) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.out.Flush()
+}
+
+// token returns the raw progress token of params.
+func token(params []byte) string {
+	p, _ := wire.ScanParams(params)
+	return string(wire.Bytes(params, p.ProgressToken))
+}
+
+// number returns an integer argument of a call, or def.
+func number(params []byte, name string, def int) int {
+	p, _ := wire.ScanParams(params)
+	arguments := wire.Bytes(params, p.Arguments)
+	if arguments == nil {
+		return def
+	}
+	_ = wire.Members(arguments, func(m wire.Member) error {
+		if string(m.Name) == name {
+			if n, err := strconv.Atoi(string(wire.Bytes(arguments, m.Value))); err == nil {
+				def = n
+			}
+		}
+		return nil
+	})
+	return def
+}
