@@ -13,8 +13,9 @@ import (
 	"drawbridge/backend/policy"
 )
 
-// Upstream is a connection to a server.
-type Upstream interface {
+// Upstream is a connection to a server. It is an alias so that whoever provides one
+// need not import this package.
+type Upstream = interface {
 	// Send passes call on and waits for the reply. What belongs to the call goes to
 	// sink in wire order, before Send returns.
 	Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)

@@ -1,0 +1,198 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+// Apply makes cfg the configuration in force. Servers that read the same are not
+// touched; one whose command, environment or address changed is restarted; other
+// settings take effect without that. It returns without waiting for any server, but
+// every server that is wanted counts as starting from then on.
+func (s *Supervisor) Apply(cfg *config.Config) {
+	for _, taken := range s.apply(cfg) {
+		taken()
+	}
+}
+
+// apply returns functions that wait until the servers concerned have taken note,
+// to be called without s.mu.
+func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listWait.Store(int64(cfg.Bridge.ListWait))
+	old := s.fleet.Load()
+	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg)}
+	var places []registry.Server
+	for i := range cfg.Servers {
+		c := &cfg.Servers[i]
+		if fl.byID[c.ID] != nil {
+			continue // the config's ids are unique; a second one could never be addressed
+		}
+		r, note := s.take(c)
+		notes = append(notes, note)
+		fl.byID[c.ID] = r
+		fl.order = append(fl.order, r)
+		if !c.Disabled {
+			places = append(places, registry.Server{ID: c.ID, Label: c.Label, Namespace: c.Namespace})
+		}
+	}
+	s.o.Registry.Arrange(registry.Naming(cfg.Bridge.Naming), places)
+	for _, r := range fl.order {
+		s.recall(r)
+	}
+	s.fleet.Store(fl)
+	s.retire(old, fl)
+	for _, b := range fl.broken {
+		s.o.Bus.Publish(events.Server, b)
+	}
+	return notes
+}
+
+// take returns the runner for c: the one that has this id, told of its new
+// configuration, or a new one. A server that comes back while its old process is
+// still being ended finds its old runner, so that there are never two. It needs s.mu.
+func (s *Supervisor) take(c *config.Server) (r *runner, note func()) {
+	r = s.all[c.ID]
+	if r == nil {
+		r = newRunner(s, c)
+		s.all[c.ID] = r
+		s.launch(r)
+		return r, func() {}
+	}
+	was, back := r.config(), r.retired.Swap(false)
+	if was.Equal(*c) && !back {
+		r.cfg.Store(c)
+		return r, func() {}
+	}
+	r.cfg.Store(c)
+	renew := launchKey(was) != launchKey(c)
+	wake := back || was.Disabled != c.Disabled || was.Start != c.Start // the configuration has something to say about running
+	taken := make(chan struct{})
+	r.post(func() {
+		defer close(taken)
+		r.reconfigured(renew, wake)
+	})
+	if !s.running || s.ended {
+		return r, func() {}
+	}
+	return r, func() {
+		select {
+		case <-taken:
+		case <-r.done:
+		}
+	}
+}
+
+// recall puts the catalog of an earlier run into the registry. It needs s.mu.
+func (s *Supervisor) recall(r *runner) {
+	c := r.config()
+	if c.Disabled || s.o.Catalogs == nil {
+		return
+	}
+	if v, ok := s.o.Registry.Server(c.ID); !ok || v.Offers()[0].Catalog != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, launchKey(c))
+	if err != nil {
+		s.o.Log.Warn("Cannot read cached catalog", "server", c.ID, "error", err)
+		return
+	}
+	if catalog != nil {
+		s.o.Registry.Set(c.ID, c.Label, catalog)
+	}
+}
+
+// retire ends the runners that the new fleet has no place for. It needs s.mu.
+func (s *Supervisor) retire(old, new *fleet) {
+	for id, r := range old.byID {
+		if new.byID[id] == nil {
+			r.retired.Store(true)
+			r.post(func() { r.reconfigured(false, true) })
+			if !new.holds(id) {
+				s.o.Bus.Publish(events.Removed, id)
+			}
+		}
+	}
+	for _, b := range old.broken {
+		if !new.holds(b.ID) {
+			s.o.Bus.Publish(events.Removed, b.ID)
+		}
+	}
+}
+
+func (f *fleet) holds(id string) bool {
+	if f.byID[id] != nil {
+		return true
+	}
+	for _, b := range f.broken {
+		if b.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// gone forgets a runner that has been removed and has ended. It reports false when
+// the server has come back meanwhile.
+func (s *Supervisor) gone(r *runner) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !r.retired.Load() {
+		return false
+	}
+	delete(s.all, r.id)
+	return true
+}
+
+// broken makes a status of each server that the configuration had to leave out.
+func broken(cfg *config.Config) []hub.ServerStatus {
+	var list []hub.ServerStatus
+	seen := map[string]bool{}
+	for _, c := range cfg.Servers {
+		seen[strings.ToLower(c.ID)] = true
+	}
+	for _, p := range cfg.Problems {
+		id := hub.Slug(p.Server)
+		if id == "" {
+			id = p.Server
+		}
+		if p.Warning || id == "" || seen[strings.ToLower(id)] {
+			continue
+		}
+		seen[strings.ToLower(id)] = true
+		now := time.Now().UTC()
+		list = append(list, hub.ServerStatus{ID: id, Label: p.Server, State: hub.StateCrashed, Reason: p.String(), Since: now, Updated: now})
+	}
+	return list
+}
+
+// launchKey is equal for configurations that start the same server in the same way.
+func launchKey(c *config.Server) string {
+	b, _ := json.Marshal(struct {
+		Type       hub.Transport
+		Command    string
+		Args       []string
+		Env        map[string]string
+		InheritEnv []string
+		Cwd        string
+		URL        string
+		Headers    map[string]string
+		Docker     config.Docker
+		Framing    string
+		Debug      bool
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug})
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}

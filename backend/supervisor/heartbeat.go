@@ -1,0 +1,65 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// arm starts the clocks of a running server.
+func (r *runner) arm() {
+	if r.state.phase != phaseRunning {
+		return
+	}
+	r.healthy.Reset(healthyAfter)
+	if every := r.config().Heartbeat; every > 0 {
+		r.beat.Reset(every)
+	} else {
+		r.beat.Stop()
+	}
+}
+
+// heartbeat asks a server that has said nothing for a while whether it is there.
+// Silence alone never ends a server: a ping has to fail after it, so that a machine
+// that slept does not lose its servers on waking up.
+func (r *runner) heartbeat() {
+	l := r.primary
+	if l == nil || r.pinging || l.silence() < r.config().Heartbeat {
+		return
+	}
+	r.pinging = true
+	r.helpers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
+		defer cancel()
+		err := l.Ping(ctx)
+		r.post(func() { r.pinged(l, err) })
+	})
+}
+
+func (r *runner) pinged(l *link, err error) {
+	r.pinging = false
+	if l != r.primary {
+		return
+	}
+	if err == nil {
+		l.hear()
+		if r.silent {
+			r.silent, r.reason = false, ""
+		}
+		r.publish()
+		return
+	}
+	silence, stale := l.silence(), r.config().Stale
+	// A server that works on one call at a time cannot answer while it does; the
+	// call's own timeout decides then.
+	if stale > 0 && silence >= stale && l.inFlight.Load() == 0 {
+		r.fail(hub.Errorf(hub.CodeUnavailable, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
+		r.step(evLost)
+		return
+	}
+	r.silent = true
+	r.reason = fmt.Sprintf("has not answered for %s", silence.Round(time.Second))
+	r.publish()
+}

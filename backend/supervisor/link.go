@@ -1,0 +1,205 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// ErrAbsent in the chain of a Connect's error says that something outside is
+// missing, such as Docker or a container: the server waits for it.
+var ErrAbsent = errors.New("not there yet")
+
+// link is one open connection. It is what callers send through.
+type link struct {
+	Session
+	inFlight atomic.Int64
+	heard    atomic.Int64 // when the server was last heard of, Unix nanoseconds
+}
+
+// Send passes call on. It fails at once when the connection breaks.
+func (l *link) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	l.inFlight.Add(1)
+	defer l.inFlight.Add(-1)
+	reply, err := l.Conn.Send(ctx, call, sink)
+	if err == nil {
+		l.hear()
+	}
+	return reply, err
+}
+
+func (l *link) hear() { l.heard.Store(time.Now().UnixNano()) }
+
+func (l *link) silence() time.Duration { return time.Since(time.Unix(0, l.heard.Load())) }
+
+// lost is closed when the connection has broken; nil, which never is, without one.
+func (l *link) lost() <-chan struct{} {
+	if l == nil {
+		return nil
+	}
+	return l.Conn.Done()
+}
+
+// begin starts the server in a helper goroutine; the result comes back by post.
+func (r *runner) begin() {
+	c := r.config()
+	ctx, cancel := context.WithCancel(context.Background())
+	r.abort = cancel
+	r.pending++
+	r.process = Process{}
+	r.helpers.Go(func() {
+		session, err := r.connect(ctx, c, "", startup(c))
+		cancel()
+		if err == nil {
+			r.remember(c, session.Catalog())
+		}
+		r.post(func() { r.begun(session, err) })
+	})
+}
+
+// connect opens a connection within limit, which begins once it is this server's turn.
+func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, limit time.Duration) (Session, error) {
+	release, err := r.s.slot(ctx)
+	if err != nil {
+		return Session{}, err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	request := Request{Server: c, Era: era, Changed: func(hub.Kind) {}}
+	if era == "" {
+		request.Changed = func(kind hub.Kind) { r.post(func() { r.relisted(kind) }) }
+	}
+	session, err := r.s.o.Connect(ctx, request)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = &hub.Error{Code: hub.CodeTimeout, Retriable: true, Cause: err,
+			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit)}
+	}
+	return session, err
+}
+
+// slot waits for a turn to start. The turn is given back after slotTime even when
+// the start goes on, so that one slow download does not hold up the others.
+func (s *Supervisor) slot(ctx context.Context) (release func(), err error) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	give := sync.OnceFunc(func() { <-s.slots })
+	early := time.AfterFunc(slotTime, give)
+	return func() {
+		early.Stop()
+		give()
+	}, nil
+}
+
+// begun takes the result of a start.
+func (r *runner) begun(session Session, err error) {
+	r.pending--
+	r.process = session.Process
+	stopping := r.state.phase != phaseStarting
+	switch {
+	case err == nil && stopping:
+		r.shut(&link{Session: session})
+	case err == nil:
+		r.primary = &link{Session: session}
+		r.primary.hear()
+		r.connected()
+	case stopping: // it was told to stop; that it failed is no news
+	default:
+		r.fail(err)
+		r.step(failureOf(err))
+	}
+	r.settle()
+}
+
+// failureOf tells the machine what kind of failure err is.
+func failureOf(err error) event {
+	switch {
+	case errors.Is(err, ErrAbsent):
+		return evAbsent
+	case hub.CodeOf(err) == hub.CodeValidation:
+		return evRefused
+	}
+	return evFailed
+}
+
+// connected makes known what the server offers, and then that it runs.
+func (r *runner) connected() {
+	l := r.primary
+	c, catalog := r.config(), l.Catalog()
+	r.s.o.Registry.Set(r.id, c.Label, catalog)
+	r.step(evConnected)
+	r.arm()
+	r.publishCatalog()
+	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())
+	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("connected, %d tools", len(catalog.Tools)))
+	for _, w := range catalog.Warnings {
+		r.s.o.Journal(r.id, slog.LevelWarn, w)
+	}
+}
+
+// relisted takes over lists that the connection has read again.
+func (r *runner) relisted(kind hub.Kind) {
+	if r.primary == nil {
+		return // connected takes the newest catalog anyway
+	}
+	c, catalog := r.config(), r.primary.Catalog()
+	r.primary.hear()
+	r.s.o.Registry.Set(r.id, c.Label, catalog, kind)
+	r.publishCatalog()
+	r.publish()
+	r.helpers.Go(func() { r.remember(c, catalog) })
+}
+
+// remember keeps the catalog for the next run.
+func (r *runner) remember(c *config.Server, catalog *hub.Catalog) {
+	if r.s.o.Catalogs == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, launchKey(c), catalog); err != nil {
+		r.s.o.Log.Warn("Cannot save catalog", "server", r.id, "error", err)
+	}
+}
+
+// end ends what runs or is being started.
+func (r *runner) end() {
+	if r.abort != nil {
+		r.abort()
+	}
+	if l := r.primary; l != nil {
+		r.primary = nil
+		r.shut(l)
+	}
+	r.endSibling()
+}
+
+// shut closes a connection in a helper goroutine. The server counts as running
+// until that is done.
+func (r *runner) shut(l *link) {
+	r.pending++
+	r.helpers.Go(func() {
+		err := l.Close(context.Background())
+		r.post(func() {
+			r.pending--
+			if err != nil {
+				r.s.o.Log.Error("Cannot end MCP server", "server", r.id, "error", err)
+				r.s.o.Journal(r.id, slog.LevelError, err.Error())
+			}
+			if r.state.failed {
+				r.noteExit()
+			}
+			r.settle()
+		})
+	})
+}

@@ -1,0 +1,310 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// runner owns one server. Everything below "owned" belongs to its goroutine; the
+// others reach it by post and ask, and read live.
+type runner struct {
+	s       *Supervisor
+	id      string
+	cfg     atomic.Pointer[config.Server]
+	retired atomic.Bool // removed from the configuration
+	live    atomic.Pointer[live]
+	inbox   chan func()
+	done    chan struct{} // closed when the goroutine is ending
+
+	// queue holds what was posted; the goroutine is woken through inbox.
+	mu    sync.Mutex
+	queue []func()
+
+	// owned
+	state    state
+	wanted   bool
+	closing  bool // the Supervisor is ending
+	first    action
+	primary  *link
+	sibling  sibling
+	pending  int                // helpers that hold a process: starts and closes under way
+	abort    context.CancelFunc // of the start under way
+	helpers  sync.WaitGroup
+	timer    *time.Timer // of phaseBackoff and phaseWaiting
+	healthy  *time.Timer
+	beat     *time.Ticker
+	pinging  bool
+	silent   bool // the last ping was not answered
+	reason   string
+	detail   string
+	exitCode *int
+	process  Process
+	restarts int
+	lastCall time.Time // when a call last started a crashed server
+}
+
+// newRunner decides at once whether the server starts, so that a list which
+// arrives before its goroutine runs knows what to wait for.
+func newRunner(s *Supervisor, c *config.Server) *runner {
+	r := &runner{s: s, id: c.ID, inbox: make(chan func(), 1), done: make(chan struct{})}
+	r.cfg.Store(c)
+	r.wanted = r.wantedByConfig()
+	r.state.limit = limit(c)
+	r.state, r.first = next(r.state, r.wanted, evWanted)
+	r.live.Store(&live{changed: make(chan struct{})})
+	r.publish()
+	return r
+}
+
+func (r *runner) config() *config.Server { return r.cfg.Load() }
+
+// limit is how many starts in a row may fail before we give up.
+func limit(c *config.Server) int { return max(c.Restart.MaxAttempts, 1) }
+
+func startup(c *config.Server) time.Duration {
+	if c.StartupTimeout <= 0 {
+		return config.DefaultStartupTimeout
+	}
+	return c.StartupTimeout
+}
+
+// wantedByConfig reports whether the server runs without anybody asking for it. An
+// on-demand server runs once, so that its tools are known.
+func (r *runner) wantedByConfig() bool {
+	c := r.config()
+	switch {
+	case c.Disabled || r.retired.Load():
+		return false
+	case c.Start == config.StartManual:
+		return false
+	case c.Start == config.StartOnDemand:
+		return !r.listed()
+	}
+	return true
+}
+
+func (r *runner) listed() bool {
+	v, ok := r.s.o.Registry.Server(r.id)
+	return ok && v.Offers()[0].Catalog != nil
+}
+
+// post runs f in the runner's goroutine, in order, and returns at once.
+func (r *runner) post(f func()) {
+	r.mu.Lock()
+	r.queue = append(r.queue, f)
+	r.mu.Unlock()
+	select {
+	case r.inbox <- r.drain:
+	default: // it has been woken already
+	}
+}
+
+func (r *runner) drain() {
+	r.mu.Lock()
+	queue := r.queue
+	r.queue = nil
+	r.mu.Unlock()
+	for _, f := range queue {
+		f()
+	}
+}
+
+// ask runs f in the runner's goroutine and waits for its result.
+func (r *runner) ask(ctx context.Context, f func() error) error {
+	result := make(chan error, 1)
+	r.post(func() { result <- f() })
+	select {
+	case err := <-result:
+		return err
+	case <-r.done:
+		return hub.Errorf(hub.CodeUnavailable, "server %q is no longer there", r.id)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run is the runner's goroutine. It ends when the Supervisor does, or when the
+// server was removed; either way only after nothing is left of the server.
+func (r *runner) run() {
+	defer r.helpers.Wait()
+	defer close(r.done)
+	r.timer, r.healthy = stoppedTimer(), stoppedTimer()
+	r.beat = time.NewTicker(time.Hour)
+	defer r.timer.Stop()
+	defer r.healthy.Stop()
+	defer r.beat.Stop()
+	r.beat.Stop()
+	quit := r.s.quit
+	r.act(r.first)
+	for {
+		if r.state.phase == phaseStopped && r.pending == 0 {
+			if r.closing || r.retired.Load() && r.s.gone(r) {
+				return
+			}
+		}
+		select {
+		case f := <-r.inbox:
+			f()
+		case <-r.timer.C:
+			r.step(evTimer)
+		case <-r.healthy.C:
+			r.step(evHealthy)
+		case <-r.beat.C:
+			r.heartbeat()
+		case <-r.primary.lost():
+			r.fail(r.primary.Conn.Err())
+			r.step(evLost)
+		case <-r.sibling.lost():
+			r.closeSibling("connection lost")
+		case <-quit:
+			quit = nil
+			r.closing, r.wanted = true, false
+			r.step(evWanted)
+		}
+	}
+}
+
+// step takes one event through the machine and does what it says.
+func (r *runner) step(e event) {
+	if r.closing {
+		r.wanted = false
+	}
+	was := r.state.phase
+	r.state.limit = limit(r.config())
+	var a action
+	r.state, a = next(r.state, r.wanted, e)
+	if was != r.state.phase {
+		r.left(was)
+	}
+	r.act(a)
+	r.publish()
+	if a == doStop {
+		r.settle()
+	}
+}
+
+// left cleans up after a phase.
+func (r *runner) left(was phase) {
+	switch was {
+	case phaseBackoff, phaseWaiting:
+		r.timer.Stop()
+	case phaseRunning:
+		r.healthy.Stop()
+		r.beat.Stop()
+		r.silent = false
+	}
+	if r.state.phase == phaseStopped || r.state.phase == phaseRunning {
+		r.reason, r.detail, r.exitCode = "", "", nil
+	}
+}
+
+func (r *runner) act(a action) {
+	switch a {
+	case doStart:
+		r.begin()
+	case doStop:
+		r.end()
+	case doWait:
+		r.timer.Reset(r.delay())
+	}
+}
+
+// settle tells the machine that a stop is complete once nothing is left.
+func (r *runner) settle() {
+	if r.state.phase == phaseStopping && r.pending == 0 {
+		r.step(evEnded)
+	}
+}
+
+// delay is the pause before the next start. The first restart comes at once.
+func (r *runner) delay() time.Duration {
+	c := r.config()
+	if r.state.phase == phaseWaiting {
+		return jitter(waitingDelay)
+	}
+	return jitter(backoff(c.Restart, r.state.failures))
+}
+
+// backoff is the pause after so many failures in a row, without jitter.
+func backoff(c config.Restart, failures int) time.Duration {
+	first, most := c.Backoff, c.MaxBackoff
+	if first <= 0 {
+		first = config.DefaultBackoff
+	}
+	if most <= 0 {
+		most = config.DefaultMaxBackoff
+	}
+	if failures <= 1 {
+		return 0
+	}
+	d := min(first, most)
+	if c.Strategy == config.RestartFixed {
+		return d
+	}
+	for range failures - 2 {
+		if d = min(2*d, most); d == most {
+			break
+		}
+	}
+	return d
+}
+
+// reconfigured takes note of a new configuration, which cfg and retired already hold.
+func (r *runner) reconfigured(renew, wake bool) {
+	if wake {
+		r.wanted = r.wantedByConfig()
+	}
+	r.step(evWanted)
+	if renew && r.wanted {
+		r.step(evRenew)
+	}
+	if r.state.phase == phaseRunning {
+		r.arm()
+	}
+}
+
+// fail keeps what is known about a failure, for people.
+func (r *runner) fail(err error) {
+	r.reason = sentence(err)
+	r.detail = r.s.o.LastLine(r.id)
+	r.noteExit()
+	r.s.o.Log.Info(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id)
+	r.s.o.Journal(r.id, slog.LevelError, "connection failed: "+r.reason)
+	if len(r.s.fleet.Load().order) > 1 {
+		r.s.o.Log.Info("Continuing with other MCP servers")
+	}
+}
+
+// noteExit reads how the process ended, which may be known only after it was cleared away.
+func (r *runner) noteExit() {
+	if r.process.Exit == nil {
+		return
+	}
+	if code, ok := r.process.Exit(); ok {
+		r.exitCode = &code
+	}
+}
+
+func sentence(err error) string {
+	if err == nil {
+		return "the connection was closed"
+	}
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}

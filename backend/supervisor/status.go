@@ -1,0 +1,186 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// live is what others see of a server at one moment. It is immutable, but for the
+// counters inside the links.
+type live struct {
+	phase   phase
+	wanted  bool
+	status  hub.ServerStatus
+	primary *link
+	modern  *link
+	// hope is set while a modern call may get a connection of its own, and until
+	// bounds how long it should wait for one that is being opened.
+	hope    bool
+	rest    time.Time
+	opening time.Time
+	changed chan struct{} // closed when something newer has been published
+}
+
+// publish replaces the snapshot and tells the onlookers when people would see a difference.
+func (r *runner) publish() {
+	old := r.live.Load()
+	l := &live{phase: r.state.phase, wanted: r.wanted, changed: make(chan struct{})}
+	l.status = r.status(old.status)
+	if r.state.phase == phaseRunning && r.primary != nil {
+		l.primary, l.modern = r.primary, r.sibling.link
+		l.hope = r.primary.Era() == hub.Legacy && r.sibling.possible()
+		l.rest = r.sibling.rest
+		if r.sibling.opening {
+			l.opening = r.sibling.since
+		}
+	}
+	r.live.Store(l)
+	close(old.changed)
+	if !r.retired.Load() && differ(old.status, l.status) {
+		r.s.o.Bus.Publish(events.Server, r.current(l))
+	}
+}
+
+func (r *runner) publishCatalog() { r.s.o.Bus.Publish(events.Catalog, r.id) }
+
+// status describes the server as its goroutine knows it.
+func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
+	c, now := r.config(), time.Now().UTC()
+	st := hub.ServerStatus{
+		ID: r.id, Label: c.Label, Transport: c.Type,
+		Since: now, Updated: old.Updated, Restarts: r.restarts,
+		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail,
+	}
+	st.State, st.Reason = r.words(c)
+	if st.State == old.State && !old.Since.IsZero() {
+		st.Since = old.Since
+	}
+	catalog := r.catalog()
+	if l := r.primary; l != nil {
+		st.Era, st.Version, st.PID = l.Era(), l.Version(), l.Process.PID
+		st.Updated = time.Unix(0, l.heard.Load()).UTC()
+	}
+	if catalog != nil {
+		st.Info, st.Warnings = catalog.Info, catalog.Warnings
+		st.Tools, st.Prompts = len(catalog.Tools), len(catalog.Prompts)
+		st.Resources, st.Templates = len(catalog.Resources), len(catalog.Templates)
+	}
+	return st
+}
+
+// catalog is what clients see of the server: its own words, or those of the last run.
+func (r *runner) catalog() *hub.Catalog {
+	if r.primary != nil {
+		return r.primary.Catalog()
+	}
+	if v, ok := r.s.o.Registry.Server(r.id); ok {
+		return v.Offers()[0].Catalog
+	}
+	return nil
+}
+
+// words puts the state into the words of hub, with a reason.
+func (r *runner) words(c *config.Server) (hub.State, string) {
+	switch r.state.phase {
+	case phaseStarting:
+		return hub.StateStarting, r.again()
+	case phaseRunning:
+		if r.silent {
+			return hub.StateDegraded, r.reason
+		}
+		return hub.StateRunning, ""
+	case phaseStopping:
+		switch {
+		case r.state.failed:
+			return hub.StateBackoff, r.reason
+		case r.wanted:
+			return hub.StateStarting, "restarting"
+		case c.Disabled:
+			return hub.StateDisabled, "ending the process"
+		}
+		return hub.StateStopped, "ending the process"
+	case phaseBackoff:
+		return hub.StateBackoff, fmt.Sprintf("%s; start %d of %d follows", r.reason, r.state.failures+1, r.state.limit)
+	case phaseWaiting:
+		return hub.StateWaiting, r.reason
+	case phaseCrashed:
+		if r.state.failures > 1 {
+			return hub.StateCrashed, fmt.Sprintf("%s; gave up after %d starts", r.reason, r.state.failures)
+		}
+		return hub.StateCrashed, r.reason
+	}
+	switch {
+	case c.Disabled:
+		return hub.StateDisabled, ""
+	case c.Start == config.StartManual:
+		return hub.StateStopped, "starts when a person asks for it"
+	case c.Start == config.StartOnDemand:
+		return hub.StateStopped, "starts with the first call"
+	}
+	return hub.StateStopped, ""
+}
+
+// again reminds of the failure that a start follows.
+func (r *runner) again() string {
+	if r.state.failures == 0 || r.reason == "" {
+		return ""
+	}
+	return fmt.Sprintf("start %d of %d, after: %s", r.state.failures+1, r.state.limit, r.reason)
+}
+
+// current is the snapshot's status with what changes all the time filled in.
+func (r *runner) current(l *live) hub.ServerStatus {
+	st := l.status
+	for _, link := range []*link{l.primary, l.modern} {
+		if link == nil {
+			continue
+		}
+		st.InFlight += int(link.inFlight.Load())
+		if heard := time.Unix(0, link.heard.Load()).UTC(); heard.After(st.Updated) {
+			st.Updated = heard
+		}
+	}
+	if st.State == hub.StateStarting {
+		st.Detail = r.s.o.LastLine(r.id)
+	}
+	if st.Updated.IsZero() {
+		st.Updated = st.Since
+	}
+	return st
+}
+
+// differ reports whether people would see a difference.
+func differ(a, b hub.ServerStatus) bool {
+	return a.State != b.State || a.Reason != b.Reason || a.Label != b.Label || a.PID != b.PID ||
+		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
+		a.Restarts != b.Restarts || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version
+}
+
+// Statuses returns what is known of every server, in the order of the config; those
+// that the configuration forbids come last.
+func (s *Supervisor) Statuses() []hub.ServerStatus {
+	fl := s.fleet.Load()
+	list := make([]hub.ServerStatus, 0, len(fl.order)+len(fl.broken))
+	for _, r := range fl.order {
+		list = append(list, r.current(r.live.Load()))
+	}
+	return append(list, fl.broken...)
+}
+
+// Status returns what is known of one server.
+func (s *Supervisor) Status(id string) (hub.ServerStatus, bool) {
+	fl := s.fleet.Load()
+	if r := fl.byID[id]; r != nil {
+		return r.current(r.live.Load()), true
+	}
+	for _, b := range fl.broken {
+		if b.ID == id {
+			return b, true
+		}
+	}
+	return hub.ServerStatus{}, false
+}

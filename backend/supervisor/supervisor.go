@@ -1,0 +1,248 @@
+// Package supervisor decides which servers run, and keeps them so.
+//
+// Each server has one goroutine that owns it (runner), and the pure function next
+// says what happens. Everybody else sees immutable snapshots, so that finding the
+// upstream of a call takes no lock.
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+// The pace of things that nobody configures.
+const (
+	healthyAfter   = time.Minute      // of running forgives earlier failures
+	pingTimeout    = 5 * time.Second  // of one heartbeat
+	retryCrashed   = 30 * time.Second // between the starts that calls can cause
+	waitingDelay   = 3 * time.Second  // between looks at what is outside, such as Docker
+	storeTimeout   = 5 * time.Second  // of the caches
+	parallel       = 4                // starts at once: enough to overlap their waiting, few enough for a small machine
+	slotTime       = 5 * time.Second  // then a start is waiting for the network rather than working, and another may begin
+	probeTimeout   = 15 * time.Second // to find out whether a server speaks the modern era as well
+	modernPatience = 3 * time.Second  // how long a modern call waits for a connection in its own era
+)
+
+// Conn is an open connection to a server that has been listed. *upstream.Conn is one.
+type Conn interface {
+	Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	Catalog() *hub.Catalog
+	Ping(ctx context.Context) error
+	Era() hub.Era
+	Version() string
+	ID() string
+	Done() <-chan struct{}
+	Err() error
+	// Close returns when nothing of the connection and its process is left.
+	Close(ctx context.Context) error
+}
+
+// Session is a Conn and what is known of the process behind it.
+type Session struct {
+	Conn
+	Process Process
+}
+
+// Process describes what was started. The zero value is "nothing".
+type Process struct {
+	Command string                     // resolved, without environment
+	PID     int                        // 0 when there is no local process
+	Exit    func() (code int, ok bool) // nil, or how it ended; not ok while it runs
+}
+
+// Request asks for a connection.
+type Request struct {
+	Server *config.Server
+	Era    hub.Era // the only one to try; "" means whichever the server speaks, legacy first
+	// Changed is told, from any goroutine, that the lists of a kind were read again.
+	Changed func(hub.Kind)
+}
+
+// Connect starts a server, shakes hands and lists it, within ctx. When it fails,
+// nothing of what it started is left; Session.Process then still says what was tried.
+// A *hub.Error with CodeValidation means that trying again is of no use, one whose
+// chain holds ErrAbsent that something outside is missing.
+type Connect func(ctx context.Context, r Request) (Session, error)
+
+// Catalogs remembers what servers offered, so that their tools are known before they run.
+type Catalogs interface {
+	Catalog(ctx context.Context, server, key string) (*hub.Catalog, error) // nil when unknown
+	SaveCatalog(ctx context.Context, server, key string, c *hub.Catalog) error
+}
+
+// Eras remembers whether a server that speaks the legacy era speaks the modern one
+// as well.
+type Eras interface {
+	DualEra(ctx context.Context, server, key string) (dual, known bool, err error)
+	SaveDualEra(ctx context.Context, server, key string, dual bool) error
+}
+
+// Options are what a Supervisor works with. Log, Bus, Registry and Connect are needed.
+type Options struct {
+	Log      *slog.Logger
+	Bus      *events.Bus
+	Registry *registry.Registry
+	Connect  Connect
+	Catalogs Catalogs // nil: nothing is remembered
+	Eras     Eras     // nil: found out once for each run
+	// Journal writes to a server's own log. May be nil.
+	Journal func(server string, level slog.Level, text string)
+	// LastLine is the last thing that a server wrote to stderr. May be nil.
+	LastLine func(server string) string
+}
+
+// Supervisor runs the servers. All methods may be called from any goroutine.
+type Supervisor struct {
+	o     Options
+	slots chan struct{}
+	quit  chan struct{} // closed when Run is ending
+
+	fleet    atomic.Pointer[fleet]
+	listWait atomic.Int64
+
+	mu      sync.Mutex // held by whatever changes the fleet
+	running bool
+	ended   bool
+	all     map[string]*runner // also those that were removed and have not ended yet
+	active  sync.WaitGroup     // goroutines of runners
+}
+
+// fleet is one configuration's servers, in its order. It is immutable.
+type fleet struct {
+	byID   map[string]*runner
+	order  []*runner
+	broken []hub.ServerStatus // servers that the configuration itself forbids
+}
+
+// New returns a Supervisor without servers. It starts nothing.
+func New(o Options) *Supervisor {
+	if o.Log == nil || o.Bus == nil || o.Registry == nil || o.Connect == nil {
+		panic("supervisor: incomplete options")
+	}
+	if o.Journal == nil {
+		o.Journal = func(string, slog.Level, string) {}
+	}
+	if o.LastLine == nil {
+		o.LastLine = func(string) string { return "" }
+	}
+	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), all: map[string]*runner{}}
+	s.fleet.Store(&fleet{byID: map[string]*runner{}})
+	s.listWait.Store(int64(config.DefaultListWait))
+	return s
+}
+
+// Run runs what Apply asks for until ctx ends; then it stops all servers, side by
+// side, and returns when nothing is left of them. It may be called once.
+func (s *Supervisor) Run(ctx context.Context) error {
+	s.mu.Lock()
+	s.running = true
+	for _, r := range s.all {
+		s.launch(r)
+	}
+	s.mu.Unlock()
+	<-ctx.Done()
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	close(s.quit)
+	s.active.Wait()
+	return nil
+}
+
+// launch needs s.mu.
+func (s *Supervisor) launch(r *runner) {
+	if s.running && !s.ended {
+		s.active.Go(r.run)
+	}
+}
+
+// Start makes a server run. It returns when the start has begun; a start after a
+// crash begins with a clean slate.
+func (s *Supervisor) Start(ctx context.Context, id string) error {
+	return s.command(ctx, id, func(r *runner) error {
+		r.wanted = true
+		r.step(evWanted)
+		switch r.state.phase {
+		case phaseCrashed, phaseBackoff, phaseWaiting:
+			r.step(evRenew)
+		}
+		return nil
+	})
+}
+
+// Restart ends a server's process, if there is one, and starts a new one. Calls in
+// flight end with an error. It returns when that has begun.
+func (s *Supervisor) Restart(ctx context.Context, id string) error {
+	return s.command(ctx, id, func(r *runner) error {
+		r.wanted = true
+		r.restarts++
+		r.step(evRenew)
+		return nil
+	})
+}
+
+// Stop ends a server until somebody starts it, or a client calls it. It returns
+// when nothing of it is left, or when ctx ends.
+func (s *Supervisor) Stop(ctx context.Context, id string) error {
+	if err := s.command(ctx, id, func(r *runner) error {
+		r.wanted = false
+		r.step(evWanted)
+		return nil
+	}); err != nil {
+		return err
+	}
+	r := s.fleet.Load().byID[id]
+	for r != nil {
+		l := r.live.Load()
+		if l.phase == phaseStopped || l.wanted {
+			break
+		}
+		select {
+		case <-l.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// command runs f in the goroutine of a server.
+func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) error) error {
+	fl := s.fleet.Load()
+	r := fl.byID[id]
+	if r == nil {
+		return fl.unknown(id)
+	}
+	if r.config().Disabled {
+		e := hub.Errorf(hub.CodeConflict, "server %q is disabled", id)
+		e.Hint = "Enable it first: drawbridge enable " + id + "."
+		return e
+	}
+	return r.ask(ctx, func() error { return f(r) })
+}
+
+// unknown says why there is no server called id.
+func (f *fleet) unknown(id string) error {
+	for _, b := range f.broken {
+		if b.ID == id {
+			return &hub.Error{Code: hub.CodeUnavailable, Message: "server \"" + id + "\" cannot run: " + b.Reason,
+				Hint: "Correct the configuration."}
+		}
+	}
+	return hub.Errorf(hub.CodeNotFound, "no server is called %q", id)
+}
+
+// jitter spreads d by 20 % to both sides, so that servers which fell together do
+// not rise together.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}

@@ -1,0 +1,198 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// Upstream is a connection to a server; the gateway declares the same.
+type Upstream = interface {
+	Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+}
+
+// For returns the upstream that serves call, in the era of the call where the
+// server speaks it, and sets call.Instance. A server that is starting, stopped or
+// in backoff is waited for within its startupTimeoutMs, and a stopped one is
+// started, unless only a person may (start: manual). A crashed server is tried once
+// more, at most every 30 s. Whatever else keeps it from serving is an error at once.
+func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) {
+	fl := s.fleet.Load()
+	r := fl.byID[call.Server]
+	if r == nil {
+		return nil, fl.unknown(call.Server)
+	}
+	l := r.live.Load()
+	if l.primary != nil && (call.Era != hub.Modern || !l.hope) {
+		return serve(call, l.primary)
+	}
+	if l.modern != nil {
+		return serve(call, l.modern)
+	}
+	if l.primary == nil {
+		var err error
+		if l, err = r.await(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if call.Era == hub.Modern && l.hope {
+		return r.awaitModern(ctx, call, l)
+	}
+	return serve(call, l.primary)
+}
+
+func serve(call *hub.Call, l *link) (Upstream, error) {
+	call.Instance = l.ID()
+	return l, nil
+}
+
+// await returns a snapshot with a connection, starting the server where it may.
+func (r *runner) await(ctx context.Context) (*live, error) {
+	limit := time.NewTimer(startup(r.config()))
+	defer limit.Stop()
+	if err := r.ask(ctx, r.called); err != nil {
+		return nil, err
+	}
+	for {
+		l := r.live.Load()
+		switch {
+		case l.primary != nil:
+			return l, nil
+		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting:
+			return nil, r.unavailable(l)
+		}
+		select {
+		case <-l.changed:
+		case <-r.done:
+			return nil, r.unavailable(r.live.Load())
+		case <-limit.C:
+			return nil, r.unavailable(r.live.Load())
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// called notes that a call needs the server. It runs in the runner's goroutine.
+func (r *runner) called() error {
+	c := r.config()
+	switch {
+	case c.Disabled:
+		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
+			Hint: "Enable it: drawbridge enable " + r.id + "."}
+	case !r.wanted && c.Start == config.StartManual:
+		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
+			Hint: "Start it in the window or the tray menu."}
+	case r.state.phase == phaseCrashed:
+		if time.Since(r.lastCall) < retryCrashed {
+			return nil
+		}
+		r.lastCall = time.Now()
+		r.step(evCall)
+		return nil
+	}
+	if !r.wanted {
+		r.wanted = true
+		r.step(evWanted)
+	}
+	return nil
+}
+
+// unavailable says why there is no connection. What a server wrote to stderr stays
+// out of it: the message goes to clients.
+func (r *runner) unavailable(l *live) error {
+	message := fmt.Sprintf("server %q is %s", r.id, l.status.State)
+	if l.status.Reason != "" {
+		message += ": " + l.status.Reason
+	}
+	return &hub.Error{Code: hub.CodeUnavailable, Message: message, Retriable: true,
+		Hint: "See its log: drawbridge logs " + r.id + "."}
+}
+
+// awaitModern waits a little for the second connection. The legacy one serves when
+// it does not come, now or for as long as it rests.
+func (r *runner) awaitModern(ctx context.Context, call *hub.Call, l *live) (Upstream, error) {
+	var patience <-chan time.Time
+	for l.modern == nil && l.hope && l.primary != nil && !time.Now().Before(l.rest) {
+		if l.opening.IsZero() {
+			if err := r.ask(ctx, func() error { r.wantSibling(); return nil }); err != nil {
+				return nil, err
+			}
+			if l = r.live.Load(); l.opening.IsZero() {
+				break // it is there already, or did not even begin
+			}
+			continue
+		}
+		if patience == nil {
+			left := modernPatience - time.Since(l.opening)
+			if left <= 0 {
+				break
+			}
+			timer := time.NewTimer(left)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		select {
+		case <-l.changed:
+		case <-patience:
+			return r.serveLegacy(call)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		l = r.live.Load()
+	}
+	if l = r.live.Load(); l.modern != nil {
+		return serve(call, l.modern)
+	}
+	return r.serveLegacy(call)
+}
+
+func (r *runner) serveLegacy(call *hub.Call) (Upstream, error) {
+	l := r.live.Load()
+	if l.primary == nil {
+		return nil, r.unavailable(l)
+	}
+	return serve(call, l.primary)
+}
+
+// WaitListed waits until no server is starting whose tools are still unknown, at
+// most bridge.listWaitMs, or until ctx ends. With a server id it looks at that one
+// alone. What is there then is the answer to a list; list_changed tells of the rest.
+func (s *Supervisor) WaitListed(ctx context.Context, server string) {
+	var limit <-chan time.Time
+	for {
+		l := s.firstUnlisted(server)
+		if l == nil {
+			return
+		}
+		if limit == nil {
+			timer := time.NewTimer(time.Duration(s.listWait.Load()))
+			defer timer.Stop()
+			limit = timer.C
+		}
+		select {
+		case <-l.changed:
+		case <-limit:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// firstUnlisted returns the snapshot of a server that a list has to wait for.
+func (s *Supervisor) firstUnlisted(server string) *live {
+	fl := s.fleet.Load()
+	for _, r := range fl.order {
+		if server != "" && r.id != server {
+			continue
+		}
+		if l := r.live.Load(); l.status.State == hub.StateStarting && !r.listed() {
+			return l
+		}
+	}
+	return nil
+}
