@@ -1,0 +1,21 @@
+import { text } from 'node:stream/consumers'
+
+// drive connects, lists every tool on every page, makes the calls and prints what came.
+export async function drive(connect) {
+  const order = JSON.parse(await text(process.stdin))
+  const client = await connect(order)
+  const tools = []
+  let cursor
+  do {
+    const page = await client.listTools(cursor ? { cursor } : undefined)
+    tools.push(...page.tools)
+    cursor = page.nextCursor
+  } while (cursor)
+  const results = []
+  for (const call of order.calls ?? []) {
+    results.push(await client.callTool(call).catch((error) => ({ thrown: String(error) })))
+  }
+  const server = client.getServerVersion?.()
+  await client.close()
+  process.stdout.write(JSON.stringify({ tools: tools.map((tool) => tool.name), results, server }))
+}

@@ -1,0 +1,10 @@
+// The same as legacy.mjs on the SDK of the modern era, which may not fall back.
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { drive } from './drive.mjs'
+
+await drive(async ({ url, token, name }) => {
+  const client = new Client({ name, version: '2.4.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  const requestInit = token ? { headers: { Authorization: `Bearer ${token}` } } : {}
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }))
+  return client
+})

@@ -1,0 +1,57 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// everythingServer builds the reference server that the official suite is made for,
+// at the version that our own go.mod names.
+func everythingServer(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "everything-server")
+	cmd := command(t, []string{"HOME=" + os.Getenv("HOME"), "CGO_ENABLED=0", "GOFLAGS=" + os.Getenv("GOFLAGS")},
+		"go", "build", "-o", path, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
+	cmd.Dir = root
+	run(t, cmd, 0)
+	return path
+}
+
+// TestOfficialConformanceSuite runs what each revision requires of a server, as frozen
+// at its release. What may fail is in expected-failures.yaml; the suite also fails when
+// something listed there passes.
+func TestOfficialConformanceSuite(t *testing.T) {
+	d := start(t, object{
+		"mcpServers": object{"everything": object{"command": everythingServer(t)}},
+		"bridge":     object{"requireToken": false}, // the suite knows no tokens
+	})
+	d.running("everything")
+	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+	for revision, required := range map[string]int{"2025-11-25": 30, "2026-07-28": 37} {
+		t.Run(revision, func(t *testing.T) {
+			cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server",
+				"--url", d.url+"/s/everything/mcp",
+				"--requirements", revision,
+				"--expected-failures", abs("expected-failures.yaml"),
+				"--timeout", fmt.Sprint(limit(12e9).Milliseconds()),
+				"--output-dir", t.TempDir())
+			report := run(t, cmd, 0)
+			if err := os.WriteFile(filepath.Join(output, "conformance-"+revision+".txt"), []byte(report), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(scenario.FindAllString(report, -1)); n < required {
+				t.Errorf("only %d scenarios ran, %d are required:\n%s", n, required, tail(report))
+			}
+			t.Log(strings.TrimSpace(tail(report)))
+		})
+	}
+}
+
+// scenario is the line of one scenario in the suite's summary.
+var scenario = regexp.MustCompile(`(?m)^\s*[✓✗].*\d+ passed, \d+ failed`)

@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// container runs one that holds nothing but our own program, so that no registry is needed.
+func container(t testing.TB) (name string) {
+	t.Helper()
+	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
+		t.Skipf("no Docker Engine answers: %v %s", err, tail(string(out)))
+	}
+	program, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var image bytes.Buffer
+	w := tar.NewWriter(&image)
+	if err := w.WriteHeader(&tar.Header{Name: "drawbridge", Mode: 0o755, Size: int64(len(program))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name = fmt.Sprintf("drawbridge-e2e-%d", os.Getpid())
+	load := exec.Command("docker", "import", "-", name)
+	load.Stdin = &image
+	run(t, load, 0)
+	t.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
+	run(t, exec.Command("docker", "run", "--detach", "--interactive", "--network", "none", "--name", name, name, "/drawbridge", "demo-server"), 0)
+	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })
+	return name
+}
+
+func TestServerInsideAContainerIsCalledAndEndedThere(t *testing.T) {
+	name := container(t)
+	d := start(t, object{"mcpServers": object{
+		"boxed": object{"type": "docker", "container": name, "command": "/drawbridge", "args": []string{"demo-server"}},
+	}})
+	d.running("boxed")
+	if n := inside(t, name); n < 2 {
+		t.Fatalf("%d processes are in the container, the server is not", n)
+	}
+	got := drive(t, "modern", d.url+"/mcp", d.token("x"), "e2e", toolCall{"boxed__echo", object{"text": "from a container"}})
+	if len(got.Results) != 1 || len(got.Results[0].Content) == 0 || !strings.Contains(got.Results[0].Content[0].Text, "from a container") {
+		t.Fatalf("%+v", got)
+	}
+	d.stop()
+	eventually(t, limit(5*time.Second), func() string {
+		if n := inside(t, name); n != 1 {
+			return fmt.Sprintf("%d processes are left in the container", n)
+		}
+		return ""
+	})
+}
+
+// inside counts the processes in the container; its own first one is always there.
+func inside(t testing.TB, name string) int {
+	t.Helper()
+	out := strings.TrimSpace(run(t, exec.Command("docker", "top", name, "-o", "pid"), 0))
+	return strings.Count(out, "\n")
+}

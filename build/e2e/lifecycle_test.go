@@ -1,0 +1,143 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func demo() object { return object{"command": binary, "args": []string{"demo-server"}} }
+
+func (d *daemon) tools() []string {
+	d.t.Helper()
+	var list struct{ Items []struct{ Name, Server string } }
+	d.get("/api/v1/tools", &list)
+	var names []string
+	for _, tool := range list.Items {
+		names = append(names, tool.Server+" "+tool.Name)
+	}
+	return names
+}
+
+func TestEditOfTheConfigBringsANewTool(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	token := d.token("editor")
+	before := drive(t, "legacy", d.url+"/mcp", token, "e2e")
+	if slices.Contains(before.Tools, "second__echo") {
+		t.Fatal("the tool is there before its server")
+	}
+	d.write("config.jsonc", object{"mcpServers": object{"demo": demo(), "second": demo()}})
+	d.running("demo", "second")
+	after := drive(t, "modern", d.url+"/mcp", token, "e2e")
+	if !slices.Contains(after.Tools, "second__echo") || !slices.Contains(after.Tools, "demo__echo") {
+		t.Fatalf("after the edit: %v", after.Tools)
+	}
+}
+
+func TestBrokenEditKeepsServersRunningAndSaysWhere(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	if err := os.WriteFile(filepath.Join(d.data, "config.jsonc"), []byte("{\n  \"mcpServers\": {\n    oops\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		var status struct {
+			Problems []struct {
+				File string
+				Line int
+			}
+		}
+		d.get("/api/v1/status", &status)
+		for _, p := range status.Problems {
+			if strings.HasSuffix(p.File, "config.jsonc") && p.Line == 3 {
+				return ""
+			}
+		}
+		return "the status does not say what is wrong in line 3"
+	})
+	d.running("demo")
+	got := drive(t, "legacy", d.url+"/mcp", d.token("x"), "e2e", toolCall{"demo__echo", object{"text": "still here"}})
+	if !strings.Contains(got.Results[0].Content[0].Text, "still here") {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestEndOfTheDaemonLeavesNothingBehind(t *testing.T) {
+	config, _ := realServers(t)
+	config["mcpServers"].(object)["demo"] = demo()
+	// A server behind a launcher, as npx is one.
+	config["mcpServers"].(object)["wrapped"] = object{"command": "sh", "args": []string{"-c", "'" + binary + "' demo-server; exit $?"}}
+	d := start(t, config)
+	d.running("files", "every", "memory", "thinking", "demo", "wrapped")
+	if n := len(descendants(d.cmd.Process.Pid)); n < 7 {
+		t.Fatalf("only %d processes were there to be left behind", n)
+	}
+	d.stop() // holds the promise
+}
+
+func TestKilledDaemonLeavesNothingBehind(t *testing.T) {
+	config, _ := realServers(t)
+	config["mcpServers"].(object)["wrapped"] = object{"command": "sh", "args": []string{"-c", "'" + binary + "' demo-server; exit $?"}}
+	d := start(t, config)
+	d.running("files", "every", "memory", "thinking", "wrapped")
+	var runtime struct{ PID int }
+	src, err := os.ReadFile(filepath.Join(d.data, "runtime.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(src, &runtime); err != nil {
+		t.Fatal(err)
+	}
+	family := descendants(d.cmd.Process.Pid)
+	victim, err := os.FindProcess(runtime.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim.Kill()
+	eventually(t, limit(3*time.Second), func() string { return alive(family) })
+	<-d.done
+}
+
+func TestSecondDaemonOnTheSameDataNamesTheFirst(t *testing.T) {
+	d := start(t, object{"mcpServers": object{}})
+	cmd := command(t, d.env(), binary, "serve", "--data", d.data, "--listen", "127.0.0.1:0")
+	out, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), d.url) {
+		t.Fatalf("exit %d (%v)\n%s", code, err, out)
+	}
+}
+
+func TestCommandsSeeWhatHappens(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	var got struct {
+		Success bool
+		Output  string
+	}
+	if err := json.Unmarshal([]byte(d.cli(0, "call", "demo", "echo", `{"text":"from a shell"}`, "--json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !got.Success || !strings.Contains(got.Output, "from a shell") {
+		t.Fatalf("%+v", got)
+	}
+	d.cli(1, "call", "demo", "fail", `{}`)
+	if out := d.cli(0, "status"); !strings.Contains(out, "demo") || !strings.Contains(out, "Connected") {
+		t.Fatalf("status:\n%s", out)
+	}
+	if out := d.cli(0, "tools"); !strings.Contains(out, "echo") {
+		t.Fatalf("tools:\n%s", out)
+	}
+	eventually(t, limit(2*time.Second), func() string {
+		if out := d.cli(0, "history"); !strings.Contains(out, "echo") || !strings.Contains(out, "fail") {
+			return "history:\n" + out
+		}
+		return ""
+	})
+}

