@@ -1,0 +1,59 @@
+package loopback
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// BearerOptions say whose requests the bridge takes.
+type BearerOptions struct {
+	Tokens *Tokens
+	// Required reports whether a request needs a token at this moment. nil: it does.
+	// Where none is needed, one that is known still names its client.
+	Required func() bool
+	Log      *slog.Logger // may be nil
+}
+
+// Bearer returns a middleware that lets clients with a token through and names them
+// in ClientHeader, always setting or removing it. It belongs behind Guard. A token
+// in the URL is never looked at.
+func Bearer(o BearerOptions) func(http.Handler) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	failures := &throttle{now: time.Now}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			delete(r.Header, ClientHeader)
+			token, ok := BearerOf(r)
+			if ok {
+				var name string
+				if name, ok = o.Tokens.Client(token); ok {
+					r.Header[ClientHeader] = []string{name}
+				}
+			}
+			if !ok && (o.Required == nil || o.Required()) {
+				unauthorized(w, failures, o.Log, r,
+					"this address needs a client's token",
+					"Send it as Authorization: Bearer. The command drawbridge token NAME prints one.")
+				return
+			}
+			r.Header.Del("Authorization") // nothing behind us needs it
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func unauthorized(w http.ResponseWriter, failures *throttle, log *slog.Logger, r *http.Request, detail, hint string) {
+	if failures.failed() {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusTooManyRequests, hub.CodeRateLimited, "too many requests without a valid token", hint)
+		return
+	}
+	log.Warn("Refused a request without a valid token", "method", r.Method, "path", r.URL.Path)
+	w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
+	refuse(w, http.StatusUnauthorized, hub.CodeUnauthorized, detail, hint)
+}

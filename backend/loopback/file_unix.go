@@ -1,0 +1,28 @@
+//go:build !windows
+
+package loopback
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryLock takes the file's lock unless another open file has it. Closing frees it.
+func tryLock(f *os.File) (bool, error) {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, unix.EINTR):
+			return false, os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+func tooOpen(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

@@ -1,0 +1,209 @@
+package loopback
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Headers with which parts of Drawbridge talk to each other. What comes from outside
+// under privatePrefix is removed before anything else looks at the request, but for
+// the key of a browser session and the claim of a shim.
+const (
+	privatePrefix = "X-Drawbridge-"
+	// ClientHeader names the client whose token was shown. Only Bearer sets it.
+	ClientHeader = privatePrefix + "Client"
+	// KeyHeader is the second half of a browser session.
+	KeyHeader = privatePrefix + "Key"
+	// ShimHeader identifies a stdio shim. It is a claim, used for the record only.
+	ShimHeader = privatePrefix + "Shim"
+)
+
+// GuardOptions say what Guard lets through.
+type GuardOptions struct {
+	Port         uint16        // our port, as it was bound
+	AllowedHosts []string      // more names under which we answer: "host" or "host:port"
+	MaxBody      int64         // bytes of a request body; 0: 8 MiB
+	BodyTimeout  time.Duration // for a whole request body; 0: 30 s
+	// Shell reports whether a request asks for the page's static shell, the only
+	// thing that a link on another site may lead to. nil: nothing.
+	Shell func(*http.Request) bool
+}
+
+// Guard returns a middleware that refuses every request that a web page of
+// somebody else could cause, whatever it asks for, with 403 and no echo. It stands in
+// front of everything, tokens included: a token may leak, a page must not profit.
+//
+// No CORS header is ever sent, so a preflight fails as well.
+func Guard(o GuardOptions) func(http.Handler) http.Handler {
+	if o.MaxBody <= 0 {
+		o.MaxBody = 8 << 20
+	}
+	if o.BodyTimeout <= 0 {
+		o.BodyTimeout = 30 * time.Second
+	}
+	g := &guard{GuardOptions: o, hosts: newHosts(o.Port, o.AllowedHosts)}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
+	}
+}
+
+type guard struct {
+	GuardOptions
+	hosts *hosts
+}
+
+func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if !g.hosts.allows(r.Host) {
+		refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "this host name is not allowed",
+			"Use the address that drawbridge open prints, or add the name to bridge.allowedHosts.")
+		return
+	}
+	for _, origin := range r.Header["Origin"] {
+		if !g.hosts.allowsOrigin(origin) {
+			refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			return
+		}
+	}
+	for _, site := range r.Header["Sec-Fetch-Site"] {
+		if site != "same-origin" && site != "none" && !g.isVisit(r) {
+			refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			return
+		}
+	}
+	if !g.method(w, r) || !g.body(w, r) {
+		return
+	}
+	stripPrivate(r.Header)
+	if looksForOAuth(r.URL.Path) {
+		noAuthorizationServer(w)
+		return
+	}
+	next.ServeHTTP(w, r)
+}
+
+// isVisit reports whether the person followed a link to our page from another site.
+func (g *guard) isVisit(r *http.Request) bool {
+	h := r.Header
+	return r.Method == http.MethodGet && len(h["Origin"]) == 0 &&
+		only(h["Sec-Fetch-Mode"], "navigate") && only(h["Sec-Fetch-Dest"], "document") &&
+		g.Shell != nil && g.Shell(r)
+}
+
+func only(values []string, want string) bool { return len(values) == 1 && values[0] == want }
+
+func (g *guard) method(w http.ResponseWriter, r *http.Request) bool {
+	// Java's HTTP client offers h2c with every first request, and a server may ignore
+	// an offer; a WebSocket is never ours.
+	for _, protocol := range r.Header["Upgrade"] {
+		if !strings.EqualFold(strings.TrimSpace(protocol), "h2c") {
+			refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "changing the protocol is not allowed", "")
+			return false
+		}
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE")
+	refuse(w, http.StatusMethodNotAllowed, hub.CodeValidation, "the method is not allowed", "")
+	return false
+}
+
+// body checks what is said of the body and bounds the rest. A POST without a body
+// needs no content type.
+func (g *guard) body(w http.ResponseWriter, r *http.Request) bool {
+	if r.ContentLength == 0 {
+		return true
+	}
+	if r.ContentLength > g.MaxBody {
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestEntityTooLarge, hub.CodeValidation,
+			fmt.Sprintf("the request is larger than %d bytes", g.MaxBody), "")
+		return false
+	}
+	if len(r.Header["Content-Encoding"]) > 0 || !isJSON(r.Header["Content-Type"]) {
+		refuse(w, http.StatusUnsupportedMediaType, hub.CodeValidation, "the body must be plain application/json", "")
+		return false
+	}
+	rc := http.NewResponseController(w)
+	if rc.SetReadDeadline(time.Now().Add(g.BodyTimeout)) != nil {
+		rc = nil // not a real connection
+	}
+	r.Body = &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, g.MaxBody), rc: rc}
+	return true
+}
+
+func isJSON(values []string) bool {
+	if len(values) != 1 {
+		return false
+	}
+	if values[0] == "application/json" {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(values[0])
+	if err != nil || media != "application/json" {
+		return false
+	}
+	charset, ok := params["charset"]
+	return !ok || strings.EqualFold(charset, "utf-8")
+}
+
+// timedBody takes the read deadline back once the body is read, since the answer may
+// be a stream, and net/http ends a request whose connection cannot be read.
+type timedBody struct {
+	io.ReadCloser
+	rc *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF && b.rc != nil {
+		_ = b.rc.SetReadDeadline(time.Time{})
+		b.rc = nil
+	}
+	return n, err
+}
+
+func stripPrivate(h http.Header) {
+	for name, values := range h {
+		if len(name) < len(privatePrefix) || !strings.EqualFold(name[:len(privatePrefix)], privatePrefix) {
+			continue
+		}
+		switch {
+		case name == KeyHeader && len(values) == 1:
+		case name == ShimHeader && len(values) == 1 && plainWord(values[0]):
+		default:
+			delete(h, name)
+		}
+	}
+}
+
+// plainWord bounds what a shim may say of itself.
+func plainWord(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func looksForOAuth(path string) bool {
+	switch path {
+	case "/register", "/authorize", "/token":
+		return true
+	}
+	return strings.HasPrefix(path, "/.well-known/") || strings.Contains(path, "/.well-known/")
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package loopback
+
+func holder(uint16) string { return "" }

@@ -1,0 +1,111 @@
+package loopback
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// parseHost splits a Host header or an entry of bridge.allowedHosts: a name of
+// letters, digits, '-', '_' and inner dots, or an IP address, with an optional port. IPv6
+// stands in brackets. The name comes back in lower case. Everything that other
+// parsers might read in another way is refused: user information, a zone, an IPv4
+// address inside an IPv6 one, a trailing dot, an empty label, a port with a sign or a leading zero.
+func parseHost(s string) (host string, port uint16, ok bool) {
+	rest := ""
+	if strings.HasPrefix(s, "[") {
+		inside, after, found := strings.Cut(s[1:], "]")
+		ip, err := netip.ParseAddr(inside)
+		if !found || err != nil || !ip.Is6() || ip.Is4In6() || ip.Zone() != "" {
+			return "", 0, false
+		}
+		host, rest = "["+ip.String()+"]", after
+	} else {
+		name, after, found := strings.Cut(s, ":")
+		if !plainName(name) {
+			return "", 0, false
+		}
+		host = strings.ToLower(name)
+		if found {
+			rest = ":" + after
+		}
+	}
+	if rest == "" {
+		return host, 0, true
+	}
+	digits := strings.TrimPrefix(rest, ":")
+	n, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil || rest[0] != ':' || n == 0 || digits != strconv.FormatUint(n, 10) {
+		return "", 0, false
+	}
+	return host, uint16(n), true
+}
+
+func plainName(name string) bool {
+	if name == "" || len(name) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" {
+			return false
+		}
+		for i := range len(label) {
+			c := label[i]
+			switch {
+			case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+			default:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ValidHost reports whether s can stand in bridge.allowedHosts.
+func ValidHost(s string) bool {
+	_, _, ok := parseHost(s)
+	return ok
+}
+
+// hosts are the Host headers and origins under which we answer. Immutable.
+type hosts struct {
+	host   map[string]bool // as a browser writes them, with the port unless it is 80
+	origin map[string]bool
+}
+
+func newHosts(port uint16, allowed []string) *hosts {
+	h := &hosts{host: make(map[string]bool), origin: make(map[string]bool)}
+	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		h.add(name, port, "http")
+	}
+	for _, entry := range allowed {
+		name, p, ok := parseHost(entry)
+		if !ok {
+			continue // the config says so; here it simply opens nothing
+		}
+		if p == 0 {
+			p = port
+		}
+		h.add(name, p, "http", "https")
+	}
+	return h
+}
+
+func (h *hosts) add(name string, port uint16, schemes ...string) {
+	full := name + ":" + strconv.Itoa(int(port))
+	h.host[full] = true
+	for _, scheme := range schemes {
+		h.origin[scheme+"://"+full] = true
+		if (scheme == "http" && port == 80) || (scheme == "https" && port == 443) {
+			h.host[name] = true
+			h.origin[scheme+"://"+name] = true
+		}
+	}
+}
+
+// allows reports whether a Host header is one of ours. Only case is forgiven.
+func (h *hosts) allows(header string) bool {
+	return h.host[header] || h.host[strings.ToLower(header)]
+}
+
+func (h *hosts) allowsOrigin(header string) bool { return h.origin[header] }

@@ -1,0 +1,38 @@
+package loopback
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"drawbridge/backend/hub"
+)
+
+// problem is an RFC 9457 document with our code. Nothing of the request is in it.
+type problem struct {
+	Title  string   `json:"title"`
+	Status int      `json:"status"`
+	Code   hub.Code `json:"code"`
+	Detail string   `json:"detail"`
+	Hint   string   `json:"hint,omitempty"`
+}
+
+func refuse(w http.ResponseWriter, status int, code hub.Code, detail, hint string) {
+	body, _ := json.Marshal(problem{http.StatusText(status), status, code, detail, hint})
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// noAuthorizationServer answers the requests by which an MCP client looks for OAuth.
+// The body is what an OAuth library can parse.
+func noAuthorizationServer(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write([]byte(`{"error":"not_found","error_description":"There is no authorization server here. Use a bearer token: drawbridge token NAME prints one."}`))
+}

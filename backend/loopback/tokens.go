@@ -1,0 +1,269 @@
+package loopback
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Token is what one client shows to the bridge.
+type Token struct {
+	Name      string    `json:"name"`
+	Token     string    `json:"token"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// ValidTokenName reports whether a client can have this name.
+func ValidTokenName(name string) bool { return tokenName.MatchString(name) }
+
+// Tokens are the clients' tokens in DATA/tokens.json. The file is the truth and
+// several processes may change it; each sees the others' changes at once. The tokens
+// are kept readable, because a client's configuration needs them again: the file is
+// as private as that configuration. All methods may be called from any goroutine.
+type Tokens struct {
+	lock string // path of the lock between processes
+	log  *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	file   watched
+	tokens []Token
+	sums   []digest // of tokens, in the same order
+	broken bool     // the file could not be read, and that was logged
+}
+
+// NewTokens reads the tokens of dataDir. log may be nil. A file that cannot be read
+// is an error, never an empty list that the next Create would write over it.
+func NewTokens(dataDir string, log *slog.Logger) (*Tokens, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	t := &Tokens{
+		log:  log,
+		lock: filepath.Join(dataDir, "tokens.lock"),
+		file: watched{path: filepath.Join(dataDir, "tokens.json")},
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.refresh(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+type tokenFile struct {
+	Tokens []Token `json:"tokens"`
+}
+
+// refresh reads the file if it has changed. It needs t.mu. After an error the old
+// tokens stay.
+func (t *Tokens) refresh() error {
+	data, changed, err := t.file.changed()
+	if err != nil {
+		return fmt.Errorf("cannot read tokens: %w", err)
+	}
+	if !changed {
+		return nil
+	}
+	var file tokenFile
+	if data != nil {
+		if err := json.Unmarshal(data, &file); err != nil {
+			t.file.seen = nil // look again next time
+			return fmt.Errorf("cannot read tokens: %s is not valid: %w", t.file.path, err)
+		}
+	}
+	t.tokens = file.Tokens
+	t.sums = make([]digest, len(t.tokens))
+	for i, one := range t.tokens {
+		t.sums[i] = digestOf(one.Token)
+	}
+	return nil
+}
+
+// Client returns the name under which token was issued. The time it takes does not
+// depend on how much of token is right.
+func (t *Tokens) Client(token string) (name string, ok bool) {
+	sum := digestOf(token)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.refresh(); err != nil {
+		if !t.broken {
+			t.log.Error("Cannot read tokens, the last known ones stay valid", "error", err)
+		}
+		t.broken = true
+	} else {
+		t.broken = false
+	}
+	for i := range t.sums {
+		if t.sums[i].equal(sum) && strings.HasPrefix(token, TokenPrefix) {
+			name, ok = t.tokens[i].Name, true
+		}
+	}
+	return name, ok
+}
+
+// List returns all tokens in the order of their making.
+func (t *Tokens) List() ([]Token, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.refresh(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(t.tokens), nil
+}
+
+// Get returns the token of name.
+func (t *Tokens) Get(name string) (Token, bool, error) {
+	all, err := t.List()
+	if i := slices.IndexFunc(all, func(one Token) bool { return one.Name == name }); i >= 0 {
+		return all[i], true, err
+	}
+	return Token{}, false, err
+}
+
+// Create returns the token of name, making it when there is none.
+func (t *Tokens) Create(name string) (Token, error) {
+	return t.change(name, func(i int) Token {
+		if i < 0 {
+			i = t.insert(name)
+		}
+		return t.tokens[i]
+	})
+}
+
+// Rotate gives name a new token; the old one is worthless from now on.
+func (t *Tokens) Rotate(name string) (Token, error) {
+	return t.change(name, func(i int) Token {
+		if i < 0 {
+			i = t.insert(name)
+		}
+		t.tokens[i] = newToken(name)
+		return t.tokens[i]
+	})
+}
+
+// Revoke removes the token of name.
+func (t *Tokens) Revoke(name string) error {
+	found := false
+	_, err := t.change(name, func(i int) Token {
+		if found = i >= 0; found {
+			t.tokens = slices.Delete(t.tokens, i, i+1)
+		}
+		return Token{}
+	})
+	if err == nil && !found {
+		return hub.Errorf(hub.CodeNotFound, "there is no token named %q", name)
+	}
+	return err
+}
+
+func newToken(name string) Token {
+	return Token{Name: name, Token: TokenPrefix + newSecret(), CreatedAt: time.Now().UTC().Truncate(time.Second)}
+}
+
+func (t *Tokens) insert(name string) int {
+	t.tokens = append(t.tokens, newToken(name))
+	return len(t.tokens) - 1
+}
+
+// change runs edit with the place of name among the newest tokens (-1: none), and
+// writes the result, alone among all processes.
+func (t *Tokens) change(name string, edit func(int) Token) (Token, error) {
+	if !ValidTokenName(name) {
+		return Token{}, &hub.Error{
+			Code: hub.CodeValidation, Message: "the name of a client must be 1 to 64 letters, digits, '.', '_' or '-'",
+			Fields: []hub.FieldError{{Field: "name", Error: "must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"}},
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out Token
+	err := withFileLock(t.lock, func() error {
+		if err := t.refresh(); err != nil {
+			return err
+		}
+		before := t.tokens
+		t.tokens = slices.Clone(before)
+		out = edit(slices.IndexFunc(t.tokens, func(one Token) bool { return one.Name == name }))
+		if slices.Equal(before, t.tokens) {
+			return nil
+		}
+		data, err := json.MarshalIndent(tokenFile{t.tokens}, "", "  ")
+		if err == nil {
+			err = writePrivate(t.file.path, append(data, '\n'))
+		}
+		if err != nil {
+			t.tokens = before
+			return fmt.Errorf("cannot write tokens: %w", err)
+		}
+		return t.refresh()
+	})
+	return out, err
+}
+
+// Admin is the token of the API, in DATA/admin.token.
+type Admin struct {
+	mu    sync.Mutex // guards what follows
+	file  watched
+	sum   digest
+	token string
+}
+
+// OpenAdmin reads the admin token of dataDir, making it when there is none.
+func OpenAdmin(dataDir string) (*Admin, error) {
+	a := &Admin{file: watched{path: filepath.Join(dataDir, "admin.token")}}
+	err := withFileLock(filepath.Join(dataDir, "tokens.lock"), func() error {
+		if token, err := ReadAdmin(dataDir); err == nil && token != "" {
+			return nil
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return writePrivate(a.file.path, []byte(TokenPrefix+newSecret()+"\n"))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make admin token: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a, a.refresh()
+}
+
+// ReadAdmin returns the admin token of dataDir for a program that calls the API.
+func ReadAdmin(dataDir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dataDir, "admin.token"))
+	return strings.TrimSpace(string(data)), err
+}
+
+// refresh needs a.mu.
+func (a *Admin) refresh() error {
+	data, changed, err := a.file.changed()
+	if err != nil || !changed {
+		return err
+	}
+	a.token = strings.TrimSpace(string(data))
+	a.sum = digestOf(a.token)
+	return nil
+}
+
+// Valid reports whether token is the admin token, at this moment and in constant time.
+func (a *Admin) Valid(token string) bool {
+	sum := digestOf(token)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.refresh() != nil {
+		return false
+	}
+	return a.sum.equal(sum) && a.token != ""
+}
