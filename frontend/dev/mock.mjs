@@ -1,0 +1,159 @@
+// A stand-in for the daemon: serves dist and an API full of invented data, so that
+// the page can be looked at in every state without running a server.
+//
+//   node dev/mock.mjs [--port 7599] [--scene full|empty|trouble|hostile|locked] [--rate 1]
+//
+// Scenes: full (all well, calls coming in), empty (a new installation), trouble
+// (mistakes in the configuration, servers down), hostile (what a bad server may
+// say), locked (every request answers 401). --rate is calls per second.
+import { createReadStream, existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeScene } from './scenes.mjs';
+
+const types = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+export const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
+  const world = makeScene(scene);
+  const streams = new Set();
+  const dist = fileURLToPath(new URL('../dist', import.meta.url));
+
+  const send = (type, data) => {
+    for (const stream of streams) stream.write(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+  };
+  const json = (response, value, status = 200) => {
+    response.writeHead(status, {
+      'Content-Type': status >= 400 ? 'application/problem+json' : 'application/json',
+    });
+    response.end(typeof value === 'string' ? value : JSON.stringify(value));
+  };
+
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, 'http://mock');
+    response.setHeader('Content-Security-Policy', policy);
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    if (!url.pathname.startsWith('/api/')) return file(response, url.pathname);
+    if (scene === 'locked' && request.headers['x-drawbridge-key'] !== 'mock-key') {
+      if (url.pathname === '/api/session') {
+        const { code } = JSON.parse(await body(request));
+        if (code === 'good') return json(response, { key: 'mock-key' });
+      }
+      return json(response, { status: 401, code: 'unauthorized', detail: 'not let in' }, 401);
+    }
+    const path = url.pathname.replace('/api/v1/', '').split('/').map(decodeURIComponent);
+    switch (`${request.method} ${path[0]}`) {
+      case 'GET status':
+        return json(response, world.status());
+      case 'GET servers':
+        if (path.length === 1) return json(response, { items: world.servers, next: '' });
+        return respond(response, world.server(path[1]));
+      case 'POST servers': {
+        const status = world.act(path[1], path[2], (changed) => send('server', changed));
+        if (status) send('server', status);
+        return respond(response, status);
+      }
+      case 'GET tools':
+        return json(response, { items: world.tools, next: '' });
+      case 'GET calls':
+        if (path.length === 2) return respond(response, world.call(path[1]));
+        return json(response, world.page(url.searchParams));
+      case 'GET clients':
+        return json(response, { items: world.clients, next: '' });
+      case 'GET config':
+        return json(response, world.config);
+      case 'POST call':
+        return json(response, await world.run(await body(request), (call) => send('call', call)));
+      case 'GET events':
+        response.writeHead(200, {
+          'Content-Type': 'text/event-stream',
+          'Cache-Control': 'no-store',
+        });
+        response.write(
+          `event: snapshot\ndata: ${JSON.stringify({ status: world.status(), calls: world.calls.slice(0, 100) })}\n\n`,
+        );
+        streams.add(response);
+        request.on('close', () => streams.delete(response));
+        return;
+    }
+    json(response, { status: 404, code: 'not_found', detail: 'no such resource' }, 404);
+  });
+
+  const respond = (response, value) =>
+    value === undefined
+      ? json(response, { status: 404, code: 'not_found', detail: 'not found' }, 404)
+      : json(response, value);
+
+  function file(response, pathname) {
+    const path = join(dist, normalize(pathname === '/' ? '/index.html' : pathname));
+    if (!path.startsWith(dist) || !existsSync(path)) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(200, { 'Content-Type': types[extname(path)] ?? 'application/octet-stream' });
+    createReadStream(path).pipe(response);
+  }
+
+  const timers = [setInterval(() => streams.forEach((s) => s.write(': beat\n\n')), 15_000)];
+  if (rate > 0 && world.live) {
+    // Many calls a second come in bunches, as a busy daemon sends them.
+    const every = Math.max(20, 1000 / rate);
+    const bunch = Math.max(1, Math.round((rate * every) / 1000));
+    timers.push(
+      setInterval(() => {
+        for (let i = 0; i < bunch; i++) world.invent((call) => send('call', call));
+      }, every),
+    );
+  }
+
+  return new Promise((resolve) => {
+    server.listen(port, '127.0.0.1', () =>
+      resolve({
+        url: `http://127.0.0.1:${server.address().port}`,
+        world,
+        send,
+        /** Ends every open stream, as a daemon that restarts does. */
+        dropStreams: () => {
+          for (const stream of streams) stream.destroy();
+        },
+        close: () =>
+          new Promise((done) => {
+            timers.forEach(clearInterval);
+            server.closeAllConnections();
+            server.close(done);
+          }),
+      }),
+    );
+  });
+}
+
+function body(request) {
+  return new Promise((resolve) => {
+    let text = '';
+    request.on('data', (chunk) => {
+      text += chunk;
+    });
+    request.on('end', () => resolve(text));
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const option = (name, fallback) => {
+    const at = process.argv.indexOf(`--${name}`);
+    return at < 0 ? fallback : process.argv[at + 1];
+  };
+  const { url } = await startMock({
+    port: Number(option('port', 7599)),
+    scene: option('scene', 'full'),
+    rate: Number(option('rate', 1)),
+  });
+  console.log(url);
+}

@@ -1,0 +1,572 @@
+// Invented data for the mock daemon.
+
+const minute = 60_000;
+const ago = (ms) => new Date(Date.now() - ms).toISOString();
+
+const serverDefaults = {
+  transport: 'stdio',
+  state: 'running',
+  reason: '',
+  era: 'legacy',
+  protocolVersion: '2025-11-25',
+  prompts: 0,
+  resources: 0,
+  templates: 0,
+  restarts: 0,
+  inFlight: 0,
+  warnings: [],
+};
+
+function server(id, more) {
+  return {
+    ...serverDefaults,
+    id,
+    label: id,
+    since: ago(47 * minute),
+    updated: ago(4000),
+    tools: 0,
+    ...more,
+  };
+}
+
+function healthy() {
+  return [
+    server('filesystem', {
+      pid: 48213,
+      tools: 14,
+      serverInfo: { name: 'secure-filesystem-server', version: '0.2.0' },
+      command: 'npx -y @modelcontextprotocol/server-filesystem /home/ada/projects',
+      inFlight: 1,
+    }),
+    server('github', {
+      label: 'GitHub',
+      transport: 'http',
+      tools: 38,
+      prompts: 4,
+      resources: 2,
+      era: 'modern',
+      protocolVersion: '2026-07-28',
+      serverInfo: { name: 'github-mcp-server', title: 'GitHub MCP Server', version: '1.4.2' },
+    }),
+    server('postgres', {
+      label: 'Postgres (staging)',
+      transport: 'docker',
+      pid: 51877,
+      tools: 9,
+      resources: 23,
+      command: 'docker exec staging-db mcp-postgres --read-only',
+      serverInfo: { name: 'mcp-postgres', version: '0.9.1' },
+    }),
+    server('memory', {
+      pid: 48240,
+      tools: 9,
+      command: 'npx -y @modelcontextprotocol/server-memory',
+    }),
+    server('everything', {
+      pid: 48261,
+      tools: 13,
+      prompts: 3,
+      resources: 100,
+      templates: 2,
+      since: ago(38_000),
+      restarts: 2,
+      command: 'npx -y @modelcontextprotocol/server-everything stdio',
+    }),
+    server('sequential-thinking', {
+      label: 'Sequential thinking',
+      pid: 48277,
+      tools: 1,
+      command: 'npx -y @modelcontextprotocol/server-sequential-thinking',
+    }),
+  ];
+}
+
+function troubled() {
+  const servers = healthy();
+  return [
+    ...servers.slice(0, 3),
+    server('slack', {
+      label: 'Slack',
+      transport: 'http',
+      state: 'needs-login',
+      reason: 'The server asks you to sign in.',
+      since: ago(12 * minute),
+    }),
+    server('browser', {
+      label: 'Browser automation',
+      state: 'crashed',
+      reason: 'It exited 5 times within 60 seconds; the last exit code was 1.',
+      detail:
+        "Error: Cannot find module 'playwright' Require stack: - /usr/lib/node_modules/browser-mcp/index.js",
+      exitCode: 1,
+      restarts: 5,
+      since: ago(3 * minute),
+      command: 'node /usr/lib/node_modules/browser-mcp/index.js',
+    }),
+    server('search', {
+      state: 'backoff',
+      reason: 'The connection was lost; next try in 4 seconds.',
+      restarts: 2,
+      since: ago(9000),
+      command: 'uvx mcp-search',
+    }),
+    server('jira', {
+      label: 'Jira',
+      transport: 'docker',
+      state: 'waiting',
+      reason: 'The container "jira-mcp" is not running.',
+      since: ago(31 * minute),
+    }),
+    server('weather', {
+      state: 'starting',
+      since: ago(2000),
+      pid: 50123,
+      detail:
+        'npm warn exec The following package was not found and will be installed: weather-mcp@2.1.0',
+    }),
+    server('legacy-tools', {
+      label: 'Legacy tools',
+      state: 'degraded',
+      reason: '8 of 9 tools could be listed.',
+      warnings: ['8 of 9 tools: the input schema of "convert" is not an object and was left out.'],
+      tools: 8,
+      pid: 48301,
+    }),
+    server('archive', { state: 'stopped', since: ago(26 * 60 * minute) }),
+    server('notion', { label: 'Notion', state: 'disabled', since: ago(3 * 24 * 60 * minute) }),
+  ];
+}
+
+const evil =
+  '<img src=x onerror=alert(1)>"><script>alert(1)</script>\u001b[31mred\u202Egnp.exe javascript:alert(1)';
+
+function hostile() {
+  return [
+    server('hostile', {
+      label: evil,
+      reason: evil + 'A'.repeat(5000),
+      detail: evil,
+      state: 'degraded',
+      tools: 2000,
+      warnings: [evil],
+      command: evil,
+      serverInfo: { name: evil, title: { toString: 1 }, version: 'x'.repeat(100_000) },
+    }),
+  ];
+}
+
+const catalog = {
+  filesystem: [
+    [
+      'read_text_file',
+      'Read the complete contents of a file from the file system as text.',
+      { path: 'string', head: 'number?', tail: 'number?' },
+    ],
+    [
+      'write_file',
+      'Create a new file or completely overwrite an existing file with new content. Use with caution.',
+      { path: 'string', content: 'string' },
+    ],
+    [
+      'list_directory',
+      'Get a detailed listing of all files and directories in a specified path.',
+      { path: 'string' },
+    ],
+    [
+      'search_files',
+      'Recursively search for files and directories matching a pattern.',
+      { path: 'string', pattern: 'string', excludePatterns: 'string[]?' },
+    ],
+    [
+      'move_file',
+      'Move or rename files and directories.',
+      { source: 'string', destination: 'string' },
+    ],
+  ],
+  github: [
+    [
+      'search_issues',
+      'Search for issues in GitHub repositories using issues search syntax.',
+      { query: 'string', perPage: 'number?' },
+    ],
+    [
+      'get_pull_request',
+      'Get details of a specific pull request.',
+      { owner: 'string', repo: 'string', number: 'integer' },
+    ],
+    [
+      'create_issue',
+      'Create a new issue in a repository.',
+      { owner: 'string', repo: 'string', title: 'string', body: 'string?' },
+    ],
+  ],
+  postgres: [
+    ['query', 'Run a read-only SQL query.', { sql: 'string' }],
+    ['describe_table', 'Columns, types and indexes of one table.', { table: 'string' }],
+  ],
+  memory: [
+    [
+      'create_entities',
+      'Create multiple new entities in the knowledge graph.',
+      { entities: 'object[]' },
+    ],
+    [
+      'search_nodes',
+      'Search for nodes in the knowledge graph based on a query.',
+      { query: 'string' },
+    ],
+  ],
+  'sequential-thinking': [
+    [
+      'sequentialthinking',
+      'A detailed tool for dynamic and reflective problem-solving through thoughts.',
+      { thought: 'string', thoughtNumber: 'integer' },
+    ],
+  ],
+};
+
+function schema(parameters) {
+  const properties = {};
+  const required = [];
+  for (const [name, type] of Object.entries(parameters)) {
+    const base = type.replace('?', '');
+    properties[name] = base.endsWith('[]')
+      ? { type: 'array', items: { type: base.slice(0, -2) } }
+      : { type: base, description: `The ${name} to use.` };
+    if (!type.endsWith('?')) required.push(name);
+  }
+  return JSON.stringify({ type: 'object', properties, required, additionalProperties: false });
+}
+
+function makeTools(scene) {
+  if (scene === 'empty') return [];
+  if (scene === 'hostile') {
+    return Array.from({ length: 2000 }, (_, i) => tool('hostile', `tool_${i}`, evil, {}));
+  }
+  return Object.entries(catalog).flatMap(([id, tools]) =>
+    tools.map(([name, description, parameters]) => tool(id, name, description, parameters)),
+  );
+}
+
+function tool(id, name, description, parameters) {
+  const inputSchema = schema(parameters);
+  const annotations = JSON.stringify(
+    /^(read|list|search|get|describe|query)/.test(name)
+      ? { readOnlyHint: true }
+      : /^(write|move)/.test(name)
+        ? { destructiveHint: true }
+        : {},
+  );
+  return {
+    name: `${id}__${name}`,
+    server: id,
+    tool: name,
+    title: '',
+    description,
+    inputSchema,
+    outputSchema: '',
+    annotations,
+    raw: JSON.stringify({ name, description, inputSchema: JSON.parse(inputSchema) }),
+  };
+}
+
+const clients = [
+  ['claude-code', '2.0.44', 'claude-code'],
+  ['Claude Desktop', '1.4.0', 'claude-desktop'],
+  ['cursor', '2.1.3', 'cursor'],
+];
+
+const endings = [
+  'ok',
+  'ok',
+  'ok',
+  'ok',
+  'ok',
+  'ok',
+  'ok',
+  'ok',
+  'tool_error',
+  'ok',
+  'timeout',
+  'ok',
+  'protocol_error',
+  'cancelled',
+  'rejected',
+];
+const reasons = {
+  tool_error: "ENOENT: no such file or directory, open '/home/ada/projects/bridge/notes.md'",
+  timeout: 'The server did not answer within 60 seconds.',
+  protocol_error: 'The server said: Invalid params (-32602).',
+  cancelled: 'The client no longer wanted it.',
+  rejected: 'Too many calls in a short time.',
+};
+
+// Small and repeatable, so that screenshots of two runs can be compared.
+function random(seed) {
+  let x = seed;
+  return () => {
+    x = (x * 1103515245 + 12345) & 0x7fffffff;
+    return x / 0x7fffffff;
+  };
+}
+
+export function makeScene(scene) {
+  const next = random(7);
+  const started = Date.now() - 47 * minute;
+  const servers =
+    scene === 'empty'
+      ? []
+      : scene === 'trouble'
+        ? troubled()
+        : scene === 'hostile'
+          ? hostile()
+          : healthy();
+  const tools = makeTools(scene);
+  let lastId = 0;
+
+  const newCall = (at) => {
+    const t = tools[Math.floor(next() * tools.length)];
+    const [client, clientVersion, token] = clients[Math.floor(next() * next() * clients.length)];
+    lastId = Math.max(lastId + 1, at * 1000);
+    return {
+      id: String(lastId),
+      at: new Date(at).toISOString(),
+      client: scene === 'hostile' ? evil : client,
+      clientVersion,
+      token,
+      session: 'c0ffee5e-0b1d-4c1a-9d7e-5a3f1e2d4b6c',
+      era: 'legacy',
+      server: t.server,
+      tool: t.tool,
+      publicName: t.name,
+      method: 'tools/call',
+      fromServer: false,
+      outcome: '',
+      code: '',
+      reason: '',
+      tookNs: 0,
+      queuedNs: 0,
+      bytesIn: 60 + Math.floor(next() * 400),
+      bytesOut: 0,
+      attempts: 1,
+      instance: 'u-17',
+      progress: 0,
+      traceId: '',
+    };
+  };
+  const end = (call) => {
+    const outcome = endings[Math.floor(next() * endings.length)];
+    const tookNs = outcome === 'timeout' ? 60e9 : Math.floor(10 ** (5.6 + next() * 4));
+    return {
+      ...call,
+      outcome,
+      reason: scene === 'hostile' ? evil : (reasons[outcome] ?? ''),
+      code: { timeout: 'timeout', cancelled: 'cancelled', rejected: 'rate_limited' }[outcome] ?? '',
+      tookNs,
+      queuedNs: next() > 0.8 ? Math.floor(tookNs * 0.3) : 0,
+      bytesOut: Math.floor(10 ** (2 + next() * 4)),
+    };
+  };
+
+  const calls = [];
+  if (scene !== 'empty') {
+    let at = Date.now() - 5 * 60 * minute;
+    for (let i = 0; i < 1200; i++) {
+      at += Math.floor(next() * 29_000);
+      if (at > Date.now() - 9000) break;
+      calls.unshift(end(newCall(at)));
+    }
+    calls.unshift({ ...newCall(Date.now() - 4000), progress: 3 });
+  }
+  const put = (call) => {
+    const i = calls.findIndex((c) => c.id === call.id);
+    if (i >= 0) calls[i] = call;
+    else calls.unshift(call);
+    return call;
+  };
+
+  const argumentsOf = (call) =>
+    scene === 'hostile'
+      ? JSON.stringify({ evil, long: 'A'.repeat(1_000_000) })
+      : `{"path":"/home/ada/projects/${call.tool}","limit":9007199254740993,"ratio":1.0,"deep":{"list":[1,2,{"ok":true,"none":null}],"empty":{}}}`;
+  const resultOf = (call) =>
+    scene === 'hostile'
+      ? JSON.stringify({ content: [{ type: 'text', text: evil }] })
+      : call.server === 'postgres'
+        ? '{"content":[{"type":"text","text":"[{\\"id\\":9007199254740993,\\"name\\":\\"Ada\\"},{\\"id\\":2,\\"name\\":\\"Grace\\"}]"}],"structuredContent":{"rows":2,"id":9007199254740993}}'
+        : JSON.stringify({
+            content: [
+              {
+                type: 'text',
+                text: '# Notes\n\nThe bridge is lowered by two chains.\nEach carries 4 t; the gate itself weighs 2.6 t.\n\n- check the pulleys\n- oil the hinge',
+              },
+              ...(call.tool.startsWith('read')
+                ? [{ type: 'image', mimeType: 'image/png', data: 'A'.repeat(16_000) }]
+                : []),
+            ],
+          });
+
+  const problems =
+    scene === 'trouble'
+      ? [
+          {
+            file: '/home/ada/.config/drawbridge/config.jsonc',
+            line: 14,
+            column: 7,
+            key: 'mcpServers.files.comand',
+            message: 'unknown key "comand"',
+            suggestion: 'Did you mean "command"?',
+            warning: true,
+            server: 'files',
+          },
+          {
+            file: '/home/ada/.config/drawbridge/config.jsonc',
+            line: 12,
+            column: 5,
+            key: 'mcpServers.files',
+            message: 'missing \'command\' in stdio server "files"',
+            suggestion: 'Add "command": the program that starts the server.',
+            warning: false,
+            server: 'files',
+          },
+        ]
+      : [];
+
+  return {
+    servers,
+    tools,
+    calls,
+    live: scene !== 'empty' && scene !== 'hostile',
+    clients:
+      scene === 'empty'
+        ? []
+        : clients.map(([name, version, token], i) => ({
+            token,
+            name: scene === 'hostile' ? evil + i : name,
+            version,
+            sessions: 3 - i,
+            lastSeen: ago([2000, 8 * minute, 27 * 60 * minute][i]),
+            calls: [1204, 311, 12][i],
+          })),
+    config: {
+      path: '/home/ada/.config/drawbridge/config.jsonc',
+      etag: '"1"',
+      problems,
+      text: '{\n  // Everything Drawbridge runs.\n  "mcpServers": {\n    "filesystem": {\n      "command": "npx",\n      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/projects"]\n    },\n    "postgres": {\n      "type": "docker",\n      "container": "staging-db"\n    },\n    "files": {\n      // starts nothing yet\n      "comand": "npx"\n    }\n  }\n}\n',
+    },
+    status: () => ({
+      version: '0.1.0',
+      url: 'http://127.0.0.1:7575',
+      startedAt: new Date(started).toISOString(),
+      configPath: '/home/ada/.config/drawbridge/config.jsonc',
+      problems,
+      requireToken: scene !== 'trouble',
+      recorder: { state: 'ok', queued: 0, dropped: scene === 'trouble' ? 12 : 0 },
+      notices: [],
+      servers,
+    }),
+    server: (id) => {
+      const found = servers.find((s) => s.id === id);
+      return (
+        found && {
+          ...found,
+          log: Array.from({ length: 24 }, (_, i) => ({
+            at: ago((24 - i) * 1700),
+            level: i === 15 ? 'warn' : i === 19 && found.state === 'crashed' ? 'error' : 'info',
+            text:
+              scene === 'hostile'
+                ? evil
+                : [
+                    'Secure MCP Filesystem Server running on stdio',
+                    'Client does not support MCP Roots, using allowed directories',
+                    '\u001b[33mreading\u001b[0m /home/ada/projects/bridge/plan.md',
+                    'done in 12 ms',
+                  ][i % 4],
+          })),
+          usage: found.pid
+            ? {
+                rssBytes: 84_300_000,
+                cpuPercent: 0.3,
+                tree: [
+                  { pid: found.pid, ppid: 1, name: 'npm exec', rssBytes: 41_000_000 },
+                  { pid: found.pid + 11, ppid: found.pid, name: 'sh', rssBytes: 1_300_000 },
+                  { pid: found.pid + 12, ppid: found.pid + 11, name: 'node', rssBytes: 42_000_000 },
+                ],
+              }
+            : undefined,
+        }
+      );
+    },
+    act: (id, action, later) => {
+      const i = servers.findIndex((s) => s.id === id);
+      if (i < 0) return undefined;
+      const state = {
+        start: 'starting',
+        restart: 'starting',
+        enable: 'starting',
+        stop: 'stopped',
+        disable: 'disabled',
+      }[action];
+      const { detail: _, pid: __, ...rest } = servers[i];
+      servers[i] = { ...rest, state, reason: '', since: ago(0), pid: undefined };
+      if (state === 'starting') {
+        setTimeout(() => {
+          servers[i] = {
+            ...servers[i],
+            state: 'running',
+            since: ago(0),
+            updated: ago(0),
+            pid: 60001,
+          };
+          later(servers[i]);
+        }, 1500);
+      }
+      return servers[i];
+    },
+    call: (id) => {
+      const found = calls.find((c) => c.id === id);
+      if (!found) return undefined;
+      const detail = { ...found, arguments: argumentsOf(found) };
+      if (found.outcome === 'ok' || found.outcome === 'tool_error') detail.result = resultOf(found);
+      if (found.outcome === 'protocol_error')
+        detail.error = '{"code":-32602,"message":"Invalid params","data":{"path":"required"}}';
+      return detail;
+    },
+    page: (query) => {
+      const limit = Number(query.get('limit') ?? 100);
+      const before = query.get('before') ?? '';
+      const matching = calls.filter(
+        (c) =>
+          ['server', 'client', 'tool', 'outcome'].every(
+            (name) => !query.get(name) || c[name] === query.get(name),
+          ) &&
+          (!query.get('q') || JSON.stringify(c).includes(query.get('q'))) &&
+          (before === '' || Number(c.id) < Number(before)),
+      );
+      const items = matching.slice(0, limit);
+      return { items, next: matching.length > limit ? items.at(-1).id : '' };
+    },
+    invent: (tell) => {
+      const call = put(newCall(Date.now()));
+      tell(call);
+      const ended = end(call);
+      setTimeout(() => tell(put(ended)), Math.min(5000, ended.tookNs / 1e6));
+    },
+    run: async (text, tell) => {
+      const wanted = JSON.parse(text);
+      const call = put({
+        ...newCall(Date.now()),
+        server: wanted.server,
+        tool: wanted.tool,
+        publicName: `${wanted.server}__${wanted.tool}`,
+        client: 'drawbridge',
+        token: '',
+      });
+      tell(call);
+      await new Promise((done) => setTimeout(done, 400));
+      tell(put({ ...call, outcome: 'ok', tookNs: 4e8, bytesOut: 200 }));
+      const raw = resultOf(call);
+      return { success: true, output: 'see raw', data: null, error: null, raw, callId: call.id };
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { Tooltip } from 'radix-ui';
+import { useEffect, useState } from 'react';
+import { Toaster } from '@/components/toaster';
+import { enter } from '@/features/session/api';
+import { LockedPage } from '@/features/session/locked-page';
+import { ConnectionContext, useConnection } from '@/lib/connection';
+import { EventStream } from '@/lib/event-stream';
+import { isUnauthorized, RequestError } from '@/lib/request';
+import { onSessionKey } from '@/lib/session';
+import { applyEvents } from './events';
+import { makeRouter } from './router';
+
+/** Everything that lives as long as the page does. */
+export function makeApp() {
+  // A session can end while the stream, opened earlier, goes on: ask it again.
+  const onError = (error: unknown) => {
+    if (isUnauthorized(error)) stream.reopen();
+  };
+  const queryClient: QueryClient = new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      queries: {
+        retry: (failures, error) =>
+          failures < 3 &&
+          !(error instanceof RequestError && error.status >= 400 && error.status < 500),
+        retryDelay: (attempt) => Math.min(300 * 2 ** attempt, 3000),
+        refetchOnWindowFocus: false,
+        refetchOnReconnect: false,
+        networkMode: 'always', // the daemon is on this machine, online or not
+      },
+      mutations: { networkMode: 'always' },
+    },
+  });
+  const stream: EventStream = new EventStream({
+    path: '/api/v1/events',
+    onEvents: (events) => applyEvents(queryClient, events),
+  });
+  return { queryClient, stream, router: makeRouter() };
+}
+
+export function App({
+  app,
+  spent: spentAtStart,
+}: {
+  app: ReturnType<typeof makeApp>;
+  /** The page was opened by a link that the daemon refused. */
+  spent: boolean;
+}) {
+  const { stream } = app;
+  const [spent, setSpent] = useState(spentAtStart);
+  useEffect(() => {
+    stream.start();
+    const stopWaiting = onSessionKey(stream.retryNow);
+    const onHash = () => {
+      if (!location.hash.includes('code=')) return;
+      enter(location, history).then((entered) => {
+        setSpent(!entered);
+        if (entered) stream.reopen();
+      });
+    };
+    window.addEventListener('hashchange', onHash);
+    return () => {
+      stream.stop();
+      stopWaiting();
+      window.removeEventListener('hashchange', onHash);
+    };
+  }, [stream]);
+  return (
+    <QueryClientProvider client={app.queryClient}>
+      <ConnectionContext value={stream}>
+        <Tooltip.Provider delayDuration={400}>
+          <Inside app={app} spent={spent} />
+          <Toaster />
+        </Tooltip.Provider>
+      </ConnectionContext>
+    </QueryClientProvider>
+  );
+}
+
+function Inside({ app, spent }: { app: ReturnType<typeof makeApp>; spent: boolean }) {
+  const { phase } = useConnection();
+  if (phase === 'locked') return <LockedPage spent={spent} />;
+  return <RouterProvider router={app.router} />;
+}

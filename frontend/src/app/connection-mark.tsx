@@ -1,0 +1,26 @@
+import { LoaderCircle } from 'lucide-react';
+import { classes } from '@/lib/classes';
+import { useConnection } from '@/lib/connection';
+import { texts } from '@/lib/texts';
+
+/** Whether what the page shows is live. */
+export function ConnectionMark() {
+  const { phase } = useConnection();
+  const live = phase === 'live';
+  return (
+    <span
+      role="status"
+      className={classes(
+        'inline-flex items-center gap-2 text-xs',
+        live ? 'text-ink3' : phase === 'connecting' ? 'text-ink3' : 'font-medium text-warn',
+      )}
+    >
+      {live ? (
+        <span className="size-2 rounded-full bg-ok" aria-hidden />
+      ) : (
+        <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
+      )}
+      {texts.connection[phase]}
+    </span>
+  );
+}

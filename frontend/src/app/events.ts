@@ -1,0 +1,67 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { applyCallSnapshot, applyCalls } from '@/features/calls/events';
+import { applyRemoved, applyServer, applyServers } from '@/features/servers/events';
+import { applyCatalogs } from '@/features/tools/events';
+import type { ServerSentEvent } from '@/lib/sse';
+import type { Call, ServerStatus, Snapshot } from '@/types/api';
+
+/**
+ * Writes what the stream said into the query cache, in order. Calls are gathered
+ * first: a thousand of them in one go cost one rendering, not a thousand.
+ */
+export function applyEvents(client: QueryClient, events: ServerSentEvent[]): void {
+  let calls: Call[] = [];
+  const stale = new Set<'tools' | 'config' | 'status'>();
+  for (const event of events) {
+    const data = parse(event.data);
+    if (data === undefined) continue;
+    switch (event.type) {
+      case 'snapshot':
+        calls = [];
+        applySnapshot(client, data as Snapshot);
+        break;
+      case 'server':
+        applyServer(client, data as ServerStatus);
+        break;
+      case 'removed':
+        applyRemoved(client, data as string);
+        stale.add('tools');
+        break;
+      case 'call':
+        calls.push(data as Call);
+        break;
+      case 'catalog':
+        stale.add('tools');
+        break;
+      case 'config':
+        stale.add('config').add('status');
+        break;
+      case 'health':
+        stale.add('status');
+        break;
+    }
+  }
+  if (calls.length > 0) applyCalls(client, calls);
+  if (stale.has('tools')) applyCatalogs(client);
+  if (stale.has('config')) client.invalidateQueries({ queryKey: ['config'] });
+  if (stale.has('status')) client.invalidateQueries({ queryKey: ['status'] });
+}
+
+function applySnapshot(client: QueryClient, snapshot: Snapshot): void {
+  client.cancelQueries({ queryKey: ['status'] });
+  client.setQueryData(['status'], snapshot.status);
+  applyServers(client, snapshot.status.servers ?? []);
+  applyCallSnapshot(client, snapshot.calls ?? []);
+  for (const key of ['tools', 'clients', 'config']) {
+    client.invalidateQueries({ queryKey: [key] });
+  }
+}
+
+/** An event that cannot be read is left out: the next one, or the next snapshot, puts things right. */
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+import {
+  createHashHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from '@tanstack/react-router';
+import { callFilters } from '@/features/calls/filters';
+import { CallsRoute, NotFound, OverviewRoute, ServersRoute } from './pages';
+import { Shell } from './shell';
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== ''
+    ? value
+    : typeof value === 'number'
+      ? String(value)
+      : undefined;
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+
+const overview = createRoute({ getParentRoute: () => root, path: '/', component: OverviewRoute });
+
+const servers = createRoute({
+  getParentRoute: () => root,
+  path: '/servers',
+  validateSearch: (search: Record<string, unknown>): { q?: string } => ({ q: text(search.q) }),
+  component: ServersRoute,
+});
+const server = createRoute({ getParentRoute: () => servers, path: '$id' });
+
+const calls = createRoute({
+  getParentRoute: () => root,
+  path: '/calls',
+  validateSearch: callFilters,
+  component: CallsRoute,
+});
+const call = createRoute({ getParentRoute: () => calls, path: '$id' });
+
+const tools = createRoute({
+  getParentRoute: () => root,
+  path: '/tools',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { q?: string; server?: string; tool?: string } => ({
+    q: text(search.q),
+    server: text(search.server),
+    tool: text(search.tool),
+  }),
+  component: lazyRouteComponent(() => import('./tools-route'), 'ToolsRoute'),
+});
+
+const clients = createRoute({
+  getParentRoute: () => root,
+  path: '/clients',
+  component: lazyRouteComponent(() => import('./clients-route'), 'ClientsRoute'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./settings-route'), 'SettingsRoute'),
+});
+
+/** Hash history, because the daemon serves one page and the one-time code lives there too. */
+export function makeRouter() {
+  return createRouter({
+    routeTree: root.addChildren([
+      overview,
+      servers.addChildren([server]),
+      calls.addChildren([call]),
+      tools,
+      clients,
+      settings,
+    ]),
+    history: createHashHistory(),
+    defaultPreload: 'intent',
+    // Our filters are plain words; an id of digits must not become a number.
+    parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
+    stringifySearch: (search) => {
+      const query = new URLSearchParams();
+      for (const [name, value] of Object.entries(search)) {
+        if (value !== undefined && value !== '') query.set(name, String(value));
+      }
+      const out = query.toString();
+      return out ? `?${out}` : '';
+    },
+  });
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

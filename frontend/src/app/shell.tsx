@@ -1,0 +1,104 @@
+import { Link, Outlet, useRouterState } from '@tanstack/react-router';
+import {
+  Activity,
+  LayoutDashboard,
+  type LucideIcon,
+  MonitorSmartphone,
+  Server,
+  Settings,
+  Wrench,
+} from 'lucide-react';
+import { useEffect } from 'react';
+import { Logo } from '@/components/logo';
+import { classes } from '@/lib/classes';
+import { texts } from '@/lib/texts';
+import { Banners } from './banners';
+import { ConnectionMark } from './connection-mark';
+
+type Path = '/' | '/servers' | '/calls' | '/tools' | '/clients' | '/settings';
+
+const pages: { to: Path; text: string; icon: LucideIcon }[] = [
+  { to: '/', text: texts.nav.overview, icon: LayoutDashboard },
+  { to: '/servers', text: texts.nav.servers, icon: Server },
+  { to: '/calls', text: texts.nav.calls, icon: Activity },
+  { to: '/tools', text: texts.nav.tools, icon: Wrench },
+  { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone },
+  { to: '/settings', text: texts.nav.settings, icon: Settings },
+];
+
+/** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
+export function Shell() {
+  useTitle();
+  return (
+    <div className="flex h-full flex-col md:flex-row">
+      {/* A button, because the fragment of the address belongs to the router. */}
+      <button
+        type="button"
+        onClick={() => document.getElementById('main')?.focus()}
+        className="absolute top-2 left-2 z-50 -translate-y-16 rounded-md bg-accent px-3 py-1.5 text-sm text-on-accent focus:translate-y-0"
+      >
+        {texts.nav.skip}
+      </button>
+      <div className="flex shrink-0 items-center gap-2.5 border-b px-4 py-2.5 md:hidden">
+        <Logo className="size-6" />
+        <span className="font-semibold tracking-tight">{texts.product}</span>
+        <span className="ml-auto">
+          <ConnectionMark />
+        </span>
+      </div>
+      <aside className="hidden w-52 shrink-0 flex-col border-r px-3 pt-4 pb-3 md:flex">
+        <div className="mb-5 flex items-center gap-2.5 px-2">
+          <Logo className="size-7" />
+          <span className="text-base font-semibold tracking-tight">{texts.product}</span>
+        </div>
+        <nav aria-label={texts.nav.label} className="flex flex-col gap-0.5">
+          {pages.map(({ to, text, icon: Icon }) => (
+            <Link
+              key={to}
+              to={to}
+              activeOptions={{ exact: to === '/', includeSearch: false }}
+              className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm text-ink2 hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent"
+            >
+              <Icon className="size-4 shrink-0" aria-hidden />
+              {text}
+            </Link>
+          ))}
+        </nav>
+        <div className="mt-auto px-2 pt-3">
+          <ConnectionMark />
+        </div>
+      </aside>
+      <main id="main" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
+        <Banners />
+        <Outlet />
+      </main>
+      <nav
+        aria-label={texts.nav.label}
+        className="grid shrink-0 grid-cols-6 border-t bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
+      >
+        {pages.map(({ to, text, icon: Icon }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: to === '/', includeSearch: false }}
+            className={classes(
+              'flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs text-ink2 outline-offset-[-2px]',
+              'aria-[current=page]:font-medium aria-[current=page]:text-accent',
+            )}
+          >
+            <Icon className="size-5 shrink-0" aria-hidden />
+            <span className="max-w-full truncate px-0.5">{text}</span>
+          </Link>
+        ))}
+      </nav>
+    </div>
+  );
+}
+
+function useTitle(): void {
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  useEffect(() => {
+    const page = pages.find(({ to }) => to !== '/' && path.startsWith(to));
+    document.title = `${page?.text ?? texts.nav.overview} · ${texts.product}`;
+  }, [path]);
+}

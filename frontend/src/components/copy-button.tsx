@@ -1,0 +1,81 @@
+import { Check, Copy } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { Button, IconButton } from '@/components/button';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+
+/** Copies text; `text` may be a function when it is costly to make. */
+export function CopyButton({
+  text,
+  label = texts.actions.copy,
+  showLabel = false,
+}: {
+  text: string | (() => string);
+  label?: string;
+  showLabel?: boolean;
+}) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 1600);
+    return () => clearTimeout(timer);
+  }, [copied]);
+
+  const copy = async () => {
+    if (await writeClipboard(typeof text === 'function' ? text() : text)) setCopied(true);
+    else toast('bad', texts.actions.copyFailed);
+  };
+  const icon = copied ? (
+    <Check className="size-3.5 text-ok" aria-hidden />
+  ) : (
+    <Copy className="size-3.5" aria-hidden />
+  );
+  const name = copied ? texts.actions.copied : label;
+  if (showLabel) {
+    return (
+      <Button small look="quiet" onClick={copy}>
+        {icon}
+        <span aria-live="polite">{name}</span>
+      </Button>
+    );
+  }
+  return (
+    <IconButton label={name} onClick={copy} className="size-7">
+      {icon}
+    </IconButton>
+  );
+}
+
+async function writeClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Some web views offer no clipboard API; the old way still works there.
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.setAttribute('aria-hidden', 'true');
+    area.className = 'fixed top-0 left-0 opacity-0';
+    document.body.append(area);
+    area.select();
+    try {
+      return document.execCommand('copy');
+    } catch {
+      return false;
+    } finally {
+      area.remove();
+    }
+  }
+}
+
+/** A command or address in a box, with its copy button. */
+export function CopyField({ text, label }: { text: string; label: string }) {
+  return (
+    <div className="flex items-start gap-1 rounded-md border bg-sunken py-1 pr-1 pl-3">
+      <code className="min-w-0 flex-1 py-1 font-mono text-xs break-words whitespace-pre-wrap [overflow-wrap:anywhere]">
+        {text}
+      </code>
+      <CopyButton text={text} label={`${texts.actions.copy}: ${label}`} />
+    </div>
+  );
+}

@@ -1,0 +1,172 @@
+import { ChevronDown, Search, X } from 'lucide-react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { classes } from '@/lib/classes';
+import { texts } from '@/lib/texts';
+
+/**
+ * A search box whose text settles before it is handed on. "/" anywhere on the page
+ * jumps into it, Escape empties it.
+ */
+export function SearchField({
+  value,
+  onChange,
+  label,
+  delayMs = 250,
+}: {
+  value: string;
+  onChange: (value: string) => void;
+  label: string;
+  delayMs?: number;
+}) {
+  const [text, setText] = useState(value);
+  const sent = useRef(value);
+  const input = useRef<HTMLInputElement>(null);
+
+  // The address changed by itself (Back, a link): follow it.
+  useEffect(() => {
+    if (value !== sent.current) {
+      sent.current = value;
+      setText(value);
+    }
+  }, [value]);
+
+  useEffect(() => {
+    if (text === sent.current) return;
+    const timer = setTimeout(() => {
+      sent.current = text;
+      onChange(text);
+    }, delayMs);
+    return () => clearTimeout(timer);
+  }, [text, onChange, delayMs]);
+
+  useEffect(() => {
+    const focus = (event: KeyboardEvent) => {
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isTyping(event.target)) return;
+      event.preventDefault();
+      input.current?.focus();
+    };
+    window.addEventListener('keydown', focus);
+    return () => window.removeEventListener('keydown', focus);
+  }, []);
+
+  return (
+    <div className="relative min-w-40 flex-1 sm:max-w-72">
+      <Search
+        className="pointer-events-none absolute top-2 left-2.5 size-4 text-ink3"
+        aria-hidden
+      />
+      <input
+        ref={input}
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={text}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape' && text !== '') {
+            event.stopPropagation();
+            setText('');
+          }
+        }}
+        className="h-8 w-full appearance-none rounded-md border border-strong bg-panel pr-8 pl-8 text-sm text-ink placeholder:text-ink3"
+      />
+      {text !== '' && (
+        <button
+          type="button"
+          aria-label={texts.actions.clear}
+          onClick={() => {
+            setText('');
+            input.current?.focus();
+          }}
+          className="absolute top-1 right-1 rounded p-1 text-ink3 hover:bg-hover hover:text-ink"
+        >
+          <X className="size-4" aria-hidden />
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
+  );
+}
+
+export function SelectField({
+  label,
+  value,
+  onChange,
+  options,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  options: { value: string; text: string }[];
+}) {
+  return (
+    <div className="relative">
+      <select
+        aria-label={label}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className={classes(
+          'h-8 max-w-44 appearance-none truncate rounded-md border bg-panel pr-7 pl-2.5 text-sm text-ink',
+          value === '' ? 'border-strong' : 'border-accent',
+        )}
+      >
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.text}
+          </option>
+        ))}
+      </select>
+      <ChevronDown
+        className="pointer-events-none absolute top-2 right-2 size-4 text-ink3"
+        aria-hidden
+      />
+    </div>
+  );
+}
+
+/** Facts as label and value. Rows without a value are left out. */
+export function Facts({ rows }: { rows: [string, ReactNode][] }) {
+  return (
+    <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-4 gap-y-1.5 text-sm">
+      {rows
+        .filter(
+          ([, value]) => value !== undefined && value !== null && value !== '' && value !== false,
+        )
+        .map(([label, value]) => (
+          <div key={label} className="contents">
+            <dt className="text-ink3">{label}</dt>
+            <dd className="min-w-0 [overflow-wrap:anywhere]">{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+export function Section({
+  title,
+  aside,
+  children,
+}: {
+  title: string;
+  aside?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <section className="border-t px-4 py-4 first:border-t-0 md:px-5">
+      <div className="mb-2 flex min-h-7 items-center gap-2">
+        <h3 className="text-xs font-semibold tracking-wide text-ink3 uppercase">{title}</h3>
+        {aside && <div className="ml-auto flex items-center gap-1">{aside}</div>}
+      </div>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+import {
+  CircleAlert,
+  CircleCheck,
+  CircleSlash,
+  Clock,
+  LoaderCircle,
+  type LucideIcon,
+  ShieldX,
+  Unplug,
+} from 'lucide-react';
+import { classes } from '@/lib/classes';
+import { texts } from '@/lib/texts';
+import type { Outcome } from '@/types/api';
+
+const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
+  '': { color: 'text-accent', icon: LoaderCircle },
+  ok: { color: 'text-ok', icon: CircleCheck },
+  tool_error: { color: 'text-bad', icon: CircleAlert },
+  protocol_error: { color: 'text-bad', icon: Unplug },
+  timeout: { color: 'text-warn', icon: Clock },
+  cancelled: { color: 'text-ink3', icon: CircleSlash },
+  rejected: { color: 'text-warn', icon: ShieldX },
+};
+
+export function OutcomeBadge({ outcome, className }: { outcome: Outcome; className?: string }) {
+  const look = looks[outcome] ?? { color: 'text-ink3', icon: CircleSlash };
+  const Icon = look.icon;
+  return (
+    <span
+      className={classes(
+        'inline-flex items-center gap-1.5 text-sm whitespace-nowrap',
+        look.color,
+        className,
+      )}
+    >
+      <Icon className={classes('size-4 shrink-0', outcome === '' && 'animate-spin')} aria-hidden />
+      {texts.outcomes[outcome] ?? outcome}
+    </span>
+  );
+}

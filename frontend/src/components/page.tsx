@@ -1,0 +1,122 @@
+import { QueryErrorResetBoundary } from '@tanstack/react-query';
+import { CatchBoundary } from '@tanstack/react-router';
+import type { LucideIcon } from 'lucide-react';
+import { TriangleAlert } from 'lucide-react';
+import { type ReactNode, Suspense } from 'react';
+import { Button } from '@/components/button';
+import { classes } from '@/lib/classes';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+
+/** A page's title line; what stands right of the title shrinks below it on narrow screens. */
+export function PageHeader({
+  title,
+  note,
+  children,
+}: {
+  title: string;
+  note?: ReactNode;
+  children?: ReactNode;
+}) {
+  return (
+    <header className="flex shrink-0 flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-4 pb-3 md:px-6 md:pt-5">
+      <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+      {note && <span className="text-sm text-ink3">{note}</span>}
+      {children && (
+        <div className="ml-auto flex min-w-0 flex-1 flex-wrap items-center justify-end gap-2">
+          {children}
+        </div>
+      )}
+    </header>
+  );
+}
+
+/**
+ * Loading and failure of a page or of a part of one. `epoch` counts reconnections:
+ * a part that failed while the daemon was away tries again when it is back.
+ */
+export function Boundary({
+  epoch,
+  fallback = <Loading />,
+  children,
+}: {
+  epoch: number;
+  fallback?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <QueryErrorResetBoundary>
+      {({ reset }) => (
+        <CatchBoundary
+          getResetKey={() => epoch}
+          onCatch={() => undefined}
+          errorComponent={({ error, reset: retry }) => (
+            <Failed
+              error={error}
+              onRetry={() => {
+                reset();
+                retry();
+              }}
+            />
+          )}
+        >
+          <Suspense fallback={fallback}>{children}</Suspense>
+        </CatchBoundary>
+      )}
+    </QueryErrorResetBoundary>
+  );
+}
+
+export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  return (
+    <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad">
+      <p className="[overflow-wrap:anywhere]">{messageOf(error)}</p>
+      {onRetry && (
+        <Button className="mt-4" onClick={onRetry}>
+          {texts.actions.retry}
+        </Button>
+      )}
+    </Empty>
+  );
+}
+
+const bars = ['w-3/5', 'w-4/5', 'w-2/5', 'w-3/4', 'w-1/2'];
+
+/** Grey bars in the place of content. They wait a moment, so that a fast answer shows no flicker. */
+export function Loading() {
+  return (
+    <div role="status" aria-label={texts.loading} className="appear-late space-y-3 p-4 md:p-6">
+      {bars.map((width) => (
+        <div key={width} className={classes('pulse-dot h-4 rounded bg-line', width)} />
+      ))}
+    </div>
+  );
+}
+
+/** A place that has nothing to show, and says what to do about it. */
+export function Empty({
+  icon: Icon,
+  title,
+  tone = 'calm',
+  children,
+}: {
+  icon: LucideIcon;
+  title: string;
+  tone?: 'calm' | 'bad';
+  children?: ReactNode;
+}) {
+  return (
+    <div className="mx-auto flex max-w-xl flex-col items-center px-4 py-12 text-center">
+      <div
+        className={classes(
+          'mb-4 flex size-12 items-center justify-center rounded-xl',
+          tone === 'bad' ? 'bg-bad-soft text-bad' : 'bg-accent-soft text-accent',
+        )}
+      >
+        <Icon className="size-6" aria-hidden />
+      </div>
+      <h2 className="text-lg font-semibold">{title}</h2>
+      {children && <div className="mt-1 w-full text-ink2">{children}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+import { ArrowLeft, X } from 'lucide-react';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { IconButton } from '@/components/button';
+import { isTyping } from '@/components/fields';
+import { classes } from '@/lib/classes';
+import { texts } from '@/lib/texts';
+
+/** A list with its detail beside it; on narrow screens the detail takes the list's place. */
+export function Split({ list, detail }: { list: ReactNode; detail: ReactNode | null }) {
+  return (
+    <div className="flex min-h-0 flex-1">
+      <div
+        className={classes(
+          'flex min-h-0 min-w-0 flex-1 flex-col',
+          detail !== null && 'hidden lg:flex',
+        )}
+      >
+        {list}
+      </div>
+      {detail !== null && (
+        <div className="flex min-h-0 w-full flex-col lg:w-[46%] lg:max-w-[56rem] lg:min-w-[28rem] lg:border-l lg:bg-panel">
+          {detail}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The detail's own frame. Escape closes it; opening it moves the focus to its heading. */
+export function DetailFrame({
+  id,
+  title,
+  meta,
+  actions,
+  onClose,
+  children,
+}: {
+  /** Changes when another thing is shown. */
+  id: string;
+  title: ReactNode;
+  meta?: ReactNode;
+  actions?: ReactNode;
+  onClose: () => void;
+  children: ReactNode;
+}) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when another thing is shown
+  useEffect(() => {
+    scroller.current?.scrollTo({ top: 0 });
+    // On a wide screen the list stays in use, so the focus stays there.
+    if (!matchMedia('(min-width: 1024px)').matches) heading.current?.focus();
+  }, [id]);
+  useEffect(() => {
+    const close = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !event.defaultPrevented && !isTyping(event.target)) onClose();
+    };
+    window.addEventListener('keydown', close);
+    return () => window.removeEventListener('keydown', close);
+  }, [onClose]);
+  return (
+    <section className="flex min-h-0 flex-1 flex-col" aria-labelledby="detail-title">
+      <header className="shrink-0 border-b px-4 pt-3 pb-3 md:px-5 md:pt-4">
+        <div className="flex items-start gap-2">
+          <IconButton label={texts.actions.back} onClick={onClose} className="-ml-2 lg:hidden">
+            <ArrowLeft className="size-4" aria-hidden />
+          </IconButton>
+          <h2
+            id="detail-title"
+            ref={heading}
+            tabIndex={-1}
+            className="min-w-0 flex-1 pt-0.5 text-lg font-semibold outline-none [overflow-wrap:anywhere]"
+          >
+            {title}
+          </h2>
+          <IconButton
+            label={texts.actions.close}
+            onClick={onClose}
+            className="-mr-2 hidden lg:inline-flex"
+          >
+            <X className="size-4" aria-hidden />
+          </IconButton>
+        </div>
+        {meta && <div className="mt-1 text-sm text-ink2">{meta}</div>}
+        {actions && <div className="mt-3 flex flex-wrap items-center gap-2">{actions}</div>}
+      </header>
+      <div ref={scroller} className="scroll-area min-h-0 flex-1">
+        {children}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,64 @@
+import {
+  Ban,
+  CircleAlert,
+  CircleCheck,
+  CircleDashed,
+  CirclePause,
+  Hourglass,
+  KeyRound,
+  LoaderCircle,
+  type LucideIcon,
+  RotateCw,
+  ShieldQuestion,
+  TriangleAlert,
+} from 'lucide-react';
+import { classes } from '@/lib/classes';
+import { texts } from '@/lib/texts';
+import type { State } from '@/types/api';
+
+type Tone = 'ok' | 'busy' | 'warn' | 'bad' | 'off';
+
+const looks: Record<State, { tone: Tone; icon: LucideIcon; spin?: boolean }> = {
+  stopped: { tone: 'off', icon: CirclePause },
+  starting: { tone: 'busy', icon: LoaderCircle, spin: true },
+  running: { tone: 'ok', icon: CircleCheck },
+  degraded: { tone: 'warn', icon: TriangleAlert },
+  waiting: { tone: 'warn', icon: Hourglass },
+  backoff: { tone: 'warn', icon: RotateCw },
+  crashed: { tone: 'bad', icon: CircleAlert },
+  'needs-login': { tone: 'warn', icon: KeyRound },
+  'needs-approval': { tone: 'warn', icon: ShieldQuestion },
+  disabled: { tone: 'off', icon: Ban },
+};
+
+const unknown = { tone: 'off' as Tone, icon: CircleDashed, spin: false };
+
+const tones: Record<Tone, string> = {
+  ok: 'text-ok',
+  busy: 'text-accent',
+  warn: 'text-warn',
+  bad: 'text-bad',
+  off: 'text-ink3',
+};
+
+export function stateTone(state: State): Tone {
+  return (looks[state] ?? unknown).tone;
+}
+
+/** Word, colour and icon: none of them is needed to understand the other two. */
+export function StateBadge({ state, className }: { state: State; className?: string }) {
+  const look = looks[state] ?? unknown;
+  const Icon = look.icon;
+  return (
+    <span
+      className={classes(
+        'inline-flex items-center gap-1.5 text-sm font-medium whitespace-nowrap',
+        tones[look.tone],
+        className,
+      )}
+    >
+      <Icon className={classes('size-4 shrink-0', look.spin && 'animate-spin')} aria-hidden />
+      {texts.states[state] ?? state}
+    </span>
+  );
+}

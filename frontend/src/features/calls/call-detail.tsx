@@ -1,0 +1,232 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { FileQuestion } from 'lucide-react';
+import { memo, useMemo, useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyButton } from '@/components/copy-button';
+import { Facts, Section } from '@/components/fields';
+import { JsonView } from '@/components/json-view';
+import { OutcomeBadge } from '@/components/outcome-badge';
+import { Empty, Failed, Loading } from '@/components/page';
+import { ResultText } from '@/components/result-text';
+import { DetailFrame } from '@/components/split';
+import { classes } from '@/lib/classes';
+import { bytes, duration, exactTime, plain } from '@/lib/format';
+import { RequestError } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Call, CallDetail as Detail } from '@/types/api';
+import { callQueryOptions, useLiveCalls } from './api';
+import { CallDuration } from './call-duration';
+import { callName } from './call-row';
+import { isFailure } from './filters';
+
+const t = texts.calls;
+
+export function CallDetail({ id, onClose }: { id: string; onClose: () => void }) {
+  const live = useLiveCalls();
+  const stored = useQuery(callQueryOptions(id));
+  const known = live.find((call) => call.id === id);
+  // One object for as long as nothing changed: payloads are costly to lay out again.
+  const call = useMemo<Detail | undefined>(
+    () => (known ? { ...stored.data, ...known } : stored.data),
+    [known, stored.data],
+  );
+
+  if (!call) {
+    const missing = stored.error instanceof RequestError && stored.error.status === 404;
+    return (
+      <DetailFrame id={id} title={t.title} onClose={onClose}>
+        {stored.isPending ? (
+          <Loading />
+        ) : missing ? (
+          <Empty icon={FileQuestion} title={t.gone}>
+            {t.goneBody}
+          </Empty>
+        ) : (
+          <Failed error={stored.error} onRetry={() => stored.refetch()} />
+        )}
+      </DetailFrame>
+    );
+  }
+  return (
+    <DetailFrame
+      id={id}
+      title={
+        <>
+          {call.server && <span className="font-normal text-ink3">{plain(call.server)} / </span>}
+          {plain(callName(call).slice(0, 500))}
+        </>
+      }
+      meta={
+        <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <OutcomeBadge outcome={call.outcome} className="font-medium" />
+          <span>
+            <CallDuration call={call} />
+          </span>
+          <span className="text-ink3">{exactTime(call.at)}</span>
+        </span>
+      }
+      actions={<CopyActions id={id} />}
+      onClose={onClose}
+    >
+      {call.reason && (
+        <p
+          className={classes(
+            'px-4 py-3 text-sm [overflow-wrap:anywhere] md:px-5',
+            isFailure(call) ? 'bg-bad-soft text-bad' : 'bg-sunken text-ink2',
+          )}
+        >
+          {plain(call.reason.slice(0, 4000))}
+        </p>
+      )}
+      <Payloads call={call} loading={stored.isPending} />
+      <Section title={t.timing}>
+        <Timing call={call} />
+      </Section>
+      <Section title={t.facts}>
+        <CallFacts call={call} />
+      </Section>
+    </DetailFrame>
+  );
+}
+
+function CopyActions({ id }: { id: string }) {
+  return (
+    <>
+      <CopyButton
+        showLabel
+        label={t.copyLink}
+        text={() => `${location.origin}${location.pathname}#/calls/${id}`}
+      />
+      <CopyButton showLabel label={t.copyId} text={id} />
+    </>
+  );
+}
+
+const Payloads = memo(function Payloads({ call, loading }: { call: Detail; loading: boolean }) {
+  const running = call.outcome === '';
+  return (
+    <>
+      <Section title={t.arguments}>
+        <Payload text={call.arguments} label={t.arguments} loading={loading}>
+          {running ? t.notYet : t.noArguments}
+        </Payload>
+      </Section>
+      {call.error ? (
+        <Section title={t.error}>
+          <JsonView text={call.error} label={t.error} />
+        </Section>
+      ) : (
+        <Result call={call} loading={loading} />
+      )}
+    </>
+  );
+});
+
+/** A result's own text first, because that is what the model read; the JSON is one click away. */
+function Result({ call, loading }: { call: Detail; loading: boolean }) {
+  const [json, setJson] = useState(false);
+  const readable = call.result !== undefined && ResultText.canShow(call.result);
+  return (
+    <Section
+      title={t.result}
+      aside={
+        readable && (
+          <Button small look="quiet" aria-pressed={json} onClick={() => setJson((on) => !on)}>
+            JSON
+          </Button>
+        )
+      }
+    >
+      {call.result !== undefined && readable && !json ? (
+        <ResultText text={call.result} />
+      ) : (
+        <Payload text={call.result} label={t.result} loading={loading}>
+          {call.outcome === '' ? t.notYet : t.notRecorded}
+        </Payload>
+      )}
+    </Section>
+  );
+}
+
+function Payload({
+  text,
+  label,
+  loading,
+  children,
+}: {
+  text: string | undefined;
+  label: string;
+  loading: boolean;
+  children: string;
+}) {
+  if (text) return <JsonView text={text} label={label} />;
+  return <p className="text-sm text-ink3">{loading ? texts.loading : children}</p>;
+}
+
+/** Waiting and work as one bar, drawn to scale. */
+function Timing({ call }: { call: Call }) {
+  if (call.outcome === '') return <p className="text-sm text-ink3">{t.notYet}</p>;
+  const queued = Math.min(call.queuedNs, call.tookNs);
+  const share = call.tookNs > 0 ? (queued / call.tookNs) * 100 : 0;
+  return (
+    <>
+      <svg
+        viewBox="0 0 100 2"
+        preserveAspectRatio="none"
+        className="mb-2 h-2 w-full rounded-full"
+        aria-hidden
+      >
+        <rect width="100" height="2" className="fill-accent" />
+        <rect width={share} height="2" className="fill-warn" />
+      </svg>
+      <Facts
+        rows={[
+          [t.total, duration(call.tookNs)],
+          [t.queued, queued > 0 && duration(queued)],
+          [t.working, duration(call.tookNs - queued)],
+        ]}
+      />
+    </>
+  );
+}
+
+function CallFacts({ call }: { call: Call }) {
+  return (
+    <Facts
+      rows={[
+        [t.time, exactTime(call.at)],
+        [t.clientName, plain([call.client, call.clientVersion].filter(Boolean).join(' '))],
+        [t.token, plain(call.token)],
+        [
+          t.server,
+          call.server && (
+            <Link
+              to="/servers/$id"
+              params={{ id: call.server }}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {plain(call.server)}
+            </Link>
+          ),
+        ],
+        [t.method, plain(call.method)],
+        [t.publicName, call.publicName !== call.tool && plain(call.publicName)],
+        [t.direction, call.fromServer && t.fromServer],
+        [t.code, call.code],
+        [t.sizes, t.sizesValue(bytes(call.bytesIn), bytes(call.bytesOut))],
+        [t.attempts, call.attempts > 1 && call.attempts],
+        [t.progressLabel, call.progress > 0 && t.progress(call.progress)],
+        [t.era, call.era],
+        [t.session, call.session && <Mono text={call.session} />],
+        [t.instance, call.instance && <Mono text={call.instance} />],
+        [t.trace, call.traceId && <Mono text={call.traceId} />],
+        [t.id, <Mono key="id" text={call.id} />],
+      ]}
+    />
+  );
+}
+
+function Mono({ text }: { text: string }) {
+  return <span className="font-mono text-xs">{plain(text)}</span>;
+}

@@ -1,0 +1,13 @@
+import { duration, moment } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import type { Call } from '@/types/api';
+
+/** How long a call took, or has taken so far. */
+export function CallDuration({ call }: { call: Call }) {
+  return call.outcome === '' ? <Elapsed at={call.at} /> : <>{duration(call.tookNs)}</>;
+}
+
+function Elapsed({ at }: { at: string }) {
+  const seconds = Math.max(0, Math.floor((useNow() - (moment(at) ?? 0)) / 1000));
+  return <span className="text-accent">{duration(seconds * 1e9).replace(/\.0+(?= s)/, '')}…</span>;
+}

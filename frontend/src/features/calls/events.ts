@@ -1,0 +1,61 @@
+import type { InfiniteData, QueryClient } from '@tanstack/react-query';
+import { compareIds } from '@/lib/format';
+import type { Call, List } from '@/types/api';
+import { liveCallsQuery } from './api';
+
+/** How many calls are held besides the history, and how many of them remain when that is full. */
+const liveLimit = 2000;
+const liveKept = 1000;
+
+/** Puts changes into a list that is sorted newest first. A later word on the same call counts. */
+export function mergeCalls(list: readonly Call[], changes: readonly Call[]): Call[] {
+  const changed = new Map<string, Call>();
+  for (const call of changes) changed.set(call.id, call);
+  const merged = list.map((call) => {
+    const change = changed.get(call.id);
+    if (change) changed.delete(call.id);
+    return change ?? call;
+  });
+  const added = [...changed.values()].sort((a, b) => compareIds(b.id, a.id));
+  if (added.length === 0) return merged;
+  const first = merged[0];
+  const oldest = added.at(-1);
+  if (!first || !oldest || compareIds(oldest.id, first.id) > 0) return [...added, ...merged];
+  return [...added, ...merged].sort((a, b) => compareIds(b.id, a.id));
+}
+
+/** After a (re)connection the snapshot is the truth, and the history may have a gap: read it again. */
+export function applyCallSnapshot(client: QueryClient, calls: Call[]): void {
+  client.setQueryData(
+    liveCallsQuery.queryKey,
+    [...calls].sort((a, b) => compareIds(b.id, a.id)),
+  );
+  refreshHistory(client);
+  client.invalidateQueries({ queryKey: ['calls', 'one'] });
+}
+
+export function applyCalls(client: QueryClient, calls: Call[]): void {
+  let full = false;
+  client.setQueryData(liveCallsQuery.queryKey, (old: Call[] = []) => {
+    const merged = mergeCalls(old, calls);
+    full = merged.length > liveLimit;
+    return full ? merged.slice(0, liveKept) : merged;
+  });
+  // What was dropped here is in the history by now.
+  if (full) refreshHistory(client);
+  for (const call of calls) {
+    if (call.outcome === '') continue;
+    const key = ['calls', 'one', call.id];
+    if (client.getQueryState(key)) client.invalidateQueries({ queryKey: key });
+  }
+}
+
+/** Keeps the first page only and reads it anew; older ones come again on scrolling. */
+function refreshHistory(client: QueryClient): void {
+  client.setQueriesData<InfiniteData<List<Call>>>({ queryKey: ['calls', 'history'] }, (old) =>
+    old && old.pages.length > 1
+      ? { pages: old.pages.slice(0, 1), pageParams: old.pageParams.slice(0, 1) }
+      : old,
+  );
+  client.invalidateQueries({ queryKey: ['calls', 'history'] });
+}

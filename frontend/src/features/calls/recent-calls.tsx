@@ -1,0 +1,111 @@
+import { Link } from '@tanstack/react-router';
+import { OutcomeBadge } from '@/components/outcome-badge';
+import { classes } from '@/lib/classes';
+import { clock, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import type { Call, Outcome } from '@/types/api';
+import { useLiveCalls } from './api';
+import { CallDuration } from './call-duration';
+import { callName } from './call-row';
+import { isFailure } from './filters';
+
+const stripLength = 80;
+
+export interface RecentNumbers {
+  running: number;
+  failed: number;
+  ended: number;
+}
+
+/** What the newest calls add up to. */
+export function useRecentNumbers(): RecentNumbers {
+  const calls = useLiveCalls();
+  const newest = calls.slice(0, 100);
+  return {
+    running: calls.filter((call) => call.outcome === '').length,
+    failed: newest.filter(isFailure).length,
+    ended: newest.filter((call) => call.outcome !== '').length,
+  };
+}
+
+const fills: Record<Outcome, string> = {
+  '': 'fill-accent pulse-dot',
+  ok: 'fill-ok',
+  tool_error: 'fill-bad',
+  protocol_error: 'fill-bad',
+  timeout: 'fill-warn',
+  cancelled: 'fill-strong',
+  rejected: 'fill-warn',
+};
+
+/** The newest calls as bars: when it was busy, slow or failing, at a glance. */
+export function CallStrip() {
+  const calls = useLiveCalls();
+  const shown = calls.slice(0, stripLength).reverse();
+  const offset = stripLength - shown.length;
+  return (
+    <svg
+      viewBox={`0 0 ${stripLength * 5} 44`}
+      preserveAspectRatio="none"
+      className="h-14 w-full"
+      role="img"
+      aria-label={texts.overview.strip(shown.length)}
+    >
+      <rect x="0" y="43" width={stripLength * 5} height="1" className="fill-line" />
+      {shown.map((call, index) => {
+        const height = barHeight(call);
+        return (
+          <rect
+            key={call.id}
+            x={(offset + index) * 5}
+            y={42 - height}
+            width="3.6"
+            height={height}
+            rx="1"
+            className={fills[call.outcome] ?? 'fill-strong'}
+          />
+        );
+      })}
+    </svg>
+  );
+}
+
+/** Logarithmic: 1 ms is short, 30 s is full height. */
+export function barHeight(call: Call): number {
+  if (call.outcome === '') return 40;
+  const ms = Math.max(1, call.tookNs / 1e6);
+  return 4 + Math.min(1, Math.log10(ms) / Math.log10(30_000)) * 36;
+}
+
+export function RecentCalls({ limit }: { limit: number }) {
+  const calls = useLiveCalls();
+  const now = useNow();
+  return (
+    <ul>
+      {calls.slice(0, limit).map((call) => (
+        <li
+          key={call.id}
+          className={classes(
+            'relative flex items-center gap-3 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover',
+          )}
+        >
+          <span className="hidden w-20 shrink-0 text-ink3 sm:block">{clock(call.at, now)}</span>
+          <Link
+            to="/calls/$id"
+            params={{ id: call.id }}
+            className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
+          >
+            {call.server && <span className="text-ink3">{plain(call.server)} / </span>}
+            <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
+          </Link>
+          <span className="hidden max-w-40 truncate text-ink3 md:block">{plain(call.client)}</span>
+          <span className="w-16 shrink-0 text-right">
+            <CallDuration call={call} />
+          </span>
+          <OutcomeBadge outcome={call.outcome} className="w-32 shrink-0 max-sm:w-auto" />
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,26 @@
+import type { QueryClient } from '@tanstack/react-query';
+import type { ServerDetail, ServerStatus } from '@/types/api';
+
+/** The snapshot replaces what was known: servers that vanished while we were away are gone. */
+export function applyServers(client: QueryClient, servers: ServerStatus[]): void {
+  client.cancelQueries({ queryKey: ['servers'] });
+  client.setQueryData<ServerStatus[]>(['servers'], servers);
+  client.invalidateQueries({ queryKey: ['server'] });
+}
+
+export function applyServer(client: QueryClient, status: ServerStatus): void {
+  client.setQueryData<ServerStatus[]>(['servers'], (old) => {
+    if (!old) return old;
+    const known = old.some((s) => s.id === status.id);
+    return known ? old.map((s) => (s.id === status.id ? status : s)) : [...old, status];
+  });
+  client.setQueryData<ServerDetail>(
+    ['server', status.id],
+    (old) => old && { log: old.log, usage: old.usage, ...status },
+  );
+}
+
+export function applyRemoved(client: QueryClient, id: string): void {
+  client.setQueryData<ServerStatus[]>(['servers'], (old) => old?.filter((s) => s.id !== id));
+  client.removeQueries({ queryKey: ['server', id] });
+}

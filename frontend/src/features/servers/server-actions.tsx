@@ -1,0 +1,104 @@
+import { Ban, Ellipsis, Play, Power, RotateCw, Square } from 'lucide-react';
+import { DropdownMenu } from 'radix-ui';
+import { Button, IconButton } from '@/components/button';
+import { texts } from '@/lib/texts';
+import type { ServerStatus, State } from '@/types/api';
+import { type ServerAction, useServerAction } from './api';
+
+const icons = {
+  start: Play,
+  stop: Square,
+  restart: RotateCw,
+  enable: Power,
+  disable: Ban,
+};
+
+/** What makes sense to do with a server in a state, the most likely first. */
+export function actionsFor(state: State): ServerAction[] {
+  switch (state) {
+    case 'disabled':
+      return ['enable'];
+    case 'stopped':
+      return ['start', 'disable'];
+    case 'crashed':
+      return ['restart', 'disable'];
+    default:
+      return ['restart', 'stop', 'disable'];
+  }
+}
+
+/** All actions as buttons, for the detail. */
+export function ServerButtons({ server }: { server: ServerStatus }) {
+  const action = useServerAction(server);
+  return (
+    <>
+      {actionsFor(server.state).map((name, index) => {
+        const Icon = icons[name];
+        return (
+          <Button
+            key={name}
+            look={index === 0 ? 'secondary' : 'quiet'}
+            disabled={action.isPending}
+            onClick={() => action.mutate(name)}
+          >
+            <Icon className="size-3.5" aria-hidden />
+            {texts.actions[name]}
+          </Button>
+        );
+      })}
+    </>
+  );
+}
+
+/** The likeliest action as an icon and the others in a menu, for a row. */
+export function ServerMenu({ server }: { server: ServerStatus }) {
+  const action = useServerAction(server);
+  const [first, ...others] = actionsFor(server.state);
+  const label = server.label || server.id;
+  const FirstIcon = first && icons[first];
+  return (
+    <div className="flex items-center">
+      {first && FirstIcon && (
+        <IconButton
+          label={`${texts.actions[first]} ${label}`}
+          disabled={action.isPending}
+          onClick={() => action.mutate(first)}
+        >
+          <FirstIcon className="size-4" aria-hidden />
+        </IconButton>
+      )}
+      {others.length > 0 && (
+        <DropdownMenu.Root modal={false}>
+          <DropdownMenu.Trigger
+            aria-label={texts.actions.more(label)}
+            className="inline-flex size-8 items-center justify-center rounded-md text-ink2 hover:bg-hover hover:text-ink"
+          >
+            <Ellipsis className="size-4" aria-hidden />
+          </DropdownMenu.Trigger>
+          <DropdownMenu.Portal>
+            <DropdownMenu.Content
+              align="end"
+              sideOffset={4}
+              collisionPadding={8}
+              className="z-40 min-w-36 rounded-lg border bg-panel p-1 shadow-float"
+            >
+              {others.map((name) => {
+                const Icon = icons[name];
+                return (
+                  <DropdownMenu.Item
+                    key={name}
+                    onSelect={() => action.mutate(name)}
+                    className="flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[highlighted]:bg-hover"
+                  >
+                    <Icon className="size-4 text-ink3" aria-hidden />
+                    {texts.actions[name]}
+                  </DropdownMenu.Item>
+                );
+              })}
+            </DropdownMenu.Content>
+          </DropdownMenu.Portal>
+        </DropdownMenu.Root>
+      )}
+    </div>
+  );
+}

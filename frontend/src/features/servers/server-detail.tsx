@@ -1,0 +1,177 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ServerOff, TriangleAlert } from 'lucide-react';
+import { buttonClasses } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Facts, Section } from '@/components/fields';
+import { Empty } from '@/components/page';
+import { DetailFrame } from '@/components/split';
+import { StateBadge, stateTone } from '@/components/state-badge';
+import { classes } from '@/lib/classes';
+import { age, bytes, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { RequestError } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { ServerDetail as Detail, ProcessUsage } from '@/types/api';
+import { serverQuery, serversQuery } from './api';
+import { ServerButtons } from './server-actions';
+import { ServerLog } from './server-log';
+
+const t = texts.servers;
+
+export function ServerDetail({ id, onClose }: { id: string; onClose: () => void }) {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  if (!servers.some((server) => server.id === id)) {
+    return (
+      <DetailFrame id={id} title={plain(id)} onClose={onClose}>
+        <Empty icon={ServerOff} title={t.gone}>
+          {t.goneBody}
+        </Empty>
+      </DetailFrame>
+    );
+  }
+  return <Known id={id} onClose={onClose} />;
+}
+
+function Known({ id, onClose }: { id: string; onClose: () => void }) {
+  const { data: server } = useSuspenseQuery({
+    ...serverQuery(id),
+    // A server that was just removed answers 404: the list will say so in a moment.
+    retry: (failures, error) =>
+      !(error instanceof RequestError && error.status === 404) && failures < 2,
+  });
+  const now = useNow();
+  const tone = stateTone(server.state);
+  const since = age(server.since, now);
+  return (
+    <DetailFrame
+      id={id}
+      title={plain(server.label || server.id)}
+      onClose={onClose}
+      meta={
+        <span className="flex flex-wrap items-center gap-x-2">
+          <StateBadge state={server.state} />
+          {since && <span className="text-ink3">{t.stateFor(since)}</span>}
+        </span>
+      }
+      actions={
+        <>
+          <ServerButtons server={server} />
+          <span className="ml-auto flex gap-1">
+            <Link to="/calls" search={{ server: id }} className={buttonClasses('quiet')}>
+              {t.viewCalls}
+            </Link>
+            <Link to="/tools" search={{ server: id }} className={buttonClasses('quiet')}>
+              {t.viewTools}
+            </Link>
+          </span>
+        </>
+      }
+    >
+      {(server.reason || server.detail) && (
+        <div
+          className={classes(
+            'px-4 py-3 text-sm md:px-5',
+            tone === 'bad' && 'bg-bad-soft text-bad',
+            tone === 'warn' && 'bg-warn-soft text-warn',
+            (tone === 'off' || tone === 'busy' || tone === 'ok') && 'bg-sunken text-ink2',
+          )}
+        >
+          {server.reason && (
+            <p className="font-medium [overflow-wrap:anywhere]">{plain(server.reason)}</p>
+          )}
+          {server.detail && (
+            <p className="mt-1 font-mono text-xs [overflow-wrap:anywhere]">
+              {plain(server.detail)}
+            </p>
+          )}
+        </div>
+      )}
+      {server.state === 'disabled' && !server.reason && (
+        <p className="bg-sunken px-4 py-3 text-sm text-ink2 md:px-5">{t.disabledHint}</p>
+      )}
+      {server.warnings && server.warnings.length > 0 && (
+        <Section title={t.warnings}>
+          <ul className="space-y-1 text-sm">
+            {server.warnings.map((warning) => (
+              <li key={warning} className="flex gap-2">
+                <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warn" aria-hidden />
+                <span className="min-w-0 [overflow-wrap:anywhere]">{plain(warning)}</span>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      <Section title={t.facts}>
+        <ServerFacts server={server} now={now} />
+      </Section>
+      {server.command && (
+        <Section title={t.command}>
+          <CopyField text={plain(server.command)} label={t.command} />
+        </Section>
+      )}
+      {server.usage?.tree && server.usage.tree.length > 1 && (
+        <Section title={t.tree}>
+          <ProcessTree tree={server.usage.tree} />
+        </Section>
+      )}
+      <Section title={t.log}>
+        <ServerLog lines={server.log ?? []} />
+      </Section>
+    </DetailFrame>
+  );
+}
+
+function ServerFacts({ server, now }: { server: Detail; now: number }) {
+  const heard = age(server.updated, now);
+  const up = server.tools + server.prompts + server.resources > 0;
+  return (
+    <Facts
+      rows={[
+        [t.transport, texts.transports[server.transport] ?? server.transport],
+        [t.software, software(server.serverInfo)],
+        [t.protocol, [server.protocolVersion, server.era].filter(Boolean).join(' · ')],
+        [t.offers, up && t.offered(server.tools, server.prompts, server.resources)],
+        [t.process, server.pid ? t.pid(server.pid) : ''],
+        [t.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
+        [t.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)} %` : ''],
+        [t.inFlight, server.inFlight > 0 && server.inFlight],
+        [t.restarts, server.restarts > 0 && server.restarts],
+        [t.exitCode, server.exitCode ?? ''],
+        [t.heard, heard && t.ago(heard)],
+      ]}
+    />
+  );
+}
+
+/** The server's own name and version, if what it says of itself has that shape. */
+export function software(info: unknown): string {
+  if (typeof info !== 'object' || info === null) return '';
+  const { title, name, version } = info as Record<string, unknown>;
+  return [typeof title === 'string' && title ? title : name, version]
+    .filter((part): part is string => typeof part === 'string')
+    .map((part) => plain(part.slice(0, 200)))
+    .join(' ');
+}
+
+function ProcessTree({ tree }: { tree: ProcessUsage[] }) {
+  const ids = new Set(tree.map((p) => p.pid));
+  const depth = (p: ProcessUsage, limit = 6): number => {
+    const parent = tree.find((other) => other.pid === p.ppid);
+    return parent && ids.has(p.ppid) && limit > 0 ? 1 + depth(parent, limit - 1) : 0;
+  };
+  const indents = ['pl-0', 'pl-4', 'pl-8', 'pl-12', 'pl-16', 'pl-20', 'pl-24'];
+  return (
+    <ul className="space-y-0.5 text-sm">
+      {tree.map((p) => (
+        <li key={p.pid} className="flex gap-3">
+          <span className={classes('min-w-0 flex-1 truncate font-mono text-xs', indents[depth(p)])}>
+            {plain(p.name)}
+          </span>
+          <span className="text-ink3">{p.pid}</span>
+          <span className="w-16 text-right text-ink2">{bytes(p.rssBytes)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

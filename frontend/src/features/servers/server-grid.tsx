@@ -1,0 +1,95 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { StateBadge, stateTone } from '@/components/state-badge';
+import { age, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import type { ServerStatus } from '@/types/api';
+import { serversQuery } from './api';
+import { ServerMenu } from './server-actions';
+
+/** Whether a server's state asks for a person, or soon may. */
+export function needsAttention(server: ServerStatus): boolean {
+  const tone = stateTone(server.state);
+  return tone === 'bad' || tone === 'warn';
+}
+
+export function useServerNumbers() {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  return {
+    all: servers.filter((server) => server.state !== 'disabled').length,
+    up: servers.filter((server) => server.state === 'running' || server.state === 'degraded')
+      .length,
+    tools: servers.reduce((sum, server) => sum + server.tools, 0),
+    known: servers.length,
+  };
+}
+
+/** Every server in a small cell. */
+export function ServerGrid() {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  return (
+    <ul className="grid gap-px overflow-hidden rounded-lg border bg-line shadow-card [grid-template-columns:repeat(auto-fill,minmax(13rem,1fr))]">
+      {servers.map((server) => (
+        <li key={server.id} className="relative bg-panel px-3.5 py-2.5 hover:bg-hover">
+          <Link
+            to="/servers/$id"
+            params={{ id: server.id }}
+            className="block truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
+          >
+            {plain(server.label || server.id)}
+          </Link>
+          <div className="flex items-center justify-between gap-2">
+            <StateBadge state={server.state} className="text-xs" />
+            <span className="text-xs text-ink3">
+              {server.tools > 0 && texts.servers.tools(server.tools)}
+            </span>
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The servers that need a person, with the reason and the likeliest remedy. */
+export function Attention() {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  const now = useNow();
+  const list = servers.filter(needsAttention);
+  if (list.length === 0) return null;
+  return (
+    <section aria-labelledby="attention-title">
+      <h2 id="attention-title" className="mb-2 text-sm font-semibold">
+        {texts.overview.attention}
+      </h2>
+      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+        {list.map((server) => (
+          <li
+            key={server.id}
+            className="relative flex items-center gap-3 border-t py-2.5 pr-2 pl-4 first:border-t-0 hover:bg-hover"
+          >
+            <div className="min-w-0 flex-1">
+              <div className="flex flex-wrap items-center gap-x-3">
+                <Link
+                  to="/servers/$id"
+                  params={{ id: server.id }}
+                  className="truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
+                >
+                  {plain(server.label || server.id)}
+                </Link>
+                <StateBadge state={server.state} />
+                <span className="text-xs text-ink3">{age(server.since, now)}</span>
+              </div>
+              <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]">
+                {plain(server.reason || server.warnings?.[0] || server.detail || '')}
+              </p>
+            </div>
+            <div className="relative z-10">
+              <ServerMenu server={server} />
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

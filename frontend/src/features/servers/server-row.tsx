@@ -1,0 +1,90 @@
+import { Link } from '@tanstack/react-router';
+import { StateBadge, stateTone } from '@/components/state-badge';
+import { classes } from '@/lib/classes';
+import { age, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import type { ServerStatus } from '@/types/api';
+import { ServerMenu } from './server-actions';
+
+const edges = {
+  ok: 'before:bg-ok',
+  busy: 'before:bg-accent',
+  warn: 'before:bg-warn',
+  bad: 'before:bg-bad',
+  off: 'before:bg-strong',
+};
+
+/** One server as a card-like row; the whole row is a link to its detail. */
+export function ServerRow({
+  server,
+  selected,
+  filter,
+}: {
+  server: ServerStatus;
+  selected: boolean;
+  filter: string | undefined;
+}) {
+  return (
+    <li
+      className={classes(
+        'relative flex items-center gap-3 rounded-lg border bg-panel py-2.5 pr-2 pl-4 shadow-card transition-colors',
+        'before:absolute before:top-2.5 before:bottom-2.5 before:left-1.5 before:w-[3px] before:rounded-full',
+        edges[stateTone(server.state)],
+        selected ? 'border-accent bg-accent-soft' : 'hover:border-strong',
+        server.state === 'disabled' && 'shadow-none',
+      )}
+    >
+      <div className="@container min-w-0 flex-1">
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-0.5 @xl:grid-cols-[minmax(0,1fr)_9.5rem_5rem_7.5rem]">
+          <div className="min-w-0">
+            <Link
+              to="/servers/$id"
+              params={{ id: server.id }}
+              search={{ q: filter }}
+              aria-current={selected || undefined}
+              className="block truncate font-semibold outline-offset-4 after:absolute after:inset-0 after:rounded-lg"
+            >
+              {plain(server.label || server.id)}
+            </Link>
+            <div className="truncate text-xs text-ink3">
+              {texts.transports[server.transport] ?? server.transport}
+              {server.pid ? ` · ${texts.servers.pid(server.pid)}` : ''}
+              <span className="@xl:hidden"> · {texts.servers.tools(server.tools)}</span>
+            </div>
+          </div>
+          <div className="text-right @xl:text-left">
+            <StateBadge state={server.state} />
+            <div className="text-xs text-ink3 @xl:hidden">
+              <StateAge since={server.since} />
+            </div>
+          </div>
+          <div className="hidden text-right text-sm text-ink2 @xl:block">
+            {texts.servers.tools(server.tools)}
+          </div>
+          <div className="hidden text-right text-sm text-ink3 @xl:block">
+            <StateAge since={server.since} />
+          </div>
+        </div>
+        {server.reason && (
+          <p
+            className={classes(
+              'mt-1 line-clamp-2 text-sm [overflow-wrap:anywhere]',
+              stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
+            )}
+          >
+            {plain(server.reason)}
+          </p>
+        )}
+      </div>
+      <div className="relative z-10">
+        <ServerMenu server={server} />
+      </div>
+    </li>
+  );
+}
+
+function StateAge({ since }: { since: string }) {
+  const text = age(since, useNow());
+  return <>{text && texts.servers.stateFor(text)}</>;
+}

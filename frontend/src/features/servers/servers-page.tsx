@@ -1,0 +1,95 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { Server } from 'lucide-react';
+import { CopyField } from '@/components/copy-button';
+import { SearchField } from '@/components/fields';
+import { Empty, PageHeader } from '@/components/page';
+import { statusQuery } from '@/lib/status';
+import { texts } from '@/lib/texts';
+import type { ServerStatus } from '@/types/api';
+import { serversQuery } from './api';
+import { ServerRow } from './server-row';
+
+const route = getRouteApi('/servers');
+
+const example = `{
+  "mcpServers": {
+    "files": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/me"]
+    }
+  }
+}`;
+
+export function matchesServer(server: ServerStatus, filter: string): boolean {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = [
+    server.label,
+    server.id,
+    server.transport,
+    texts.states[server.state],
+    server.reason,
+  ]
+    .join(' ')
+    .toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+export function ServersPage({ selected }: { selected: string | undefined }) {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  const { q = '' } = route.useSearch();
+  const navigate = route.useNavigate();
+  const shown = servers.filter((server) => matchesServer(server, q));
+  return (
+    <>
+      <PageHeader title={texts.servers.title} note={texts.servers.count(servers.length)}>
+        {servers.length > 3 && (
+          <SearchField
+            label={texts.servers.search}
+            value={q}
+            delayMs={60}
+            onChange={(text) =>
+              navigate({ to: '.', search: { q: text || undefined }, replace: true })
+            }
+          />
+        )}
+      </PageHeader>
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
+        {servers.length === 0 ? (
+          <NoServers />
+        ) : shown.length === 0 ? (
+          <p className="py-10 text-center text-ink2">{texts.servers.noMatch}</p>
+        ) : (
+          <ul className="max-w-6xl space-y-2">
+            {shown.map((server) => (
+              <ServerRow
+                key={server.id}
+                server={server}
+                selected={server.id === selected}
+                filter={q || undefined}
+              />
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}
+
+export function NoServers() {
+  const { data: status } = useSuspenseQuery(statusQuery);
+  return (
+    <Empty icon={Server} title={texts.servers.emptyTitle}>
+      <p>{texts.servers.emptyBody}</p>
+      <div className="mt-4 space-y-3 text-left">
+        <CopyField text={example} label={texts.clients.entry} />
+        {status.configPath && (
+          <div>
+            <p className="mb-1 text-xs text-ink3">{texts.servers.emptyWhere}</p>
+            <CopyField text={status.configPath} label={texts.servers.emptyWhere} />
+          </div>
+        )}
+      </div>
+    </Empty>
+  );
+}

@@ -1,0 +1,219 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { CircleAlert, CircleCheck, Monitor, Moon, Sun, TriangleAlert } from 'lucide-react';
+import { ToggleGroup } from 'radix-ui';
+import { type ReactNode, useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Facts } from '@/components/fields';
+import { PageHeader } from '@/components/page';
+import { ScrollArea } from '@/components/scroll-area';
+import { age, exactTime, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { statusQuery } from '@/lib/status';
+import { texts } from '@/lib/texts';
+import { setTheme, type Theme, useTheme } from '@/lib/theme';
+import type { Notice, Problem, Status } from '@/types/api';
+import { configQuery } from './api';
+
+const t = texts.settings;
+
+export function SettingsPage() {
+  const { data: status } = useSuspenseQuery(statusQuery);
+  return (
+    <>
+      <PageHeader title={t.title} />
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
+        <div className="max-w-3xl space-y-4">
+          <Panel title={t.appearance}>
+            <ThemeChoice />
+          </Panel>
+          <Panel title={t.config}>
+            <ConfigPanel status={status} />
+          </Panel>
+          {status.notices && status.notices.length > 0 && (
+            <Panel title={t.notices}>
+              <Notices notices={status.notices} />
+            </Panel>
+          )}
+          <Panel title={t.about}>
+            <About status={status} />
+          </Panel>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Panel({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section aria-label={title} className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
+      <h2 className="mb-3 font-semibold">{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+const themes: { value: Theme; icon: typeof Sun }[] = [
+  { value: 'system', icon: Monitor },
+  { value: 'light', icon: Sun },
+  { value: 'dark', icon: Moon },
+];
+
+function ThemeChoice() {
+  const theme = useTheme();
+  return (
+    <ToggleGroup.Root
+      type="single"
+      value={theme}
+      onValueChange={(value) => value && setTheme(value as Theme)}
+      aria-label={t.theme}
+      className="inline-flex rounded-lg border bg-sunken p-1"
+    >
+      {themes.map(({ value, icon: Icon }) => (
+        <ToggleGroup.Item
+          key={value}
+          value={value}
+          className="flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2 data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card"
+        >
+          <Icon className="size-4" aria-hidden />
+          {t.themes[value]}
+        </ToggleGroup.Item>
+      ))}
+    </ToggleGroup.Root>
+  );
+}
+
+function ConfigPanel({ status }: { status: Status }) {
+  const [open, setOpen] = useState(false);
+  const problems = status.problems ?? [];
+  return (
+    <div className="space-y-3">
+      {status.configPath && <CopyField text={status.configPath} label={t.configPath} />}
+      <p className="text-sm text-ink2">{t.configHint}</p>
+      {problems.length === 0 ? (
+        <p className="flex items-center gap-2 text-sm text-ok">
+          <CircleCheck className="size-4 shrink-0" aria-hidden />
+          {t.noProblems}
+        </p>
+      ) : (
+        <ul aria-label={t.problems} className="space-y-2">
+          {problems.map((problem) => (
+            <ProblemItem
+              key={`${problem.file}:${problem.line}:${problem.column}:${problem.key}:${problem.message}`}
+              problem={problem}
+            />
+          ))}
+        </ul>
+      )}
+      {open ? (
+        <ConfigText lines={problems.map((problem) => problem.line)} />
+      ) : (
+        <Button onClick={() => setOpen(true)}>{t.showFile}</Button>
+      )}
+    </div>
+  );
+}
+
+function ProblemItem({ problem }: { problem: Problem }) {
+  const Icon = problem.warning ? TriangleAlert : CircleAlert;
+  return (
+    <li
+      className={`flex gap-2 rounded-md px-3 py-2 text-sm ${problem.warning ? 'bg-warn-soft text-warn' : 'bg-bad-soft text-bad'}`}
+    >
+      <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
+      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+        <span className="sr-only">{problem.warning ? t.warning : t.error}: </span>
+        <p className="font-medium">{plain(problem.message)}</p>
+        {problem.suggestion && (
+          <p>
+            {t.suggestion} {plain(problem.suggestion)}
+          </p>
+        )}
+        <p className="mt-0.5 font-mono text-xs">
+          {[problem.key, problem.line > 0 && t.position(problem.line, problem.column), problem.file]
+            .filter((part): part is string => Boolean(part))
+            .map(plain)
+            .join(' · ')}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+/** The file as it is, with line numbers; lines with a problem stand out. */
+function ConfigText({ lines }: { lines: number[] }) {
+  const config = useQuery(configQuery);
+  if (config.isPending) return <p className="text-sm text-ink3">{texts.loading}</p>;
+  if (config.isError) return <p className="text-sm text-bad">{messageOf(config.error)}</p>;
+  const marked = new Set(lines);
+  return (
+    <ScrollArea
+      aria-label={t.configPath}
+      className="max-h-[32rem] rounded-md border bg-sunken py-2 font-mono text-xs leading-[1.6]"
+    >
+      {config.data.text.split('\n').map((line, index) => (
+        <div
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
+          key={index}
+          className={`flex gap-3 px-3 ${marked.has(index + 1) ? 'bg-bad-soft' : ''}`}
+        >
+          <span aria-hidden className="w-8 shrink-0 text-right text-ink3 select-none">
+            {index + 1}
+          </span>
+          <span className="min-w-0 flex-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
+            {plain(line)}
+          </span>
+        </div>
+      ))}
+    </ScrollArea>
+  );
+}
+
+function Notices({ notices }: { notices: Notice[] }) {
+  return (
+    <ul className="space-y-1 text-sm">
+      {notices.map((notice) => (
+        <li key={`${notice.subject}:${notice.message}`} className="[overflow-wrap:anywhere]">
+          {notice.subject && <span className="font-medium">{plain(notice.subject)}: </span>}
+          {plain(notice.message)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function About({ status }: { status: Status }) {
+  const now = useNow();
+  const { recorder } = status;
+  return (
+    <Facts
+      rows={[
+        [t.version, status.version],
+        [
+          t.address,
+          <code key="url" className="font-mono text-xs">
+            {status.url}
+          </code>,
+        ],
+        [
+          t.started,
+          <span key="started" title={exactTime(status.startedAt)}>
+            {age(status.startedAt, now)}
+          </span>,
+        ],
+        [
+          t.tokens,
+          status.requireToken ? (
+            t.tokensOn
+          ) : (
+            <span key="tokens" className="font-medium text-warn">
+              {t.tokensOff}
+            </span>
+          ),
+        ],
+        [t.recorder, t.recorderState(recorder.state, recorder.queued, recorder.dropped)],
+      ]}
+    />
+  );
+}

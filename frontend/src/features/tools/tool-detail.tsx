@@ -1,0 +1,137 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { PackageX } from 'lucide-react';
+import { CopyButton } from '@/components/copy-button';
+import { Section } from '@/components/fields';
+import { JsonView, LongText } from '@/components/json-view';
+import { Empty } from '@/components/page';
+import { DetailFrame } from '@/components/split';
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Tool } from '@/types/api';
+import { toolsQuery } from './api';
+import { effects, parameters } from './schema';
+import { TryTool } from './try-tool';
+
+const t = texts.tools;
+
+export function ToolDetail({
+  name,
+  labelOf,
+  onClose,
+}: {
+  name: string;
+  labelOf: (server: string) => string;
+  onClose: () => void;
+}) {
+  const { data: tools } = useSuspenseQuery(toolsQuery);
+  const tool = tools.find((candidate) => candidate.name === name);
+  if (!tool) {
+    return (
+      <DetailFrame id={name} title={plain(name)} onClose={onClose}>
+        <Empty icon={PackageX} title={t.gone}>
+          {t.goneBody}
+        </Empty>
+      </DetailFrame>
+    );
+  }
+  return (
+    <DetailFrame
+      id={name}
+      title={
+        <>
+          <span className="font-normal text-ink3">{plain(labelOf(tool.server))} / </span>
+          {plain(tool.tool)}
+        </>
+      }
+      meta={
+        <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+          {tool.title && <span>{plain(tool.title.slice(0, 300))}</span>}
+          <EffectBadges annotations={tool.annotations} />
+        </span>
+      }
+      onClose={onClose}
+    >
+      <div className="px-4 py-4 text-base md:px-5">
+        <p className="max-w-prose whitespace-pre-wrap [overflow-wrap:anywhere]">
+          {tool.description ? <LongText text={tool.description} /> : t.noDescription}
+        </p>
+        <p className="mt-3 flex items-center gap-2 text-sm text-ink3">
+          {t.publicName}
+          <code className="min-w-0 font-mono text-xs text-ink2 [overflow-wrap:anywhere]">
+            {plain(tool.name)}
+          </code>
+          <CopyButton text={tool.name} label={`${texts.actions.copy}: ${t.publicName}`} />
+        </p>
+      </div>
+      <Section title={t.tryIt}>
+        <TryTool key={tool.name} tool={tool} />
+      </Section>
+      <Section title={t.parameters}>
+        <Parameters tool={tool} />
+      </Section>
+      {tool.inputSchema && (
+        <Section title={t.schema}>
+          <JsonView text={tool.inputSchema} label={t.schema} />
+        </Section>
+      )}
+      {tool.outputSchema && (
+        <Section title={t.outputSchema}>
+          <JsonView text={tool.outputSchema} label={t.outputSchema} />
+        </Section>
+      )}
+      {tool.annotations && tool.annotations !== '{}' && (
+        <Section title={t.annotations}>
+          <JsonView text={tool.annotations} label={t.annotations} />
+        </Section>
+      )}
+    </DetailFrame>
+  );
+}
+
+function EffectBadges({ annotations }: { annotations: string }) {
+  const { readOnly, destructive, openWorld } = effects(annotations);
+  const badges: [boolean, string, string][] = [
+    [readOnly, t.effects.readOnly, 'bg-ok-soft text-ok'],
+    [destructive, t.effects.destructive, 'bg-bad-soft text-bad'],
+    [openWorld, t.effects.openWorld, 'bg-warn-soft text-warn'],
+  ];
+  return badges
+    .filter(([on]) => on)
+    .map(([, text, color]) => (
+      <span
+        key={text}
+        title={t.serverClaims}
+        className={classes('rounded px-1.5 py-0.5 text-xs font-medium', color)}
+      >
+        {text}
+      </span>
+    ));
+}
+
+function Parameters({ tool }: { tool: Tool }) {
+  const list = parameters(tool.inputSchema);
+  if (list.length === 0) return <p className="text-sm text-ink3">{t.noParameters}</p>;
+  return (
+    <dl className="space-y-2.5 text-sm">
+      {list.map((parameter) => (
+        <div key={parameter.name}>
+          <dt className="flex flex-wrap items-baseline gap-x-2">
+            <code className="font-mono text-xs font-semibold [overflow-wrap:anywhere]">
+              {plain(parameter.name)}
+            </code>
+            <span className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
+              {plain(parameter.type)}
+            </span>
+            {parameter.required && <span className="text-xs text-warn">{t.required}</span>}
+          </dt>
+          {parameter.description && (
+            <dd className="mt-0.5 max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">
+              {plain(parameter.description.slice(0, 2000))}
+            </dd>
+          )}
+        </div>
+      ))}
+    </dl>
+  );
+}

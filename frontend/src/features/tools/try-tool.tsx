@@ -1,0 +1,158 @@
+import { Link } from '@tanstack/react-router';
+import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
+import { useEffect, useId, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { JsonView } from '@/components/json-view';
+import { ResultText } from '@/components/result-text';
+import { plain } from '@/lib/format';
+import { formatJson, jsonFault, jsonMembers } from '@/lib/json-text';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Tool } from '@/types/api';
+import { runTool, type ToolAnswer } from './api';
+import { skeleton } from './schema';
+
+const t = texts.tools;
+
+type Run =
+  | { phase: 'idle' }
+  | { phase: 'running' }
+  | { phase: 'answered'; answer: ToolAnswer }
+  | { phase: 'failed'; message: string };
+
+/** What is wrong with the arguments as typed, or undefined when they can be sent. */
+export function argumentsFault(text: string): string | undefined {
+  const fault = jsonFault(text);
+  if (fault) return t.fault(fault.line, fault.column);
+  return jsonMembers(text) === undefined ? t.notObject : undefined;
+}
+
+/** Runs one tool with arguments typed as JSON. */
+export function TryTool({ tool }: { tool: Tool }) {
+  const [args, setArgs] = useState(() => skeleton(tool.inputSchema));
+  const [run, setRun] = useState<Run>({ phase: 'idle' });
+  const abort = useRef<AbortController | null>(null);
+  const id = useId();
+  useEffect(() => () => abort.current?.abort(), []);
+
+  const fault = argumentsFault(args);
+  const start = async () => {
+    if (fault || run.phase === 'running') return;
+    const controller = new AbortController();
+    abort.current = controller;
+    setRun({ phase: 'running' });
+    try {
+      const answer = await runTool(tool, args, controller.signal);
+      setRun({ phase: 'answered', answer });
+    } catch (error) {
+      setRun({
+        phase: 'failed',
+        message: controller.signal.aborted ? t.cancelled : messageOf(error),
+      });
+    }
+  };
+  return (
+    <div className="space-y-3">
+      <p className="text-sm text-ink2">{t.tryHint}</p>
+      <div>
+        <label htmlFor={id} className="mb-1 block text-xs text-ink3">
+          {t.arguments}
+        </label>
+        <textarea
+          id={id}
+          value={args}
+          spellCheck={false}
+          autoCapitalize="off"
+          rows={Math.min(16, Math.max(4, args.split('\n').length + 1))}
+          aria-invalid={fault !== undefined}
+          aria-describedby={`${id}-fault`}
+          onChange={(event) => setArgs(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void start();
+          }}
+          className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
+        />
+        <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
+          {fault}
+        </p>
+      </div>
+      <div className="flex flex-wrap items-center gap-2">
+        <Button
+          look="primary"
+          disabled={fault !== undefined || run.phase === 'running'}
+          onClick={() => void start()}
+        >
+          {run.phase === 'running' ? (
+            <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
+          ) : (
+            <Play className="size-3.5" aria-hidden />
+          )}
+          {run.phase === 'running' ? t.running : t.run}
+        </Button>
+        {run.phase === 'running' && (
+          <Button onClick={() => abort.current?.abort()}>{t.cancel}</Button>
+        )}
+        <Button
+          look="quiet"
+          disabled={fault !== undefined}
+          onClick={() => setArgs(formatJson(args))}
+        >
+          {t.format}
+        </Button>
+        <Button look="quiet" onClick={() => setArgs(skeleton(tool.inputSchema))}>
+          {t.reset}
+        </Button>
+      </div>
+      <div aria-live="polite">
+        {run.phase === 'failed' && (
+          <p className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad [overflow-wrap:anywhere]">
+            {plain(run.message)}
+          </p>
+        )}
+        {run.phase === 'answered' && <Answer answer={run.answer} />}
+      </div>
+    </div>
+  );
+}
+
+function Answer({ answer }: { answer: ToolAnswer }) {
+  const readable = answer.raw !== '' && ResultText.canShow(answer.raw);
+  return (
+    <div className="space-y-2">
+      <p className="flex flex-wrap items-center gap-2 text-sm font-medium">
+        {answer.success ? (
+          <span className="flex items-center gap-1.5 text-ok">
+            <CircleCheck className="size-4" aria-hidden />
+            {t.succeeded}
+          </span>
+        ) : (
+          <span className="flex items-center gap-1.5 text-bad">
+            <CircleAlert className="size-4" aria-hidden />
+            {t.failed}
+          </span>
+        )}
+        {answer.callId && (
+          <Link
+            to="/calls/$id"
+            params={{ id: answer.callId }}
+            className="font-normal text-accent underline-offset-2 hover:underline"
+          >
+            {t.openCall}
+          </Link>
+        )}
+      </p>
+      {answer.error && (
+        <p className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad [overflow-wrap:anywhere]">
+          {plain(answer.error.slice(0, 4000))}
+        </p>
+      )}
+      {readable ? (
+        <ResultText text={answer.raw} />
+      ) : (
+        (answer.raw || answer.output) && (
+          <JsonView text={answer.raw || JSON.stringify(answer.output)} label={texts.calls.result} />
+        )
+      )}
+    </div>
+  );
+}

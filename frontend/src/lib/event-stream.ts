@@ -1,0 +1,166 @@
+import { isUnauthorized, send } from '@/lib/request';
+import { EventStreamParser, type ServerSentEvent } from '@/lib/sse';
+
+/** What the page knows of its line to the daemon. */
+export interface Connection {
+  phase: 'connecting' | 'live' | 'reconnecting' | 'locked';
+  /** When the next try is made, in milliseconds since 1970; 0 while one is under way. */
+  retryAt: number;
+  /** Counts the times the line came up. */
+  epoch: number;
+}
+
+export interface EventStreamOptions {
+  path: string;
+  /** All events that arrived in the same few milliseconds, in order. */
+  onEvents: (events: ServerSentEvent[]) => void;
+  /** How long silence may last; the daemon sends a heartbeat every 15 s. */
+  silenceMs?: number;
+  /** How long events are gathered before they are handed on. */
+  gatherMs?: number;
+  random?: () => number;
+}
+
+const firstRetryMs = 400;
+const maxRetryMs = 8000;
+
+/**
+ * One event stream for the whole page, by fetch, because EventSource cannot send
+ * our key. It reconnects by itself, and stops for good only at 401.
+ */
+export class EventStream {
+  private connection: Connection = { phase: 'connecting', retryAt: 0, epoch: 0 };
+  private listeners = new Set<() => void>();
+  private abort: AbortController | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private failures = 0;
+  private stopped = true;
+  private gathered: ServerSentEvent[] = [];
+  private gathering: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly options: EventStreamOptions) {}
+
+  /** Opens the line. Starting twice changes nothing. */
+  start(): void {
+    if (!this.stopped) return;
+    this.stopped = false;
+    window.addEventListener('online', this.retryNow);
+    document.addEventListener('visibilitychange', this.onVisible);
+    this.connect();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    window.removeEventListener('online', this.retryNow);
+    document.removeEventListener('visibilitychange', this.onVisible);
+    clearTimeout(this.timer);
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
+    this.gathered = [];
+    this.abort?.abort();
+    this.abort = null;
+  }
+
+  /** Tries at once instead of at the planned time. Does nothing while the line is up. */
+  retryNow = (): void => {
+    if (this.stopped || this.abort) return;
+    this.failures = 0;
+    this.connect();
+  };
+
+  /** Gives the line up and asks anew, to learn whether we are still let in. */
+  reopen = (): void => {
+    if (this.stopped) return;
+    this.abort?.abort();
+    this.abort = null;
+    this.retryNow();
+  };
+
+  getConnection = (): Connection => this.connection;
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  private onVisible = (): void => {
+    if (document.visibilityState === 'visible') this.retryNow();
+  };
+
+  private set(change: Partial<Connection>): void {
+    this.connection = { ...this.connection, ...change };
+    for (const listener of this.listeners) listener();
+  }
+
+  private connect(): void {
+    clearTimeout(this.timer);
+    const abort = new AbortController();
+    this.abort = abort;
+    this.set({
+      retryAt: 0,
+      ...(this.connection.phase === 'locked' ? { phase: 'connecting' } : {}),
+    });
+    this.read(abort).then(
+      () => this.lost(abort, undefined),
+      (error: unknown) => this.lost(abort, error),
+    );
+  }
+
+  private async read(abort: AbortController): Promise<void> {
+    const response = await send(this.options.path, {
+      method: 'GET',
+      headers: { Accept: 'text/event-stream' },
+      signal: abort.signal,
+    });
+    const reader = response.body?.getReader();
+    if (!reader) return;
+    const parser = new EventStreamParser((event) => this.gather(event));
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { done, value } = await this.readOrSilence(reader, abort);
+      if (done || this.abort !== abort) return;
+      if (this.connection.phase !== 'live') {
+        this.failures = 0;
+        this.set({ phase: 'live', retryAt: 0, epoch: this.connection.epoch + 1 });
+      }
+      parser.push(decoder.decode(value, { stream: true }));
+    }
+  }
+
+  private async readOrSilence(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    abort: AbortController,
+  ): Promise<ReadableStreamReadResult<Uint8Array>> {
+    const watch = setTimeout(() => abort.abort(), this.options.silenceMs ?? 40_000);
+    try {
+      return await reader.read();
+    } finally {
+      clearTimeout(watch);
+    }
+  }
+
+  private gather(event: ServerSentEvent): void {
+    this.gathered.push(event);
+    if (this.gathering !== undefined) return;
+    this.gathering = setTimeout(() => {
+      this.gathering = undefined;
+      const events = this.gathered;
+      this.gathered = [];
+      this.options.onEvents(events);
+    }, this.options.gatherMs ?? 80);
+  }
+
+  private lost(abort: AbortController, error: unknown): void {
+    if (this.stopped || this.abort !== abort) return;
+    this.abort = null;
+    if (isUnauthorized(error)) {
+      this.set({ phase: 'locked', retryAt: 0 });
+      return;
+    }
+    const random = this.options.random ?? Math.random;
+    const wait = Math.min(maxRetryMs, firstRetryMs * 2 ** this.failures) * (0.75 + random() * 0.5);
+    this.failures++;
+    this.set({ phase: 'reconnecting', retryAt: Date.now() + wait });
+    this.timer = setTimeout(() => this.connect(), wait);
+  }
+}

@@ -1,0 +1,111 @@
+/** Ages, durations and sizes as a person reads them. */
+
+/** "3s", "12m", "4h", "9d": how long ago `at` was. Empty for a time that is not set. */
+export function age(at: string | undefined, now: number): string {
+  const then = moment(at);
+  if (then === undefined) return '';
+  const s = Math.max(0, Math.floor((now - then) / 1000));
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m`;
+  if (s < 86400) {
+    const minutes = Math.floor((s % 3600) / 60);
+    return minutes > 0 ? `${Math.floor(s / 3600)}h ${minutes}m` : `${Math.floor(s / 3600)}h`;
+  }
+  const hours = Math.floor((s % 86400) / 3600);
+  return hours > 0 ? `${Math.floor(s / 86400)}d ${hours}h` : `${Math.floor(s / 86400)}d`;
+}
+
+/** Milliseconds of an API time, or undefined for Go's zero time and for junk. */
+export function moment(at: string | undefined): number | undefined {
+  if (!at || at.startsWith('0001-')) return undefined;
+  const ms = Date.parse(at);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** A duration given in nanoseconds: "820 µs", "12.4 ms", "1.53 s", "2m 04s". */
+export function duration(ns: number): string {
+  if (!Number.isFinite(ns) || ns < 0) return '–';
+  if (ns < 1e3) return `${Math.round(ns)} ns`;
+  if (ns < 1e6) return `${Math.round(ns / 1e3)} µs`;
+  if (ns < 1e9) return `${significant(ns / 1e6)} ms`;
+  if (ns < 60e9) return `${significant(ns / 1e9)} s`;
+  const s = Math.round(ns / 1e9);
+  if (s < 3600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, '0')}s`;
+  return `${Math.floor(s / 3600)}h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')}m`;
+}
+
+function significant(x: number): string {
+  if (x >= 100) return String(Math.round(x));
+  return x >= 10 ? x.toFixed(1) : x.toFixed(2);
+}
+
+/** "0 B", "812 B", "1.4 kB", "38 MB": powers of 1000. */
+export function bytes(n: number | undefined): string {
+  if (n === undefined || !Number.isFinite(n) || n < 0) return '–';
+  if (n < 1000) return `${n} B`;
+  const units = ['kB', 'MB', 'GB', 'TB'];
+  let value = n;
+  let unit = -1;
+  do {
+    value /= 1000;
+    unit++;
+  } while (value >= 999.5 && unit < units.length - 1);
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+const number = new Intl.NumberFormat('en');
+
+/** 12,345 */
+export function count(n: number): string {
+  return number.format(n);
+}
+
+const pad = (n: number, width = 2) => String(n).padStart(width, '0');
+
+/** The local time of day to the second; with the date when it was not today. */
+export function clock(at: string, now: number): string {
+  const ms = moment(at);
+  if (ms === undefined) return '–';
+  const d = new Date(ms);
+  const time = `${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}`;
+  if (d.toDateString() === new Date(now).toDateString()) return time;
+  return `${d.toLocaleDateString('en', { day: 'numeric', month: 'short' })} ${time.slice(0, 5)}`;
+}
+
+/** Local date and time to the millisecond, for details and tooltips. */
+export function exactTime(at: string): string {
+  const ms = moment(at);
+  if (ms === undefined) return '–';
+  const d = new Date(ms);
+  return `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}.${pad(d.getMilliseconds(), 3)}`;
+}
+
+/** Call ids are decimal strings beyond 2^53: newer means longer or later in order. */
+export function compareIds(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Text of a stranger for one line of the page: control characters (terminal
+ * escapes among them) and marks that reorder text become visible symbols.
+ */
+export function plain(text: string): string {
+  return text.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
+    /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (c) => {
+      const code = c.charCodeAt(0);
+      if (code < 0x20) return String.fromCharCode(0x2400 + code);
+      return code === 0x7f ? '\u2421' : '\ufffd';
+    },
+  );
+}
+
+/** Removes ANSI colour and cursor sequences from a log line, then makes it plain. */
+export function logText(text: string): string {
+  return plain(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
+    text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g, ''),
+  );
+}

@@ -1,0 +1,104 @@
+import { sessionKey } from '@/lib/session';
+import { texts } from '@/lib/texts';
+import type { ProblemDocument } from '@/types/api';
+
+/** A failure of the API, in words that can be shown. */
+export class RequestError extends Error {
+  constructor(
+    message: string,
+    readonly status: number, // 0 when no answer came
+    readonly code: string,
+    readonly hint: string = '',
+  ) {
+    super(message);
+    this.name = 'RequestError';
+  }
+}
+
+export interface RequestOptions {
+  signal?: AbortSignal;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is; must be JSON text. */
+  bodyText?: string;
+}
+
+/** The one way to the API. Rejects with a RequestError, or an AbortError when the signal fired. */
+export async function request<T>(
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  options: RequestOptions = {},
+): Promise<T> {
+  return JSON.parse(await requestText(method, path, options)) as T;
+}
+
+/** Like request, for answers whose numbers must not be parsed. */
+export async function requestText(
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  { signal, body, bodyText }: RequestOptions = {},
+): Promise<string> {
+  const payload = bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
+  const response = await send(path, {
+    method,
+    signal,
+    body: payload,
+    headers: payload === undefined ? {} : { 'Content-Type': 'application/json' },
+  });
+  return response.text();
+}
+
+/** Sends with our credentials and turns every failure into a RequestError. The body is not read yet. */
+export async function send(
+  path: string,
+  init: RequestInit & { headers: Record<string, string> },
+): Promise<Response> {
+  const key = sessionKey();
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      ...init,
+      headers: {
+        Accept: 'application/json, text/event-stream',
+        ...init.headers,
+        ...(key ? { 'X-Drawbridge-Key': key } : {}),
+      },
+      credentials: 'same-origin',
+      cache: 'no-store',
+    });
+  } catch (cause) {
+    if (init.signal?.aborted) throw cause;
+    throw new RequestError(texts.errors.unreachable, 0, 'unavailable');
+  }
+  if (response.ok) return response;
+  throw await failure(response);
+}
+
+async function failure(response: Response): Promise<RequestError> {
+  let problem: ProblemDocument = {};
+  try {
+    problem = (await response.json()) as ProblemDocument;
+  } catch {
+    // A proxy or a crash in between answered something else.
+  }
+  const details = (problem.errors ?? [])
+    .map((e) => [e.field ?? e.location, e.error ?? e.message].filter(Boolean).join(': '))
+    .filter(Boolean);
+  const message = problem.detail || problem.title || texts.errors.status(response.status);
+  return new RequestError(
+    [message, ...details].join(' · '),
+    response.status,
+    problem.code ?? (response.status === 401 ? 'unauthorized' : ''),
+    problem.hint ?? '',
+  );
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof RequestError && error.status === 401;
+}
+
+/** A sentence for any error. */
+export function messageOf(error: unknown): string {
+  if (error instanceof RequestError) return error.message;
+  return texts.errors.unexpected;
+}

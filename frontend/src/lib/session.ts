@@ -1,0 +1,51 @@
+/**
+ * How this browser proves that it was let in: a cookie that only the daemon reads,
+ * and a key that only this origin reads. Both come from a one-time code in the
+ * fragment of the address that the tray and `drawbridge open` print.
+ */
+const storageKey = 'drawbridge.key';
+
+let memory: string | null = null; // for browsers whose storage is switched off
+
+export function sessionKey(): string | null {
+  try {
+    return localStorage.getItem(storageKey) ?? memory;
+  } catch {
+    return memory;
+  }
+}
+
+export function keepSessionKey(key: string): void {
+  memory = key;
+  try {
+    localStorage.setItem(storageKey, key);
+  } catch {
+    // Kept in memory: the session then ends with the tab.
+  }
+}
+
+export function forgetSessionKey(): void {
+  memory = null;
+  try {
+    localStorage.removeItem(storageKey);
+  } catch {
+    // There was nothing to forget.
+  }
+}
+
+/** Takes the one-time code out of the address, so that it is neither kept in the history nor used twice. */
+export function takeCode(location: Location, history: History): string | null {
+  const code = new URLSearchParams(location.hash.replace(/^#\/?\??/, '')).get('code');
+  if (!code) return null;
+  history.replaceState(null, '', `${location.pathname}${location.search}#/`);
+  return code;
+}
+
+/** Calls back when another tab let this browser in. */
+export function onSessionKey(then: () => void): () => void {
+  const listen = (event: StorageEvent) => {
+    if (event.key === storageKey && event.newValue) then();
+  };
+  window.addEventListener('storage', listen);
+  return () => window.removeEventListener('storage', listen);
+}

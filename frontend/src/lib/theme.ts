@@ -1,0 +1,51 @@
+import { useSyncExternalStore } from 'react';
+
+export type Theme = 'system' | 'light' | 'dark';
+
+const storageKey = 'drawbridge.theme'; // public/theme.js reads it before the first paint
+const listeners = new Set<() => void>();
+let fallback: Theme = 'system';
+
+function current(): Theme {
+  try {
+    const stored = localStorage.getItem(storageKey);
+    return stored === 'light' || stored === 'dark' ? stored : 'system';
+  } catch {
+    return fallback;
+  }
+}
+
+function apply(): void {
+  const theme = current();
+  const dark =
+    theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches);
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  for (const listener of listeners) listener();
+}
+
+export function setTheme(theme: Theme): void {
+  fallback = theme;
+  try {
+    if (theme === 'system') localStorage.removeItem(storageKey);
+    else localStorage.setItem(storageKey, theme);
+  } catch {
+    // Without storage the choice holds until the page is closed.
+  }
+  apply();
+}
+
+/** Follows the system and other tabs for as long as the page lives. */
+export function watchTheme(): void {
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply);
+  window.addEventListener('storage', (event) => {
+    if (event.key === storageKey) apply();
+  });
+  apply();
+}
+
+export function useTheme(): Theme {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, current);
+}

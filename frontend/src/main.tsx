@@ -1,0 +1,18 @@
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { App, makeApp } from '@/app/app';
+import { enter } from '@/features/session/api';
+import { watchTheme } from '@/lib/theme';
+import './styles.css';
+
+watchTheme();
+// Before the router exists, because it would take the code for the name of a page.
+const entered = await enter(location, history);
+const root = document.getElementById('root');
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <App app={makeApp()} spent={!entered} />
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,197 @@
+// The JSON of the daemon's API. Where a field says "JSON text" it holds JSON inside
+// a string, so that no number passes through a JavaScript number on its way here.
+
+export type State =
+  | 'stopped'
+  | 'starting'
+  | 'running'
+  | 'degraded'
+  | 'waiting'
+  | 'backoff'
+  | 'crashed'
+  | 'needs-login'
+  | 'needs-approval'
+  | 'disabled';
+
+export type Transport = 'stdio' | 'docker' | 'http' | 'sse';
+
+export interface ServerStatus {
+  id: string;
+  label: string;
+  transport: Transport;
+  state: State;
+  reason: string;
+  detail?: string;
+  since: string;
+  updated: string;
+  era?: string;
+  protocolVersion?: string;
+  serverInfo?: unknown;
+  pid?: number;
+  tools: number;
+  prompts: number;
+  resources: number;
+  templates: number;
+  warnings?: string[] | null;
+  restarts: number;
+  inFlight: number;
+  command?: string;
+  exitCode?: number | null;
+}
+
+export interface LogLine {
+  at: string;
+  level: string;
+  text: string;
+}
+
+export interface ProcessUsage {
+  pid: number;
+  ppid: number;
+  name: string;
+  rssBytes: number;
+}
+
+export interface Usage {
+  rssBytes: number;
+  cpuPercent: number;
+  tree?: ProcessUsage[] | null;
+}
+
+export interface ServerDetail extends ServerStatus {
+  log?: LogLine[] | null;
+  usage?: Usage | null;
+}
+
+export interface Problem {
+  file: string;
+  line: number;
+  column: number;
+  key: string;
+  message: string;
+  suggestion: string;
+  warning: boolean;
+  server: string;
+}
+
+/** Something the person should know that is no configuration problem. */
+export interface Notice {
+  subject: string;
+  message: string;
+}
+
+export interface RecorderStatus {
+  state: string;
+  queued: number;
+  dropped: number;
+}
+
+export interface Status {
+  version: string;
+  url: string;
+  startedAt: string;
+  configPath: string;
+  problems?: Problem[] | null;
+  requireToken: boolean;
+  recorder: RecorderStatus;
+  notices?: Notice[] | null;
+  servers?: ServerStatus[] | null;
+}
+
+/** How a call ended; "" while it runs. */
+export type Outcome =
+  | ''
+  | 'ok'
+  | 'tool_error'
+  | 'protocol_error'
+  | 'timeout'
+  | 'cancelled'
+  | 'rejected';
+
+export interface Call {
+  id: string;
+  at: string;
+  client: string;
+  clientVersion: string;
+  token: string;
+  session: string;
+  era: string;
+  server: string;
+  tool: string;
+  publicName: string;
+  method: string;
+  fromServer: boolean;
+  outcome: Outcome;
+  code: string;
+  reason: string;
+  tookNs: number;
+  queuedNs: number;
+  bytesIn: number;
+  bytesOut: number;
+  attempts: number;
+  instance: string;
+  progress: number;
+  traceId: string;
+}
+
+export interface CallDetail extends Call {
+  /** JSON text */
+  arguments?: string;
+  /** JSON text */
+  result?: string;
+  /** JSON text */
+  error?: string;
+}
+
+export interface Tool {
+  name: string;
+  server: string;
+  tool: string;
+  title: string;
+  description: string;
+  /** JSON text */
+  inputSchema: string;
+  /** JSON text */
+  outputSchema: string;
+  /** JSON text */
+  annotations: string;
+  /** JSON text */
+  raw: string;
+}
+
+export interface Client {
+  token: string;
+  name: string;
+  version: string;
+  sessions: number;
+  lastSeen: string;
+  calls: number;
+}
+
+export interface ConfigFile {
+  path: string;
+  text: string;
+  etag: string;
+  problems?: Problem[] | null;
+}
+
+export interface List<T> {
+  items: T[] | null;
+  next: string;
+}
+
+/** The first message of the event stream. */
+export interface Snapshot {
+  status: Status;
+  calls?: Call[] | null;
+}
+
+/** RFC 9457, with our additions. */
+export interface ProblemDocument {
+  title?: string;
+  status?: number;
+  detail?: string;
+  code?: string;
+  hint?: string;
+  errors?: { field?: string; error?: string; message?: string; location?: string }[];
+}

@@ -1,0 +1,36 @@
+import { fileURLToPath } from 'node:url';
+import tailwindcss from '@tailwindcss/vite';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+// The daemon that `npm run dev` talks to.
+const daemon = process.env.DRAWBRIDGE_URL ?? 'http://127.0.0.1:7575';
+
+export default defineConfig({
+  base: './',
+  plugins: [react(), tailwindcss()],
+  resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
+  build: {
+    target: 'safari15',
+    assetsInlineLimit: 0, // the Content-Security-Policy allows no data: URLs
+    modulePreload: { polyfill: false },
+  },
+  server: {
+    port: 5173,
+    strictPort: true,
+    // The daemon refuses foreign Host and Origin headers, so both become its own.
+    proxy: {
+      '/api': {
+        target: daemon,
+        changeOrigin: true,
+        configure: (proxy) =>
+          proxy.on('proxyReq', (request) => request.setHeader('Origin', daemon)),
+      },
+    },
+  },
+  test: {
+    environment: 'happy-dom',
+    setupFiles: ['./src/test-setup.ts'],
+    restoreMocks: true,
+  },
+});
