@@ -192,9 +192,12 @@ func (s *server) ask(id, method, params string, then func(response []byte)) {
 	waiting := make(chan []byte, 1)
 	s.replies.Store(id, waiting)
 	go func() {
-		response := <-waiting
-		then(response)
-		s.flush()
+		select {
+		case response := <-waiting:
+			then(response)
+			s.flush()
+		case <-s.stopped:
+		}
 	}()
 	s.raw(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}` + "\n")
 }
@@ -202,13 +205,13 @@ func (s *server) ask(id, method, params string, then func(response []byte)) {
 func (s *server) write(build func([]byte) []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	body := build(s.out.AvailableBuffer())
 	if s.framed {
+		body := build(nil)
 		fmt.Fprintf(s.out, "Content-Length: %d\r\n\r\n", len(body))
 		_, _ = s.out.Write(body)
 		return
 	}
-	_, _ = s.out.Write(append(body, '\n'))
+	_, _ = s.out.Write(append(build(s.out.AvailableBuffer()), '\n'))
 }
 
 // raw writes text as it is.

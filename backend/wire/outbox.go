@@ -13,7 +13,7 @@ import (
 const maxOutbox = 8 << 20
 
 // keepOutbox is the largest buffer that is kept for the next messages.
-const keepOutbox = 256 << 10
+const keepOutbox = 512 << 10
 
 // writeChunk is how much is written under one deadline.
 const writeChunk = 64 << 10
