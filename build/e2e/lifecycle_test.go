@@ -16,7 +16,9 @@ func demo() object { return object{"command": binary, "args": []string{"demo-ser
 
 func (d *daemon) tools() []string {
 	d.t.Helper()
-	var list struct{ Items []struct{ Name, Server string } }
+	var list struct {
+		Items []struct{ Name, Server string }
+	}
 	d.get("/api/v1/tools", &list)
 	var names []string
 	for _, tool := range list.Items {

@@ -1,0 +1,174 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"drawbridge/app/tray"
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+)
+
+func init() { roles["tray"] = trayProgram }
+
+// trayProgram shows the tray for the statuses that it reads, one JSON list per line,
+// and prints what was chosen in the menu.
+func trayProgram() {
+	var statuses atomic.Pointer[[]hub.ServerStatus]
+	statuses.Store(new([]hub.ServerStatus))
+	bus := new(event.Bus)
+	ctx, cancel := context.WithCancel(context.Background())
+	chosen := func(what string) func(string) {
+		return func(id string) { fmt.Println(what, id) }
+	}
+	go func() {
+		lines := bufio.NewScanner(os.Stdin)
+		for lines.Scan() {
+			var list []hub.ServerStatus
+			if err := json.Unmarshal(lines.Bytes(), &list); err != nil {
+				panic(err)
+			}
+			statuses.Store(&list)
+			bus.Publish(event.Server, hub.ServerStatus{})
+		}
+		cancel()
+	}()
+	err := tray.Run(ctx, tray.Options{
+		Statuses: func() []hub.ServerStatus { return *statuses.Load() },
+		Bus:      bus,
+		Open:     func() { fmt.Println("open") },
+		Quit:     func() { fmt.Println("quit"); cancel() },
+		Start:    chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
+	})
+	fmt.Println("ended", err)
+}
+
+func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
+	s := desktop(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := s.command(self)
+	program.Env = append(program.Env, "DRAWBRIDGE_E2E_ROLE=tray")
+	in, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 16)
+	s.background(program)
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			said <- lines.Text()
+		}
+		close(said)
+	}()
+	pid := program.Process.Pid
+	show := func(list ...hub.ServerStatus) {
+		src, _ := json.Marshal(list)
+		io.WriteString(in, string(src)+"\n")
+	}
+	expect := func(want ...string) []entry {
+		t.Helper()
+		var list []entry
+		eventually(t, limit(5*time.Second), func() string {
+			list = s.menu(pid)
+			if got := labels(list); !slices.Equal(got, want) {
+				return fmt.Sprintf("the menu says %q, want %q", got, want)
+			}
+			return ""
+		})
+		return list
+	}
+	hears := func(want string) {
+		t.Helper()
+		select {
+		case got := <-said:
+			if got != want {
+				t.Fatalf("chosen: %q, want %q", got, want)
+			}
+		case <-time.After(limit(3 * time.Second)):
+			t.Fatalf("%q was not heard", want)
+		}
+	}
+
+	expect("No servers yet", "Open Drawbridge", "Quit Drawbridge")
+	files := hub.ServerStatus{ID: "my_files", Label: "my_files", State: hub.StateRunning, Tools: 14}
+	github := hub.ServerStatus{ID: "github", Label: "github", State: hub.StateStarting}
+	show(files, github)
+	before := expect("1 of 2 servers running", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting", "Quit Drawbridge")
+
+	var at image.Point
+	eventually(t, limit(5*time.Second), func() string {
+		var n int
+		if at, n = find(s.picture("tray-ok"), image.Rect(0, 0, 1400, 40), 0x1f, 0x4f, 0x8f); n < 20 {
+			return "the panel shows no icon of ours"
+		}
+		return ""
+	})
+
+	github.State, github.Reason = hub.StateCrashed, "exited with 1"
+	show(files, github)
+	after := expect("1 of 2 servers running", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: crashed", "Quit Drawbridge")
+	if before[3].id != after[3].id {
+		t.Error("the entry was made anew instead of changed in place")
+	}
+	if reason, ok := named(after, "exited with 1"); !ok || reason.enabled {
+		t.Errorf("the reason is not to be read: %+v", after[3])
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		if _, n := find(s.picture("tray-error"), image.Rect(0, 0, 1400, 40), 0xd6, 0x29, 0x3e); n < 8 {
+			return "the icon does not turn red"
+		}
+		return ""
+	})
+
+	run(t, s.command("xdotool", "mousemove", fmt.Sprint(at.X), fmt.Sprint(at.Y), "click", "3"), 0)
+	eventually(t, limit(5*time.Second), func() string {
+		// An open menu of GTK is a window of its own without decoration below the panel.
+		if _, n := find(s.picture("tray-menu"), image.Rect(0, 40, 1400, 400), 0xff, 0xff, 0xff); n < 3000 {
+			return "no menu opens"
+		}
+		return ""
+	})
+	run(t, s.command("xdotool", "key", "Escape"), 0)
+
+	s.click(pid, after[2].under[1].id)
+	hears("stop my_files")
+	s.click(pid, after[3].under[1].id)
+	hears("start github")
+	s.click(pid, after[1].id)
+	hears("open")
+
+	show(github)
+	left := expect("0 of 1 server running", "Open Drawbridge", "✕ github: crashed", "Quit Drawbridge")
+	if left[2].id != after[3].id {
+		t.Error("a server lost its place when another one went")
+	}
+	show()
+	expect("No servers yet", "Open Drawbridge", "Quit Drawbridge")
+
+	s.click(pid, left[3].id)
+	hears("quit")
+	hears("ended <nil>")
+	if strings.Contains(strings.Join(labels(s.menu(pid)), ""), "Open") {
+		t.Error("the icon outlives its program")
+	}
+}

@@ -1,0 +1,115 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"image"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const testPage = `<!doctype html><title>x</title><body style="background:#00a050;margin:0">
+<script>fetch('/seen', {method: 'POST', body: JSON.stringify({hash: location.hash, wails: 'runtime' in window, go: 'go' in window})})</script>`
+
+func TestWindowShowsTheDaemonsPageOnce(t *testing.T) {
+	if _, err := os.Stat(window); err != nil {
+		t.Skipf("the window was not built: %v", err)
+	}
+	s := desktop(t)
+	seen := make(chan string, 4)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, testPage) })
+	mux.HandleFunc("POST /seen", func(w http.ResponseWriter, r *http.Request) {
+		body := make([]byte, r.ContentLength)
+		r.Body.Read(body)
+		seen <- string(body)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+
+	open := func() *exec.Cmd {
+		cmd := s.command(window)
+		cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once")
+		return cmd
+	}
+	first := open()
+	s.background(first)
+	select {
+	case got := <-seen:
+		if got != `{"hash":"#code=once","wails":false,"go":false}` {
+			t.Errorf("the page sees %s", got)
+		}
+	case <-time.After(limit(10 * time.Second)):
+		s.picture("window-failed")
+		t.Fatal("the page was not loaded")
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		if _, n := find(s.picture("window-page"), image.Rect(0, 0, 1400, 1000), 0x00, 0xa0, 0x50); n < 400_000 {
+			return fmt.Sprintf("only %d pixels of the page are on the screen", n)
+		}
+		return ""
+	})
+	if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", first.Process.Pid)); strings.Contains(string(line), "code=") {
+		t.Error("the code can be read in the list of processes")
+	}
+
+	second := open()
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- second.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(limit(5 * time.Second)):
+		second.Process.Kill()
+		t.Error("a second window stays")
+	}
+	if list := s.windows("Drawbridge"); len(list) != 1 {
+		t.Errorf("%d windows are there", len(list))
+	}
+
+	closed := make(chan error, 1)
+	go func() { closed <- first.Wait() }()
+	run(t, s.command("xdotool", "search", "--onlyvisible", "--name", "^Drawbridge$", "windowactivate", "--sync"), 0)
+	run(t, s.command("xdotool", "key", "alt+F4"), 0) // sent as a keyboard does: the window manager obeys no other
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Errorf("closing the window ends its program with %v", err)
+		}
+	case <-time.After(limit(5 * time.Second)):
+		t.Error("the program stays when its window is closed")
+	}
+}
+
+func TestWindowSaysWhenNoDaemonRuns(t *testing.T) {
+	if _, err := os.Stat(window); err != nil {
+		t.Skipf("the window was not built: %v", err)
+	}
+	s := desktop(t)
+	cmd := s.command(window)
+	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL=http://127.0.0.1:1/", "DRAWBRIDGE_DATA="+filepath.Join(s.home, "none"))
+	s.background(cmd)
+	eventually(t, limit(10*time.Second), func() string {
+		if len(s.windows("Drawbridge")) != 1 {
+			return "no window appears"
+		}
+		return ""
+	})
+	eventually(t, limit(10*time.Second), func() string {
+		// The page's own background, light.
+		if _, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf7, 0xf9); n < 400_000 {
+			return "the page that explains it is not shown"
+		}
+		return ""
+	})
+}
