@@ -27,7 +27,7 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink hub.Sink) ([]byte
 		}
 		reply.Result = result
 	} else if len(reply.Error) > 0 {
-		return nil, failedUpstream(reply.Error)
+		return nil, failedUpstream(reply.Error, rq.era)
 	}
 	if rq.era == hub.Modern {
 		return b.modernize(rq.method, reply.Result), nil

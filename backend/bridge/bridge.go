@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,6 +88,8 @@ type Bridge struct {
 
 	mu    sync.Mutex
 	edges map[string]*edge // by endpoint path
+
+	cold bool // tests set it, so that everything takes the long way
 
 	exchanges sync.Map // string → *exchange, for requests that go-sdk handles
 	ticket    atomic.Uint64
@@ -245,7 +246,11 @@ func (b *Bridge) view(at endpoint) *registry.View {
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, ok := parseEndpoint(r.URL.Path)
 	if !ok || !b.known(at) {
-		refuse(w, http.StatusNotFound, codeNotFound, "there is no MCP server at "+strconv.Quote(r.URL.Path))
+		refuse(w, http.StatusNotFound, codeNotFound, "there is no MCP server at this address")
+		return
+	}
+	if b.ended.Err() != nil {
+		refuse(w, http.StatusServiceUnavailable, codeRefused, "Drawbridge is stopping")
 		return
 	}
 	from := caller(r.Header)

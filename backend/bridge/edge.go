@@ -113,7 +113,7 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 
 func (b *Bridge) postModern(w http.ResponseWriter, r *http.Request, x *exchange) {
 	r.Header.Del(sessionHeader) // has no meaning in this era
-	if x.env.Kind == wire.Request && x.plain(r.Header) && b.plainModern(r.Header, x) {
+	if x.env.Kind == wire.Request && !b.cold && x.plain(r.Header) && b.plainModern(r.Header, x) {
 		b.hot(w, r, x)
 		return
 	}
@@ -148,10 +148,21 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 				return
 			}
 		case wire.Request:
-			if v := r.Header.Get(versionHeader); (v == "" || legacyVersions[v]) && x.plain(r.Header) {
+			if v := r.Header.Get(versionHeader); (v == "" || legacyVersions[v]) && !b.cold && x.plain(r.Header) {
 				b.hot(w, r, x)
 				return
 			}
+		case wire.Batch:
+			rest, err := b.unbatch(x)
+			if err != nil {
+				refuseMessage(w, nil, err)
+				return
+			}
+			if rest == nil {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			x.body = rest
 		}
 	}
 	b.fallThrough(w, r, x)

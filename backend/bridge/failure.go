@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/wire"
@@ -36,13 +37,24 @@ func failed(code int, message string) *failure {
 	return &failure{code: code, object: wire.ErrorObject(code, message, nil)}
 }
 
-// failedUpstream wraps a server's own error object, untouched.
-func failedUpstream(object []byte) *failure {
-	var e struct {
-		Code int `json:"code"`
+// failedUpstream passes a server's own error object on. Only one code differs
+// between the eras: a resource that is not there.
+func failedUpstream(object []byte, era hub.Era) *failure {
+	f := &failure{object: object}
+	var at hub.Span
+	_ = wire.Members(object, func(m wire.Member) error {
+		if string(m.Name) == "code" {
+			at = m.Value
+		}
+		return nil
+	})
+	code, _ := wire.Int(object, at)
+	f.code = int(code)
+	if era == hub.Modern && f.code == codeResourceNotFound {
+		f.code = codeInvalidParams
+		f.object = wire.Splice(nil, object, wire.Edit{Span: at, With: strconv.AppendInt(nil, codeInvalidParams, 10)})
 	}
-	_ = json.Unmarshal(object, &e)
-	return &failure{code: e.Code, object: object}
+	return f
 }
 
 // failedHere turns an error of the call path into what a client gets. A tool that

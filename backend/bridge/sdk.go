@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -87,14 +88,16 @@ func (b *Bridge) middleware(e *edge) mcp.Middleware {
 			case method == "server/discover":
 				return b.discover(ctx, method, req, e, next)
 			}
-			res, err = next(ctx, method, req)
-			if err == nil && method == "logging/setLevel" && x != nil && x.session != nil {
-				if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
-					level := string(p.Level)
+			if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
+				level := string(p.Level)
+				if severities[level] == 0 {
+					return nil, failed(codeInvalidParams, "the log level is unknown").sdk()
+				}
+				if x != nil && x.session != nil {
 					x.session.level.Store(&level)
 				}
 			}
-			return res, err
+			return next(ctx, method, req)
 		}
 	}
 }
@@ -111,6 +114,7 @@ func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request,
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(b.ended, func() { cancel(errStopped) })()
 	if s := x.session; s != nil {
 		defer context.AfterFunc(s.ctx, func() { cancel(errSessionEnded) })()
 		if m == x.message {
@@ -152,8 +156,14 @@ type rawResult struct {
 // MarshalJSON implements json.Marshaler.
 func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
 
+// maxInitialize bounds what a session remembers of its client, in bytes.
+const maxInitialize = 256 << 10
+
 // initialize lets the SDK open a session and enters it into our table.
 func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *edge, next mcp.MethodHandler) (mcp.Result, error) {
+	if x != nil && x.message != nil && len(x.rawParams()) > maxInitialize {
+		return nil, failed(codeInvalidParams, "the initialize request is too large").sdk()
+	}
 	if e.at.server != "" {
 		b.Lister.WaitListed(ctx, e.at.server)
 	}
@@ -170,7 +180,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	opened.Capabilities = capabilities(opened.Capabilities, e.at, offers)
 	opened.Instructions = instructions(e.at, offers)
 
-	raw := x.rawParams()
+	raw := bytes.Clone(x.rawParams()) // a session lives longer than its first body
 	s := &session{
 		id: ss.ID(), token: x.from.token, endpoint: x.at.path, sdk: ss, used: b.Now(),
 		client:  clientOf(x.from.token, wire.Bytes(raw, x.params.InitInfo)),

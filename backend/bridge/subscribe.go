@@ -114,7 +114,7 @@ func (b *Bridge) tell(ctx context.Context, method string, key resourceKey) error
 		return f.sdk()
 	}
 	if len(reply.Error) > 0 {
-		return failedUpstream(reply.Error).sdk()
+		return failedUpstream(reply.Error, hub.Legacy).sdk()
 	}
 	return nil
 }
