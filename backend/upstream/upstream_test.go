@@ -1,0 +1,328 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/mcptest"
+)
+
+func TestMain(m *testing.M) {
+	mcptest.MainIfAsked()
+	goleak.VerifyTestMain(m)
+}
+
+// process is a test server as a real process: this binary running itself.
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	out   io.Reader
+	done  chan struct{}
+}
+
+func (p *process) Stdin() io.WriteCloser { return p.stdin }
+func (p *process) Stdout() io.Reader     { return p.out }
+func (p *process) Done() <-chan struct{} { return p.done }
+func (p *process) Stop(context.Context) error {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+	return nil
+}
+
+func spawn(mode string) func(context.Context) (Pipe, error) {
+	return func(context.Context) (Pipe, error) {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), mcptest.Env+"="+mode)
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		cmd.Stdout = w
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		w.Close()
+		p := &process{cmd: cmd, stdin: stdin, out: r, done: make(chan struct{})}
+		go func() {
+			defer close(p.done)
+			_ = cmd.Wait()
+		}()
+		return p, nil
+	}
+}
+
+func inProcess(mode string) func(context.Context) (Pipe, error) {
+	return func(context.Context) (Pipe, error) { return mcptest.Start(mode) }
+}
+
+func connect(t testing.TB, o Options) *Conn {
+	t.Helper()
+	o.Server = "test"
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c, err := Connect(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func send(t testing.TB, c *Conn, era hub.Era, params string) hub.Reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	call := &hub.Call{Era: era, Method: "tools/call", Params: json.RawMessage(params), Client: hub.Client{Name: "tester", Version: "2"}}
+	reply, err := c.Send(ctx, call, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if call.Instance != c.ID() {
+		t.Errorf("instance %q, want %q", call.Instance, c.ID())
+	}
+	return reply
+}
+
+// until polls for a condition that another goroutine brings about.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain until " + what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func TestConnectFindsTheEraThatTheServerSpeaks(t *testing.T) {
+	for mode, want := range map[string]hub.Era{
+		"echo": hub.Legacy, "legacy": hub.Legacy, "legacy-exit": hub.Legacy, "banner": hub.Legacy,
+		"modern": hub.Modern, "modern-exit": hub.Modern,
+	} {
+		for kind, dial := range map[string]func(context.Context) (Pipe, error){"pipe": inProcess(mode), "process": spawn(mode)} {
+			t.Run(mode+"/"+kind, func(t *testing.T) {
+				c := connect(t, Options{Dial: dial})
+				if c.Era() != want {
+					t.Errorf("era %s, want %s", c.Era(), want)
+				}
+				if tools := c.Catalog().Tools; len(tools) != 1 || tools[0].Name != "echo" {
+					t.Errorf("tools %v", tools)
+				}
+				if c.Catalog().Instructions != "Be kind." || !strings.Contains(string(c.Catalog().Info), "mcptest") {
+					t.Errorf("catalog %+v", c.Catalog())
+				}
+				if err := c.Ping(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestADualServerConnectsInTheEraAskedFor(t *testing.T) {
+	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		c := connect(t, Options{Dial: inProcess("echo"), Era: era})
+		if c.Era() != era {
+			t.Errorf("era %s, want %s", c.Era(), era)
+		}
+		reply := send(t, c, era, `{"name":"echo","arguments":{"n":9007199254740993}}`)
+		if !strings.Contains(string(reply.Result), `"structuredContent":{"n":9007199254740993}`) {
+			t.Error(string(reply.Result))
+		}
+	}
+}
+
+func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := Connect(ctx, Options{Server: "test", Dial: spawn("silent")})
+	if took := time.Since(began); hub.CodeOf(err) != hub.CodeTimeout || took < 300*time.Millisecond || took > 5*time.Second {
+		t.Errorf("%v after %v", err, took)
+	}
+}
+
+func TestAServerThatExitsAtOnceFailsTheStart(t *testing.T) {
+	for _, mode := range []string{"exit"} {
+		if _, err := Connect(context.Background(), Options{Server: "test", Dial: spawn(mode)}); hub.CodeOf(err) != hub.CodeUnavailable {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}
+
+func TestCatalogAndResultsAreByteForByte(t *testing.T) {
+	c := connect(t, Options{Dial: spawn("quirky")})
+	cat := c.Catalog()
+	if len(cat.Tools) != 2 || string(cat.Tools[0].Raw) != mcptest.QuirkyTool || string(cat.Info) != mcptest.QuirkyInfo {
+		t.Errorf("catalog %s, info %s", cat.Tools[0].Raw, cat.Info)
+	}
+	if string(cat.Capabilities) != `{"tasks":{"list":{}},"tools":{}}` {
+		t.Error(string(cat.Capabilities))
+	}
+	if reply := send(t, c, hub.Legacy, `{"name":"odd"}`); string(reply.Result) != mcptest.QuirkyResult {
+		t.Error(string(reply.Result))
+	}
+}
+
+func TestListsAreLimited(t *testing.T) {
+	c := connect(t, Options{Dial: inProcess("pages")})
+	if tools := c.Catalog().Tools; len(tools) != 1000 || tools[999].Name != "t999" || len(c.Catalog().Warnings) != 1 {
+		t.Errorf("%d tools, %v", len(tools), c.Catalog().Warnings)
+	}
+	c = connect(t, Options{Dial: inProcess("cursor-loop")})
+	if w := c.Catalog().Warnings; len(c.Catalog().Tools) != 1 || len(w) == 0 || !strings.Contains(w[0], "same cursor twice") {
+		t.Errorf("%d tools, %v", len(c.Catalog().Tools), w)
+	}
+}
+
+func TestAMalformedToolIsSkippedAlone(t *testing.T) {
+	c := connect(t, Options{Dial: inProcess("malformed-tools")})
+	w := c.Catalog().Warnings
+	if len(c.Catalog().Tools) != 8 || len(w) != 1 || !strings.HasPrefix(w[0], "8 of 9 tools: entry 5 ") {
+		t.Errorf("%d tools, %v", len(c.Catalog().Tools), w)
+	}
+}
+
+func TestAChangeBeforeTheStartIsOverIsNotLost(t *testing.T) {
+	changes := make(chan hub.Kind, 16)
+	c := connect(t, Options{Dial: inProcess("early-change"), OnListChanged: func(k hub.Kind) { changes <- k }})
+	if kind := <-changes; kind != hub.Tools || len(c.Catalog().Tools) != 2 {
+		t.Errorf("%s, %d tools", kind, len(c.Catalog().Tools))
+	}
+}
+
+func TestAStormOfChangesIsReadOnce(t *testing.T) {
+	var lists atomic.Int64
+	c := connect(t, Options{Dial: inProcess("change"), OnListChanged: func(hub.Kind) { lists.Add(1) }})
+	send(t, c, hub.Legacy, `{"name":"echo"}`)
+	until(t, "the list was read", func() bool { return lists.Load() > 0 })
+	if n := lists.Load(); n != 1 || len(c.Catalog().Tools) != 2 {
+		t.Errorf("read %d times, %d tools", n, len(c.Catalog().Tools))
+	}
+}
+
+func TestEraFieldsAreTranslated(t *testing.T) {
+	c := &Conn{o: Options{ClientInfo: []byte(`{"name":"drawbridge"}`), Capabilities: []byte(`{}`)}}
+	const version, caps = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":`
+	who := `"io.modelcontextprotocol/clientInfo":{"name":"a\"b","version":"1"}`
+	call := &hub.Call{Client: hub.Client{Name: `a"b`, Version: "1"}, Capabilities: []byte(`{"roots":{}}`)}
+	added := version + "," + who + "," + caps + `{"roots":{}}`
+	for params, want := range map[string]string{
+		``:                          `{"_meta":{` + added + `}}`,
+		`{ }`:                       `{"_meta":{` + added + `}}`,
+		`{"name":"x"}`:              `{"_meta":{` + added + `},"name":"x"}`,
+		`{"_meta":{},"name":"x"}`:   `{"_meta":{` + added + `},"name":"x"}`,
+		`{"_meta":null}`:            `{"_meta":{` + added + `}}`,
+		`{"_meta":{"a":1.0}}`:       `{"_meta":{"a":1.0,` + added + `}}`,
+		`{"_meta":{` + added + `}}`: `{"_meta":{` + added + `}}`,
+		`{"_meta":{` + who + `}}`:   `{"_meta":{` + who + `,` + version + `,` + caps + `{"roots":{}}}}`,
+	} {
+		if got := string(c.withModernMeta([]byte(params), call)); got != want {
+			t.Errorf("%s\n got %s\nwant %s", params, got, want)
+		}
+	}
+	for params, want := range map[string]string{
+		`{"_meta":{` + added + `},"n":1.0}`:                     `{"_meta":{},"n":1.0}`,
+		`{"_meta":{"a":1,` + added + `, "progressToken":"t"}}`:  `{"_meta":{"a":1,"progressToken":"t"}}`,
+		`{"_meta":{"io.modelcontextprotocol/related-task":{}}}`: `{"_meta":{"io.modelcontextprotocol/related-task":{}}}`,
+		`{"name":"x"}`: `{"name":"x"}`,
+	} {
+		if got := string(withoutModernMeta([]byte(params))); got != want {
+			t.Errorf("%s\n got %s\nwant %s", params, got, want)
+		}
+	}
+}
+
+func TestCallsOfEitherEraWorkOnConnectionsOfEither(t *testing.T) {
+	const modernParams = `{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+	for _, mode := range []string{"legacy", "modern"} {
+		c := connect(t, Options{Dial: inProcess(mode)})
+		for era, params := range map[hub.Era]string{hub.Legacy: `{"name":"echo","arguments":{"a":1}}`, hub.Modern: modernParams} {
+			reply := send(t, c, era, params)
+			if !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) || strings.Contains(string(reply.Result), "resultType") != (mode == "modern") {
+				t.Errorf("%s client, %s server: %s%s", era, mode, reply.Result, reply.Error)
+			}
+		}
+	}
+}
+
+func TestProgressKeepsTheClientsTokenAcrossEras(t *testing.T) {
+	c := connect(t, Options{Dial: inProcess("progress")})
+	params := `{"arguments":{"n":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"mine"}}`
+	sink := &countSink{want: `"progressToken":"mine"`}
+	if _, err := c.Send(context.Background(), &hub.Call{Era: hub.Modern, Method: "tools/call", Params: json.RawMessage(params)}, sink); err != nil {
+		t.Fatal(err)
+	}
+	if sink.n != 3 {
+		t.Errorf("%d notifications with the client's token", sink.n)
+	}
+}
+
+type countSink struct {
+	want string
+	n    int
+}
+
+func (s *countSink) Notify(_ string, params json.RawMessage) {
+	if strings.Contains(string(params), s.want) {
+		s.n++
+	}
+}
+
+func (s *countSink) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
+	return hub.Reply{}, errors.New("nobody to ask")
+}
+
+func TestTheConnectionEndsWhenTheServerExits(t *testing.T) {
+	c := connect(t, Options{Dial: spawn("exit-call")})
+	_, err := c.Send(context.Background(), &hub.Call{Method: "tools/call"}, nil)
+	if hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Error(err)
+	}
+	<-c.Done()
+	if c.Err() == nil {
+		t.Error("no reason")
+	}
+}
+
+func TestCloseIsIdempotentAndLeavesNothing(t *testing.T) {
+	for _, mode := range []string{"echo", "stubborn", "deaf"} {
+		t.Run(mode, func(t *testing.T) {
+			c := connect(t, Options{Dial: spawn(mode)})
+			for range 3 {
+				if err := c.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+			<-c.Done()
+		})
+	}
+}
+
+func TestAFailedStartSaysWhatTheServerAnswered(t *testing.T) {
+	_, err := Connect(context.Background(), Options{Server: "test", Dial: inProcess("modern"), Era: hub.Legacy})
+	if err == nil || !strings.Contains(fmt.Sprint(err), "unsupported protocol version") {
+		t.Error(err)
+	}
+}
