@@ -1,0 +1,261 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/mcptest"
+	"drawbridge/backend/registry"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	mcptest.MainIfAsked()
+	goleak.VerifyTestMain(m)
+}
+
+// calls is a gateway that answers by a function and remembers what it was asked.
+type calls struct {
+	answer func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+
+	mu   sync.Mutex
+	seen []*hub.Call
+}
+
+func (c *calls) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	c.mu.Lock()
+	c.seen = append(c.seen, call)
+	c.mu.Unlock()
+	if call.Server == "" {
+		return hub.Reply{}, hub.Errorf(hub.CodeNotFound, "no tool is called %q", call.PublicName)
+	}
+	if c.answer == nil {
+		return hub.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
+	}
+	return c.answer(ctx, call, sink)
+}
+
+func (c *calls) last() *hub.Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.seen) == 0 {
+		return nil
+	}
+	return c.seen[len(c.seen)-1]
+}
+
+// waits counts the lists that waited for servers.
+type waits struct {
+	mu  sync.Mutex
+	ids []string
+	do  func()
+}
+
+func (w *waits) WaitListed(_ context.Context, id string) {
+	w.mu.Lock()
+	w.ids = append(w.ids, id)
+	do := w.do
+	w.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}
+
+// stand is a bridge behind a real HTTP server.
+type stand struct {
+	*testing.T
+	reg *registry.Registry
+	b   *Bridge
+	srv *httptest.Server
+	gw  *calls
+	w   *waits
+}
+
+func newStand(t *testing.T, answer func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error), options ...func(*Options)) *stand {
+	t.Helper()
+	s := &stand{T: t, reg: registry.New(registry.Options{}), gw: &calls{answer: answer}, w: &waits{}}
+	s.reg.Arrange(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "math"}})
+	s.reg.Set("files", "files", filesCatalog())
+	s.reg.Set("math", "math", mathCatalog())
+	o := Options{Registry: s.reg, Gateway: s.gw, Lister: s.w, Version: "1.2.3"}
+	for _, f := range options {
+		f(&o)
+	}
+	s.serve(o)
+	return s
+}
+
+func (s *stand) serve(o Options) {
+	s.b = New(o)
+	s.reg.OnChange(s.b.ListChanged)
+	s.srv = httptest.NewServer(s.b)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = s.b.Run(ctx); close(done) }()
+	s.Cleanup(func() {
+		cancel()
+		<-done
+		http.DefaultClient.CloseIdleConnections()
+		s.srv.Close()
+	})
+}
+
+func filesCatalog() *hub.Catalog {
+	return &hub.Catalog{
+		Tools: []hub.Item{
+			{Name: "read", Raw: json.RawMessage(`{"name":"read","inputSchema":{},"vendor":9007199254740993}`)},
+			{Name: "marked", Raw: json.RawMessage(`{"name":"marked","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}`)},
+		},
+		Prompts:      []hub.Item{{Name: "ask", Raw: json.RawMessage(`{"name":"ask"}`)}},
+		Resources:    []hub.Item{{Name: "file:///ünï", Raw: json.RawMessage(`{"uri":"file:///ünï","name":"u"}`)}},
+		Templates:    []hub.Item{{Name: "file:///t/{id}", Raw: json.RawMessage(`{"uriTemplate":"file:///t/{id}","name":"t"}`)}},
+		Capabilities: json.RawMessage(`{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{},"experimental":{"x":{"y":1}}}`),
+		Instructions: "Read before you write.",
+	}
+}
+
+func mathCatalog() *hub.Catalog {
+	return &hub.Catalog{
+		Tools:        []hub.Item{{Name: "add", Raw: json.RawMessage(`{"name":"add","inputSchema":{"type":"object"}}`)}},
+		Capabilities: json.RawMessage(`{"tools":{}}`),
+		Instructions: "Numbers only.",
+	}
+}
+
+func (s *stand) do(method, path, body string, headers ...string) *http.Response {
+	s.Helper()
+	req, err := http.NewRequestWithContext(s.Context(), method, s.srv.URL+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+func (s *stand) post(path, body string, headers ...string) *http.Response {
+	s.Helper()
+	return s.do(http.MethodPost, path, body, headers...)
+}
+
+// modern sends a request of the modern era with the headers that belong to it.
+func (s *stand) modern(path, method, name, params string, headers ...string) *http.Response {
+	s.Helper()
+	h := []string{versionHeader, hub.ModernVersion, methodHeader, method}
+	if name != "" {
+		h = append(h, nameHeader, name)
+	}
+	return s.post(path, modernBody(method, params), append(h, headers...)...)
+}
+
+// modernBody makes a request with the id "m-1" and the _meta of the era.
+func modernBody(method, params string) string {
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"probe","version":"9"}}`
+	if params != "" {
+		meta = params + "," + meta
+	}
+	return `{"jsonrpc":"2.0","id":"m-1","method":"` + method + `","params":{` + meta + `}}`
+}
+
+// open starts a legacy session and returns the header pair that continues it.
+func (s *stand) open(path, capabilities string, headers ...string) []string {
+	s.Helper()
+	resp := s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"clientInfo":{"name":"probe","version":"9"}}}`, headers...)
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(resp.Body)
+		s.Fatalf("initialize: %s: %s", resp.Status, body)
+	}
+	id := resp.Header.Get(sessionHeader)
+	messages(s, resp)
+	h := append([]string{sessionHeader, id, versionHeader, "2025-11-25"}, headers...)
+	if resp := s.post(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, h...); resp.StatusCode != http.StatusAccepted {
+		s.Fatalf("initialized: %s", resp.Status)
+	}
+	return h
+}
+
+// messages reads the JSON-RPC messages of an answer, be it a document or a stream.
+func messages(t testing.TB, resp *http.Response) []string {
+	t.Helper()
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{string(body)}
+	}
+	var list []string
+	for m := range events(resp.Body) {
+		list = append(list, m)
+	}
+	return list
+}
+
+// events yields the data of server-sent events, and fails on a broken frame.
+func events(r io.Reader) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		lines := bufio.NewReader(r)
+		for {
+			line, err := lines.ReadString('\n')
+			if data, ok := strings.CutPrefix(line, "data: "); ok && !yield(strings.TrimSuffix(data, "\n")) {
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+func one(t testing.TB, resp *http.Response) string {
+	t.Helper()
+	list := messages(t, resp)
+	if len(list) != 1 {
+		t.Fatalf("%d messages: %q", len(list), list)
+	}
+	return list[0]
+}
+
+func want(t testing.TB, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s\n got %s\nwant %s", what, got, want)
+	}
+}
+
+// until polls a condition.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func text(format string, args ...any) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf(format, args...)))
+}
