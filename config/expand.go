@@ -52,8 +52,7 @@ func Expand(s string, lookup func(name string) (value string, ok bool)) (string,
 }
 
 func variable(expr string, lookup func(string) (string, bool)) (string, error) {
-	name, fallback, hasDefault := strings.Cut(expr, ":-")
-	name = strings.TrimPrefix(name, "env:")
+	name, fallback, hasDefault := parts(expr)
 	value, ok := lookup(name)
 	switch {
 	case ok && (value != "" || !hasDefault):
@@ -64,12 +63,7 @@ func variable(expr string, lookup func(string) (string, bool)) (string, error) {
 	return "", fmt.Errorf("variable ${%s} is %w", name, ErrUnset)
 }
 
-// Variables returns the names that s needs, without those that have a default.
-func Variables(s string) []string {
-	var names []string
-	_, _ = Expand(s, func(name string) (string, bool) {
-		names = append(names, name)
-		return "", true
-	})
-	return names
+func parts(expr string) (name, fallback string, hasDefault bool) {
+	name, fallback, hasDefault = strings.Cut(expr, ":-")
+	return strings.TrimPrefix(name, "env:"), fallback, hasDefault
 }

@@ -1,7 +1,221 @@
 package config
 
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
 // text is one file as it was read.
 type text struct {
 	Path string `json:"path"`
 	Text string `json:"text"`
+}
+
+// EnvServers is the variable that holds servers as a JSON array, each with a "name".
+const EnvServers = "DRAWBRIDGE_MCP_SERVERS"
+
+// Sources says where the configuration comes from. A higher source replaces a
+// lower one: JSON the servers of all files, File the default file and ConfDir.
+type Sources struct {
+	JSON        string // the value of EnvServers
+	File        string // --config or DRAWBRIDGE_CONFIG; must exist
+	DefaultFile string // may be missing: no servers
+	ConfDir     string // its *.json, *.jsonc, *.yaml and *.yml in name order, after DefaultFile
+}
+
+// SourcesFor computes the sources from the --config flag ("" when absent) and the environment.
+func SourcesFor(configFlag string, f Folders, env func(string) string) Sources {
+	return Sources{
+		JSON:        strings.TrimSpace(env(EnvServers)),
+		File:        cmp.Or(configFlag, env("DRAWBRIDGE_CONFIG")),
+		DefaultFile: f.ConfigFile(),
+		ConfDir:     f.ConfDir(),
+	}
+}
+
+// Main is the file that edits go to.
+func (s Sources) Main() string { return cmp.Or(s.File, s.DefaultFile) }
+
+// Paths lists the files to read: those that are there now, and File or
+// DefaultFile in any case.
+func (s Sources) Paths() ([]string, error) {
+	paths := []string{s.Main()}
+	if s.File != "" || s.ConfDir == "" {
+		return paths, nil
+	}
+	entries, err := os.ReadDir(s.ConfDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if Reads(e.Name()) && !e.IsDir() {
+			paths = append(paths, filepath.Join(s.ConfDir, e.Name()))
+		}
+	}
+	return paths, nil
+}
+
+// Reads reports whether a file called name in a conf.d folder is a configuration
+// file. Hidden files and the backups of editors are not.
+func Reads(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".json", ".jsonc", ".yaml", ".yml"}, ext)
+}
+
+// Load reads all sources. The error is Problems: the configuration is refused as
+// a whole and Config is nil. A missing DefaultFile is an empty configuration.
+func (s Sources) Load() (*Config, error) {
+	texts, unread := s.read()
+	c, problems := parseAll(texts, s.JSON)
+	if c != nil && len(unread) == 0 {
+		return c, nil
+	}
+	ofFiles := append(unread, problems...)
+	if s.JSON == "" {
+		return nil, Problems(ofFiles)
+	}
+	// Servers from the environment stand, whatever is wrong with the files.
+	if c, problems = parseAll(nil, s.JSON); c == nil {
+		return nil, Problems(problems)
+	}
+	for _, p := range ofFiles {
+		if p.File != EnvServers {
+			p.Warning, p.Suggestion = true, "ignored, because "+EnvServers+" is set"
+			c.Problems = append(c.Problems, p)
+		}
+	}
+	return c, nil
+}
+
+func (s Sources) read() ([]text, []Problem) {
+	paths, err := s.Paths()
+	if err != nil {
+		return nil, []Problem{unreadable(s.ConfDir, err)}
+	}
+	var texts []text
+	var problems []Problem
+	for _, path := range paths {
+		src, err := os.ReadFile(path)
+		switch {
+		case err == nil:
+			texts = append(texts, text{path, string(src)})
+		case errors.Is(err, fs.ErrNotExist) && s.File == "":
+			// The default file need not exist; a file of ConfDir was removed just now.
+		default:
+			problems = append(problems, unreadable(path, err))
+		}
+	}
+	return texts, problems
+}
+
+func unreadable(path string, err error) Problem {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	return Problem{File: path, Message: "cannot read file: " + err.Error()}
+}
+
+// parseAll reads texts as one configuration. A Config has all problems in it.
+func parseAll(texts []text, serversJSON string) (*Config, []Problem) {
+	var problems []Problem
+	var documents []document
+	for _, t := range texts {
+		root, problem := tree(t.Path, []byte(t.Text))
+		if problem != nil {
+			problems = append(problems, *problem)
+			continue
+		}
+		documents = append(documents, document{t.Path, root})
+	}
+	var servers *document
+	if serversJSON != "" {
+		root, problem := tree(EnvServers, []byte(serversJSON))
+		switch {
+		case problem != nil:
+			problems = append(problems, *problem)
+		case root.kind != kindList && root.kind != kindObject:
+			problems = append(problems, *refuse(root.at, "must be a JSON array of servers", ""))
+		default:
+			servers = &document{EnvServers, root}
+		}
+	}
+	c, more := build(documents, servers)
+	if problems = append(problems, more...); c == nil || len(problems) > len(more) {
+		return nil, problems
+	}
+	c.texts = texts
+	if serversJSON != "" {
+		c.Locked = EnvServers + " is set"
+	}
+	return c, problems
+}
+
+// Copy returns everything that c was read from, to be read again by FromCopy.
+// It holds what the files hold, secrets included.
+func (c *Config) Copy() []byte {
+	data, _ := json.MarshalIndent(map[string]any{"files": c.texts}, "", "  ") // strings only: cannot fail
+	return append(data, '\n')
+}
+
+// FromCopy reads a Copy.
+func FromCopy(data []byte) (*Config, error) {
+	var saved struct{ Files []text }
+	if err := json.Unmarshal(data, &saved); err != nil {
+		return nil, err
+	}
+	c, problems := parseAll(saved.Files, "")
+	if c == nil {
+		return nil, Problems(problems)
+	}
+	return c, nil
+}
+
+// Unset finds the variables that servers need and lookup does not know: a server
+// with one cannot start. Disabled servers are left alone, and so are secrets and
+// the folder of the client.
+func (c *Config) Unset(lookup func(name string) (string, bool)) []Problem {
+	var problems []Problem
+	for _, s := range c.Servers {
+		if s.Disabled {
+			continue
+		}
+		check := func(key, value string) {
+			_, err := Expand(value, func(name string) (string, bool) {
+				if strings.HasPrefix(name, "secret:") || name == "workspaceFolder" {
+					return "", true
+				}
+				return lookup(name)
+			})
+			if err == nil {
+				return
+			}
+			at, known := s.keys[key]
+			if !known {
+				at = s.Source
+			}
+			problems = append(problems, Problem{
+				File: at.File, Line: at.Line, Column: at.Column, Key: join("mcpServers."+s.Label, key), Server: s.Label,
+				Message:    err.Error() + " for server '" + s.Label + "'",
+				Suggestion: "set it, or give a default: ${NAME:-default}",
+			})
+		}
+		check("command", s.Command)
+		check("args", strings.Join(s.Args, "\n"))
+		check("cwd", s.Cwd)
+		check("url", s.URL)
+		check("docker", strings.Join([]string{s.Docker.Container, s.Docker.Label, s.Docker.User, s.Docker.Workdir}, "\n"))
+		for _, name := range sortedKeys(s.Env) {
+			check(join("env", name), s.Env[name])
+		}
+		for _, name := range sortedKeys(s.Headers) {
+			check(join("headers", name), s.Headers[name])
+		}
+	}
+	return problems
 }

@@ -1,0 +1,255 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// reader collects the problems of one file while its nodes are read.
+type reader struct {
+	problems []Problem
+	server   string // label of the server that is being read, or ""
+	path     string // of the object that is being read: "mcpServers.files"
+}
+
+// field is one key of an object and what reads its value.
+type field struct {
+	name string
+	read func(r *reader, name string, at Position, n *node)
+}
+
+func (r *reader) report(at Position, key string, warning bool, suggestion, format string, args ...any) {
+	r.problems = append(r.problems, Problem{
+		File: at.File, Line: at.Line, Column: at.Column,
+		Key: join(r.path, key), Server: r.server, Warning: warning,
+		Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
+	})
+}
+
+func (r *reader) errorf(at Position, key, format string, args ...any) {
+	r.report(at, key, false, "", format, args...)
+}
+
+// in names the server that is being read, to end a message with.
+func (r *reader) in() string {
+	if r.server == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in server '%s'", r.server)
+}
+
+// wrong reports a value of another kind than wanted. The value itself is not shown.
+func (r *reader) wrong(n *node, name, want string) {
+	r.errorf(n.at, name, "'%s'%s must be %s, not %s", name, r.in(), want, n.kind)
+}
+
+// object reads the members of n by fields. A key that is not among them is a
+// warning, one that appears twice an error.
+func (r *reader) object(n *node, fields []field) {
+	seen := make(map[string]bool, len(n.members))
+	for _, m := range n.members {
+		if seen[m.name] {
+			r.report(m.at, m.name, false, "remove one of them", "key '%s' appears twice%s", m.name, r.in())
+			continue
+		}
+		seen[m.name] = true
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
+		if i < 0 {
+			r.unknown(m, fields)
+			continue
+		}
+		fields[i].read(r, m.name, m.at, m.value)
+	}
+}
+
+func (r *reader) unknown(m member, fields []field) {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	suggestion := ""
+	if near := nearest(m.name, names); near != "" {
+		suggestion = fmt.Sprintf("did you mean '%s'?", near)
+	} else if r.path == "" && (m.value.get("command") != nil || m.value.get("url") != nil) {
+		suggestion = "servers belong into 'mcpServers'"
+	}
+	r.report(m.at, m.name, true, suggestion, "unknown key '%s'%s", m.name, r.in())
+}
+
+// section is a field that is an object of its own.
+func section(name string, fields ...field) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindObject {
+			r.wrong(n, name, "an object")
+			return
+		}
+		outer := r.path
+		r.path = join(outer, name)
+		r.object(n, fields)
+		r.path = outer
+	}}
+}
+
+func str(name string, to *string, check ...func(string) string) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindString {
+			r.wrong(n, name, "a string")
+			return
+		}
+		for _, c := range check {
+			if complaint := c(n.text); complaint != "" {
+				r.errorf(n.at, name, "'%s'%s %s", name, r.in(), complaint)
+				return
+			}
+		}
+		*to = n.text
+	}}
+}
+
+// oneOf is a string out of a closed set.
+func oneOf(name string, to *string, words ...string) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindString || !slices.Contains(words, n.text) {
+			suggestion := ""
+			if near := nearest(n.text, words); n.kind == kindString && near != "" {
+				suggestion = fmt.Sprintf("did you mean '%s'?", near)
+			}
+			r.report(n.at, name, false, suggestion, "'%s'%s must be one of %s", name, r.in(), strings.Join(words, ", "))
+			return
+		}
+		*to = n.text
+	}}
+}
+
+func boolean(name string, to *bool) field { return booleanOf(name, func(b bool) { *to = b }) }
+
+func booleanOf(name string, set func(bool)) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindBool {
+			r.wrong(n, name, "true or false")
+			return
+		}
+		set(n.text == "true")
+	}}
+}
+
+func count(name string, to *int, least, most int) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if v, ok := r.integer(n, name, int64(least), int64(most)); ok {
+			*to = int(v)
+		}
+	}}
+}
+
+// size is a number of bytes.
+func size(name string, to *int64, least int64) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if v, ok := r.integer(n, name, least, math.MaxInt64/2); ok {
+			*to = v
+		}
+	}}
+}
+
+// millis is a duration in milliseconds, at most a day. least is the smallest that makes sense.
+func millis(name string, least time.Duration, to *time.Duration) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		v, ok := r.integer(n, name, least.Milliseconds(), (24 * time.Hour).Milliseconds())
+		if !ok {
+			return
+		}
+		*to = time.Duration(v) * time.Millisecond
+		if name == "timeout" && v > 0 && v < 1000 {
+			r.report(n.at, name, true, fmt.Sprintf("%d seconds are %d", v, v*1000), "'timeout'%s is in milliseconds", r.in())
+		}
+	}}
+}
+
+func days(name string, to *time.Duration) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if v, ok := r.integer(n, name, 0, 36500); ok {
+			*to = time.Duration(v) * 24 * time.Hour
+		}
+	}}
+}
+
+func (r *reader) integer(n *node, name string, least, most int64) (int64, bool) {
+	if n.kind != kindNumber {
+		r.wrong(n, name, "a number")
+		return 0, false
+	}
+	v, err := strconv.ParseInt(n.text, 10, 64)
+	if f, ferr := strconv.ParseFloat(n.text, 64); err != nil && ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		v, err = int64(f), nil // 3e4, 30000.0
+	}
+	if err != nil || v < least || v > most {
+		r.errorf(n.at, name, "'%s'%s must be a whole number from %d to %d", name, r.in(), least, most)
+		return 0, false
+	}
+	return v, true
+}
+
+// list is a list of strings. Numbers and booleans count as what they look like.
+func list(name string, to *[]string) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindList {
+			r.wrong(n, name, "a list of strings")
+			return
+		}
+		out := make([]string, 0, len(n.items))
+		for i, item := range n.items {
+			if item.kind != kindString && item.kind != kindNumber && item.kind != kindBool {
+				r.wrong(item, fmt.Sprintf("%s[%d]", name, i), "a string")
+				return
+			}
+			out = append(out, item.text)
+		}
+		*to = out
+	}}
+}
+
+// stringMap is an object of strings. Numbers and booleans count as what they
+// look like; null leaves the name out.
+func stringMap(name string, to *map[string]string, keys map[string]Position) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindObject {
+			r.wrong(n, name, "an object of strings")
+			return
+		}
+		out := make(map[string]string, len(n.members))
+		for _, m := range n.members {
+			switch m.value.kind {
+			case kindString, kindNumber, kindBool:
+			case kindNull:
+				continue
+			default:
+				r.wrong(m.value, join(name, m.name), "a string")
+				return
+			}
+			if _, twice := out[m.name]; twice {
+				r.report(m.at, join(name, m.name), false, "remove one of them", "key '%s' appears twice in '%s'%s", m.name, name, r.in())
+				return
+			}
+			out[m.name] = m.value.text
+			if keys != nil {
+				keys[join(name, m.name)] = m.value.at
+			}
+		}
+		*to = out
+	}}
+}
+
+// anything is a key that is allowed and means nothing to us.
+func anything(name string) field {
+	return field{name, func(*reader, string, Position, *node) {}}
+}
+
+func join(path, key string) string {
+	if path == "" || key == "" {
+		return path + key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
+
+// jsonTree reads JSON with comments and trailing commas. src is UTF-8.
+func jsonTree(file string, src []byte) (*node, *Problem) {
+	where := lines{file: file, src: src}
+	if i := tooDeep(src); i >= 0 {
+		return nil, deep(where.at(i))
+	}
+	value, err := hujson.Parse(src)
+	if err != nil {
+		return nil, jsonProblem(&where, src, err)
+	}
+	return jsonNode(&where, value), nil
+}
+
+func jsonProblem(where *lines, src []byte, err error) *Problem {
+	if onlySpace(src) {
+		return refuse(where.at(0), "file is empty", `an empty configuration is {"mcpServers": {}}`)
+	}
+	at := where.at(len(src))
+	message := err.Error()
+	if m := hujsonPlace.FindStringSubmatch(message); m != nil {
+		message = message[len(m[0]):]
+		at = where.at(byteOffset(src, m[1], m[2]))
+	}
+	suggestion := ""
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return refuse(where.at(len(src)), "file ends too early", "a closing bracket or quote is missing")
+	case strings.Contains(message, "after object value"), strings.Contains(message, "after array value"):
+		suggestion = "is a comma missing before it?"
+	case strings.Contains(message, "at start of object name"):
+		suggestion = "keys need double quotes"
+	case strings.Contains(message, "after object name"):
+		suggestion = "a colon belongs between key and value"
+	case strings.Contains(message, "in string"):
+		suggestion = `a backslash is written \\, a line break \n`
+	}
+	return refuse(at, message, suggestion)
+}
+
+// byteOffset is the offset of a line and column, both counted from 1 and columns in bytes.
+func byteOffset(src []byte, line, column string) int {
+	var l, c int
+	fmt.Sscan(line, &l)
+	fmt.Sscan(column, &c)
+	offset := 0
+	for ; l > 1; l-- {
+		i := bytes.IndexByte(src[offset:], '\n')
+		if i < 0 {
+			break
+		}
+		offset += i + 1
+	}
+	return min(len(src), offset+c-1)
+}
+
+// onlySpace reports whether src holds nothing but white space and comments.
+func onlySpace(src []byte) bool {
+	v, err := hujson.Parse(append(src[:len(src):len(src)], "\nnull"...))
+	return err == nil && v.Value.Kind() == 'n' && v.StartOffset == len(src)+1
+}
+
+func jsonNode(where *lines, v hujson.Value) *node {
+	n := &node{at: where.at(v.StartOffset)}
+	switch value := v.Value.(type) {
+	case *hujson.Object:
+		n.kind = kindObject
+		for _, m := range value.Members {
+			name, _ := m.Name.Value.(hujson.Literal)
+			n.members = append(n.members, member{name: name.String(), at: where.at(m.Name.StartOffset), value: jsonNode(where, m.Value)})
+		}
+	case *hujson.Array:
+		n.kind = kindList
+		for _, e := range value.Elements {
+			n.items = append(n.items, jsonNode(where, e))
+		}
+	case hujson.Literal:
+		n.text = value.String()
+		switch value.Kind() {
+		case '"':
+			n.kind = kindString
+		case '0':
+			n.kind = kindNumber
+		case 't', 'f':
+			n.kind = kindBool
+		}
+	}
+	return n
+}

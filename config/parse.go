@@ -1,0 +1,189 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// Parse reads one file; its name decides between JSON and YAML and is named in
+// problems. The Config is nil when the file is refused as a whole. Otherwise it
+// is valid: a server with an error is left out, and everything else is filled in.
+// The problems are those of Config.Problems. Parse never panics.
+func Parse(file string, src []byte) (*Config, []Problem) {
+	root, problem := tree(file, src)
+	if problem != nil {
+		return nil, []Problem{*problem}
+	}
+	c, problems := build([]document{{file, root}}, nil)
+	if c != nil {
+		c.texts = []text{{Path: file, Text: string(src)}}
+	}
+	return c, problems
+}
+
+// document is one parsed file.
+type document struct {
+	file string
+	root *node
+}
+
+// container is a map or a list of servers, with the path of its key.
+type container struct {
+	path string
+	node *node
+}
+
+// build makes one Config of all documents, in order. Settings of a later document
+// replace those of an earlier one; servers add up. Where servers is given, it is
+// a list or map of servers that replaces those of all documents. The Config is
+// nil when there is an error outside of the servers.
+func build(documents []document, servers *document) (*Config, []Problem) {
+	c, r := Default(), &reader{}
+	var containers []container
+	for _, d := range documents {
+		c.Files = append(c.Files, d.file)
+		if d.root.kind != kindObject {
+			r.errorf(d.root.at, "", "a configuration must be an object, not %s", d.root.kind)
+			continue
+		}
+		r.object(d.root, rootFields(c, &containers))
+	}
+	if servers != nil {
+		containers = []container{{servers.file, servers.root}}
+	}
+	if HasErrors(r.problems) {
+		return nil, r.problems
+	}
+	for _, box := range containers {
+		r.servers(c, box)
+	}
+	if !c.MCPEnabled {
+		c.Servers = nil
+	}
+	c.Problems = r.problems
+	return c, r.problems
+}
+
+func rootFields(c *Config, containers *[]container) []field {
+	servers := func(path, name string) field {
+		return field{name, func(r *reader, name string, _ Position, n *node) {
+			if n.kind != kindObject && n.kind != kindList {
+				r.wrong(n, name, "an object of servers")
+				return
+			}
+			*containers = append(*containers, container{path, n})
+		}}
+	}
+	return []field{
+		servers("mcpServers", "mcpServers"),
+		servers("servers", "servers"),
+		section("mcp",
+			boolean("enabled", &c.MCPEnabled),
+			servers("mcp.servers", "servers"),
+		),
+		section("globalSettings",
+			millis("timeout", 1, &c.Global.RequestTimeout),
+			boolean("debug", &c.Global.Debug),
+		),
+		section("bridge",
+			str("listen", &c.Bridge.Listen, loopback),
+			boolean("requireToken", &c.Bridge.RequireToken),
+			list("allowedHosts", &c.Bridge.AllowedHosts),
+			millis("listWaitMs", 0, &c.Bridge.ListWait),
+			oneOf("naming", &c.Bridge.Naming, Namings...),
+		),
+		section("history",
+			boolean("enabled", &c.History.Enabled),
+			days("keepDays", &c.History.KeepFor),
+			size("maxBytes", &c.History.MaxBytes, 0),
+			count("maxPayloadBytes", &c.History.MaxPayload, 0, 64<<20),
+		),
+		anything("$schema"),
+	}
+}
+
+// loopback complains about an address that others than this machine could reach.
+func loopback(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return `must be an address like "127.0.0.1:7575"`
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return "must end in a port from 0 to 65535"
+	}
+	if addr, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !addr.IsLoopback() || addr.Zone() != "") {
+		return `must be a loopback address, such as "127.0.0.1:7575"`
+	}
+	return ""
+}
+
+// servers adds the servers of one container to c.
+func (r *reader) servers(c *Config, box container) {
+	entries := box.node.members
+	for i, item := range box.node.items {
+		name := item.get("name")
+		if name == nil || name.kind != kindString {
+			r.path = box.path
+			r.server = fmt.Sprintf("%s[%d]", box.path, i)
+			r.errorf(item.at, fmt.Sprintf("[%d]", i), "missing 'name' in entry %d of '%s'", i+1, box.path)
+			continue
+		}
+		entries = append(entries, member{name.text, name.at, item})
+	}
+	for _, m := range entries {
+		r.server, r.path = m.name, join(box.path, m.name)
+		before := len(r.problems)
+		s := r.serverEntry(m, c.Global)
+		if r.collides(c, s) || HasErrors(r.problems[before:]) {
+			continue
+		}
+		c.Servers = append(c.Servers, s)
+	}
+	r.server, r.path = "", ""
+}
+
+// collides reports a server whose id or public prefix is that of an earlier one.
+func (r *reader) collides(c *Config, s Server) bool {
+	for _, other := range c.Servers {
+		switch {
+		case other.Label == s.Label:
+			r.report(s.Source, "", false, "remove one of them",
+				"server '%s' is defined twice, first at %s", s.Label, other.Source)
+		case strings.EqualFold(other.ID, s.ID):
+			r.report(s.Source, "", false, "rename one of them",
+				"servers '%s' and '%s' would share the id '%s'", other.Label, s.Label, other.ID)
+		case prefix(c.Bridge.Naming, other) == prefix(c.Bridge.Naming, s):
+			r.report(s.Source, "namespace", false, "give one of them another 'namespace'",
+				"servers '%s' and '%s' would share the prefix '%s'", other.Label, s.Label, s.prefix())
+		default:
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+func (s Server) prefix() string {
+	if s.Namespace != "" {
+		return s.Namespace
+	}
+	return s.ID
+}
+
+// prefix is what sets the public names of s apart: in "mcp_{server}_{tool}" an
+// underscore in the prefix is written as a dash.
+func prefix(naming string, s Server) string {
+	p := strings.ToLower(s.prefix())
+	if strings.HasPrefix(naming, "mcp_") {
+		p = strings.ReplaceAll(p, "_", "-")
+	}
+	return p
+}
+
+// idOf is the id that a server called label gets.
+func idOf(label string) string { return hub.Slug(label) }

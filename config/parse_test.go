@@ -1,0 +1,314 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the sentences of testdata again")
+
+// Each bad_<what>.json stands next to bad_<what>.txt, the sentences it must produce.
+func TestBadFilesSayWhereAndWhy(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad_*.json")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d samples, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			src, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, problems := Parse(name+".json", src)
+			if !HasErrors(problems) {
+				t.Fatalf("passes with %v", problems)
+			}
+			var got strings.Builder
+			for _, p := range problems {
+				if p.Line < 1 || p.Column < 1 {
+					t.Errorf("no place: %v", p)
+				}
+				fmt.Fprintln(&got, p)
+			}
+			if c == nil {
+				fmt.Fprintln(&got, "refused")
+			} else {
+				fmt.Fprintf(&got, "accepted with %d servers\n", len(c.Servers))
+			}
+			golden := strings.TrimSuffix(file, ".json") + ".txt"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, _ := os.ReadFile(golden)
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, src string) *Config {
+	t.Helper()
+	c, problems := Parse("config.jsonc", []byte(src))
+	if c == nil {
+		t.Fatalf("refused: %v", problems)
+	}
+	return c
+}
+
+func TestTypeIsInferred(t *testing.T) {
+	c := parse(t, `{"mcpServers": {
+		"a": {"command": "a"},
+		"b": {"url": "http://127.0.0.1:1/mcp"},
+		"c": {"httpUrl": "http://127.0.0.1:1/mcp"},
+		"d": {"type": "sse", "url": "http://127.0.0.1:1/sse"},
+		"e": {"container": "box", "command": "e", "cwd": "/app"},
+		"f": {"type": "streamable-http", "url": "https://${HOST}/mcp"},
+	}}`)
+	want := map[string]hub.Transport{"a": hub.Stdio, "b": hub.HTTP, "c": hub.HTTP, "d": hub.SSE, "e": hub.Docker, "f": hub.HTTP}
+	for _, s := range c.Servers {
+		if s.Type != want[s.ID] {
+			t.Errorf("%s is %s, want %s", s.ID, s.Type, want[s.ID])
+		}
+	}
+	if len(c.Servers) != len(want) || len(c.Problems) != 0 {
+		t.Errorf("%d servers, %v", len(c.Servers), c.Problems)
+	}
+	if e, _ := c.Server("E"); e.Docker.Workdir != "/app" || e.Docker.Container != "box" {
+		t.Errorf("%+v", e.Docker)
+	}
+	if s, _ := c.Server("c"); s.URL == "" {
+		t.Error("httpUrl is not the url")
+	}
+}
+
+func TestEveryShapeOfServerMapIsRead(t *testing.T) {
+	for _, src := range []string{
+		`{"mcpServers": {"files": {"command": "x"}}}`,
+		`{"servers": {"files": {"command": "x"}}}`,
+		`{"mcp": {"servers": {"files": {"command": "x"}}}}`,
+		`{"mcpServers": [{"name": "files", "command": "x"}]}`,
+		"\xef\xbb\xbf{\"mcpServers\": {\"files\": {\"command\": \"x\",},},}",
+		"// a comment\n{/* another */\"mcpServers\": {\"files\": {\"command\": \"x\"}}}\n",
+	} {
+		c := parse(t, src)
+		if len(c.Servers) != 1 || c.Servers[0].ID != "files" || len(c.Problems) != 0 {
+			t.Errorf("%s: %+v", src, c)
+		}
+	}
+}
+
+func TestAliasesAndGlobalDefaults(t *testing.T) {
+	c := parse(t, `{
+		"mcpServers": {
+			"a": {"command": "a", "timeout": 5000, "disabled": true, "trust": true, "debug": false, "cwd": "/x"},
+			"b": {"command": "b", "enabled": false},
+			"c": {"command": "c", "timeout": 5000, "requestTimeoutMs": 7000},
+		},
+		"globalSettings": {"timeout": 9000, "debug": true},
+	}`)
+	a, b, both := c.Servers[0], c.Servers[1], c.Servers[2]
+	if a.RequestTimeout.Milliseconds() != 5000 || !a.Disabled || !a.Trust || a.Debug || a.Cwd != "/x" {
+		t.Errorf("%+v", a)
+	}
+	if b.RequestTimeout.Milliseconds() != 9000 || !b.Disabled || !b.Debug {
+		t.Errorf("%+v", b)
+	}
+	if both.RequestTimeout.Milliseconds() != 7000 {
+		t.Errorf("the alias wins over the key: %v", both.RequestTimeout)
+	}
+	if b.StartupTimeout != DefaultStartupTimeout || b.Heartbeat != DefaultHeartbeat || b.Stale != DefaultStale ||
+		b.Restart.MaxAttempts != DefaultMaxAttempts || b.Start != StartAuto {
+		t.Errorf("defaults are missing: %+v", b)
+	}
+}
+
+func TestMCPDisabledMeansNoServers(t *testing.T) {
+	c := parse(t, `{"mcp": {"enabled": false}, "mcpServers": {"a": {"command": "a"}}}`)
+	if c.MCPEnabled || len(c.Servers) != 0 {
+		t.Fatalf("%+v", c)
+	}
+}
+
+func TestOneWrongServerIsLeftOutAlone(t *testing.T) {
+	c := parse(t, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "b"}}}`)
+	if len(c.Servers) != 1 || c.Servers[0].ID != "b" || !c.Broken() {
+		t.Fatalf("%+v", c)
+	}
+	if p := c.Problems[0]; p.Server != "a" || p.Key != "mcpServers.a.command" || p.Warning {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestUnknownKeysAreWarningsWithTheNearestKey(t *testing.T) {
+	c := parse(t, `{"mcpserver": {}, "mcpServers": {"a": {"command": "a", "arg": [], "Env": {}, "zzz": 1}}, "files": {"command": "x"}}`)
+	want := map[string]string{
+		"mcpserver":        "did you mean 'mcpServers'?",
+		"mcpServers.a.arg": "did you mean 'args'?",
+		"mcpServers.a.Env": "did you mean 'env'?",
+		"mcpServers.a.zzz": "",
+		"files":            "servers belong into 'mcpServers'",
+	}
+	for _, p := range c.Problems {
+		suggestion, known := want[p.Key]
+		if !known || p.Suggestion != suggestion || !p.Warning {
+			t.Errorf("%+v", p)
+		}
+		delete(want, p.Key)
+	}
+	if len(want) > 0 || len(c.Servers) != 1 {
+		t.Errorf("missing %v", want)
+	}
+}
+
+func TestLabelBecomesASlug(t *testing.T) {
+	c := parse(t, `{"mcpServers": {"@scope/My Server": {"command": "a"}}}`)
+	if s := c.Servers[0]; s.Label != "@scope/My Server" || s.ID != hub.Slug(s.Label) || !hub.ValidServerID(s.ID) {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestColumnsCountCharacters(t *testing.T) {
+	_, problems := Parse("c.json", []byte(`{"日本語日本語": 1}`+"\n{"))
+	if len(problems) != 1 || problems[0].Line != 2 || problems[0].Column != 1 {
+		t.Fatalf("%v", problems)
+	}
+	_, problems = Parse("c.json", []byte(`{"mcpServers": {"äöü": {"command": "äöü"}, "b": {"command": 5}}}`))
+	if last := problems[len(problems)-1]; last.Column != 61 {
+		t.Fatalf("%v", problems)
+	}
+}
+
+func TestYAMLMeansTheSameAsJSON(t *testing.T) {
+	y, problems := Parse("a.yaml", []byte(`
+defaults: &defaults
+  command: npx
+  env: {PORT: 8080, ON: true}
+mcpServers:
+  files:
+    <<: *defaults
+    args: [-y, "@x/files", 3]
+    timeout: 30000
+  search:
+    url: http://127.0.0.1:1/mcp
+    disabled: true
+`))
+	if y == nil {
+		t.Fatal(problems)
+	}
+	j := parse(t, `{"mcpServers": {
+		"files": {"command": "npx", "args": ["-y", "@x/files", "3"], "env": {"PORT": "8080", "ON": "true"}, "timeout": 30000},
+		"search": {"url": "http://127.0.0.1:1/mcp", "disabled": true},
+	}}`)
+	if a, ch, r := Diff(y, j); a != nil || ch != nil || r != nil {
+		t.Errorf("added %v, changed %v, removed %v\n%+v\n%+v", a, ch, r, y.Servers, j.Servers)
+	}
+}
+
+func TestBadYAMLSaysWhere(t *testing.T) {
+	for src, line := range map[string]int{
+		"mcpServers:\n  a:\n   command: [":         3,
+		"mcpServers:\n  a:\n    command: {x: 1}\n": 3,
+		"mcpServers: *nowhere\n":                   1,
+		"a: 1\n---\nb: 2\n":                        3,
+		strings.Repeat("- ", 1000) + "x":           1,
+		strings.Repeat("[", 100000):                1,
+		"":                                         1,
+	} {
+		_, problems := Parse("a.yml", []byte(src))
+		if !HasErrors(problems) || problems[len(problems)-1].Line != line {
+			t.Errorf("%.40q: %v, want line %d", src, problems, line)
+		}
+	}
+}
+
+func TestDeepNestingIsRefusedNotFatal(t *testing.T) {
+	for _, src := range []string{strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<19), `"` + strings.Repeat("\n[", 1<<19)} {
+		if c, problems := Parse("c.json", []byte(src)); c != nil || len(problems) == 0 {
+			t.Errorf("%.10q passes", src)
+		}
+	}
+}
+
+func TestShortTimeoutIsProbablySeconds(t *testing.T) {
+	c := parse(t, `{"mcpServers": {"a": {"command": "a", "timeout": 60}}}`)
+	if len(c.Problems) != 1 || !c.Problems[0].Warning || c.Problems[0].Suggestion != "60 seconds are 60000" {
+		t.Fatalf("%v", c.Problems)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.json", "examples/*", "default.jsonc"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(src, isYAML(file))
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte, yaml bool) {
+		file := "c.jsonc"
+		if yaml {
+			file = "c.yaml"
+		}
+		c, problems := Parse(file, src)
+		if c == nil {
+			if !HasErrors(problems) {
+				t.Fatal("refused without a reason")
+			}
+			return
+		}
+		checkValid(t, c)
+	})
+}
+
+// checkValid holds what everybody may rely on who gets a Config.
+func checkValid(t *testing.T, c *Config) {
+	t.Helper()
+	ids, prefixes := map[string]bool{}, map[string]bool{}
+	for _, s := range c.Servers {
+		id, prefix := strings.ToLower(s.ID), prefix(c.Bridge.Naming, s)
+		if !hub.ValidServerID(s.ID) || ids[id] || prefixes[prefix] {
+			t.Errorf("id %q is not valid or not unique", s.ID)
+		}
+		ids[id], prefixes[prefix] = true, true
+		switch s.Type {
+		case hub.Stdio:
+			if s.Command == "" {
+				t.Errorf("%q has no command", s.ID)
+			}
+		case hub.Docker:
+			if s.Command == "" || (s.Docker.Container == "") == (s.Docker.Label == "") {
+				t.Errorf("%q has no command or not one container", s.ID)
+			}
+		case hub.HTTP, hub.SSE:
+			if s.URL == "" {
+				t.Errorf("%q has no url", s.ID)
+			}
+		default:
+			t.Errorf("%q has the type %q", s.ID, s.Type)
+		}
+		if s.StartupTimeout <= 0 || s.RequestTimeout <= 0 || s.Start == "" || s.Framing == "" || s.Restart.Strategy == "" {
+			t.Errorf("%q has no defaults: %+v", s.ID, s)
+		}
+	}
+	if loopback(c.Bridge.Listen) != "" {
+		t.Errorf("listens at %q", c.Bridge.Listen)
+	}
+	if !c.MCPEnabled && len(c.Servers) > 0 {
+		t.Error("servers although MCP is off")
+	}
+}

@@ -1,0 +1,241 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// entry is a server while it is read: the server and what only counts then.
+type entry struct {
+	Server
+	typeName  string
+	httpURL   string        // httpUrl
+	timeout   time.Duration // the alias
+	container string
+	enabled   bool
+}
+
+// serverFields are the keys of one server. The schema has the same.
+func serverFields(e *entry) []field {
+	s := &e.Server
+	return []field{
+		str("type", &e.typeName),
+		str("transport", &e.typeName),
+		str("command", &s.Command, notBlank),
+		list("args", &s.Args),
+		stringMap("env", &s.Env, s.keys),
+		list("inheritEnv", &s.InheritEnv),
+		str("cwd", &s.Cwd),
+		str("url", &s.URL, httpAddress),
+		str("httpUrl", &e.httpURL, httpAddress),
+		stringMap("headers", &s.Headers, s.keys),
+		str("container", &e.container, notBlank),
+		section("docker",
+			str("container", &s.Docker.Container, notBlank),
+			str("label", &s.Docker.Label, notBlank),
+			str("user", &s.Docker.User),
+			str("workdir", &s.Docker.Workdir),
+		),
+		boolean("disabled", &s.Disabled),
+		boolean("enabled", &e.enabled),
+		boolean("trust", &s.Trust),
+		boolean("debug", &s.Debug),
+		oneOf("start", &s.Start, StartAuto, StartOnDemand, StartManual),
+		str("namespace", &s.Namespace, serverID),
+		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
+		millis("startupTimeoutMs", time.Millisecond, &s.StartupTimeout),
+		millis("requestTimeoutMs", time.Millisecond, &s.RequestTimeout),
+		millis("timeout", time.Millisecond, &e.timeout),
+		millis("heartbeatIntervalMs", 0, &s.Heartbeat),
+		millis("staleTimeoutMs", 0, &s.Stale),
+		section("restart",
+			count("maxAttempts", &s.Restart.MaxAttempts, 0, 1000),
+			millis("backoffMs", 0, &s.Restart.Backoff),
+			millis("maxBackoffMs", 0, &s.Restart.MaxBackoff),
+			oneOf("strategy", &s.Restart.Strategy, RestartExponential, RestartFixed),
+		),
+		anything("name"),
+		anything("description"),
+	}
+}
+
+// serverEntry reads one server. It is valid when no error was reported meanwhile.
+func (r *reader) serverEntry(m member, global Global) Server {
+	e := entry{enabled: true, Server: Server{
+		ID: idOf(m.name), Label: m.name, Source: m.at,
+		Debug: global.Debug, RequestTimeout: global.RequestTimeout,
+		Start: StartAuto, Framing: FramingAuto,
+		StartupTimeout: DefaultStartupTimeout, Heartbeat: DefaultHeartbeat, Stale: DefaultStale,
+		Restart: Restart{MaxAttempts: DefaultMaxAttempts, Backoff: DefaultBackoff, MaxBackoff: DefaultMaxBackoff, Strategy: RestartExponential},
+		keys:    make(map[string]Position),
+	}}
+	if e.ID == "" {
+		r.report(m.at, "", false, "use letters a to z and digits", "server name '%s' has no letter or digit for an id", m.name)
+	}
+	if m.value.kind != kindObject {
+		r.errorf(m.value.at, "", "server '%s' must be an object, not %s", m.name, m.value.kind)
+		return e.Server
+	}
+	for _, key := range m.value.members {
+		e.keys[key.name] = key.value.at
+	}
+	before := len(r.problems)
+	r.object(m.value, serverFields(&e))
+	if HasErrors(r.problems[before:]) {
+		return e.Server // what follows from a wrong value would only confuse
+	}
+	if !e.enabled {
+		e.Disabled = true
+	}
+	if e.timeout > 0 && m.value.get("requestTimeoutMs") == nil {
+		e.RequestTimeout = e.timeout
+	}
+	if e.URL == "" {
+		e.URL = e.httpURL
+	}
+	if e.Docker.Container == "" {
+		e.Docker.Container = e.container
+	}
+	r.transport(&e, m)
+	return e.Server
+}
+
+// transports are the spellings of "type" in the wild.
+var transports = map[string]hub.Transport{
+	"stdio": hub.Stdio, "local": hub.Stdio,
+	"docker": hub.Docker,
+	"http":   hub.HTTP, "streamable-http": hub.HTTP, "streamableHttp": hub.HTTP, "streamable_http": hub.HTTP, "remote": hub.HTTP,
+	"sse": hub.SSE,
+}
+
+// transport settles the type of e and checks that what it needs is there.
+func (r *reader) transport(e *entry, m member) {
+	hasContainer := e.Docker.Container != "" || e.Docker.Label != ""
+	switch t, known := transports[e.typeName]; {
+	case known:
+		e.Type = t
+	case e.typeName != "":
+		suggestion := "it is one of stdio, docker, http, sse"
+		r.report(r.keyAt(e, m, "type", "transport"), "type", false, suggestion, "unknown type '%s'%s", e.typeName, r.in())
+		return
+	case hasContainer:
+		e.Type = hub.Docker
+	case e.Command != "" && e.URL != "":
+		r.report(m.at, "", false, `say which with "type"`, "both 'command' and 'url' in server '%s'", e.Label)
+		return
+	case e.URL != "":
+		e.Type = hub.HTTP
+	default:
+		e.Type = hub.Stdio
+	}
+
+	missing := func(key, suggestion string) {
+		r.report(m.at, key, false, suggestion, "missing '%s' in %s server '%s'", key, e.Type, e.Label)
+	}
+	switch e.Type {
+	case hub.Stdio:
+		if e.Command == "" {
+			suggestion := ""
+			if e.typeName == "" {
+				suggestion = "a local server needs 'command', a remote one 'url', one in a container 'container'"
+			}
+			missing("command", suggestion)
+		}
+		r.useless(e, m, "url", "httpUrl", "headers", "container", "docker")
+		e.URL, e.Headers, e.Docker = "", nil, Docker{}
+	case hub.Docker:
+		switch {
+		case !hasContainer:
+			missing("container", "the name of a running container")
+		case e.Docker.Container != "" && e.Docker.Label != "":
+			r.errorf(m.at, "docker", "both 'container' and 'label' in docker server '%s'", e.Label)
+		}
+		if e.Command == "" {
+			missing("command", "what to run inside the container")
+		}
+		r.useless(e, m, "url", "httpUrl", "headers", "inheritEnv")
+		e.URL, e.Headers, e.InheritEnv = "", nil, nil
+		if e.Docker.Workdir == "" {
+			e.Docker.Workdir = e.Cwd
+		}
+		e.Cwd = ""
+	case hub.HTTP, hub.SSE:
+		if e.URL == "" {
+			missing("url", "")
+		}
+		r.useless(e, m, "command", "args", "env", "inheritEnv", "cwd", "container", "docker")
+		e.Command, e.Args, e.Env, e.InheritEnv, e.Cwd, e.Docker = "", nil, nil, nil, "", Docker{}
+		for _, name := range sortedKeys(e.Headers) {
+			if !headerName(name) || strings.ContainsAny(e.Headers[name], "\r\n") {
+				r.errorf(e.keys[join("headers", name)], join("headers", name), "'headers' in server '%s' holds a name or value that HTTP does not allow", e.Label)
+			}
+		}
+	}
+	for _, name := range sortedKeys(e.Env) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {
+			r.errorf(e.keys["env"], "env", "'env' in server '%s' holds a name that no variable can have", e.Label)
+		}
+	}
+}
+
+// useless warns of keys that mean nothing for the server's type.
+func (r *reader) useless(e *entry, m member, names ...string) {
+	for _, key := range m.value.members {
+		if slices.Contains(names, key.name) {
+			r.report(key.at, key.name, true, "remove it", "'%s' means nothing for %s server '%s'", key.name, e.Type, e.Label)
+		}
+	}
+}
+
+func (r *reader) keyAt(e *entry, m member, names ...string) Position {
+	for _, name := range names {
+		if at, ok := e.keys[name]; ok {
+			return at
+		}
+	}
+	return m.at
+}
+
+func notBlank(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "must not be empty"
+	}
+	if strings.ContainsRune(s, 0) {
+		return "must not hold a NUL character"
+	}
+	return ""
+}
+
+func serverID(s string) string {
+	if !hub.ValidServerID(s) {
+		return fmt.Sprintf("must be letters and digits with single '_' or '-' between, at most %d", hub.MaxServerID)
+	}
+	return ""
+}
+
+// httpAddress complains about what is no http or https address. One with
+// variables is judged when it is used.
+func httpAddress(s string) string {
+	if strings.Contains(s, "${") {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return `must be an address that starts with "http://" or "https://"`
+	}
+	return ""
+}
+
+func headerName(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(c rune) bool {
+		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
+	}) < 0
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,48 @@
+package config
+
+import "strings"
+
+// nearest returns the known word that is most like word, or "" when none is
+// close: equal ignoring case and separators, or within a third of its length.
+func nearest(word string, known []string) string {
+	best, distance := "", max(1, len(word)/3)+1
+	for _, k := range known {
+		d := editDistance(fold(word), fold(k))
+		if d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+func fold(s string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(s))
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of neighbours.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
