@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"drawbridge/backend/mcptest"
 )
 
 var (
@@ -35,6 +37,7 @@ func abs(path string) string {
 var roles = map[string]func(){}
 
 func TestMain(m *testing.M) {
+	mcptest.MainIfAsked()
 	if role, ok := roles[os.Getenv("DRAWBRIDGE_E2E_ROLE")]; ok {
 		role()
 		os.Exit(0)

@@ -1,0 +1,131 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/mcptest"
+)
+
+// testServer is the entry of one of mcptest's servers, which this very binary is.
+func testServer(t testing.TB, mode string) object {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object{"command": self, "env": object{mcptest.Env: mode}}
+}
+
+// rawClient speaks to one endpoint byte by byte.
+type rawClient struct {
+	t          testing.TB
+	url, token string
+	session    string // of the legacy era
+	modern     bool
+}
+
+func (c *rawClient) post(method, name, body string) string {
+	c.t.Helper()
+	req, err := http.NewRequest("POST", c.url, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.session != "" {
+		req.Header.Set("Mcp-Session-Id", c.session)
+		req.Header.Set("MCP-Protocol-Version", "2025-11-25")
+	}
+	if c.modern {
+		req.Header.Set("MCP-Protocol-Version", "2026-07-28")
+		req.Header.Set("Mcp-Method", method)
+		if name != "" {
+			req.Header.Set("Mcp-Name", name)
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	reply, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if resp.StatusCode >= 300 {
+		c.t.Fatalf("%s: %d %s", method, resp.StatusCode, tail(string(reply)))
+	}
+	if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
+		c.session = id
+	}
+	return string(reply)
+}
+
+func (c *rawClient) initialize() {
+	c.t.Helper()
+	c.post("initialize", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"0"}}}`)
+	c.post("notifications/initialized", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"raw","version":"0"}}`
+
+func TestBytesOfAServerArriveUnchanged(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"quirky": testServer(t, "quirky"), "echo": testServer(t, "echo")}})
+	d.running("quirky", "echo")
+	token := d.token("raw")
+	renamed := func(tool, public string) string {
+		return strings.Replace(tool, `"name":"odd"`, `"name":"`+public+`"`, 1)
+	}
+	// Numbers, escapes and the order of keys are ours to keep; the text is not JSON that
+	// any encoder would write.
+	const arguments = `{"z":1.50,"n":9007199254740993,"e":"\u00e9\/","a":[1e3,-0.0],"nothing":null}`
+
+	for _, at := range []struct{ path, quirky, echo string }{
+		{"/mcp", "quirky__odd", "echo__echo"},
+		{"/s/quirky/mcp", "odd", ""},
+		{"/s/echo/mcp", "", "echo"},
+	} {
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s modern=%v", at.path, modern), func(t *testing.T) {
+				c := &rawClient{t: t, url: d.url + at.path, token: token, modern: modern}
+				meta, comma := "", ""
+				if modern {
+					meta, comma = modernMeta, ","
+				} else {
+					c.initialize()
+				}
+				if at.quirky != "" {
+					list := c.post("tools/list", "", `{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{`+meta+`}}`)
+					if want := renamed(mcptest.QuirkyTool, at.quirky); !strings.Contains(list, want) {
+						t.Errorf("the list holds\n%s\nwant\n%s", list, want)
+					}
+					got := c.post("tools/call", at.quirky, `{"jsonrpc":"2.0","id":"a\u0062","method":"tools/call","params":{"name":"`+at.quirky+`","arguments":{}`+comma+meta+`}}`)
+					want := mcptest.QuirkyResult
+					if modern {
+						want = strings.TrimPrefix(strings.Split(want, `,"_meta"`)[0], "{") // the era adds fields at the edges of the result
+					}
+					if !strings.Contains(got, want) {
+						t.Errorf("the result is\n%s\nwant\n%s", got, want)
+					}
+					if !modern && !strings.Contains(got, `"id":"a\u0062"`) && !strings.Contains(got, `"id":"ab"`) {
+						t.Errorf("the id is lost: %s", got)
+					}
+				}
+				if at.echo != "" {
+					got := c.post("tools/call", at.echo, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+at.echo+`","arguments":`+arguments+comma+meta+`}}`)
+					if !strings.Contains(got, `"structuredContent":`+arguments) {
+						t.Errorf("the server got other arguments: %s", got)
+					}
+				}
+			})
+		}
+	}
+}

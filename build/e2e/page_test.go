@@ -1,0 +1,68 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPageShowsServersAndCallsAsTheyHappen(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skipf("no browser: %v", err)
+	}
+	config, _ := realServers(t)
+	config["mcpServers"].(object)["demo"] = demo()
+	config["mcpServers"].(object)["broken"] = object{"command": "no-such-program-anywhere"}
+	d := start(t, config)
+	d.running("demo", "files", "every", "memory", "thinking")
+	link := strings.TrimSpace(d.cli(0, "open", "--print"))
+	if !strings.HasPrefix(link, d.url+"/") || !strings.Contains(link, "#code=") {
+		t.Fatalf("open --print prints %q", link)
+	}
+	order, err := json.Marshal(object{"link": link, "url": d.url, "admin": d.admin, "chromium": browser, "output": output,
+		"callsPage": "Calls", "patience": limit(10 * time.Second).Milliseconds()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/page.mjs"))
+	cmd.Stdin = strings.NewReader(string(order))
+	var found struct {
+		Address                                string
+		Pages                                  []struct{ Name, Scheme, Background string }
+		Violations, Errors                     []string
+		StartSeenAfterMs                       int64
+		EndSeen, Detail, Locked, LinkWorksOnce bool
+	}
+	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &found); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(found.Address, "code=") {
+		t.Errorf("the code stays in the address: %s", found.Address)
+	}
+	if len(found.Pages) < 10 {
+		t.Errorf("only these pages were found: %+v", found.Pages)
+	}
+	background := map[string]map[string]bool{"light": {}, "dark": {}}
+	for _, p := range found.Pages {
+		background[p.Scheme][p.Background] = true
+	}
+	for colour := range background["light"] {
+		if background["dark"][colour] {
+			t.Errorf("light and dark have the same background %s", colour)
+		}
+	}
+	for _, problem := range append(found.Violations, found.Errors...) {
+		t.Error(problem)
+	}
+	if !found.EndSeen || !found.Detail || !found.Locked || !found.LinkWorksOnce {
+		t.Errorf("%+v", found)
+	}
+	if took := time.Duration(found.StartSeenAfterMs) * time.Millisecond; took > limit(time.Second) {
+		t.Errorf("a call that starts is seen after %s", took)
+	}
+}
