@@ -1,0 +1,17 @@
+package bridge
+
+import "encoding/json"
+
+// metaClaims looks for the protocol version in _meta with another parser.
+func metaClaims(params []byte) bool {
+	var p map[string]json.RawMessage
+	if json.Unmarshal(params, &p) != nil {
+		return false
+	}
+	var meta map[string]json.RawMessage
+	if json.Unmarshal(p["_meta"], &meta) != nil {
+		return false
+	}
+	_, ok := meta["io.modelcontextprotocol/protocolVersion"]
+	return ok
+}

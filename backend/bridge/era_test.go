@@ -1,0 +1,157 @@
+package bridge
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func TestTheEraSwitchLooksAtHeaderAndBody(t *testing.T) {
+	for _, c := range []struct {
+		header, body string
+		want         hub.Era
+	}{
+		{"", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28"}}`, hub.Legacy},
+		{"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, hub.Legacy},
+		{"2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, hub.Modern},
+		{"2027-01-01", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, hub.Modern},
+		{"", modernBody("initialize", ""), hub.Modern},
+		{"2025-11-25", modernBody("tools/list", ""), hub.Modern},
+		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}`, hub.Legacy},
+		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, hub.Legacy},
+	} {
+		m, err := parse([]byte(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := http.Header{}
+		if c.header != "" {
+			h.Set(versionHeader, c.header)
+		}
+		if got := eraOf(h, &m.params); got != c.want {
+			t.Errorf("%q %s: %s, want %s", c.header, c.body, got, c.want)
+		}
+	}
+}
+
+// What the switch calls legacy must have no trace of the modern era that a reader of
+// its own could find, and the other way round.
+func FuzzEraSwitch(f *testing.F) {
+	f.Add("", `{"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
+	f.Add("2025-11-25", `{"method":"a","params":{"_META":{"io.modelcontextprotocol\/protocolVersion":1}}}`)
+	f.Add("2026-07-28", `[{"method":"a"}]`)
+	f.Add("x", `{"params":{"_meta":{"\u0069o.modelcontextprotocol/protocolVersion":""}},"method":"m"}`)
+	f.Fuzz(func(t *testing.T, version, body string) {
+		m, err := parse([]byte(body))
+		if err != nil {
+			return
+		}
+		h := http.Header{}
+		h.Set(versionHeader, version)
+		got := eraOf(h, &m.params)
+		claims := false
+		if m.env.Method != "" {
+			claims = metaClaims(m.rawParams())
+		}
+		if want := version >= hub.ModernVersion || claims; (got == hub.Modern) != want && m.env.Method != "" {
+			t.Fatalf("%q %s: %s", version, body, got)
+		}
+	})
+}
+
+func TestNamesInBase64AreDecodedBeforeTheyAreCompared(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                       "plain",
+		"=?base64?ZmlsZTovLy/DvA==?=": "file:///ü",
+		"=?base64?ZmlsZQ":             "=?base64?ZmlsZQ",
+		"=?base64?":                   "=?base64?",
+		"=?base64??=":                 "",
+	} {
+		h := http.Header{}
+		h.Set(nameHeader, in)
+		if !normalizeName(h) || h.Get(nameHeader) != want {
+			t.Errorf("%q: %q", in, h.Get(nameHeader))
+		}
+	}
+	h := http.Header{}
+	h.Set(nameHeader, "=?base64?%%%?=")
+	if normalizeName(h) {
+		t.Error("broken base64 passes")
+	}
+}
+
+func FuzzNormalizeName(f *testing.F) {
+	f.Add("=?base64?YQ==?=")
+	f.Fuzz(func(t *testing.T, name string) {
+		h := http.Header{nameHeader: []string{base64Open + base64.StdEncoding.EncodeToString([]byte(name)) + base64Close}}
+		if !normalizeName(h) || h.Get(nameHeader) != name {
+			t.Fatalf("%q became %q", name, h.Get(nameHeader))
+		}
+		h = http.Header{nameHeader: []string{name}}
+		normalizeName(h)
+	})
+}
+
+func TestModernHeadersMustAgreeWithTheBody(t *testing.T) {
+	s := newStand(t, nil)
+	body := modernBody("tools/call", `"name":"math__add"`)
+	for _, c := range []struct {
+		name    string
+		headers []string
+		status  int
+		code    string
+	}{
+		{"no version header", []string{methodHeader, "tools/call", nameHeader, "math__add"}, 400, "-32020"},
+		{"another version", []string{versionHeader, "2026-08-01", methodHeader, "tools/call", nameHeader, "math__add"}, 400, "-32020"},
+		{"no method header", []string{versionHeader, hub.ModernVersion, nameHeader, "math__add"}, 400, "-32020"},
+		{"another method", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/list", nameHeader, "math__add"}, 400, "-32020"},
+		{"no name header", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/call"}, 400, "-32020"},
+		{"another name", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "files__read"}, 400, "-32020"},
+		{"broken base64", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "=?base64?%?="}, 400, "-32020"},
+	} {
+		resp := s.post("/mcp", body, c.headers...)
+		if got := one(t, resp); resp.StatusCode != c.status || !strings.Contains(got, c.code) {
+			t.Errorf("%s: %s %s", c.name, resp.Status, got)
+		}
+	}
+	bare := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+	resp := s.post("/mcp", bare, versionHeader, hub.ModernVersion, methodHeader, "tools/list")
+	if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32602") {
+		t.Errorf("no _meta: %s %s", resp.Status, got)
+	}
+	future := strings.ReplaceAll(modernBody("tools/list", ""), "2026-07-28", "2099-01-01")
+	resp = s.post("/mcp", future, versionHeader, "2099-01-01", methodHeader, "tools/list")
+	if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32022") {
+		t.Errorf("future version: %s %s", resp.Status, got)
+	}
+	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "no/such"} {
+		resp := s.modern("/mcp", method, "", `"level":"info","uri":"a:b"`)
+		if got := one(t, resp); resp.StatusCode != 404 || !strings.Contains(got, "-32601") {
+			t.Errorf("%s: %s %s", method, resp.Status, got)
+		}
+	}
+	if len(s.gw.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gw.last())
+	}
+}
+
+func TestArgumentsRepeatedInHeadersAreCompared(t *testing.T) {
+	s := newStand(t, nil)
+	const params = `"name":"files__marked","arguments":{"region":"eu"}`
+	for value, status := range map[string]int{"eu": 200, "us": 400, "": 400, "=?base64?ZXU=?=": 200} {
+		var h []string
+		if value != "" {
+			h = []string{"Mcp-Param-Region", value}
+		}
+		resp := s.modern("/mcp", "tools/call", "files__marked", params, h...)
+		if got := one(t, resp); resp.StatusCode != status {
+			t.Errorf("%q: %s %s", value, resp.Status, got)
+		}
+	}
+	if call := s.gw.last(); call == nil || call.Name != "marked" {
+		t.Errorf("call: %+v", call)
+	}
+}
