@@ -1,0 +1,109 @@
+package registry
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func TestLongAndOddToolNamesGetAStableHash(t *testing.T) {
+	for tool, want := range map[string]string{
+		"read":                  "s__read",
+		"read file":             "s__read_file_332e344d",
+		"a.b":                   "s__a_b_407e8e5c",
+		"get_deadbeef":          "s__get_deadbeef_6f96d7bc", // looks like an altered name, so it is altered
+		strings.Repeat("x", 43): "s__" + strings.Repeat("x", 43),
+		strings.Repeat("x", 44): "s__" + strings.Repeat("x", 34) + "_613c5445",
+	} {
+		got := publicName("s__", "", "s", tool, false, 0)
+		if got != want {
+			t.Errorf("%q becomes %q, want %q", tool, got, want)
+		}
+	}
+}
+
+var fits = regexp.MustCompile(`^[A-Za-z0-9_-]{1,46}$`)
+
+// FuzzNamingIsInjectiveAndStable cuts data into servers and tools, and holds for
+// every scheme: no two tools share a name, names fit, each leads back to its tool,
+// and (but for bare names) a name does not depend on the other servers.
+func FuzzNamingIsInjectiveAndStable(f *testing.F) {
+	f.Add("a,read,write;b,read,a__read")
+	f.Add("a_b,c;a-b,c;a,b_c,b c,b.c,b\x00c")
+	f.Add("x,tool,tool_12345678;y,x__tool;" + strings.Repeat("l", 32) + "," + strings.Repeat("t", 60))
+	f.Add("a,a__a,a__a__a;b,a,a__a")
+	f.Fuzz(func(t *testing.T, data string) {
+		var servers []Server
+		catalogs := map[string]*hub.Catalog{}
+		seen := map[string]bool{}
+		for part := range strings.SplitSeq(data, ";") {
+			id, rest, _ := strings.Cut(part, ",")
+			if !hub.ValidServerID(id) || seen[strings.ToLower(id)] || len(servers) == 8 {
+				continue
+			}
+			seen[strings.ToLower(id)] = true
+			servers = append(servers, Server{ID: id})
+			catalogs[id] = tools(strings.Split(rest, ",")...)
+		}
+		for _, naming := range []Naming{Prefixed, Bare, Colon, DoubleColon, AtServer, MCP} {
+			all := built(naming, servers, catalogs)
+			names := publicNames(all)
+			sorted := slices.Sorted(slices.Values(names))
+			if len(slices.Compact(sorted)) != len(names) {
+				t.Fatalf("%s: two tools share a name: %q", naming, names)
+			}
+			for _, i := range all.Items(hub.Tools) {
+				if !fits.MatchString(strings.NewReplacer(":", "_", "@", "_").Replace(i.Public)) {
+					t.Fatalf("%s: %q does not fit", naming, i.Public)
+				}
+				if target, ok := all.Lookup(hub.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
+					t.Fatalf("%s: %q leads to %+v", naming, i.Public, target)
+				}
+			}
+			reversed := slices.Clone(servers)
+			slices.Reverse(reversed)
+			if again := publicNames(built(naming, reversed, catalogs)); !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(again))) {
+				t.Fatalf("%s: names depend on the order: %q, %q", naming, names, again)
+			}
+			if naming == Bare || naming == MCP { // under MCP, a_b and a-b share a prefix and make room for each other
+				continue
+			}
+			for _, s := range servers {
+				alone := publicNames(built(naming, []Server{s}, catalogs))
+				for _, name := range alone {
+					if !slices.Contains(names, name) {
+						t.Fatalf("%s: %q is called otherwise among others: %q", naming, name, names)
+					}
+				}
+			}
+		}
+	})
+}
+
+func built(naming Naming, servers []Server, catalogs map[string]*hub.Catalog) *View {
+	r := New(Options{})
+	r.Arrange(naming, servers)
+	for _, s := range servers {
+		r.Set(s.ID, "", catalogs[s.ID])
+	}
+	return r.All()
+}
+
+func TestServersThatShareAPrefixStayApart(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "a"}, {ID: "b", Namespace: "a"}})
+	r.Set("a", "", tools("x"))
+	r.Set("b", "", tools("x"))
+	names := publicNames(r.All())
+	if len(names) != 2 || names[0] == names[1] {
+		t.Fatalf("got %q", names)
+	}
+	for i, server := range []string{"a", "b"} {
+		if target, _ := r.All().Lookup(hub.Tools, names[i]); target.Server != server {
+			t.Fatalf("%q leads to %q", names[i], target.Server)
+		}
+	}
+}

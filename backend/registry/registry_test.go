@@ -1,0 +1,210 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func item(name, raw string) hub.Item { return hub.Item{Name: name, Raw: json.RawMessage(raw)} }
+
+func toolNamed(name string) hub.Item {
+	quoted, _ := json.Marshal(name)
+	return item(name, `{"name":`+string(quoted)+`,"inputSchema":{}}`)
+}
+
+func tools(names ...string) *hub.Catalog {
+	c := &hub.Catalog{}
+	for _, n := range names {
+		c.Tools = append(c.Tools, toolNamed(n))
+	}
+	return c
+}
+
+func publicNames(v *View) (names []string) {
+	for _, i := range v.Items(hub.Tools) {
+		names = append(names, i.Public)
+	}
+	return names
+}
+
+func TestEachSchemeNamesAndFindsTools(t *testing.T) {
+	for naming, want := range map[Naming][]string{
+		"":          {"my_fs__read", "web__read", "web__fetch"},
+		Prefixed:    {"my_fs__read", "web__read", "web__fetch"},
+		Bare:        {"my_fs__read", "web__read", "fetch"},
+		Colon:       {"my_fs:read", "web:read", "web:fetch"},
+		DoubleColon: {"my_fs::read", "web::read", "web::fetch"},
+		AtServer:    {"read@my_fs", "read@web", "fetch@web"},
+		MCP:         {"mcp_my-fs_read", "mcp_web_read", "mcp_web_fetch"},
+	} {
+		r := New(Options{})
+		r.Arrange(naming, []Server{{ID: "my_fs"}, {ID: "web"}})
+		r.Set("web", "", tools("read", "fetch"))
+		r.Set("my_fs", "", tools("read"))
+		if got := publicNames(r.All()); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", naming, got, want)
+		}
+		for _, i := range r.All().Items(hub.Tools) {
+			if target, ok := r.All().Lookup(hub.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
+				t.Errorf("%q: %q leads to %+v", naming, i.Public, target)
+			}
+		}
+	}
+}
+
+func TestNamespaceStandsForTheServer(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "filesystem", Namespace: "fs"}})
+	r.Set("filesystem", "", tools("read"))
+	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read"}) {
+		t.Fatalf("got %q", got)
+	}
+}
+
+func TestServersOwnViewKeepsItsNames(t *testing.T) {
+	r := New(Options{})
+	r.Set("web", "", tools("read file", strings.Repeat("x", 90)))
+	v, ok := r.Server("web")
+	if !ok || v.Items(hub.Tools)[0].Public != "read file" || len(v.Items(hub.Tools)[1].Public) != 90 {
+		t.Fatalf("got %q", publicNames(v))
+	}
+	if _, ok := r.Server("other"); ok {
+		t.Fatal("a view of a server that is not there")
+	}
+}
+
+func TestOnlyTheNameOfAnItemChanges(t *testing.T) {
+	raw := `{ "zeta": 9007199254740993, "na\u006de" : "add", "inputSchema": {"name":"inner", "x":1e3},
+	  "title":"A\u00e9 <b>", "name":"add" }`
+	r := New(Options{})
+	r.Set("calc", "", &hub.Catalog{Tools: []hub.Item{item("add", raw)}})
+	want := `{"tools":[{"zeta":9007199254740993,"na\u006de":"calc__add","inputSchema":{"name":"inner","x":1e3},"title":"A\u00e9 <b>","name":"calc__add"}]}`
+	if got := string(r.All().ListResult(hub.Tools)); got != want {
+		t.Fatalf("got  %s\nwant %s", got, want)
+	}
+	own, _ := r.Server("calc")
+	if got := string(own.ListResult(hub.Tools)); got != strings.ReplaceAll(want, "calc__add", "add") {
+		t.Fatalf("own view: %s", got)
+	}
+	if got := string(own.ListResult(hub.Prompts)); got != `{"prompts":[]}` {
+		t.Fatalf("empty list: %s", got)
+	}
+}
+
+func TestBrokenItemsAreLeftOutAlone(t *testing.T) {
+	r := New(Options{})
+	r.Set("s", "", &hub.Catalog{Tools: []hub.Item{toolNamed("a"), item("b", `{"name":`), item("", `{}`), toolNamed("a"), toolNamed("c")}})
+	if got := publicNames(r.All()); !slices.Equal(got, []string{"s__a", "s__c"}) {
+		t.Fatalf("got %q", got)
+	}
+	if !json.Valid(r.All().ListResult(hub.Tools)) {
+		t.Fatal("the list is no JSON")
+	}
+}
+
+func TestResourcesRouteExactThenByTemplateInConfigOrder(t *testing.T) {
+	resource := func(uri string) hub.Item { return item(uri, `{"uri":"`+uri+`"}`) }
+	tmpl := func(uri string) hub.Item { return item(uri, `{"uriTemplate":"`+uri+`"}`) }
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
+	r.Set("c", "", &hub.Catalog{Resources: []hub.Item{resource("note://1"), resource("shared://x")}})
+	r.Set("b", "", &hub.Catalog{Resources: []hub.Item{resource("shared://x")}, Templates: []hub.Item{tmpl("note://{id}"), tmpl("file:///{path}")}})
+	r.Set("a", "", &hub.Catalog{Templates: []hub.Item{tmpl("note://{id}"), tmpl("q://s{?term}"), tmpl("broken://{")}})
+	for uri, want := range map[string]string{
+		"note://1":         "c", // exact wins over a's template
+		"note://2":         "a", // a comes before b
+		"shared://x":       "b", // b comes before c
+		"q://s?term=x":     "a",
+		"file:///tmp/a/b":  "b", // slashes: not by the letter, but nobody else fits
+		"nobody://x":       "",
+		"broken://{":       "",
+		"xnote://2":        "",
+		"note://2\nnote:/": "",
+	} {
+		got, ok := r.All().Resource(uri)
+		if got.Server != want || ok != (want != "") || ok && got.Name != uri {
+			t.Errorf("%q leads to %+v, want %q", uri, got, want)
+		}
+	}
+	if got := string(r.All().ListResult(hub.Resources)); strings.Count(got, "shared://x") != 1 {
+		t.Errorf("one URI is listed twice: %s", got)
+	}
+	own, _ := r.Server("c")
+	if got, ok := own.Resource("unlisted://y"); !ok || got.Server != "c" {
+		t.Errorf("a server's own view does not lead to the server: %+v", got)
+	}
+	if got, ok := r.All().Template("q://s{?term}"); !ok || got.Server != "a" {
+		t.Errorf("template: %+v", got)
+	}
+}
+
+func TestUnlistedServerIsGivenTheBenefitOfTheDoubt(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "files"}, {ID: "web"}})
+	r.Set("web", "", tools("fetch"))
+	got, ok := r.All().Lookup(hub.Tools, "files__read")
+	if !ok || got.Server != "files" || got.Name != "read" || got.Raw != nil {
+		t.Fatalf("got %+v", got)
+	}
+	if _, ok := r.All().Lookup(hub.Tools, "web__nothing"); ok {
+		t.Fatal("a listed server has a tool that it does not list")
+	}
+	r.Set("files", "", tools("write"))
+	if _, ok := r.All().Lookup(hub.Tools, "files__read"); ok {
+		t.Fatal("the doubt outlives the list")
+	}
+}
+
+func TestListenersHearChangesAfterTheViewIsVisible(t *testing.T) {
+	r := New(Options{})
+	var heard []string
+	r.OnChange(func(c Change) { heard = append(heard, fmt.Sprint(c.Server, c.Kinds, publicNames(r.All()))) })
+	r.Arrange("", []Server{{ID: "a"}})
+	r.Set("a", "", tools("x"))
+	r.Set("a", "", tools("x")) // nothing changed
+	r.Set("a", "", tools("x"), hub.Tools, hub.Prompts)
+	r.Remove("a")
+	r.Remove("a")
+	want := []string{"a[tools] [a__x]", "a[tools prompts] [a__x]", "a[tools] []"}
+	if !slices.Equal(heard, want) {
+		t.Fatalf("heard %q, want %q", heard, want)
+	}
+}
+
+func TestOrderIsTheConfigsAndHashFollowsTheLists(t *testing.T) {
+	servers := []Server{{ID: "b"}, {ID: "a"}, {ID: "c"}}
+	one, two := New(Options{}), New(Options{})
+	one.Arrange("", servers)
+	two.Arrange("", servers)
+	for _, id := range []string{"a", "b", "c"} {
+		one.Set(id, "", tools("z", "y"))
+	}
+	for _, id := range []string{"c", "b", "a"} {
+		two.Set(id, "", tools("z", "y"))
+	}
+	if got := publicNames(one.All()); !slices.Equal(got, []string{"b__z", "b__y", "a__z", "a__y", "c__z", "c__y"}) {
+		t.Fatalf("got %q", got)
+	}
+	if one.All().Hash() != two.All().Hash() {
+		t.Fatal("the order of starting shows in the view")
+	}
+	before := one.All().Hash()
+	one.Set("a", "", tools("y"))
+	if one.All().Hash() == before {
+		t.Fatal("another list, the same hash")
+	}
+}
+
+func TestLookupAllocatesNothing(t *testing.T) {
+	r := New(Options{})
+	r.Set("a", "", tools("x"))
+	v := r.All()
+	if n := testing.AllocsPerRun(100, func() { v.Lookup(hub.Tools, "a__x") }); n != 0 {
+		t.Fatalf("%v allocations", n)
+	}
+}
