@@ -36,7 +36,7 @@ var edges = map[string]string{
 	"backend/upstream":   "backend/hub config backend/process backend/dockerexec backend/wire",
 	"backend/registry":   "backend/hub config",
 	"backend/trust":      "backend/hub backend/store",
-	"backend/supervisor": "backend/hub config backend/event backend/serverlog backend/upstream backend/registry",
+	"backend/supervisor": "backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire", // dial.go alone starts processes
 	"backend/inbox":      "backend/hub backend/event",
 	"backend/policy":     "backend/hub config backend/registry backend/inbox",
 	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",
@@ -49,6 +49,7 @@ var edges = map[string]string{
 	"backend/desktop":    "backend/hub backend/event",
 	"backend/doctor":     "backend/hub config backend/clientconf",
 	"backend/selfserver": "backend/hub backend/store",
+	"backend/shim":       "backend/hub backend/wire", // apart from cli, so that a process per client stays small
 	"backend/cli":        "backend/hub config backend/api backend/wire",
 	"backend/mcptest":    "backend/wire", // never shipped: only tests import it
 	// "*" is every package of backend and config, and the page; it never means the window.

@@ -1,0 +1,85 @@
+package shim
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"drawbridge/backend/wire"
+)
+
+// readMessages hands every non-empty line of in to messages, each with memory of
+// its own. A longer line than a message may be is skipped and told to oversized.
+// It returns nil when in has ended.
+func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, oversized func()) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var line []byte
+	skipping := false
+	for {
+		part, err := r.ReadSlice('\n')
+		switch {
+		case skipping:
+		case len(line)+len(part) > wire.DefaultMaxMessage:
+			line, skipping = nil, true
+			oversized()
+		default:
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if msg := bytes.TrimSpace(line); len(msg) > 0 {
+			select {
+			case messages <- msg:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		line, skipping = nil, false
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// events calls each with the data of every server-sent event in r, until each
+// returns false, r ends or breaks. Data may be changed after each has returned.
+func events(r io.Reader, each func(data []byte) bool) error {
+	br := bufio.NewReaderSize(r, 32<<10)
+	var line, data []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) && len(line) <= 2*wire.DefaultMaxMessage {
+			continue
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		field := bytes.TrimRight(line, "\r\n")
+		switch {
+		case len(field) == 0:
+			if len(data) > 0 && !each(data) {
+				return nil
+			}
+			data = data[:0]
+		case bytes.HasPrefix(field, []byte("data:")):
+			if len(data) > 0 {
+				data = append(data, '\n')
+			}
+			data = append(data, bytes.TrimPrefix(field[len("data:"):], []byte(" "))...)
+			if len(data) > wire.DefaultMaxMessage {
+				return errors.New("an event is larger than 16 MiB")
+			}
+		}
+		line = line[:0]
+	}
+}

@@ -1,0 +1,213 @@
+package shim
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// errNotSent in an error's chain says that the daemon never saw the message.
+var errNotSent = errors.New("the daemon is not reachable")
+
+// errSessionLost says that the daemon does not know our session: it was restarted,
+// or we were silent for too long. It has not acted on the message.
+var errSessionLost = errors.New("the session is gone")
+
+// request passes a request on and its answer back, whatever it takes.
+func (s *Shim) request(ctx context.Context, m message) {
+	for tries := 0; ; tries++ {
+		session := s.session.current()
+		err := s.exchange(ctx, m, session)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return
+		case errors.Is(err, errSessionLost) && tries < 3 && s.reopen(ctx, session) == nil:
+			continue
+		}
+		s.fail(m, wire.CodeInternal, describe(err))
+		return
+	}
+}
+
+// tell passes on what has no answer: notifications, and the client's own responses.
+func (s *Shim) tell(ctx context.Context, m message) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	resp, err := s.post(ctx, m, s.session.current())
+	if err != nil {
+		s.o.Log.Warn("Cannot pass a message on", "method", m.env.Method, "error", err)
+		return
+	}
+	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	resp.Body.Close()
+}
+
+// exchange posts a request and writes everything that comes back to the client.
+func (s *Shim) exchange(ctx context.Context, m message, session string) error {
+	resp, err := s.post(ctx, m, session)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound && session != "" {
+		return errSessionLost
+	}
+	return s.deliver(m, resp)
+}
+
+// deliver writes the messages of a response. It fails when the answer to m is not among them.
+func (s *Shim) deliver(m message, resp *http.Response) error {
+	if !isStream(resp) {
+		body, err := io.ReadAll(io.LimitReader(resp.Body, wire.DefaultMaxMessage+1))
+		if err != nil {
+			return fmt.Errorf("the connection to Drawbridge was lost: %w", err)
+		}
+		if env, err := wire.Scan(body); err == nil && env.Kind == wire.Response {
+			s.answer(s.withID(m, body, env))
+			return nil
+		}
+		if resp.StatusCode == http.StatusUnauthorized {
+			return &hub.Error{Code: hub.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
+		}
+		return fmt.Errorf("Drawbridge answered with status %d", resp.StatusCode)
+	}
+	answered := false
+	err := events(resp.Body, func(data []byte) bool {
+		env, err := wire.Scan(data)
+		if err != nil {
+			return true
+		}
+		answered = answered || env.Kind == wire.Response && bytes.Equal(wire.Bytes(data, env.ID), wire.Bytes(m.raw, m.env.ID))
+		s.answer(data)
+		return !answered
+	})
+	if answered {
+		return nil
+	}
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("the connection to Drawbridge was lost in the middle of the call: %w", err)
+}
+
+func isStream(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == "text/event-stream"
+}
+
+// withID gives an error response without an id the id of the request it answers.
+func (s *Shim) withID(m message, body []byte, env wire.Envelope) []byte {
+	if id := wire.Bytes(body, env.ID); len(id) > 0 && !bytes.Equal(id, []byte("null")) {
+		return body
+	}
+	if env.Error.Empty() {
+		return body
+	}
+	return wire.AppendErrorObject(nil, wire.Bytes(m.raw, m.env.ID), wire.Bytes(body, env.Error))
+}
+
+// post sends a message, waiting for a daemon that is not there yet. Only a message
+// that certainly was not sent is sent again.
+func (s *Shim) post(ctx context.Context, m message, session string) (*http.Response, error) {
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		address, err := s.where(wait)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, address.URL, bytes.NewReader(m.raw))
+		if err != nil {
+			return nil, err
+		}
+		s.setHeaders(req, address, m, session)
+		resp, err := s.http.Do(req)
+		if err == nil {
+			return resp, nil
+		}
+		if opErr, ok := errors.AsType[*net.OpError](err); !ok || opErr.Op != "dial" {
+			return nil, fmt.Errorf("the connection to Drawbridge was lost: %w", err)
+		}
+		s.forget(address)
+		select {
+		case <-time.After(retryEvery):
+		case <-wait.Done():
+			return nil, fmt.Errorf("%w: %w", errNotSent, err)
+		}
+	}
+}
+
+func (s *Shim) setHeaders(req *http.Request, address Address, m message, session string) {
+	h := req.Header
+	h.Set("Authorization", "Bearer "+address.Token)
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	h.Set("X-Drawbridge-Shim", s.o.ID)
+	if !m.modern {
+		if session != "" {
+			h.Set("Mcp-Session-Id", session)
+			h.Set("MCP-Protocol-Version", s.session.negotiated())
+		}
+		return
+	}
+	version, _ := wire.Unquote(wire.Bytes(m.params, m.parts.ProtocolVersion))
+	h.Set("MCP-Protocol-Version", version)
+	h.Set("Mcp-Method", m.env.Method)
+	name := m.parts.Name
+	if m.env.Method == "resources/read" {
+		name = m.parts.URI
+	}
+	if text, ok := wire.Unquote(wire.Bytes(m.params, name)); ok {
+		h.Set("Mcp-Name", headerValue(text))
+	}
+}
+
+// headerValue writes text as a header: as it is where that is safe, else in the
+// base64 form of the 2026-07-28 revision, streamable HTTP, "Mcp-Name".
+func headerValue(text string) string {
+	for i := range len(text) {
+		if text[i] < 0x20 || text[i] > 0x7e {
+			return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+		}
+	}
+	if text != "" && (text[0] == ' ' || text[len(text)-1] == ' ' || len(text) > 9 && text[:9] == "=?base64?") {
+		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+	}
+	return text
+}
+
+// where returns the daemon's address, found once and again after it was forgotten.
+func (s *Shim) where(ctx context.Context) (Address, error) {
+	s.mu.Lock()
+	address := s.address
+	s.mu.Unlock()
+	if address.URL != "" {
+		return address, nil
+	}
+	address, err := s.o.Find(ctx, true)
+	if err != nil {
+		return Address{}, err
+	}
+	s.mu.Lock()
+	s.address = address
+	s.mu.Unlock()
+	return address, nil
+}
+
+func (s *Shim) forget(address Address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.address == address {
+		s.address = Address{}
+	}
+}

@@ -1,0 +1,246 @@
+package shim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// session is the legacy session with the daemon. All its methods may be called
+// from any goroutine.
+type session struct {
+	mu      sync.Mutex
+	id      string
+	version string
+	first   []byte        // the client's initialize message, to say it again
+	changed chan struct{} // closed when the stream of the present session has to end
+	ended   bool
+
+	reopening sync.Mutex
+}
+
+func (s *session) current() string    { s.mu.Lock(); defer s.mu.Unlock(); return s.id }
+func (s *session) negotiated() string { s.mu.Lock(); defer s.mu.Unlock(); return s.version }
+func (s *session) open() bool         { return s.current() != "" }
+
+// begin makes id the session and returns what ends its stream; nil after the end.
+func (s *session) begin(id, version string, first []byte) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id, s.version, s.first = id, version, first
+	close(s.changed)
+	s.changed = make(chan struct{})
+	if s.ended {
+		return nil
+	}
+	return s.changed
+}
+
+func (s *session) stopListening() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// initialize passes the legacy handshake on and keeps what a second one needs.
+func (s *Shim) initialize(ctx context.Context, m message) {
+	answer, err := s.handshake(ctx, m)
+	if err != nil {
+		s.fail(m, wire.CodeInternal, describe(err))
+		return
+	}
+	s.answer(answer)
+}
+
+// handshake posts an initialize message and begins the session that it opens.
+func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err error) {
+	resp, err := s.post(ctx, m, "")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if answer, err = readAnswer(resp, m); err != nil {
+		return nil, err
+	}
+	env, err := wire.Scan(answer)
+	if err != nil || env.Result.Empty() {
+		return answer, err // the server's own error
+	}
+	var version string
+	err = wire.Members(wire.Bytes(answer, env.Result), func(member wire.Member) error {
+		if string(member.Name) == "protocolVersion" {
+			version, _ = wire.Unquote(wire.Bytes(wire.Bytes(answer, env.Result), member.Value))
+		}
+		return nil
+	})
+	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && err == nil {
+		if ends := s.session.begin(id, version, bytes.Clone(m.raw)); ends != nil {
+			s.running.Go(func() { s.listen(ctx, id, ends) })
+		}
+	}
+	return answer, err
+}
+
+func readAnswer(resp *http.Response, m message) (answer []byte, err error) {
+	collect := func(data []byte) bool {
+		env, err := wire.Scan(data)
+		if err == nil && env.Kind == wire.Response {
+			answer = bytes.Clone(data)
+		}
+		return answer == nil
+	}
+	if isStream(resp) {
+		err = events(resp.Body, collect)
+	} else {
+		var body []byte
+		body, err = io.ReadAll(io.LimitReader(resp.Body, wire.DefaultMaxMessage))
+		collect(body)
+	}
+	switch {
+	case answer != nil:
+		return answer, nil
+	case resp.StatusCode == http.StatusUnauthorized:
+		return nil, &hub.Error{Code: hub.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
+	case err != nil:
+		return nil, err
+	}
+	return nil, fmt.Errorf("Drawbridge answered the handshake with status %d", resp.StatusCode)
+}
+
+// reopen shakes hands again after the session lost was refused. Several callers
+// at once make one handshake. The client learns that the lists may have changed.
+func (s *Shim) reopen(ctx context.Context, lost string) error {
+	s.session.reopening.Lock()
+	defer s.session.reopening.Unlock()
+	s.session.mu.Lock()
+	now, first := s.session.id, s.session.first
+	s.session.mu.Unlock()
+	if now != lost {
+		return nil // somebody else did it
+	}
+	if first == nil {
+		return errSessionLost
+	}
+	m, problem := parseMessage(first)
+	if problem != nil {
+		return errors.New("the first handshake cannot be read again")
+	}
+	if _, err := s.handshake(ctx, m); err != nil {
+		return err
+	}
+	if s.session.current() == lost {
+		return errSessionLost
+	}
+	done, _ := parseMessage([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	s.tell(ctx, done)
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		s.answer(wire.AppendNotification(nil, "notifications/"+list+"/list_changed", nil))
+	}
+	return nil
+}
+
+// listen keeps the session's stream open until ends is closed: notifications and
+// requests that belong to no call come on it.
+func (s *Shim) listen(whole context.Context, id string, ends <-chan struct{}) {
+	ctx, cancel := context.WithCancel(whole)
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-ends:
+			cancel()
+		case <-stop:
+		}
+	}()
+	for {
+		err := s.stream(ctx, id)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, errSessionLost) {
+			// Not in this goroutine: the new session's stream replaces this one.
+			s.running.Go(func() { _ = s.reopen(whole, id) })
+			return
+		}
+		if errors.Is(err, http.ErrNotSupported) {
+			return
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stream opens the session's stream once and reads it to its end. It never starts
+// a daemon: a person who quits Drawbridge would not want an idle client to undo that.
+func (s *Shim) stream(ctx context.Context, id string) error {
+	address, err := s.o.Find(ctx, false)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.URL, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+address.Token)
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Mcp-Session-Id", id)
+	req.Header.Set("MCP-Protocol-Version", s.session.negotiated())
+	req.Header.Set("X-Drawbridge-Shim", s.o.ID)
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return errSessionLost
+	case http.StatusMethodNotAllowed:
+		return http.ErrNotSupported
+	default:
+		return fmt.Errorf("Drawbridge answered with status %d", resp.StatusCode)
+	}
+	return events(resp.Body, func(data []byte) bool {
+		if _, err := wire.Scan(data); err == nil {
+			s.answer(data)
+		}
+		return true
+	})
+}
+
+// closeSession tells the daemon that the client is gone.
+func (s *Shim) closeSession() {
+	id := s.session.current()
+	if id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	address, err := s.o.Find(ctx, false)
+	if err != nil {
+		return
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, address.URL, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+address.Token)
+	req.Header.Set("Mcp-Session-Id", id)
+	if resp, err := s.http.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}

@@ -1,0 +1,288 @@
+package shim
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"drawbridge/backend/hub"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// daemon is a real MCP endpoint, legacy or modern, whose sessions can be forgotten
+// as a restart does.
+type daemon struct {
+	*httptest.Server
+	handler atomic.Pointer[http.Handler]
+	modern  bool
+	servers []*mcp.Server
+}
+
+func newDaemon(t *testing.T, modern bool) *daemon {
+	d := &daemon{modern: modern}
+	d.restart()
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		(*d.handler.Load()).ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		d.CloseClientConnections()
+		for _, server := range d.servers {
+			for session := range server.Sessions() {
+				session.Close()
+			}
+		}
+		d.Close()
+	})
+	return d
+}
+
+func (d *daemon) restart() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "daemon", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "greet", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(req.Params.Arguments)}}}, nil
+		})
+	server.AddTool(&mcp.Tool{Name: "wait", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+	d.servers = append(d.servers, server)
+	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: d.modern, PropagateRequestCancellation: true})
+	d.handler.Store(&h)
+}
+
+// terminal is the client's end of the shim.
+type terminal struct {
+	t     *testing.T
+	in    *io.PipeWriter
+	lines chan string
+	done  chan error
+}
+
+func start(t *testing.T, find func(context.Context, bool) (Address, error)) *terminal {
+	t.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	s, err := New(Options{In: inR, Out: outW, Find: find, ID: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, in: inW, lines: make(chan string, 64), done: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { term.done <- s.Run(ctx); outW.Close() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		scanner := bufio.NewScanner(outR)
+		scanner.Buffer(nil, 32<<20)
+		for scanner.Scan() {
+			term.lines <- scanner.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		inW.Close()
+		cancel()
+		<-ended
+	})
+	return term
+}
+
+func (d *daemon) find(context.Context, bool) (Address, error) {
+	return Address{URL: d.URL, Token: "good"}, nil
+}
+
+func (term *terminal) send(format string, args ...any) {
+	term.t.Helper()
+	if _, err := fmt.Fprintf(term.in, format+"\n", args...); err != nil {
+		term.t.Fatal(err)
+	}
+}
+
+// expect returns the next line that holds want; other lines are passed over.
+func (term *terminal) expect(want string) string {
+	term.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case line := <-term.lines:
+			if strings.Contains(line, want) {
+				return line
+			}
+		case <-deadline:
+			term.t.Fatalf("no line with %q came", want)
+		}
+	}
+}
+
+const initializeLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+func (term *terminal) initialize() {
+	term.t.Helper()
+	term.send("%s", initializeLine)
+	term.expect(`"protocolVersion"`)
+	term.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+func TestLegacyClientCallsThroughTheShim(t *testing.T) {
+	term := start(t, newDaemon(t, false).find)
+	term.initialize()
+	term.send(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"greet","arguments":{"n":9007199254740993}}}`)
+	if line := term.expect(`"id":"a"`); !strings.Contains(line, `9007199254740993`) {
+		t.Fatalf("got %s", line)
+	}
+}
+
+func TestModernClientCallsThroughTheShim(t *testing.T) {
+	term := start(t, newDaemon(t, true).find)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + meta + `}}`)
+	term.expect(`"greet"`)
+	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"x":"y"},` + meta + `}}`)
+	if line := term.expect(`"id":2`); !strings.Contains(line, `\"x\"`) {
+		t.Fatalf("got %s", line)
+	}
+	term.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait","arguments":{},` + meta + `}}`)
+	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+	term.send(`{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{` + meta + `}}`)
+	term.expect(`"id":4`)
+}
+
+func TestShimSurvivesADaemonRestart(t *testing.T) {
+	d := newDaemon(t, false)
+	term := start(t, d.find)
+	term.initialize()
+	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	term.expect(`"id":1`)
+	d.restart()
+	d.CloseClientConnections() // the stream notices and a new session begins
+	term.expect("notifications/tools/list_changed")
+	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
+	if line := term.expect(`"id":2`); !strings.Contains(line, `"result"`) {
+		t.Fatalf("got %s", line)
+	}
+}
+
+func TestCallThatFindsTheSessionGoneIsMadeInANewOne(t *testing.T) {
+	d := newDaemon(t, false)
+	term := start(t, d.find)
+	term.initialize()
+	d.restart() // the old stream stays open: only the call can notice
+	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
+	if line := term.expect(`"id":2`); !strings.Contains(line, `"result"`) {
+		t.Fatalf("got %s", line)
+	}
+}
+
+func TestShimWaitsForADaemonThatIsStarting(t *testing.T) {
+	d := newDaemon(t, false)
+	var asked atomic.Int32
+	term := start(t, func(ctx context.Context, start bool) (Address, error) {
+		if asked.Add(1) == 1 {
+			return Address{URL: "http://127.0.0.1:1/mcp", Token: "good"}, nil // what an old runtime file says
+		}
+		return d.find(ctx, start)
+	})
+	term.initialize()
+	if asked.Load() < 2 {
+		t.Fatal("the daemon was not looked for again")
+	}
+}
+
+func TestErrorsReachTheClientInWords(t *testing.T) {
+	term := start(t, func(context.Context, bool) (Address, error) {
+		return Address{}, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge does not start", Hint: "Run drawbridge serve to see why."}
+	})
+	term.send("%s", initializeLine)
+	if line := term.expect(`"error"`); !strings.Contains(line, "Run drawbridge serve") || !strings.Contains(line, `"id":0`) {
+		t.Fatalf("got %s", line)
+	}
+	term.send(`not json`)
+	term.expect(`-32700`)
+	term.send(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)
+	term.expect(`-32600`)
+	term.send(`{"jsonrpc":"2.0","id":5,"method":"x","params":{"a":1,"a":2}}`)
+	if line := term.expect(`-32602`); !strings.Contains(line, `"id":5`) {
+		t.Fatalf("got %s", line)
+	}
+}
+
+func TestRefusedTokenIsExplained(t *testing.T) {
+	d := newDaemon(t, false)
+	term := start(t, func(context.Context, bool) (Address, error) { return Address{URL: d.URL, Token: "bad"}, nil })
+	term.send("%s", initializeLine)
+	if line := term.expect(`"error"`); !strings.Contains(line, "does not accept this client's token") {
+		t.Fatalf("got %s", line)
+	}
+}
+
+func TestOversizedMessageIsRefusedAndTheNextOneWorks(t *testing.T) {
+	term := start(t, newDaemon(t, false).find)
+	go func() {
+		fmt.Fprintf(term.in, `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"%s"}}`+"\n", strings.Repeat("x", 17<<20))
+		fmt.Fprintln(term.in, initializeLine)
+	}()
+	term.expect("larger than 16 MiB")
+	term.expect(`"protocolVersion"`)
+}
+
+func TestAnswersOnTheirWayAreDeliveredAfterStdinEnds(t *testing.T) {
+	term := start(t, newDaemon(t, false).find)
+	term.initialize()
+	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
+	term.in.Close()
+	term.expect(`"id":1`)
+	if err := <-term.done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClientThatVanishedEndsTheShim(t *testing.T) {
+	d := newDaemon(t, false)
+	inR, inW := io.Pipe()
+	s, err := New(Options{In: inR, Out: brokenPipe{}, Find: d.find})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Run(context.Background()) }()
+	fmt.Fprintln(inW, initializeLine)
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the shim goes on without a client")
+	}
+	inW.Close()
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestNamesAreWrittenAsHeadersSafely(t *testing.T) {
+	for text, want := range map[string]string{
+		"files__read": "files__read", "test://ü": "=?base64?dGVzdDovL8O8?=", " x": "=?base64?IHg=?=", "a\r\nb": "=?base64?YQ0KYg==?=",
+	} {
+		if got := headerValue(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
