@@ -66,7 +66,7 @@ func (m *Mux) oversized(f *frame) {
 
 // line takes one line, on which several messages may stand.
 func (m *Mux) line(data []byte, owned bool) {
-	if first := bytes.TrimLeft(data, " \t"); len(first) > 0 && first[0] != '{' {
+	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' {
 		m.junk(data, "not a message") // a banner, or JSON that is not an object
 		return
 	}

@@ -76,7 +76,10 @@ func (l *lineReader) next() (frame, error) {
 		}
 		if !l.started {
 			l.started = true
-			f.data = bytes.TrimPrefix(f.data, []byte("\xef\xbb\xbf"))
+			if rest, ok := bytes.CutPrefix(f.data, []byte("\xef\xbb\xbf")); ok {
+				f.size -= int64(len(f.data) - len(rest))
+				f.data = rest
+			}
 		}
 		if f.oversized() {
 			return f, nil
@@ -158,15 +161,17 @@ func (l *lineReader) body(n int64) (frame, error) {
 	if n > int64(l.limit)*endlessFactor {
 		return frame{}, errEndless
 	}
-	f.data = make([]byte, keepHead)
+	head := min(n, keepHead)
+	tail := min(n-head, keepTail)
+	f.data, f.tail = make([]byte, head), make([]byte, tail)
 	if _, err := io.ReadFull(l.r, f.data); err != nil {
 		return frame{}, noEOF(err)
 	}
-	if _, err := io.CopyN(io.Discard, l.r, n-keepHead-keepTail); err != nil {
+	if _, err := io.CopyN(io.Discard, l.r, n-head-tail); err != nil {
 		return frame{}, noEOF(err)
 	}
-	f.tail = make([]byte, keepTail)
 	_, err := io.ReadFull(l.r, f.tail)
+	f.size = max(n, head+1)
 	return f, noEOF(err)
 }
 
@@ -190,8 +195,9 @@ func contentLength(line []byte) (int64, bool) {
 // ownerOf finds the id of a message that is too large or broken, from its
 // beginning and, when it was cut, its end: the id of a response of ours is a number.
 func ownerOf(head, tail []byte) (id int64, ok bool) {
-	if id, ok := headID(head); ok {
-		return id, true
+	id, ok, isResponse := headID(head)
+	if ok || !isResponse {
+		return id, ok
 	}
 	if tail == nil {
 		tail = head
@@ -200,31 +206,34 @@ func ownerOf(head, tail []byte) (id int64, ok bool) {
 }
 
 // headID reads the members of an object one by one until one of them is broken.
-func headID(head []byte) (int64, bool) {
+// maybeResponse is false once it is clear that the message is something else.
+func headID(head []byte) (id int64, ok, maybeResponse bool) {
 	s := scanner{b: head}
 	i := s.space(0)
 	if i >= len(head) || head[i] != '{' {
-		return 0, false
+		return 0, false, false
 	}
 	for i = s.space(i + 1); ; {
 		key, from, err := s.key(i)
 		if err != nil {
-			return 0, false
+			return id, ok, true
 		}
 		name := string(head[key.Start:key.End])
 		if name == `"method"` {
-			return 0, false
+			return 0, false, false
 		}
 		if i, err = s.value(from, 1); err != nil || i == len(head) {
-			return 0, false
+			return id, ok, true
 		}
 		if name == `"id"` {
-			n, err := strconv.ParseInt(string(head[from:i]), 10, 64)
-			return n, err == nil
+			if id, err = strconv.ParseInt(string(head[from:i]), 10, 64); err != nil {
+				return 0, false, false
+			}
+			ok = true
 		}
 		var done bool
 		if i, done, err = s.more(i); err != nil || done {
-			return 0, false
+			return id, ok, true
 		}
 	}
 }

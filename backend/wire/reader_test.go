@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// frames reads a stream to its end, one string for each message.
+func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string, err error) {
+	t.Helper()
+	l := newLineReader(r, framing, limit)
+	for {
+		f, err := l.next()
+		if err != nil {
+			return all, err
+		}
+		if f.oversized() {
+			id, ok := ownerOf(f.data, f.tail)
+			all = append(all, fmt.Sprintf("oversized %d %v", id, ok))
+			continue
+		}
+		if len(f.data) > limit+readBuffer {
+			t.Fatalf("%d bytes with a limit of %d", len(f.data), limit)
+		}
+		all = append(all, string(f.data))
+	}
+}
+
+func TestReaderTellsMessagesApart(t *testing.T) {
+	big := strings.Repeat("x", 300_000)
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"lines":               {"{1}\r\n\n \n{2}\n{3}", []string{"{1}", "{2}", "{3}"}},
+		"byte order":          {"\xef\xbb\xbf{\"a\":1}\n{2}\n", []string{`{"a":1}`, "{2}"}},
+		"headers":             {"Content-Length: 5\r\n\r\n{\"a\"}{4}\ncontent-length:3\nContent-Type: x\n\n{\n}{5}\n", []string{`{"a"}`, "{4}", "{\n}", "{5}"}},
+		"large":               {big + "\n{2}\n", []string{big, "{2}"}},
+		"oversized":           {`{"id":7,"result":"` + strings.Repeat(big, 4) + "\"}\n{2}\n", []string{"oversized 7 true", "{2}"}},
+		"id at the end":       {`{"result":"` + strings.Repeat(big, 4) + "\", \"id\" : 8 }\n{2}\n", []string{"oversized 8 true", "{2}"}},
+		"inner id":            {`{"result":"` + strings.Repeat(big, 4) + "\",\"x\":{\"y\":1,\"id\":8}}\n", []string{"oversized 0 false"}},
+		"of a request":        {`{"method":"x","params":"` + strings.Repeat(big, 4) + "\",\"id\":8}\n", []string{"oversized 0 false"}},
+		"framed, large":       {fmt.Sprintf("Content-Length: %d\r\n\r\n{\"id\":9,\"result\":\"%s\"}{2}\n", 4*len(big)+20, strings.Repeat(big, 4)), []string{"oversized 9 true", "{2}"}},
+		"framed, small limit": {"Content-Length: 1000001\r\n\r\n" + strings.Repeat("y", 1_000_001) + "{2}\n", []string{"oversized 0 false", "{2}"}},
+		"no header":           {"Content-Length: x\n{1}\n", []string{"Content-Length: x", "{1}"}},
+	} {
+		for split, r := range map[string]io.Reader{
+			"whole": strings.NewReader(c.in), "bytes": iotest.OneByteReader(strings.NewReader(c.in)), "halves": iotest.HalfReader(strings.NewReader(c.in)),
+		} {
+			got, err := frames(t, r, Auto, 1_000_000)
+			if err != io.EOF || strings.Join(got, "|") != strings.Join(c.want, "|") {
+				t.Errorf("%s, %s: %.200q, %v", name, split, got, err)
+			}
+		}
+	}
+}
+
+func TestNDJSONTakesHeadersForJunk(t *testing.T) {
+	got, _ := frames(t, strings.NewReader("Content-Length: 3\n\n{1}\n"), NDJSON, 1000)
+	if strings.Join(got, "|") != "Content-Length: 3|{1}" {
+		t.Errorf("%q", got)
+	}
+}
+
+func FuzzReaderSplitsAlikeHoweverTheBytesArrive(f *testing.F) {
+	f.Add([]byte("{1}\r\n\n{2}Content-Length: 3\r\n\r\n{}\n"), uint8(3))
+	f.Add([]byte("Content-Length: 3\n\n{1}\xef\xbb\xbf"), uint8(1))
+	f.Add(bytes.Repeat([]byte("ab\n"), 100), uint8(7))
+	f.Add([]byte("Content-Length: 70\n\n"+strings.Repeat("z", 70)+"{}\n"), uint8(2))
+	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
+		whole, err1 := frames(t, bytes.NewReader(stream), Auto, 64)
+		pieces, err2 := frames(t, &chunked{r: bytes.NewReader(stream), n: int(size)%9 + 1}, Auto, 64)
+		if strings.Join(whole, "\n") != strings.Join(pieces, "\n") || fmt.Sprint(err1) != fmt.Sprint(err2) {
+			t.Fatalf("%q, %v but in pieces %q, %v", whole, err1, pieces, err2)
+		}
+	})
+}
+
+// chunked returns at most n bytes at once.
+type chunked struct {
+	r io.Reader
+	n int
+}
+
+func (c *chunked) Read(p []byte) (int, error) { return c.r.Read(p[:min(len(p), c.n)]) }
