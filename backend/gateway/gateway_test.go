@@ -1,0 +1,372 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/policy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type sendFunc func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+
+func (f sendFunc) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	return f(ctx, call, sink)
+}
+
+// fixture is a gateway whose neighbours do as the test says.
+type fixture struct {
+	*Gateway
+	plan    policy.Plan
+	refuse  error
+	offered error
+	find    error
+	wait    time.Duration
+	send    sendFunc
+	bus     event.Bus
+
+	mu       sync.Mutex
+	recorded []hub.Call
+	replies  []hub.Reply
+}
+
+func (f *fixture) Admit(context.Context, *hub.Call) (policy.Plan, error) { return f.plan, f.refuse }
+func (f *fixture) Offered(*hub.Call) error                               { return f.offered }
+func (f *fixture) For(_ context.Context, call *hub.Call) (Upstream, error) {
+	if f.wait > 0 {
+		time.Sleep(f.wait) // in a bubble
+	}
+	if f.find != nil {
+		return nil, f.find
+	}
+	call.Instance = "files#1"
+	return f.send, nil
+}
+func (f *fixture) Record(call *hub.Call, reply hub.Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recorded, f.replies = append(f.recorded, *call), append(f.replies, reply)
+}
+
+func newFixture() *fixture {
+	f := &fixture{plan: policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute}}
+	f.send = answer(`{"content":[]}`)
+	f.Gateway = New(Options{Upstreams: f, Policy: f, Recorder: f, Bus: &f.bus})
+	return f
+}
+
+func answer(result string) sendFunc {
+	return func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+		return hub.Reply{Result: json.RawMessage(result)}, nil
+	}
+}
+
+func toolCall() *hub.Call {
+	return &hub.Call{Server: "files", Method: "tools/call", Name: "read", Params: json.RawMessage(`{"name":"read"}`)}
+}
+
+func TestEveryOutcomeIsRecorded(t *testing.T) {
+	unavailable := &hub.Error{Code: hub.CodeUnavailable, Message: "server is away"}
+	for name, c := range map[string]struct {
+		set     func(*fixture)
+		outcome hub.Outcome
+		code    hub.Code
+		reason  string
+		out     int
+	}{
+		"ok":          {func(f *fixture) {}, hub.OutcomeOK, "", "", 14},
+		"tool error":  {func(f *fixture) { f.send = answer(`{"content":[],"isError":true}`) }, hub.OutcomeToolError, "", "the tool reported an error", 29},
+		"rpc error":   {func(f *fixture) { f.send = rpcError }, hub.OutcomeProtocolError, "", "no such thing", 41},
+		"broken":      {func(f *fixture) { f.send = fails(errors.New("pipe /home/me broke")) }, hub.OutcomeProtocolError, hub.CodeInternal, "something went wrong inside Drawbridge", 0},
+		"refused":     {func(f *fixture) { f.refuse = hub.Errorf(hub.CodeNotFound, "no tool") }, hub.OutcomeRejected, hub.CodeNotFound, "no tool", 0},
+		"not offered": {func(f *fixture) { f.plan.Unlisted, f.offered = true, hub.Errorf(hub.CodeNotFound, "no tool") }, hub.OutcomeRejected, hub.CodeNotFound, "no tool", 0},
+		"unavailable": {func(f *fixture) { f.find = unavailable }, hub.OutcomeProtocolError, hub.CodeUnavailable, "server is away", 0},
+		"cancelled":   {func(f *fixture) { f.send = fails(context.Canceled) }, hub.OutcomeCancelled, hub.CodeCancelled, "the request was cancelled", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture()
+			c.set(f)
+			call := toolCall()
+			reply, err := f.Call(context.Background(), call, nil)
+			if len(f.recorded) != 1 {
+				t.Fatalf("recorded %d times", len(f.recorded))
+			}
+			got := f.recorded[0]
+			if got.Outcome != c.outcome || got.Code != c.code || got.Reason != c.reason || got.BytesOut != c.out || got.BytesIn != 15 {
+				t.Errorf("recorded %+v", got)
+			}
+			if string(f.replies[0].Result) != string(reply.Result) || string(f.replies[0].Error) != string(reply.Error) {
+				t.Errorf("recorded %s, answered %s", f.replies[0], reply)
+			}
+			if (err != nil) != (c.code != "") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func rpcError(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+	return hub.Reply{Error: json.RawMessage(`{"code":-32602,"message":"no such thing"}`)}, nil
+}
+
+func fails(err error) sendFunc {
+	return func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) { return hub.Reply{}, err }
+}
+
+func TestIDsAreDistinctAndGrowEvenWhenTheClockStandsOrGoesBack(t *testing.T) {
+	at := time.UnixMicro(1000)
+	f := newFixture()
+	g := New(Options{Upstreams: f, Policy: f, Recorder: f, Bus: &f.bus, Now: func() time.Time { return at }, LastID: 5000})
+	var ids []int64
+	for range 3 {
+		call := toolCall()
+		_, _ = g.Call(context.Background(), call, nil)
+		ids = append(ids, call.ID)
+	}
+	at = time.UnixMicro(9000)
+	call := toolCall()
+	_, _ = g.Call(context.Background(), call, nil)
+	if ids = append(ids, call.ID); !slices.Equal(ids, []int64{5001, 5002, 5003, 9000}) {
+		t.Fatalf("got %v", ids)
+	}
+	var mu sync.Mutex
+	seen := map[int64]bool{}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 200 {
+				id := g.nextID(at)
+				mu.Lock()
+				if seen[id] {
+					t.Error("the same id twice")
+				}
+				seen[id] = true
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestOnlookersSeeACallFromItsStart(t *testing.T) {
+	f := newFixture()
+	sub := f.bus.Subscribe(4)
+	defer sub.Close()
+	_, _ = f.Call(context.Background(), toolCall(), nil)
+	first, second := (<-sub.Events()).Data.(hub.Call), (<-sub.Events()).Data.(hub.Call)
+	if first.Outcome != hub.OutcomeRunning || second.Outcome != hub.OutcomeOK || first.ID != second.ID || first.Name != "read" {
+		t.Fatalf("got %+v, then %+v", first, second)
+	}
+}
+
+func TestSilentServerTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.wait = time.Minute // a slow start is not the call's own time
+		f.send = func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+			<-ctx.Done()
+			return hub.Reply{}, ctx.Err()
+		}
+		call := toolCall()
+		_, err := f.Call(context.Background(), call, nil)
+		if hub.CodeOf(err) != hub.CodeTimeout || call.Outcome != hub.OutcomeTimeout || call.Took != 90*time.Second || call.Queued != time.Minute {
+			t.Fatalf("%v; %+v", err, call)
+		}
+		if message, hint := hub.Describe(err); message != `server "files" did not answer tool "read" within 30s (requestTimeoutMs)` || hint == "" {
+			t.Fatalf("%s / %s", message, hint)
+		}
+	})
+}
+
+func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+			for {
+				select {
+				case <-ctx.Done():
+					return hub.Reply{}, ctx.Err()
+				case <-time.After(21 * time.Second):
+					sink.Notify("notifications/progress", nil)
+				}
+			}
+		}
+		call := toolCall()
+		_, err := f.Call(context.Background(), call, nil)
+		if hub.CodeOf(err) != hub.CodeTimeout || call.Took != 10*time.Minute || call.Progress != 28 {
+			t.Fatalf("%v after %s with %d progress notifications", err, call.Took, call.Progress)
+		}
+	})
+}
+
+// asker answers requests of the server after a while.
+type asker struct{ after time.Duration }
+
+func (asker) Notify(string, json.RawMessage) {}
+func (a asker) Ask(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
+	select {
+	case <-time.After(a.after):
+		return hub.Reply{Result: json.RawMessage(`{"action":"accept"}`)}, nil
+	case <-ctx.Done():
+		return hub.Reply{}, ctx.Err()
+	}
+}
+
+func TestTheClockStandsWhileTheClientIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+			if _, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?"}`)); err != nil {
+				return hub.Reply{}, err
+			}
+			<-ctx.Done()
+			return hub.Reply{}, ctx.Err()
+		}
+		call := toolCall()
+		call.Client.Name, call.Session = "cursor", "s1"
+		_, err := f.Call(context.Background(), call, asker{100 * time.Second})
+		if hub.CodeOf(err) != hub.CodeTimeout || call.Took != 130*time.Second {
+			t.Fatalf("%v after %s", err, call.Took)
+		}
+		asked := f.recorded[0]
+		if !asked.FromServer || asked.Method != "elicitation/create" || asked.Client.Name != "cursor" || asked.Session != "s1" ||
+			asked.Server != "files" || asked.Outcome != hub.OutcomeOK || asked.Took != 100*time.Second || asked.ID == call.ID || asked.Instance != "files#1" {
+			t.Fatalf("recorded %+v", asked)
+		}
+	})
+}
+
+func TestAClientThatDoesNotAnswerHasADeadlineOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+			_, err := sink.Ask(ctx, "elicitation/create", nil)
+			if hub.CodeOf(err) != hub.CodeTimeout {
+				t.Errorf("asking ended with %v", err)
+			}
+			return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+		}
+		call := toolCall()
+		if _, err := f.Call(context.Background(), call, asker{time.Hour}); err != nil || call.Took != policy.AnswerTimeout {
+			t.Fatalf("%v after %s", err, call.Took)
+		}
+		if f.recorded[0].Outcome != hub.OutcomeTimeout {
+			t.Fatalf("recorded %+v", f.recorded[0])
+		}
+	})
+}
+
+func TestWithoutASinkRequestsOfTheServerAreAnsweredWithAnError(t *testing.T) {
+	f := newFixture()
+	f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		sink.Notify("notifications/message", nil)
+		reply, err := sink.Ask(ctx, "roots/list", nil)
+		if err != nil || len(reply.Error) == 0 {
+			t.Errorf("got %s, %v", reply, err)
+		}
+		return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+	}
+	if _, err := f.Call(context.Background(), toolCall(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACallerThatGivesUpIsCancelledNotTimedOut(t *testing.T) {
+	f := newFixture()
+	ctx, cancel := context.WithCancel(context.Background())
+	f.send = func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		cancel()
+		<-ctx.Done()
+		return hub.Reply{}, ctx.Err()
+	}
+	call := toolCall()
+	if _, err := f.Call(ctx, call, nil); !errors.Is(err, context.Canceled) || call.Outcome != hub.OutcomeCancelled {
+		t.Fatalf("%v, %q", err, call.Outcome)
+	}
+}
+
+func TestIsErrorIsReadWithoutDecoding(t *testing.T) {
+	for result, want := range map[string]bool{
+		`{"isError":true}`:                             true,
+		`{ "isError" :` + "\n" + `true}`:               true,
+		`{"isError":false}`:                            false,
+		`{"content":[{"isError":true}]}`:               false,
+		`{"structuredContent":{"isError":true}}`:       false,
+		`{"a":"\"isError\":true"}`:                     false,
+		`{"a":"x\\","isError":true}`:                   true,
+		`{"a":"\"isError\":true","isError":true}`:      true,
+		`{"isError":"true"}`:                           false,
+		`{"a":"isError","b":true}`:                     false,
+		`{"isError":true,"isError":false}`:             false,
+		`{"content":[{"text":"}]"}],"isError":true}`:   true,
+		`{"content":[{"text":"{{["}],"isError":false}`: false,
+		``: false, `{"isError"`: false, `{"isError":`: false, `"isError`: false,
+	} {
+		if got := isError([]byte(result)); got != want {
+			t.Errorf("%s: %v", result, got)
+		}
+	}
+}
+
+func FuzzIsErrorAgreesWithTheDecoder(f *testing.F) {
+	f.Add(`{"isError":true}`)
+	f.Add(`{"content":[{"text":"\"isError\":true"}],"isError":false}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got := isError([]byte(text)) // never panics
+		var result map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &result) != nil {
+			return
+		}
+		raw, ok := result["isError"]
+		if want := ok && string(raw) == "true"; got != want && !slices.Contains([]byte(text), '\\') {
+			t.Fatalf("%q: %v", text, got)
+		}
+	})
+}
+
+type nothing struct{}
+
+func (nothing) Notify(string, json.RawMessage) {}
+func (nothing) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
+	return hub.Reply{}, nil
+}
+
+// discard records nothing and keeps nothing.
+type discard struct{ *fixture }
+
+func (discard) Record(*hub.Call, hub.Reply) {}
+
+func TestACallAllocatesLittle(t *testing.T) {
+	f := newFixture()
+	g := New(Options{Upstreams: f, Policy: f, Recorder: discard{f}, Bus: &f.bus})
+	call, ctx := toolCall(), context.Background()
+	const most = 7 // context and timer with their closures, and the flight
+	if n := testing.AllocsPerRun(200, func() { _, _ = g.Call(ctx, call, nothing{}) }); n > most {
+		t.Fatalf("%v allocations, at most %d", n, most)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	f := newFixture()
+	g := New(Options{Upstreams: f, Policy: f, Recorder: discard{f}, Bus: &f.bus})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	call := toolCall()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := g.Call(ctx, call, nothing{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
