@@ -1,0 +1,175 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type schemaObject struct {
+	Properties map[string]schemaProperty `json:"properties"`
+}
+
+type schemaProperty struct {
+	Type    any    `json:"type"`
+	Enum    []any  `json:"enum"`
+	Default any    `json:"default"`
+	Ref     string `json:"$ref"`
+	schemaObject
+}
+
+func readSchema(t *testing.T) (root, server schemaObject) {
+	t.Helper()
+	var s struct {
+		Draft string `json:"$schema"`
+		schemaObject
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Draft != "https://json-schema.org/draft/2020-12/schema" {
+		t.Errorf("draft %q", s.Draft)
+	}
+	if err := json.Unmarshal(s.Defs["server"], &server); err != nil {
+		t.Fatal(err)
+	}
+	return s.schemaObject, server
+}
+
+// probe reads value under a key through the real fields and tells whether it passes.
+func probe(t *testing.T, fields []field, name, value string) bool {
+	t.Helper()
+	root, problem := tree("probe.json", []byte(value))
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+	r := &reader{}
+	fields[i].read(r, name, root.at, root)
+	return !HasErrors(r.problems)
+}
+
+func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
+	t.Helper()
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(o.Properties))); diff != "" {
+		t.Errorf("%s: Go and schema differ in their keys (-go +schema):\n%s", path, diff)
+	}
+	for name, p := range o.Properties {
+		if !slices.Contains(names, name) || name == "$schema" || name == "name" || name == "description" {
+			continue
+		}
+		where := path + name
+		if p.Default != nil {
+			value, _ := json.Marshal(p.Default)
+			if !probe(t, fields, name, string(value)) {
+				t.Errorf("%s: Go refuses the default %s", where, value)
+			}
+		}
+		for _, v := range p.Enum {
+			value, _ := json.Marshal(v)
+			if !probe(t, fields, name, string(value)) {
+				t.Errorf("%s: Go refuses %s, which the schema allows", where, value)
+			}
+		}
+		// A value of every other kind is refused by both.
+		kinds := map[string]string{"string": `"http://127.0.0.1:1"`, "integer": "5", "boolean": "true", "object": "{}", "array": "[]"}
+		allowed, _ := p.Type.(string)
+		switch {
+		case p.Enum != nil:
+			allowed = "string"
+		case strings.HasSuffix(p.Ref, "/strings"):
+			allowed = "object"
+		case strings.HasSuffix(p.Ref, "/servers"):
+			continue
+		}
+		for kind, value := range kinds {
+			if pass := probe(t, fields, name, value); pass && kind != allowed {
+				t.Errorf("%s: Go takes %s, the schema wants %s", where, kind, allowed)
+			} else if !pass && kind == allowed && p.Enum == nil && kind != "string" {
+				t.Errorf("%s: Go refuses %s", where, value)
+			}
+		}
+	}
+}
+
+func TestSchemaAgreesWithTheParser(t *testing.T) {
+	root, server := readSchema(t)
+	var boxes []container
+	checkObject(t, "", rootFields(Default(), &boxes), root)
+	checkObject(t, "server.", serverFields(&entry{Server: Server{keys: map[string]Position{}}}), server)
+
+	// The sections, by the keys that Go does not call unknown.
+	for section, o := range map[string]schemaObject{
+		"bridge": root.Properties["bridge"].schemaObject, "history": root.Properties["history"].schemaObject,
+		"globalSettings": root.Properties["globalSettings"].schemaObject, "mcp": root.Properties["mcp"].schemaObject,
+	} {
+		for key, p := range o.Properties {
+			_, problems := Parse("c.json", []byte(`{"`+section+`": {"`+key+`": null}}`))
+			for _, problem := range problems {
+				if problem.Warning {
+					t.Errorf("%s.%s: %v", section, key, problem)
+				}
+			}
+			if p.Default != nil {
+				value, _ := json.Marshal(p.Default)
+				c, problems := Parse("c.json", []byte(`{"`+section+`": {"`+key+`": `+string(value)+`}}`))
+				if c == nil || !Same(c, Default()) {
+					t.Errorf("%s.%s: the schema's default %s is not ours: %v", section, key, value, problems)
+				}
+			}
+		}
+	}
+	for name, want := range map[string]time.Duration{
+		"startupTimeoutMs": DefaultStartupTimeout, "requestTimeoutMs": DefaultRequestTimeout,
+		"heartbeatIntervalMs": DefaultHeartbeat, "staleTimeoutMs": DefaultStale,
+	} {
+		if got := server.Properties[name].Default; got != float64(want.Milliseconds()) {
+			t.Errorf("%s: the schema says %v, Go %v", name, got, want)
+		}
+	}
+	names := make([]any, len(Namings))
+	for i, n := range Namings {
+		names[i] = n
+	}
+	if diff := cmp.Diff(names, root.Properties["bridge"].Properties["naming"].Enum); diff != "" {
+		t.Error(diff)
+	}
+	for spelling := range transports {
+		if !slices.Contains(server.Properties["type"].Enum, any(spelling)) {
+			t.Errorf("the schema does not know the type %q", spelling)
+		}
+	}
+}
+
+func TestExamplesAndStarterHaveNoProblems(t *testing.T) {
+	files, _ := filepath.Glob("examples/*")
+	if len(files) < 4 {
+		t.Fatalf("only %d examples", len(files))
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, problems := Parse(file, src); c == nil || len(problems) > 0 || len(c.Servers) == 0 {
+			t.Errorf("%s: %v", file, problems)
+		}
+	}
+	c, problems := Parse("config.jsonc", Starter())
+	if c == nil || len(problems) > 0 || !Same(c, Default()) {
+		t.Errorf("the starter is not the default: %v", problems)
+	}
+}
