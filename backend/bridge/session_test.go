@@ -1,0 +1,394 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+func TestASessionBelongsToItsTokenAndItsAddress(t *testing.T) {
+	s := newStand(t, nil)
+	h := s.open("/mcp", `{}`, ClientHeader, "claude")
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
+	with := func(token string) []string { return append(append([]string(nil), h[:4]...), ClientHeader, token) }
+	for _, c := range []struct {
+		name, path string
+		headers    []string
+		status     int
+	}{
+		{"its own", "/mcp", h, 200},
+		{"another token", "/mcp", with("cursor"), 404},
+		{"no token", "/mcp", h[:4], 404},
+		{"another address", "/s/math/mcp", h, 404},
+		{"a guess", "/mcp", []string{sessionHeader, "AAAA", ClientHeader, "claude"}, 404},
+	} {
+		for _, body := range []string{call, ping, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","id":"x","result":{}}`} {
+			resp := s.post(c.path, body, c.headers...)
+			got, _ := io.ReadAll(resp.Body)
+			if ok := resp.StatusCode == c.status || c.status == 200 && resp.StatusCode == 202; !ok {
+				t.Errorf("%s %s: %s %s", c.name, body, resp.Status, got)
+			}
+		}
+		if c.status == 404 {
+			if resp := s.do("GET", c.path, "", c.headers...); resp.StatusCode != 404 {
+				t.Errorf("%s: GET: %s", c.name, resp.Status)
+			}
+			if resp := s.do("DELETE", c.path, "", c.headers...); resp.StatusCode != 404 {
+				t.Errorf("%s: DELETE: %s", c.name, resp.Status)
+			}
+		}
+	}
+	if got := s.gw.last().Client; got != (hub.Client{Token: "claude", Name: "probe", Version: "9"}) {
+		t.Errorf("client: %+v", got)
+	}
+}
+
+func TestDeleteEndsASessionAndItsCalls(t *testing.T) {
+	started, ended := make(chan struct{}), make(chan error, 1)
+	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		close(started)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return hub.Reply{}, context.Cause(ctx)
+	})
+	h := s.open("/mcp", `{}`)
+	go s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
+	<-started
+	if resp := s.do("DELETE", "/mcp", "", h...); resp.StatusCode != http.StatusNoContent {
+		t.Error(resp.Status)
+	}
+	if err := <-ended; hub.CodeOf(err) != hub.CodeCancelled {
+		t.Error(err)
+	}
+	if resp := s.post("/mcp", ping, h...); resp.StatusCode != http.StatusNotFound {
+		t.Error(resp.Status)
+	}
+	if n := len(s.b.Sessions()); n != 0 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+func TestADroppedConnectionCancelsAModernCallAndNoLegacyOne(t *testing.T) {
+	started, release := make(chan context.Context, 1), make(chan struct{})
+	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		started <- ctx
+		select {
+		case <-ctx.Done():
+			return hub.Reply{}, ctx.Err()
+		case <-release:
+			return hub.Reply{Result: text("done")}, nil
+		}
+	})
+	drop := func(body string, headers ...string) context.Context {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, "POST", s.srv.URL+"/mcp", strings.NewReader(body))
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		call := <-started
+		cancel()
+		<-done
+		return call
+	}
+	modern := drop(modernBody("tools/call", `"name":"math__add"`), versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
+	select {
+	case <-modern.Done():
+	case <-time.After(10 * time.Second):
+		t.Error("the modern call goes on")
+	}
+	h := s.open("/mcp", `{}`)
+	legacy := drop(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
+	select {
+	case <-legacy.Done():
+		t.Error("the legacy call was cancelled")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(release)
+	until(t, "the legacy call ends", func() bool { return s.b.Sessions()[0].InFlight == 0 })
+}
+
+func TestACancelledNotificationReachesTheCallWithThatID(t *testing.T) {
+	started, ended := make(chan struct{}), make(chan error, 1)
+	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		close(started)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return hub.Reply{}, context.Cause(ctx)
+	})
+	h := s.open("/mcp", `{}`)
+	other := s.open("/mcp", `{}`)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":"\u0061/1","method":"tools/call","params":{"name":"math__add"}}`, h...))
+	})
+	<-started
+	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a/1"}}`
+	s.post("/mcp", cancel, other...)
+	s.post("/mcp", strings.Replace(cancel, `"a/1"`, `1`, 1), h...)
+	select {
+	case <-ended:
+		t.Error("somebody else's cancellation arrived")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if resp := s.post("/mcp", cancel, h...); resp.StatusCode != http.StatusAccepted {
+		t.Error(resp.Status)
+	}
+	if err := <-ended; hub.CodeOf(err) != hub.CodeCancelled {
+		t.Error(err)
+	}
+	wg.Wait()
+}
+
+func TestAnIDUnderWayCannotBeUsedAgain(t *testing.T) {
+	started, release := make(chan struct{}), make(chan struct{})
+	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+		close(started)
+		<-release
+		return hub.Reply{Result: text("done")}, nil
+	})
+	h := s.open("/mcp", `{}`)
+	call := `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"math__add"}}`
+	var wg sync.WaitGroup
+	wg.Go(func() { one(t, s.post("/mcp", call, h...)) })
+	<-started
+	resp := s.post("/mcp", strings.Replace(call, `"a"`, `"\u0061"`, 1), h...)
+	if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32600") {
+		t.Errorf("%s %s", resp.Status, got)
+	}
+	close(release)
+	wg.Wait()
+}
+
+func TestAServersRequestReachesTheClientOfItsCallAndTheAnswerReturns(t *testing.T) {
+	s := newStand(t, func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?","n":1.0}`))
+		if err != nil {
+			return hub.Reply{}, err
+		}
+		if reply.Error != nil {
+			return hub.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, nil
+		}
+		return hub.Reply{Result: json.RawMessage(`{"got":` + string(reply.Result) + `}`)}, nil
+	}, func(o *Options) { o.AskTimeout = 5 * time.Second })
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
+
+	h := s.open("/mcp", `{"elicitation":{}}`)
+	stranger := s.open("/mcp", `{"elicitation":{}}`)
+	resp := s.post("/mcp", call, h...)
+	var reply string
+	for m := range events(resp.Body) {
+		var ask struct {
+			ID     string
+			Method string
+			Params json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(m), &ask); err != nil || ask.Method == "" {
+			reply = m
+			continue
+		}
+		want(t, "params", string(ask.Params), `{"message":"Sure?","n":1.0}`)
+		answer := `{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"action":"accept","content":{"n":9007199254740993}}}`
+		// Another session that guesses the id is not heard.
+		if resp := s.post("/mcp", strings.Replace(answer, "accept", "decline", 1), stranger...); resp.StatusCode != http.StatusAccepted {
+			t.Error(resp.Status)
+		}
+		for range 2 { // a second answer to the same id changes nothing
+			if resp := s.post("/mcp", answer, h...); resp.StatusCode != http.StatusAccepted {
+				t.Error(resp.Status)
+			}
+		}
+	}
+	want(t, "reply", reply, `{"jsonrpc":"2.0","id":1,"result":{"got":{"action":"accept","content":{"n":9007199254740993}}}}`)
+
+	for _, c := range []struct{ name, got, missing string }{
+		{"no elicitation", one(t, s.post("/mcp", call, s.open("/mcp", `{"sampling":{}}`)...)), "does not support elicitation"},
+		{"url only", one(t, s.post("/mcp", call, s.open("/mcp", `{"elicitation":{"url":{}}}`)...)), "does not support elicitation by form"},
+		{"modern", one(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)), "cannot be asked"},
+	} {
+		if !strings.Contains(c.got, c.missing) || !strings.Contains(c.got, "-32601") {
+			t.Errorf("%s: %s", c.name, c.got)
+		}
+	}
+}
+
+func TestAClientThatDoesNotAnswerIsToldThatItIsTooLate(t *testing.T) {
+	s := newStand(t, func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		reply, err := sink.Ask(ctx, "roots/list", nil)
+		return hub.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, err
+	}, func(o *Options) { o.AskTimeout = 20 * time.Millisecond })
+	h := s.open("/mcp", `{"roots":{}}`)
+	list := messages(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
+	if len(list) != 3 || !strings.Contains(list[0], `"roots/list"`) || !strings.Contains(list[1], "notifications/cancelled") || !strings.Contains(list[2], "did not answer in time") {
+		t.Errorf("%q", list)
+	}
+	var ask struct{ ID string }
+	_ = json.Unmarshal([]byte(list[0]), &ask)
+	if resp := s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"roots":[]}}`, h...); resp.StatusCode != http.StatusAccepted {
+		t.Errorf("late answer: %s", resp.Status)
+	}
+}
+
+func TestWhatIsOursInABatchIsTakenOut(t *testing.T) {
+	s := newStand(t, func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		if call.Name == "read" {
+			return hub.Reply{Result: text("second")}, nil
+		}
+		reply, err := sink.Ask(ctx, "roots/list", nil)
+		return hub.Reply{Result: reply.Result}, err
+	})
+	h := s.open("/mcp", `{"roots":{}}`)
+	h[3] = "2025-03-26"
+	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
+	for m := range events(resp.Body) {
+		var ask struct{ ID, Method string }
+		if json.Unmarshal([]byte(m), &ask); ask.Method != "roots/list" {
+			want(t, "reply", m, `{"jsonrpc":"2.0","id":1,"result":{"roots":[1.0]}}`)
+			break
+		}
+		batch := `[{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"roots":[1.0]}},{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"files__read"}},{"jsonrpc":"2.0","id":9,"method":"tools/list"}]`
+		got := strings.Join(messages(t, s.post("/mcp", batch, h...)), "\n")
+		if !strings.Contains(got, `"second"`) || !strings.Contains(got, `"files__read"`) || !strings.Contains(got, `"id":9`) {
+			t.Errorf("batch: %s", got)
+		}
+	}
+	if resp := s.post("/mcp", `[{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"x"}]`, h...); resp.StatusCode != 400 {
+		t.Errorf("folded key in a batch: %s", resp.Status)
+	}
+}
+
+func TestIdleSessionsEndAndBusyOnesStay(t *testing.T) {
+	var clock atomic.Int64
+	s := newStand(t, nil, func(o *Options) {
+		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	})
+	idle, used, listening := s.open("/mcp", `{}`), s.open("/mcp", `{}`), s.open("/mcp", `{}`)
+	stream := s.do("GET", "/mcp", "", listening...)
+	clock.Add(20 * 60)
+	// The hot path counts as use, which the SDK does not see.
+	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, used...))
+	clock.Add(11 * 60)
+	s.b.sweep()
+	for name, c := range map[string]struct {
+		h      []string
+		status int
+	}{"idle": {idle, 404}, "used": {used, 200}, "listening": {listening, 200}} {
+		if resp := s.post("/mcp", ping, c.h...); resp.StatusCode != c.status {
+			t.Errorf("%s: %s", name, resp.Status)
+		}
+	}
+	stream.Body.Close()
+	until(t, "the stream is released", func() bool {
+		clock.Add(31 * 60)
+		s.b.sweep()
+		return len(s.b.Sessions()) == 0
+	})
+	until(t, "the SDK has forgotten them", func() bool {
+		n := 0
+		for range s.b.edge(endpoint{path: "/mcp"}).sdk.Sessions() {
+			n++
+		}
+		return n == 0
+	})
+}
+
+func TestAClientHasABoundedNumberOfSessions(t *testing.T) {
+	var clock atomic.Int64
+	s := newStand(t, nil, func(o *Options) {
+		o.MaxSessions = 3
+		o.Now = func() time.Time { return time.Unix(clock.Add(1), 0) }
+	})
+	other := s.open("/mcp", `{}`, ClientHeader, "other")
+	var all [][]string
+	for range 10 {
+		all = append(all, s.open("/mcp", `{}`, ClientHeader, "greedy"))
+	}
+	for i, h := range all {
+		want := 404
+		if i >= 7 {
+			want = 200
+		}
+		if resp := s.post("/mcp", ping, h...); resp.StatusCode != want {
+			t.Errorf("session %d: %s", i, resp.Status)
+		}
+	}
+	if resp := s.post("/mcp", ping, other...); resp.StatusCode != 200 {
+		t.Errorf("other client: %s", resp.Status)
+	}
+	for _, h := range all[7:] { // all in use: none may be taken away
+		s.do("GET", "/mcp", "", h...)
+	}
+	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, ClientHeader, "greedy"))
+	if !strings.Contains(got, "too many sessions") {
+		t.Errorf("%s", got)
+	}
+	until(t, "only four sessions in the SDK", func() bool {
+		n := 0
+		for range s.b.edge(endpoint{path: "/mcp"}).sdk.Sessions() {
+			n++
+		}
+		return n == 4
+	})
+}
+
+func TestAClientThatOpensFiftyStreamsGetsOne(t *testing.T) {
+	s := newStand(t, nil)
+	h := s.open("/mcp", `{}`)
+	open := 0
+	for range 50 {
+		if resp := s.do("GET", "/mcp", "", h...); resp.StatusCode == http.StatusOK {
+			open++
+		} else if resp.StatusCode != http.StatusConflict {
+			t.Fatal(resp.Status)
+		}
+	}
+	if open != 1 {
+		t.Errorf("%d streams", open)
+	}
+	resp := s.do("GET", "/mcp", "", append(h, "Last-Event-ID", "forged_1")...)
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("forged event id: %s", resp.Status)
+	}
+}
+
+func TestTheSessionsOfARemovedServerEnd(t *testing.T) {
+	s := newStand(t, nil)
+	h := s.open("/s/math/mcp", `{}`)
+	s.reg.Remove("math")
+	if resp := s.post("/s/math/mcp", ping, h...); resp.StatusCode != 404 {
+		t.Error(resp.Status)
+	}
+	s.b.sweep()
+	if n := len(s.b.Sessions()); n != 0 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+func TestAHugeInitializeIsRefused(t *testing.T) {
+	s := newStand(t, nil)
+	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + strings.Repeat("x", maxInitialize) + `","version":"1"}}}`
+	if got := one(t, s.post("/mcp", body)); !strings.Contains(got, "-32602") {
+		t.Errorf("%.200s", got)
+	}
+	if n := len(s.b.Sessions()); n != 0 {
+		t.Errorf("%d sessions", n)
+	}
+}
