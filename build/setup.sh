@@ -49,7 +49,8 @@ packages() {
 	fi
 }
 
-# npm_tree DIR [OPTION...]: installs exactly what the lock file says, once.
+# npm_tree DIR [OPTION...]: installs what the lock file says, once. Not by npm ci, which
+# refuses a lock file that lacks the optional packages of other systems.
 npm_tree() {
 	local dir=$1 stamp=$1/node_modules/.setup-stamp
 	shift
@@ -59,7 +60,7 @@ npm_tree() {
 	say "setup: installing the npm packages of $dir"
 	local try
 	for try in 1 2 3; do
-		if (cd "$dir" && npm ci --no-audit --no-fund --loglevel=error "$@" >&2); then
+		if (cd "$dir" && npm install --no-save --no-audit --no-fund --loglevel=error "$@" >&2); then
 			cksum <"$dir/package-lock.json" >"$stamp"
 			return 0
 		fi
