@@ -183,7 +183,7 @@ func daemonRole() int {
 	}
 	if keep := os.Getenv("KEEP"); keep != "" {
 		os.Setenv(act, keep)
-		if err := Launch(os.Args[0]); err != nil {
+		if err := Launch(nil, os.Args[0]); err != nil {
 			return 8
 		}
 	}
