@@ -1,0 +1,300 @@
+package dockerexec
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+)
+
+// How long the Engine may take for one answer, and how the ladder waits.
+const (
+	answerLimit       = 10 * time.Second
+	defaultCloseStdin = 2 * time.Second
+	defaultTerm       = 3 * time.Second
+	killPatience      = 5 * time.Second
+	outputGrace       = 500 * time.Millisecond
+)
+
+// Spec says what to run where.
+type Spec struct {
+	Container string    // name or id of a running container
+	Cmd       []string  // program and arguments
+	Env       []string  // added to the container's own, KEY=value
+	User      string    // "" is the container's own
+	Workdir   string    // "" is the container's own
+	Stderr    io.Writer // must not block; nil discards
+	Host      string    // "" is the Engine that the docker command would use
+	Ledger    string    // folder in which running execs are kept for Sweep; "" keeps none
+	// CloseStdin and Term are how long Stop waits after these steps; zero means 2 s and 3 s.
+	CloseStdin, Term time.Duration
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Code int // exit status; 128 plus the signal when one ended it; -1 when unknown
+	// Reason says why Code is unknown: the container or the Engine went away.
+	Reason string
+}
+
+func (e Exit) String() string {
+	if e.Reason != "" {
+		return e.Reason
+	}
+	return fmt.Sprintf("exited with status %d", e.Code)
+}
+
+// Exec is one process inside a container and what it started there.
+type Exec struct {
+	spec      Spec
+	cli       *client.Client
+	host      string
+	id        string // of the exec
+	container string // full id
+	mark      string
+	pid       int // inside; 0 without a shell
+	shell     bool
+
+	conn   client.HijackedResponse
+	stdin  stdin
+	stdout *io.PipeReader
+
+	poke      chan struct{} // ask the Engine now
+	streamed  chan struct{} // closed at the end of the output
+	abandoned chan struct{} // closed when the process lives and cannot be ended
+	done      chan struct{}
+	exit      Exit // set before done closes
+	impolite  atomic.Bool
+	stopOnce  sync.Once
+	stopped   chan struct{}
+	stopErr   error // set before stopped closes
+}
+
+// Start runs spec.Cmd in a running container and returns when it runs. ctx bounds
+// the start only. Errors wrap ErrNoDocker, ErrPermission, ErrNoContainer,
+// ErrNotRunning or ErrNoBinary where one of them is the reason.
+//
+// There is never a terminal: it would echo, translate line ends and merge stderr
+// into stdout.
+func Start(ctx context.Context, spec Spec) (*Exec, error) {
+	if spec.Container == "" || len(spec.Cmd) == 0 || spec.Cmd[0] == "" {
+		return nil, errors.New("cannot run in container: no container or no command given")
+	}
+	if spec.Stderr == nil {
+		spec.Stderr = io.Discard
+	}
+	cli, host, err := connect(spec.Host)
+	if err != nil {
+		return nil, err
+	}
+	e := &Exec{
+		spec: spec, cli: cli, host: host, mark: rand.Text(),
+		poke: make(chan struct{}, 1), streamed: make(chan struct{}), abandoned: make(chan struct{}),
+		done: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if err := e.start(ctx); err != nil {
+		cli.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Exec) start(ctx context.Context) error {
+	found, err := e.cli.ContainerInspect(ctx, e.spec.Container, client.ContainerInspectOptions{})
+	if err != nil {
+		return explain(e.host, e.spec.Container, err)
+	}
+	state := found.Container.State
+	if state == nil || !state.Running || state.Paused || state.Restarting {
+		status := "unknown"
+		if state != nil {
+			status = string(state.Status)
+		}
+		return fmt.Errorf("%w: %q is %s", ErrNotRunning, e.spec.Container, status)
+	}
+	e.container = found.Container.ID
+	_, err = e.cli.ContainerStatPath(ctx, e.container, client.ContainerStatPathOptions{Path: "/bin/sh"})
+	e.shell = err == nil
+
+	cmd := e.spec.Cmd
+	if e.shell {
+		cmd = wrapped(cmd)
+	}
+	created, err := e.cli.ExecCreate(ctx, e.container, client.ExecCreateOptions{
+		AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Cmd: cmd, Env: append(e.spec.Env[:len(e.spec.Env):len(e.spec.Env)], MarkVariable+"="+e.mark),
+		User: e.spec.User, WorkingDir: e.spec.Workdir,
+	})
+	if err != nil {
+		return explain(e.host, e.spec.Container, err)
+	}
+	e.id = created.ID
+	attached, err := e.cli.ExecAttach(ctx, e.id, client.ExecAttachOptions{})
+	if err != nil {
+		if missing(err.Error()) {
+			return fmt.Errorf("%w: %q in %q", ErrNoBinary, e.spec.Cmd[0], e.spec.Container)
+		}
+		return explain(e.host, e.spec.Container, err)
+	}
+	e.conn = attached.HijackedResponse
+	e.stdin = stdin{conn: &e.conn, once: &sync.Once{}}
+	reader, writer := io.Pipe()
+	e.stdout = reader
+
+	told := make(chan string, 1)
+	stderr := io.Writer(&herald{dst: e.spec.Stderr, tell: func(line string) { told <- line }})
+	if !e.shell {
+		stderr = sink{e.spec.Stderr}
+	}
+	go func() {
+		defer close(e.streamed)
+		_, err := stdcopy.StdCopy(writer, stderr, e.conn.Reader)
+		_ = writer.CloseWithError(err) // nil is the end
+		e.ask()
+	}()
+	if err := e.confirm(ctx, told); err != nil {
+		e.endEarly()
+		return err
+	}
+	e.enlist()
+	watching, cancel := context.WithCancel(context.Background())
+	go e.watch(watching, cancel)
+	return nil
+}
+
+// confirm waits until the process runs, or says why it does not.
+func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
+	if e.shell {
+		var line string
+		select {
+		case line = <-told:
+		case <-e.streamed:
+			select {
+			case line = <-told:
+			default:
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("cannot run in container %q: %w", e.spec.Container, ctx.Err())
+		}
+		if line == missingLine {
+			return fmt.Errorf("%w: %q in %q", ErrNoBinary, e.spec.Cmd[0], e.spec.Container)
+		}
+		if digits, ok := strings.CutPrefix(line, startedLine); ok {
+			e.pid, _ = strconv.Atoi(digits)
+			return nil
+		}
+	}
+	// Without the wrapper's word the Engine has to say that the process runs. A
+	// program that is missing shows as one that ended with 126 or 127 at once.
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
+		switch {
+		case err != nil:
+			return explain(e.host, e.spec.Container, err)
+		case now.Running && now.PID > 0:
+			return nil
+		case !now.Running && (now.ExitCode == 126 || now.ExitCode == 127):
+			return fmt.Errorf("%w: %q in %q", ErrNoBinary, e.spec.Cmd[0], e.spec.Container)
+		case !now.Running && e.ended():
+			return nil // ran, and is over
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("cannot run in container %q: %w", e.spec.Container, ctx.Err())
+		}
+	}
+}
+
+func (e *Exec) ended() bool {
+	select {
+	case <-e.streamed:
+		return true
+	default:
+		return false
+	}
+}
+
+// endEarly ends what a failed start may have begun.
+func (e *Exec) endEarly() {
+	e.conn.CloseWrite()
+	if e.shell {
+		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+		defer cancel()
+		_, _ = e.signal(ctx, "KILL", 0)
+	}
+	e.conn.Close()
+	e.stdout.Close()
+}
+
+// missing recognises the Engine's words for a program that is not there.
+func missing(text string) bool {
+	return strings.Contains(text, "executable file not found") ||
+		strings.Contains(text, "no such file or directory") && strings.Contains(text, "exec")
+}
+
+// PID is the process id inside the container, or 0 when the image has no shell
+// that could tell.
+func (e *Exec) PID() int { return e.pid }
+
+// Stdin is the process's standard input. It has SetWriteDeadline.
+func (e *Exec) Stdin() io.WriteCloser { return e.stdin }
+
+// Stdout is the process's standard output, and ends with it. It has to be read:
+// while it is not, stderr does not flow either.
+func (e *Exec) Stdout() io.Reader { return e.stdout }
+
+// Done is closed when the process has ended and what it left in the container
+// was ended, as far as there is a shell to do it.
+func (e *Exec) Done() <-chan struct{} { return e.done }
+
+// Exit is how the process ended. It is valid once Done is closed.
+func (e *Exec) Exit() Exit {
+	select {
+	case <-e.done:
+		return e.exit
+	default:
+		return Exit{Code: -1, Reason: "still running"}
+	}
+}
+
+// stdin is the writing half of the connection.
+type stdin struct {
+	conn *client.HijackedResponse
+	once *sync.Once
+}
+
+func (s stdin) Write(p []byte) (int, error) { return s.conn.Conn.Write(p) }
+
+func (s stdin) SetWriteDeadline(t time.Time) error { return s.conn.Conn.SetWriteDeadline(t) }
+
+// Close ends the process's input. Where the connection has no halves (a named
+// pipe) nothing happens and Stop goes on to its next step.
+func (s stdin) Close() (err error) {
+	s.once.Do(func() {
+		if err = s.conn.CloseWrite(); errors.Is(err, net.ErrClosed) {
+			err = nil
+		}
+	})
+	return err
+}
+
+// sink never fails, so that a log that does not work stops nothing.
+type sink struct{ w io.Writer }
+
+func (s sink) Write(p []byte) (int, error) {
+	_, _ = s.w.Write(p)
+	return len(p), nil
+}

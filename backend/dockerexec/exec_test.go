@@ -1,0 +1,337 @@
+//go:build linux
+
+package dockerexec
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// buffer is a log that may be written and read at the same time.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func TestEchoPassesBothWaysAndStreamsStayApart(t *testing.T) {
+	var log buffer
+	id := box(t, shellImage, true)
+	e := run(t, Spec{Container: id, Stderr: &log, Cmd: []string{"sh", "-c", "echo to-the-log >&2; exec cat"}, CloseStdin: 2 * time.Second})
+	line := strings.Repeat("x", 200<<10) + "\n"
+	go func() { _, _ = io.WriteString(e.Stdin(), line) }()
+	got, err := bufio.NewReader(e.Stdout()).ReadString('\n')
+	if err != nil || got != line {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if e.PID() <= 1 {
+		t.Errorf("pid inside %d", e.PID())
+	}
+	begun := time.Now()
+	if err := e.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 1500*time.Millisecond {
+		t.Errorf("a server that ends with its input took %s to stop", took)
+	}
+	if exit := e.Exit(); exit.Code != 0 {
+		t.Errorf("exit %+v", exit)
+	}
+	if log.String() != "to-the-log\n" {
+		t.Errorf("log %q", log.String())
+	}
+}
+
+// Each ignores the end of its input and TERM.
+var stubborn = map[string][]string{
+	"direct":     {"sh", "-c", `trap "" TERM; while :; do sleep 1; done`},
+	"tree":       {"sh", "-c", `trap "" TERM; sh -c 'while :; do sleep 1; done'; :`},
+	"setsid":     {"sh", "-c", `trap "" TERM; setsid sh -c 'while :; do sleep 1; done'; :`},
+	"background": {"sh", "-c", `trap "" TERM; setsid sleep 1000 & while :; do sleep 1; done`},
+}
+
+func TestStopLeavesNothingInTheContainer(t *testing.T) {
+	id := box(t, shellImage, true)
+	for name, cmd := range stubborn {
+		t.Run(name, func(t *testing.T) {
+			e := run(t, Spec{Container: id, Cmd: cmd})
+			eventually(t, 5*time.Second, "running", func() bool { return len(inside(t, id)) >= 2 })
+			begun := time.Now()
+			if err := e.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun); took > 5*time.Second {
+				t.Errorf("took %s", took)
+			}
+			if exit := e.Exit(); exit.Code != 137 {
+				t.Errorf("exit %+v", exit)
+			}
+			if left := inside(t, id); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}
+
+func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
+	id := box(t, shellImage, true)
+	e := run(t, Spec{Container: id, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
+	select {
+	case <-e.Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("exit not noticed")
+	}
+	if exit := e.Exit(); exit.Code != 7 {
+		t.Errorf("exit %+v", exit)
+	}
+	if left := inside(t, id); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestStopLosesPatienceWithItsContext(t *testing.T) {
+	id := box(t, shellImage, true)
+	e := run(t, Spec{Container: id, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	begun := time.Now()
+	if err := e.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 4*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
+	id := box(t, shellImage, true)
+	e := run(t, Spec{
+		Container: id, Cmd: []string{"sh", "-c", `echo "$MINE $(id -u) $(pwd)"`},
+		Env: []string{"MINE=a b"}, User: "1234", Workdir: "/tmp",
+	})
+	out, err := io.ReadAll(e.Stdout())
+	if err != nil || string(out) != "a b 1234 /tmp\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestImageWithoutShell(t *testing.T) {
+	id := box(t, bareImage, true)
+	t.Run("echo", func(t *testing.T) {
+		e := run(t, Spec{Container: id, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
+		if _, err := io.WriteString(e.Stdin(), "hi\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := bufio.NewReader(e.Stdout()).ReadString('\n'); got != "hi\n" {
+			t.Errorf("got %q", got)
+		}
+		if err := e.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("deaf", func(t *testing.T) {
+		e := run(t, Spec{Container: id, Cmd: []string{"/sleep", "1000"}})
+		err := e.Stop(t.Context())
+		left := inside(t, id)
+		switch {
+		case err == nil && len(left) > 0:
+			t.Errorf("said to be ended, left: %q", left)
+		case err != nil && !errors.Is(err, ErrNoShell):
+			t.Errorf("err = %v", err)
+		}
+		select {
+		case <-e.Done():
+		default:
+			t.Error("not done after Stop")
+		}
+	})
+	t.Run("missing program", func(t *testing.T) {
+		if _, err := Start(t.Context(), Spec{Container: id, Cmd: []string{"/no-such"}}); !errors.Is(err, ErrNoBinary) {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+func TestEachMissingPieceHasItsOwnError(t *testing.T) {
+	running := box(t, shellImage, true)
+	stopped := box(t, shellImage, false)
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		spec Spec
+		want error
+	}{
+		"no Docker":  {Spec{Host: "unix://" + filepath.Join(dir, "none.sock"), Container: "x", Cmd: []string{"cat"}}, ErrNoDocker},
+		"refused":    {Spec{Host: "tcp://127.0.0.1:1", Container: "x", Cmd: []string{"cat"}}, ErrNoDocker},
+		"ssh":        {Spec{Host: "ssh://host", Container: "x", Cmd: []string{"cat"}}, ErrNoDocker},
+		"absent":     {Spec{Container: "no-such-container", Cmd: []string{"cat"}}, ErrNoContainer},
+		"stopped":    {Spec{Container: stopped, Cmd: []string{"cat"}}, ErrNotRunning},
+		"no program": {Spec{Container: running, Cmd: []string{"no-such-program"}}, ErrNoBinary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Start(t.Context(), c.spec)
+			if !errors.Is(err, c.want) {
+				t.Errorf("err = %v", err)
+			}
+			for _, other := range []error{ErrNoDocker, ErrPermission, ErrNoContainer, ErrNotRunning, ErrNoBinary} {
+				if other != c.want && errors.Is(err, other) {
+					t.Errorf("also %v", other)
+				}
+			}
+		})
+	}
+	if left := inside(t, running); len(left) > 0 {
+		t.Errorf("left by failed starts: %q", left)
+	}
+}
+
+func TestRefusedSocketIsAPermissionError(t *testing.T) {
+	// Root may open any socket, so the client's words stand in for it.
+	err := explain("unix:///x.sock", "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
+	if !errors.Is(err, ErrPermission) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestContainerThatStopsEndsTheExec(t *testing.T) {
+	for name, end := range map[string]func(id string) error{
+		"killed": func(id string) error {
+			_, err := engine.cli.ContainerKill(context.Background(), id, client.ContainerKillOptions{Signal: "KILL"})
+			return err
+		},
+		"removed": func(id string) error {
+			_, err := engine.cli.ContainerRemove(context.Background(), id, client.ContainerRemoveOptions{Force: true})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := box(t, shellImage, true)
+			e := run(t, Spec{Container: id, Cmd: []string{"cat"}})
+			if err := end(id); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-e.Done():
+			case <-time.After(5 * time.Second):
+				t.Fatal("the end is not noticed")
+			}
+			if err := e.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestStderrFloodDoesNotStopTheProcess(t *testing.T) {
+	id := box(t, shellImage, true)
+	e := run(t, Spec{Container: id, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
+	out, err := io.ReadAll(e.Stdout())
+	if err != nil || string(out) != "over\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestSweepEndsWhatAKilledDaemonLeft(t *testing.T) {
+	id := box(t, shellImage, true)
+	ledger := t.TempDir()
+	e := run(t, Spec{Container: id, Cmd: stubborn["background"], Ledger: ledger})
+	eventually(t, 5*time.Second, "running", func() bool { return len(inside(t, id)) >= 2 })
+	if files, _ := os.ReadDir(ledger); len(files) != 1 {
+		t.Fatalf("%d entries", len(files))
+	}
+	n, err := Sweep(t.Context(), ledger)
+	if err != nil || n < 2 {
+		t.Errorf("ended %d, %v", n, err)
+	}
+	if left := inside(t, id); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	<-e.Done()
+	if files, _ := os.ReadDir(ledger); len(files) != 0 {
+		t.Errorf("%d entries after the sweep", len(files))
+	}
+	if n, err := Sweep(t.Context(), filepath.Join(ledger, "never")); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+func TestEngineIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"} {
+		t.Setenv(name, "")
+	}
+	put := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(home, ".docker", path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("config.json", `{"currentContext":"work"}`)
+	if _, err := find(); !errors.Is(err, ErrNoDocker) || !strings.Contains(err.Error(), "work") {
+		t.Errorf("a context that is not there: %v", err)
+	}
+	put("contexts/meta/"+contextID("work")+"/meta.json", `{"Name":"work","Endpoints":{"docker":{"Host":"unix:///run/work.sock"}}}`)
+	if at, err := find(); err != nil || at.host != "unix:///run/work.sock" {
+		t.Errorf("%+v, %v", at, err)
+	}
+	t.Setenv("DOCKER_CONTEXT", "default")
+	if at, err := find(); err != nil || at.host == "unix:///run/work.sock" {
+		t.Errorf("%+v, %v", at, err)
+	}
+	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
+	if at, err := find(); err != nil || at.host != "tcp://10.0.0.1:2375" || !at.env {
+		t.Errorf("%+v, %v", at, err)
+	}
+}
+
+func TestHeraldTakesOnlyItsOwnLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		chunks     []string
+		told, rest string
+	}{
+		"whole":     {[]string{"\x1edrawbridge-pid 7\nhello\n"}, "\x1edrawbridge-pid 7", "hello\n"},
+		"torn":      {[]string{"\x1edraw", "bridge-pid 7", "\nhel", "lo"}, "\x1edrawbridge-pid 7", "hello"},
+		"foreign":   {[]string{"hello\nyou\n"}, "", "hello\nyou\n"},
+		"long line": {[]string{strings.Repeat("x", 300), "y"}, "", strings.Repeat("x", 300) + "y"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rest bytes.Buffer
+			told := "never"
+			h := &herald{dst: &rest, tell: func(line string) { told = line }}
+			for _, chunk := range c.chunks {
+				if n, err := h.Write([]byte(chunk)); n != len(chunk) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if told != c.told || rest.String() != c.rest {
+				t.Errorf("told %q, rest %q", told, rest.String())
+			}
+		})
+	}
+}

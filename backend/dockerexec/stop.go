@@ -1,0 +1,251 @@
+package dockerexec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+)
+
+// ask makes watch look at once.
+func (e *Exec) ask() {
+	select {
+	case e.poke <- struct{}{}:
+	default:
+	}
+}
+
+// watch owns the end: it asks the Engine when an event or the end of the output
+// hints at it, and now and then.
+func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
+	defer cancel()
+	go e.listen(ctx)
+	const often, seldom = 200 * time.Millisecond, 10 * time.Second
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	failures := 0
+	for {
+		select {
+		case <-e.poke:
+		case <-timer.C:
+		case <-e.abandoned:
+			e.exit = Exit{Code: -1, Reason: "left running: it could not be ended"}
+			close(e.done)
+			return
+		}
+		exit, over, err := e.look()
+		if over {
+			e.exit = exit
+			break
+		}
+		pause := seldom
+		switch {
+		case err != nil:
+			if failures++; failures >= 5 && e.ended() {
+				e.exit = Exit{Code: -1, Reason: "the Docker Engine went away"}
+				over = true
+			}
+			pause = often
+		case e.ended(): // its output is over, and it lives on
+			failures, pause = 0, often
+		default:
+			failures = 0
+		}
+		if over {
+			break
+		}
+		timer.Reset(pause)
+	}
+	if e.shell && e.exit.Reason == "" {
+		// The group's id may be in use again: only what carries our mark.
+		ctx, stop := context.WithTimeout(context.Background(), answerLimit)
+		_, _ = e.signal(ctx, "KILL", 0)
+		stop()
+	}
+	_ = e.stdin.Close()
+	grace := time.NewTimer(outputGrace)
+	defer grace.Stop()
+	select {
+	case <-e.streamed:
+	case <-grace.C:
+	}
+	e.delist()
+	close(e.done)
+}
+
+// look asks whether the process has ended.
+func (e *Exec) look() (exit Exit, over bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
+	switch {
+	case errdefs.IsNotFound(err):
+		return Exit{Code: -1, Reason: "the container was removed"}, true, nil
+	case errdefs.IsConflict(err):
+		return Exit{Code: -1, Reason: "the container stopped"}, true, nil
+	case err != nil:
+		return Exit{}, false, err
+	case now.Running:
+		return Exit{}, false, nil
+	}
+	return Exit{Code: now.ExitCode}, true, nil
+}
+
+// listen pokes watch when the Engine tells of the end of an exec or a container.
+func (e *Exec) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		events := e.cli.Events(ctx, client.EventsListOptions{
+			Filters: make(client.Filters).Add("container", e.container).Add("event", "exec_die", "die", "destroy"),
+		})
+		e.ask() // what happened before the subscription
+	stream:
+		for {
+			select {
+			case <-events.Messages:
+				e.ask()
+			case <-events.Err:
+				break stream
+			case <-ctx.Done():
+				return
+			}
+		}
+		timer := time.NewTimer(time.Second)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// Stop ends the process and what it started in the container: it closes stdin,
+// then sends TERM, then KILL. It is idempotent and returns when the Engine says
+// that the process has ended. When ctx ends, the remaining patience is skipped.
+// ErrNoShell says that the process may still run.
+//
+// Stop also releases the connection: call it for every Exec.
+func (e *Exec) Stop(ctx context.Context) error {
+	e.stopOnce.Do(func() { go e.stop() })
+	select {
+	case <-e.stopped:
+	case <-ctx.Done():
+		e.impolite.Store(true)
+		<-e.stopped
+	}
+	return e.stopErr
+}
+
+func (e *Exec) stop() {
+	defer close(e.stopped)
+	defer func() {
+		e.conn.Close()
+		e.stdout.Close()
+		e.cli.Close()
+	}()
+	_ = e.stdin.Close()
+	if e.wait(or(e.spec.CloseStdin, defaultCloseStdin)) {
+		return
+	}
+	e.end("TERM")
+	if e.wait(or(e.spec.Term, defaultTerm)) {
+		return
+	}
+	var err error
+	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+		err = e.end("KILL")
+		e.impolite.Store(false)
+		if e.wait(200 * time.Millisecond) {
+			return
+		}
+	}
+	if err == nil {
+		err = errors.New("it does not react to being killed")
+	}
+	e.stopErr = fmt.Errorf("cannot end %q in container %q: %w", e.spec.Cmd[0], e.spec.Container, err)
+	close(e.abandoned) // nobody can do more
+	<-e.done
+}
+
+// wait waits for the end, at most d, and not at all once patience is lost.
+func (e *Exec) wait(d time.Duration) bool {
+	e.ask()
+	deadline := time.NewTimer(d)
+	defer deadline.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.done:
+			return true
+		case <-deadline.C:
+			return false
+		case <-tick.C:
+			if e.impolite.Load() {
+				return false
+			}
+		}
+	}
+}
+
+// end sends a signal while the Engine says that the process runs, because its id
+// may belong to another one afterwards.
+func (e *Exec) end(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
+	if err != nil || !now.Running {
+		return err
+	}
+	if !e.shell {
+		if signalFromHost(now.PID, e.container, name) {
+			return nil
+		}
+		return ErrNoShell
+	}
+	_, err = e.signal(ctx, name, e.pid)
+	return err
+}
+
+// signal runs the ender in the container and returns how many processes with our
+// mark it found.
+func (e *Exec) signal(ctx context.Context, name string, group int) (found int, err error) {
+	return signalInside(ctx, e.cli, e.container, e.spec.User, name, group, e.mark)
+}
+
+func signalInside(ctx context.Context, cli *client.Client, container, user, name string, group int, mark string) (int, error) {
+	created, err := cli.ExecCreate(ctx, container, client.ExecCreateOptions{
+		AttachStdout: true, AttachStderr: true, User: user,
+		Cmd: []string{"/bin/sh", "-c", ender, "sh", name, strconv.Itoa(group), MarkVariable + "=" + mark},
+	})
+	if err != nil {
+		return 0, err
+	}
+	attached, err := cli.ExecAttach(ctx, created.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer attached.Close()
+	release := context.AfterFunc(ctx, attached.Close)
+	defer release()
+	var out bytes.Buffer
+	if _, err := stdcopy.StdCopy(&out, io.Discard, io.LimitReader(attached.Reader, 64<<10)); err != nil {
+		return 0, err
+	}
+	found, _ := strconv.Atoi(strings.TrimSpace(out.String()))
+	return found, nil
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
