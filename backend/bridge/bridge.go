@@ -155,8 +155,12 @@ func (b *Bridge) sweep() {
 	}
 }
 
+// farewell is how long listeners may take to read that their subscription has ended.
+const farewell = time.Second
+
 func (b *Bridge) close() {
 	b.end(errStopped)
+	b.streams.drain(farewell)
 	for _, s := range b.sessions.takeAll() {
 		b.retire(s, "stopping")
 	}

@@ -88,6 +88,13 @@ func (b *Bridge) middleware(e *edge) mcp.Middleware {
 			case method == "server/discover":
 				return b.discover(ctx, method, req, e, next)
 			}
+			if method == "subscriptions/listen" {
+				// Closing the SDK's session would swallow the answer; this way it is sent.
+				listen, cancel := context.WithCancelCause(ctx)
+				defer cancel(nil)
+				defer context.AfterFunc(b.ended, func() { cancel(errStopped) })()
+				return next(listen, method, req)
+			}
 			if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
 				level := string(p.Level)
 				if severities[level] == 0 {
