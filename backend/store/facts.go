@@ -1,0 +1,96 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// Catalog returns what server offered when it was started under the same key, or nil
+// when that is not known.
+func (s *Store) Catalog(ctx context.Context, server, key string) (*hub.Catalog, error) {
+	var blob []byte
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		return h.read.QueryRowContext(ctx, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key).Scan(&blob)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &hub.Catalog{}
+	if err := gob.NewDecoder(bytes.NewReader(blob)).Decode(c); err != nil {
+		return nil, fmt.Errorf("cannot read catalog of %q: %w", server, err)
+	}
+	return c, nil
+}
+
+// SaveCatalog keeps what server offers, byte for byte, in the place of what was kept before.
+func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *hub.Catalog) error {
+	var blob bytes.Buffer
+	if err := gob.NewEncoder(&blob).Encode(c); err != nil { // keeps raw JSON as it is, which encoding/json would not
+		return err
+	}
+	return s.exec(ctx, `INSERT INTO catalog (server, key, saved_at, catalog) VALUES (?,?,?,?)
+		ON CONFLICT (server) DO UPDATE SET key = excluded.key, saved_at = excluded.saved_at, catalog = excluded.catalog`,
+		server, key, s.o.Now().UnixMicro(), blob.Bytes())
+}
+
+// Fact returns a small value that was kept under key. ok is false when there is none.
+func (s *Store) Fact(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	err = s.query(ctx, func(ctx context.Context, h *handle) error {
+		return h.read.QueryRowContext(ctx, `SELECT value FROM fact WHERE key = ?`, key).Scan(&value)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, false, nil
+	}
+	return value, err == nil, err
+}
+
+// SaveFact keeps value under key.
+func (s *Store) SaveFact(ctx context.Context, key string, value []byte) error {
+	if value == nil {
+		value = []byte{}
+	}
+	return s.exec(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`,
+		key, value, s.o.Now().UnixMicro())
+}
+
+// DualEra returns whether server speaks both eras, as far as that is known for key.
+func (s *Store) DualEra(ctx context.Context, server, key string) (dual, known bool, err error) {
+	value, ok, err := s.Fact(ctx, "era/"+server)
+	if err != nil || !ok {
+		return false, false, err
+	}
+	answer, of, _ := strings.Cut(string(value), " ")
+	if of != key {
+		return false, false, nil
+	}
+	return answer == "dual", true, nil
+}
+
+// SaveDualEra keeps whether server speaks both eras.
+func (s *Store) SaveDualEra(ctx context.Context, server, key string, dual bool) error {
+	answer := "legacy"
+	if dual {
+		answer = "dual"
+	}
+	return s.SaveFact(ctx, "era/"+server, []byte(answer+" "+key))
+}
+
+func (s *Store) exec(ctx context.Context, stmt string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return s.use(func(h *handle) error {
+		_, err := h.write.ExecContext(ctx, stmt, args...)
+		return err
+	})
+}

@@ -1,0 +1,12 @@
+//go:build !windows
+
+package store
+
+import (
+	"errors"
+	"syscall"
+)
+
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

@@ -1,0 +1,3 @@
+package store
+
+func hammerIfAsked() bool { return false }

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+const (
+	applicationID = 0x44426467 // "DBdg", in the file's header
+	readers       = 4
+)
+
+// errNewer says that a newer Drawbridge has written the file.
+var errNewer = errors.New("the history was written by a newer Drawbridge")
+
+// handle is the open file. Both pools are closed together.
+type handle struct {
+	write, read *sql.DB
+}
+
+func (h *handle) close() error {
+	return errors.Join(h.read.Close(), h.write.Close())
+}
+
+// openFile opens or makes the database and brings it to the newest schema.
+func openFile(ctx context.Context, path string) (*handle, error) {
+	if err := makePrivate(path); err != nil {
+		return nil, err
+	}
+	write, err := sql.Open("sqlite", dsn(path, "immediate",
+		"busy_timeout(5000)", fmt.Sprintf("application_id(%d)", applicationID),
+		"auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(normal)", "foreign_keys(on)",
+		"journal_size_limit(67108864)", "cache_size(-8192)", "trusted_schema(off)", "cell_size_check(on)"))
+	if err != nil {
+		return nil, err
+	}
+	write.SetMaxOpenConns(1)
+	write.SetConnMaxLifetime(0)
+	if err := migrate(ctx, write); err != nil {
+		_ = write.Close()
+		return nil, err
+	}
+	read, err := sql.Open("sqlite", dsn(path, "deferred",
+		"busy_timeout(5000)", "query_only(on)", "cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)"))
+	if err != nil {
+		_ = write.Close()
+		return nil, err
+	}
+	read.SetMaxOpenConns(readers)
+	read.SetConnMaxIdleTime(time.Minute)
+	h := &handle{write, read}
+	// The first page may be fine and the rest not: a look at the newest rows costs nothing.
+	var n int
+	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {
+		_ = h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func dsn(path, lock string, pragmas ...string) string {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	if !strings.HasPrefix(u.Path, "/") {
+		u.Path = "/" + u.Path // C:/...
+	}
+	q := url.Values{"_txlock": {lock}, "_pragma": pragmas}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// makePrivate makes the file before SQLite does, whose own would be readable by
+// others. The files beside it get the same mode.
+func makePrivate(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = f.Chmod(0o600)
+	}
+	return err
+}
+
+// migrate brings the schema up, each step in its transaction. A schema newer than
+// ours is left alone.
+func migrate(ctx context.Context, db *sql.DB) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	versions, err := database.NewStore(database.DialectSQLite3, "schema_version")
+	if err != nil {
+		return err
+	}
+	steps, err := goose.NewProvider("", db, files, goose.WithStore(versions), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	have, want, err := steps.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if have > want {
+		return fmt.Errorf("%w (schema %d, ours is %d)", errNewer, have, want)
+	}
+	if have == want {
+		return nil
+	}
+	_, err = steps.Up(ctx)
+	return err
+}
+
+// setAside renames a damaged file and what belongs to it, so that a new one can
+// take its place and somebody may still rescue the old one.
+func setAside(path string, now time.Time) (string, error) {
+	aside := fmt.Sprintf("%s.damaged-%s", path, now.UTC().Format("20060102T150405.000Z"))
+	if err := os.Rename(path, aside); err != nil {
+		return "", err
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return aside, nil
+}

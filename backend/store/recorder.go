@@ -1,0 +1,403 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Bounds of the recorder.
+const (
+	MaxField   = 64 << 10 // bytes kept of arguments, result or error
+	maxQueued  = 4096     // calls waiting for the disk
+	maxBytes   = 32 << 20 // bytes of payload waiting for the disk
+	batchRows  = 256      // a batch is written when it has so many calls ...
+	batchDelay = 50 * time.Millisecond
+	retryDelay = time.Second
+	stopLimit  = 3 * time.Second // for what waits when Run ends
+	writeLimit = 10 * time.Second
+)
+
+// Recorder keeps finished calls. It implements the gateway's Recorder.
+type Recorder struct {
+	store *Store
+	wake  chan struct{} // a batch is full, somebody waits, or the file needs care
+
+	mu       sync.Mutex // guards what follows
+	queue    []entry
+	spare    []entry // emptied, to be the next queue
+	taken    int     // calls of the queue that are being written
+	bytes    int     // payload of all of these
+	recorded uint64
+	written  uint64 // of recorded: on disk, or given up
+	dropped  uint64
+	stripped uint64 // calls kept without their payload
+	fault    fault
+	replaced string        // said until the next good write after it
+	flushed  chan struct{} // closed and replaced after each write; nil when nobody waits
+}
+
+// entry is a call in the queue: no slice in it is shared with anybody.
+type entry struct {
+	call      hub.Call // without Params
+	payload   *[]byte  // pooled; nil: none
+	arguments int      // its first bytes are the arguments, the others the reply
+	isError   bool
+	argsCut   *Cut
+	replyCut  *Cut
+}
+
+// Cut tells of a payload that was longer than MaxField.
+type Cut struct {
+	Size int    // bytes of the whole
+	Hash []byte // SHA-256 of the whole
+}
+
+var payloads = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+func newRecorder(s *Store) *Recorder {
+	return &Recorder{store: s, wake: make(chan struct{}, 1)}
+}
+
+// Record copies what it keeps of a finished call and returns: it never waits for the
+// disk, and nothing of call or reply is used later. Secrets are taken out and long payloads cut
+// before anything is queued. When the queue is full, the payload is left out; when
+// even that does not fit, the call is dropped and counted.
+func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
+	e := entry{call: *call}
+	e.call.Params, e.call.Capabilities = nil, nil
+	e.call.Arguments, e.call.ProgressToken = hub.Span{}, hub.Span{}
+	e.call.Name = redactText(call.Name)
+	e.call.PublicName = redactText(call.PublicName)
+	e.call.Reason = redactText(call.Reason)
+
+	answer := reply.Result
+	if len(reply.Error) > 0 {
+		answer, e.isError = reply.Error, true
+	}
+	buf := payloads.Get().(*[]byte)
+	*buf, e.argsCut = appendField((*buf)[:0], arguments(call))
+	e.arguments = len(*buf)
+	*buf, e.replyCut = appendField(*buf, answer)
+	e.payload = buf
+	r.put(e)
+}
+
+// arguments is the part of params worth keeping: a tool's or prompt's arguments, or
+// all of it for other methods.
+func arguments(call *hub.Call) []byte {
+	a := call.Arguments
+	if !a.Empty() && a.Start >= 0 && a.End <= len(call.Params) {
+		return call.Params[a.Start:a.End]
+	}
+	if call.Method == "tools/call" || call.Method == "prompts/get" {
+		return nil
+	}
+	return call.Params
+}
+
+func (r *Recorder) put(e entry) {
+	size := len(*e.payload)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault == faultNewer || len(r.queue)+r.taken >= maxQueued {
+		r.dropped++
+		free(e.payload)
+		return
+	}
+	if r.bytes+size > maxBytes {
+		r.stripped++
+		e.strip()
+		size = 0
+	}
+	r.recorded++
+	r.bytes += size
+	r.queue = append(r.queue, e)
+	if n := len(r.queue); n == 1 || n == batchRows {
+		r.wakeUp()
+	}
+}
+
+// strip leaves the payload out, as a cut of all of it.
+func (e *entry) strip() {
+	if e.argsCut == nil && e.arguments > 0 {
+		e.argsCut = &Cut{Size: e.arguments}
+	}
+	if n := len(*e.payload) - e.arguments; e.replyCut == nil && n > 0 {
+		e.replyCut = &Cut{Size: n}
+	}
+	free(e.payload)
+	e.payload, e.arguments = nil, 0
+}
+
+func free(b *[]byte) {
+	if b != nil && cap(*b) <= 16<<10 { // a large one is left to the collector
+		payloads.Put(b)
+	}
+}
+
+func (r *Recorder) wakeUp() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Stats is the recorder at one moment.
+type Stats struct {
+	State    string // "recording", "paused" (tries again by itself) or "off"
+	Reason   string // one sentence when it is not recording, or when a file was set aside
+	Queued   int    // calls waiting for the disk
+	Dropped  uint64 // calls lost since the start
+	Stripped uint64 // calls kept without their payload since the start
+}
+
+// Stats returns what the recorder is doing.
+func (r *Recorder) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := Stats{State: "recording", Reason: r.fault.sentence(), Queued: len(r.queue) + r.taken, Dropped: r.dropped, Stripped: r.stripped}
+	switch r.fault {
+	case faultNone:
+		st.Reason = r.replaced
+	case faultNewer:
+		st.State = "off"
+	default:
+		st.State = "paused"
+	}
+	return st
+}
+
+// setFault says what keeps us from writing, and tells the person when that changed.
+func (r *Recorder) setFault(f fault) {
+	r.mu.Lock()
+	changed := r.fault != f
+	r.fault = f
+	sentence := f.sentence()
+	if f == faultNone {
+		sentence = r.replaced
+	}
+	dropped := r.dropped
+	r.mu.Unlock()
+	if !changed {
+		return
+	}
+	if f == faultNone {
+		r.store.o.Log.Info("Recording again", "dropped", dropped)
+	} else {
+		r.store.o.Log.Error("Recording stopped", "reason", sentence)
+	}
+	r.store.o.Notify(sentence)
+}
+
+func (r *Recorder) noteReplaced(sentence string) {
+	r.mu.Lock()
+	r.replaced = sentence
+	r.mu.Unlock()
+	r.store.o.Notify(sentence)
+}
+
+// Flush returns once every call recorded before it is on disk, or when ctx ends, or
+// at once while the recorder cannot write.
+func (r *Recorder) Flush(ctx context.Context) {
+	r.mu.Lock()
+	want := r.recorded
+	for r.written < want && r.fault == faultNone {
+		if r.flushed == nil {
+			r.flushed = make(chan struct{})
+		}
+		done := r.flushed
+		r.mu.Unlock()
+		r.wakeUp()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+		r.mu.Lock()
+	}
+	r.mu.Unlock()
+}
+
+// Run writes what was recorded, in batches of 50 ms or 256 calls, until ctx ends;
+// then it writes what is left, for at most 3 s. It never returns an error: what goes
+// wrong with the disk is in Stats.
+func (r *Recorder) Run(ctx context.Context) error {
+	tidy := time.NewTicker(tidyEvery)
+	defer tidy.Stop()
+	retry := time.NewTimer(0)
+	<-retry.C
+	defer retry.Stop()
+	for {
+		if r.pending() || r.broken() {
+			wait := r.step(ctx)
+			if wait > 0 {
+				retry.Reset(wait)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+			defer cancel()
+			for r.pending() && r.step(last) == 0 {
+			}
+			return nil
+		case <-r.wake:
+			r.gather(ctx)
+		case <-retry.C:
+		case <-tidy.C:
+			r.store.tidy(ctx)
+		}
+	}
+}
+
+// gather lets a batch grow for batchDelay, unless it is large already or somebody waits.
+func (r *Recorder) gather(ctx context.Context) {
+	delay := time.NewTimer(batchDelay)
+	defer delay.Stop()
+	for !r.urgent() {
+		select {
+		case <-delay.C:
+			return
+		case <-r.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Recorder) urgent() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) >= batchRows || r.flushed != nil
+}
+
+func (r *Recorder) pending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) > 0
+}
+
+// broken reports whether the file needs care: it is not open, or was found damaged.
+func (r *Recorder) broken() bool {
+	r.store.mu.RLock()
+	defer r.store.mu.RUnlock()
+	return r.store.h == nil || r.store.fault != faultNone
+}
+
+// step writes one batch. It returns how long to wait before the next try; 0 when the
+// batch is done with.
+func (r *Recorder) step(ctx context.Context) time.Duration {
+	if f := r.store.reopen(ctx); f != faultNone {
+		r.setFault(f)
+		r.release()
+		if f == faultNewer {
+			r.discard()
+			return 30 * time.Second
+		}
+		return retryDelay
+	}
+	batch := r.take()
+	err := r.store.write(ctx, batch)
+	f := faultOf(err)
+	if ctx.Err() != nil && err != nil {
+		f = faultOther // says nothing about the disk
+	} else if f == faultOther && err != nil {
+		r.store.o.Log.Error("Cannot write calls", "calls", len(batch), "error", err)
+		batch = r.salvage(ctx, batch)
+		f = faultNone
+	}
+	if f == faultNone {
+		r.done(batch)
+		r.setFault(faultNone)
+		return 0
+	}
+	r.putBack(batch)
+	if ctx.Err() == nil {
+		r.setFault(f)
+	}
+	r.release()
+	return retryDelay
+}
+
+// take hands out the oldest calls of the queue.
+func (r *Recorder) take() []entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := min(len(r.queue), batchRows)
+	batch := r.queue[:n:n]
+	if n == len(r.queue) {
+		r.queue, r.spare = r.spare, nil
+	} else {
+		r.queue = r.queue[n:]
+	}
+	r.taken = n
+	return batch
+}
+
+func (r *Recorder) putBack(batch []entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queue = append(batch, r.queue...)
+	r.taken = 0
+}
+
+// done forgets a batch that is on disk.
+func (r *Recorder) done(batch []entry) {
+	r.mu.Lock()
+	for i := range batch {
+		if batch[i].payload != nil {
+			r.bytes -= len(*batch[i].payload)
+			free(batch[i].payload)
+		}
+	}
+	clear(batch)
+	r.written += uint64(len(batch))
+	r.taken = 0
+	if r.spare == nil {
+		r.spare = batch[:0]
+	}
+	more := len(r.queue) > 0
+	r.mu.Unlock()
+	r.release()
+	if more {
+		r.wakeUp()
+	}
+}
+
+// release lets those go on who wait in Flush; they look again.
+func (r *Recorder) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flushed != nil {
+		close(r.flushed)
+		r.flushed = nil
+	}
+}
+
+// salvage writes a batch call by call, since one of them may be what no table takes.
+// What cannot be written is dropped and counted.
+func (r *Recorder) salvage(ctx context.Context, batch []entry) []entry {
+	lost := 0
+	for i := range batch {
+		if err := r.store.write(ctx, batch[i:i+1]); err != nil {
+			lost++
+		}
+	}
+	r.mu.Lock()
+	r.dropped += uint64(lost)
+	r.mu.Unlock()
+	return batch
+}
+
+// discard drops what waits for a file that will not be written in this run.
+func (r *Recorder) discard() {
+	r.mu.Lock()
+	batch := r.queue
+	r.queue = nil
+	r.dropped += uint64(len(batch))
+	r.mu.Unlock()
+	r.done(batch)
+}

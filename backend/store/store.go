@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Options are what a Store works with. Path is needed.
+type Options struct {
+	Path string           // the database file; its folder is made when it is not there
+	Log  *slog.Logger     // nil: nothing is logged
+	Now  func() time.Time // nil: time.Now
+	// Notify is told one sentence whenever recording stops or a file was set aside,
+	// and "" when all is well again. It must not block. May be nil.
+	Notify func(sentence string)
+	Keep   Keep
+}
+
+// Keep bounds the history. A zero field means its default; a negative one no bound.
+type Keep struct {
+	Age   time.Duration // 30 days
+	Bytes int64         // 1 GB, of the database file
+}
+
+// Store is the database. All methods may be called from any goroutine.
+type Store struct {
+	o        Options
+	recorder *Recorder
+
+	mu     sync.RWMutex // guards what follows; held for reading while h is in use
+	h      *handle      // nil: cannot be used, for the reason in fault
+	fault  fault
+	cause  error // behind fault, for the log
+	closed bool
+}
+
+// Open opens the database at o.Path, or makes it. A file that cannot be used is no
+// error: the Store then has nothing to show, the Recorder says why and tries again. A
+// damaged file is set aside under another name and a new one begun.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.Path == "" {
+		return nil, errors.New("store: no path")
+	}
+	path, err := filepath.Abs(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	o.Path = path
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Notify == nil {
+		o.Notify = func(string) {}
+	}
+	o.Keep.defaults()
+	s := &Store{o: o}
+	s.recorder = newRecorder(s)
+	if f := s.reopen(ctx); f != faultNone {
+		s.recorder.setFault(f)
+	}
+	return s, nil
+}
+
+// Recorder returns the Store's recorder. Its Run must be running for calls to be kept.
+func (s *Store) Recorder() *Recorder { return s.recorder }
+
+// reopen opens the file if it is not open, and sets a damaged one aside.
+func (s *Store) reopen(ctx context.Context) fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return faultOther
+	}
+	if s.h != nil && s.fault == faultNone {
+		return faultNone
+	}
+	if s.h != nil {
+		_ = s.h.close()
+		s.h = nil
+		if s.fault == faultDamaged {
+			s.replace()
+		}
+	}
+	h, err := openFile(ctx, s.o.Path)
+	if faultOf(err) == faultDamaged && s.replace() {
+		h, err = openFile(ctx, s.o.Path)
+	}
+	s.h, s.fault = h, faultOf(err)
+	if err != nil && (s.cause == nil || s.cause.Error() != err.Error()) {
+		s.o.Log.Error("Cannot open history", "path", s.o.Path, "error", err)
+	}
+	s.cause = err
+	return s.fault
+}
+
+// replace sets the damaged file aside. It needs s.mu.
+func (s *Store) replace() bool {
+	aside, err := setAside(s.o.Path, s.o.Now())
+	if err != nil {
+		s.o.Log.Error("Cannot set damaged history aside", "path", s.o.Path, "error", err)
+		return false
+	}
+	s.o.Log.Error("History was damaged, a new one begins", "setAside", aside)
+	s.recorder.noteReplaced("the history file was damaged; it was set aside as " + filepath.Base(aside) + " and a new one begun")
+	return true
+}
+
+// use runs f with the open file. A damaged file is noticed here, whoever meets it.
+func (s *Store) use(f func(*handle) error) error {
+	s.mu.RLock()
+	if s.h == nil || s.fault != faultNone {
+		sentence := s.fault.sentence()
+		s.mu.RUnlock()
+		if sentence == "" {
+			sentence = "it is closed"
+		}
+		return hub.Errorf(hub.CodeUnavailable, "the history cannot be used: %s", sentence)
+	}
+	err := f(s.h)
+	s.mu.RUnlock()
+	if faultOf(err) == faultDamaged {
+		s.mu.Lock()
+		s.fault = faultDamaged
+		s.mu.Unlock()
+		s.o.Log.Error("History is damaged", "error", err)
+		s.recorder.wakeUp()
+	}
+	return err
+}
+
+// readLimit bounds every query, so that no reader keeps the log of changes from
+// being folded back into the file.
+const readLimit = 5 * time.Second
+
+// query is use for one reading question.
+func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	return s.use(func(h *handle) error { return f(ctx, h) })
+}
+
+// Close folds the log of changes into the file and closes it. Run of the Recorder
+// must have returned.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.h == nil {
+		return nil
+	}
+	h := s.h
+	s.h = nil
+	if s.fault == faultNone {
+		_ = h.read.Close()
+		_, _ = h.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+	}
+	return h.close()
+}

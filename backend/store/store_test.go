@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	"go.uber.org/goleak"
+)
+
+// bench is a store with a running recorder, for tests.
+type bench struct {
+	*Store
+	path string
+	stop func()
+
+	mu   sync.Mutex
+	said []string
+}
+
+func (b *bench) sentences() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.said...)
+}
+
+func open(t testing.TB, path string) *bench {
+	t.Helper()
+	b := &bench{path: path}
+	s, err := Open(t.Context(), Options{Path: path, Log: slog.New(slog.DiscardHandler), Notify: func(sentence string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.said = append(b.said, sentence)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Store = s
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
+	var once sync.Once
+	b.stop = func() {
+		once.Do(func() {
+			cancel()
+			<-done
+			if err := s.Close(); err != nil {
+				t.Errorf("cannot close: %v", err)
+			}
+		})
+	}
+	t.Cleanup(b.stop)
+	return b
+}
+
+func fresh(t testing.TB) *bench { return open(t, filepath.Join(t.TempDir(), "history.db")) }
+
+// aCall is a finished call number n, one millisecond after the one before it.
+func aCall(n int) *hub.Call {
+	params := fmt.Sprintf(`{"name":"echo","arguments":{"n":%d}}`, n)
+	return &hub.Call{
+		ID: int64(1_800_000_000_000_000 + n*1000), At: time.UnixMicro(int64(1_800_000_000_000_000 + n*1000)).UTC(),
+		Client: hub.Client{Token: "cursor", Name: "Cursor", Version: "1.2"}, Session: "s1", Shim: "shim-1", Era: hub.Modern,
+		Server: "files", Method: "tools/call", Name: "echo", PublicName: "files__echo",
+		Params: []byte(params), Arguments: hub.Span{Start: 27, End: len(params) - 1},
+		Outcome: hub.OutcomeOK, Took: 1500 * time.Microsecond, Queued: 20, BytesIn: len(params), BytesOut: 17,
+		Attempts: 1, Instance: "files#1", Progress: 3, TraceID: "abc",
+	}
+}
+
+var aReply = hub.Reply{Result: []byte(`{"content":[]}`)}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 15 s: %s", what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func TestMain(m *testing.M) {
+	if hammerIfAsked() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestCallComesBackAsItWas(t *testing.T) {
+	b := fresh(t)
+	want := aCall(1)
+	b.Recorder().Record(want, aReply)
+	got, err := b.Call(t.Context(), want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got.Arguments) != `{"n":1}` || string(got.Result) != `{"content":[]}` || got.Error != nil {
+		t.Errorf("payloads came back as %q, %q, %q", got.Arguments, got.Result, got.Error)
+	}
+	plain := *want
+	plain.Params, plain.Arguments = nil, hub.Span{}
+	if fmt.Sprintf("%+v", got.Call) != fmt.Sprintf("%+v", plain) {
+		t.Errorf("got  %+v\nwant %+v", got.Call, plain)
+	}
+	if last, err := b.LastCallID(t.Context()); err != nil || last != want.ID {
+		t.Errorf("LastCallID = %d, %v", last, err)
+	}
+	if _, err := b.Call(t.Context(), 5); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("an unknown call gives %v", err)
+	}
+}
+
+func TestHistoryOutlivesAStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "history.db")
+	b := open(t, path)
+	for n := range 1000 {
+		b.Recorder().Record(aCall(n), hub.Reply{Error: []byte(`{"code":-1,"message":"no"}`)})
+	}
+	b.stop()
+	b = open(t, path)
+	if n := count(t, b); n != 1000 {
+		t.Fatalf("%d of 1000 calls are there after a stop", n)
+	}
+	got, err := b.Call(t.Context(), aCall(7).ID)
+	if err != nil || string(got.Error) != `{"code":-1,"message":"no"}` || got.Result != nil {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+}
+
+func count(t testing.TB, b *bench) (n int) {
+	t.Helper()
+	b.settle(t.Context())
+	err := b.use(func(h *handle) error {
+		return h.read.QueryRow(`SELECT count(*) FROM call JOIN body USING (id)`).Scan(&n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestFiltersFindExactlyTheirCalls(t *testing.T) {
+	b := fresh(t)
+	for n := range 120 {
+		c := aCall(n)
+		c.Server = []string{"files", "git", "web"}[n%3]
+		c.Client.Name = []string{"Cursor", "Claude"}[n%2]
+		c.Name = []string{"echo", "add"}[(n/3)%2]
+		if n%10 == 0 {
+			c.Outcome = hub.OutcomeTimeout
+		}
+		reply := aReply
+		if n == 33 {
+			reply.Result = []byte(`{"content":[{"type":"text","text":"a Needle in it"}]}`)
+		}
+		b.Recorder().Record(c, reply)
+	}
+	for name, c := range map[string]struct {
+		q    Query
+		want int
+	}{
+		"all":             {Query{Limit: 500}, 120},
+		"server":          {Query{Server: "git", Limit: 500}, 40},
+		"client":          {Query{Client: "Claude", Limit: 500}, 60},
+		"token":           {Query{Client: "cursor", Limit: 500}, 120},
+		"tool":            {Query{Tool: "add", Limit: 500}, 60},
+		"server and tool": {Query{Server: "web", Tool: "add", Limit: 500}, 20},
+		"outcome":         {Query{Outcome: hub.OutcomeTimeout, Limit: 500}, 12},
+		"ok":              {Query{Outcome: hub.OutcomeOK, Limit: 500}, 108},
+		"all together":    {Query{Server: "files", Client: "Cursor", Tool: "echo", Outcome: hub.OutcomeTimeout, Limit: 500}, 4},
+		"text":            {Query{Text: "nEEDLE"}, 1},
+		"text in tool":    {Query{Text: "ADD", Limit: 500}, 60},
+		"before":          {Query{Before: aCall(20).ID, Limit: 500}, 20},
+		"session":         {Query{Session: "s1", Limit: 500}, 120},
+		"no such server":  {Query{Server: "nope"}, 0},
+		"no such outcome": {Query{Outcome: "nope"}, 0},
+		"injection":       {Query{Server: "' OR 1=1 --"}, 0},
+		"percent":         {Query{Text: "%"}, 0},
+	} {
+		got, next, err := b.Calls(t.Context(), c.q)
+		if err != nil || len(got) != c.want || next != 0 {
+			t.Errorf("%s: %d calls, next %d, %v; want %d", name, len(got), next, err, c.want)
+		}
+	}
+}
+
+func TestPagesCoverEveryCallOnce(t *testing.T) {
+	b := fresh(t)
+	for n := range 95 {
+		b.Recorder().Record(aCall(n), aReply)
+	}
+	for _, text := range []string{"", "echo"} {
+		var seen []int64
+		q := Query{Limit: 10, Text: text}
+		for {
+			page, next, err := b.Calls(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range page {
+				seen = append(seen, c.ID)
+			}
+			if next == 0 {
+				break
+			}
+			q.Before = next
+		}
+		if len(seen) != 95 {
+			t.Fatalf("text %q: pages hold %d of 95 calls", text, len(seen))
+		}
+		for i, id := range seen {
+			if id != aCall(94-i).ID {
+				t.Fatalf("text %q: call %d stands in place %d", text, id, i)
+			}
+		}
+	}
+}
+
+func TestCatalogKeepsEveryByte(t *testing.T) {
+	b := fresh(t)
+	want := &hub.Catalog{
+		Tools:        []hub.Item{{Name: "a<b", Raw: []byte(`{"name":"a<b", "n":9007199254740993,  "x":"\u003c&"}`)}},
+		Instructions: "be kind", ListedAt: time.Now().UTC(),
+	}
+	if err := b.SaveCatalog(t.Context(), "files", "k1", &hub.Catalog{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SaveCatalog(t.Context(), "files", "k2", want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Catalog(t.Context(), "files", "k2")
+	if err != nil || string(got.Tools[0].Raw) != string(want.Tools[0].Raw) || got.Instructions != "be kind" || got.Info != nil {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if old, err := b.Catalog(t.Context(), "files", "k1"); old != nil || err != nil {
+		t.Fatalf("another key finds %+v, %v", old, err)
+	}
+}
+
+func TestEraIsForgottenWhenWhatIsStartedChanges(t *testing.T) {
+	b := fresh(t)
+	if _, known, err := b.DualEra(t.Context(), "files", "k1"); known || err != nil {
+		t.Fatalf("known before it was saved: %v", err)
+	}
+	if err := b.SaveDualEra(t.Context(), "files", "k1", true); err != nil {
+		t.Fatal(err)
+	}
+	if dual, known, err := b.DualEra(t.Context(), "files", "k1"); !dual || !known || err != nil {
+		t.Fatalf("got %v, %v, %v", dual, known, err)
+	}
+	if _, known, _ := b.DualEra(t.Context(), "files", "k2"); known {
+		t.Fatal("the era of another program is taken for this one's")
+	}
+}
