@@ -1,0 +1,338 @@
+package reload
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+
+	"github.com/tailscale/hujson"
+)
+
+// Document is the text of one configuration file while it is edited. What an edit
+// does not name keeps its bytes: comments, order, indentation, line ends.
+type Document struct {
+	root   hujson.Value
+	bom    bool
+	indent string // of one level
+	eol    string
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+// NewDocument reads JSON with comments whose root is an object.
+func NewDocument(src []byte) (*Document, error) {
+	rest, hadBOM := bytes.CutPrefix(src, bom)
+	root, err := hujson.Parse(bytes.Clone(rest))
+	if err != nil {
+		return nil, hub.Errorf(hub.CodeValidation, "cannot edit a file that does not parse: %v", err)
+	}
+	if _, ok := root.Value.(*hujson.Object); !ok {
+		return nil, hub.Errorf(hub.CodeValidation, "cannot edit a file that holds no object")
+	}
+	d := &Document{root: root, bom: hadBOM, indent: "  ", eol: "\n"}
+	if bytes.Contains(rest, []byte("\r\n")) {
+		d.eol = "\r\n"
+	}
+	if object := root.Value.(*hujson.Object); len(object.Members) > 0 {
+		if white := lastLine(object.Members[0].Name.BeforeExtra); white != "" {
+			d.indent = white
+		}
+	}
+	return d, nil
+}
+
+// Bytes is the text as it is now.
+func (d *Document) Bytes() []byte {
+	out := d.root.Pack()
+	if d.bom {
+		out = append(bytes.Clone(bom), out...)
+	}
+	return out
+}
+
+// SetDisabled switches the server called label off or on.
+func (d *Document) SetDisabled(label string, disabled bool) error {
+	server, depth := d.server(label)
+	if server == nil {
+		return noServer(label)
+	}
+	if enabled := find(server, "enabled"); enabled >= 0 {
+		d.put(server, "enabled", hujson.Bool(!disabled), depth)
+	}
+	switch {
+	case disabled && find(server, "enabled") < 0:
+		d.put(server, "disabled", hujson.Bool(true), depth)
+	case !disabled:
+		d.remove(server, "disabled")
+	}
+	return nil
+}
+
+// Add adds a server at the end; raw is its JSON object.
+func (d *Document) Add(label string, raw json.RawMessage) error {
+	if server, _ := d.server(label); server != nil {
+		return hub.Errorf(hub.CodeConflict, "there is already a server %q", label)
+	}
+	value, err := hujson.Parse(bytes.Clone(raw))
+	if err != nil {
+		return hub.Errorf(hub.CodeValidation, "cannot add server %q: not valid JSON", label)
+	}
+	if _, ok := value.Value.(*hujson.Object); !ok {
+		return hub.Errorf(hub.CodeValidation, "cannot add server %q: not a JSON object", label)
+	}
+	object, depth := d.home()
+	if object == nil {
+		return hub.Errorf(hub.CodeRejected, "cannot add server %q: the servers of the file are a list", label)
+	}
+	var pretty bytes.Buffer
+	value.Standardize()
+	if err := json.Indent(&pretty, value.Pack(), strings.Repeat(d.indent, depth+1), d.indent); err != nil {
+		return hub.Errorf(hub.CodeValidation, "cannot add server %q: not valid JSON", label)
+	}
+	text := bytes.ReplaceAll(bytes.TrimSpace(pretty.Bytes()), []byte("\n"), []byte(d.eol))
+	formatted, err := hujson.Parse(text)
+	if err != nil {
+		return err
+	}
+	d.put(object, label, formatted.Value, depth)
+	return nil
+}
+
+// Remove takes the server called label out, with the comments above it.
+func (d *Document) Remove(label string) error {
+	for _, box := range d.boxes() {
+		switch b := box.value.Value.(type) {
+		case *hujson.Object:
+			if find(b, label) >= 0 {
+				d.remove(b, label)
+				return nil
+			}
+		case *hujson.Array:
+			for i, e := range b.Elements {
+				if o, ok := e.Value.(*hujson.Object); ok && nameOf(o) == label {
+					b.Elements = slices.Delete(b.Elements, i, i+1)
+					return nil
+				}
+			}
+		}
+	}
+	return noServer(label)
+}
+
+// Set sets a setting outside of the servers, such as bridge, listen. Value is
+// encoded as JSON. Sections that are not there are made.
+func (d *Document) Set(value any, path ...string) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	parsed, err := hujson.Parse(encoded)
+	if err != nil {
+		return err
+	}
+	object := d.root.Value.(*hujson.Object)
+	for depth, key := range path {
+		if depth == len(path)-1 {
+			d.put(object, key, parsed.Value, depth)
+			return nil
+		}
+		i := find(object, key)
+		if i < 0 {
+			d.put(object, key, &hujson.Object{}, depth)
+			i = find(object, key)
+		}
+		inner, ok := object.Members[i].Value.Value.(*hujson.Object)
+		if !ok {
+			return hub.Errorf(hub.CodeValidation, "cannot set %s: '%s' is no object", strings.Join(path, "."), key)
+		}
+		object = inner
+	}
+	return nil
+}
+
+type box struct {
+	value *hujson.Value
+	depth int // of what is in it
+}
+
+// boxes are the places where servers may be.
+func (d *Document) boxes() (boxes []box) {
+	root := d.root.Value.(*hujson.Object)
+	for i := range root.Members {
+		m := &root.Members[i]
+		switch m.Name.Value.(hujson.Literal).String() {
+		case "mcpServers", "servers":
+			boxes = append(boxes, box{&m.Value, 1})
+		case "mcp":
+			if mcp, ok := m.Value.Value.(*hujson.Object); ok {
+				if j := find(mcp, "servers"); j >= 0 {
+					boxes = append(boxes, box{&mcp.Members[j].Value, 2})
+				}
+			}
+		}
+	}
+	return boxes
+}
+
+// home is the object that new servers go to, and the depth of its members; nil when it is a list.
+func (d *Document) home() (*hujson.Object, int) {
+	boxes := d.boxes()
+	for _, b := range boxes {
+		if o, ok := b.value.Value.(*hujson.Object); ok {
+			return o, b.depth
+		}
+	}
+	if len(boxes) > 0 {
+		return nil, 0
+	}
+	root := d.root.Value.(*hujson.Object)
+	o := &hujson.Object{}
+	d.put(root, "mcpServers", o, 0)
+	return o, 1
+}
+
+// server finds a server's object and the depth of its members.
+func (d *Document) server(label string) (*hujson.Object, int) {
+	for _, b := range d.boxes() {
+		switch box := b.value.Value.(type) {
+		case *hujson.Object:
+			if i := find(box, label); i >= 0 {
+				o, _ := box.Members[i].Value.Value.(*hujson.Object)
+				return o, b.depth + 1
+			}
+		case *hujson.Array:
+			for _, e := range box.Elements {
+				if o, ok := e.Value.(*hujson.Object); ok && nameOf(o) == label {
+					return o, b.depth + 1
+				}
+			}
+		}
+	}
+	return nil, 0
+}
+
+func nameOf(o *hujson.Object) string {
+	if i := find(o, "name"); i >= 0 {
+		if l, ok := o.Members[i].Value.Value.(hujson.Literal); ok {
+			return l.String()
+		}
+	}
+	return ""
+}
+
+func find(o *hujson.Object, name string) int {
+	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
+		l, ok := m.Name.Value.(hujson.Literal)
+		return ok && l.Kind() == '"' && l.String() == name
+	})
+}
+
+func noServer(label string) error {
+	return hub.Errorf(hub.CodeNotFound, "no server %q in the file", label)
+}
+
+// put replaces the value under name, or adds it at the end of o as its neighbours
+// are written. depth is that of o's members: the root's have 0.
+func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed, depth int) {
+	if i := find(o, name); i >= 0 {
+		o.Members[i].Value.Value = value
+		return
+	}
+	m := hujson.ObjectMember{
+		Name:  hujson.Value{Value: hujson.String(name)},
+		Value: hujson.Value{Value: value, BeforeExtra: hujson.Extra(" ")},
+	}
+	n := len(o.Members)
+	oneLine := n > 0 && !bytes.ContainsRune(o.Members[n-1].Name.BeforeExtra, '\n')
+	switch {
+	case n == 0:
+		d.open(o, &m, depth)
+	case oneLine:
+		m.Name.BeforeExtra = hujson.Extra(" ")
+		if white := o.Members[n-1].Name.BeforeExtra; n > 1 && len(bytes.TrimSpace(white)) == 0 {
+			m.Name.BeforeExtra = bytes.Clone(white)
+		}
+	default:
+		// A comment behind the last value stays behind it.
+		behind, rest := cutLine(o.AfterExtra)
+		m.Name.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLine(o.Members[n-1].Name.BeforeExtra))
+		o.AfterExtra = rest
+	}
+	if n > 0 && o.Members[n-1].Value.AfterExtra != nil { // a comma after the last member stays the habit
+		m.Value.AfterExtra = hujson.Extra{}
+		if len(bytes.TrimSpace(o.Members[n-1].Value.AfterExtra)) == 0 {
+			o.Members[n-1].Value.AfterExtra = nil
+		}
+	}
+	o.Members = append(o.Members, m)
+}
+
+// open lays out the first member of an object that was empty.
+func (d *Document) open(o *hujson.Object, m *hujson.ObjectMember, depth int) {
+	white := d.eol + strings.Repeat(d.indent, depth+1)
+	if len(bytes.TrimSpace(o.AfterExtra)) > 0 { // comments first
+		m.Name.BeforeExtra = hujson.Extra(strings.TrimRight(string(o.AfterExtra), " \t\r\n") + white)
+	} else {
+		m.Name.BeforeExtra = hujson.Extra(white)
+	}
+	o.AfterExtra = hujson.Extra(d.eol + strings.Repeat(d.indent, depth))
+}
+
+// remove takes a member out together with the comments above it and behind it,
+// but not the comment behind the member before.
+func (d *Document) remove(o *hujson.Object, name string) {
+	i := find(o, name)
+	if i < 0 {
+		return
+	}
+	removed := o.Members[i]
+	last := i == len(o.Members)-1
+	o.Members = slices.Delete(o.Members, i, i+1)
+	before, _ := cutLine(removed.Name.BeforeExtra)
+	follow := &o.AfterExtra
+	if !last {
+		follow = &o.Members[i].Name.BeforeExtra
+	}
+	if _, rest := cutLine(*follow); len(rest) > 0 && bytes.ContainsRune(removed.Name.BeforeExtra, '\n') {
+		*follow = hujson.Extra(string(before) + string(rest))
+	} else if !last && i == 0 {
+		*follow = bytes.Clone(removed.Name.BeforeExtra)
+	}
+	if last && i > 0 {
+		switch trailing := removed.Value.AfterExtra != nil; {
+		case trailing && o.Members[i-1].Value.AfterExtra == nil:
+			o.Members[i-1].Value.AfterExtra = hujson.Extra{}
+		case !trailing && len(bytes.TrimSpace(o.Members[i-1].Value.AfterExtra)) == 0:
+			o.Members[i-1].Value.AfterExtra = nil
+		}
+	}
+	if len(o.Members) == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0 {
+		o.AfterExtra = nil
+	}
+}
+
+// cutLine splits white space and comments at the end of the first line.
+func cutLine(extra hujson.Extra) (first, rest hujson.Extra) {
+	i := bytes.IndexByte(extra, '\n')
+	if i < 0 {
+		return extra, nil
+	}
+	if i > 0 && extra[i-1] == '\r' {
+		i--
+	}
+	return bytes.Clone(extra[:i]), bytes.Clone(extra[i:])
+}
+
+// lastLine is the white space at the start of the line that extra ends in.
+func lastLine(extra hujson.Extra) string {
+	i := bytes.LastIndexByte(extra, '\n')
+	if i < 0 {
+		return ""
+	}
+	line := string(extra[i+1:])
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}

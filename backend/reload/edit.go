@@ -1,0 +1,169 @@
+package reload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// Enable switches a server on in the file that defines it, Disable off.
+func (r *Reloader) Enable(ctx context.Context, id string) error  { return r.disable(ctx, id, false) }
+func (r *Reloader) Disable(ctx context.Context, id string) error { return r.disable(ctx, id, true) }
+
+func (r *Reloader) disable(ctx context.Context, id string, off bool) error {
+	s, err := r.server(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetDisabled(s.Label, off) })
+}
+
+// Add adds a server to the main file; raw is its JSON object.
+func (r *Reloader) Add(ctx context.Context, label string, raw json.RawMessage) error {
+	if err := r.unlocked(); err != nil {
+		return err
+	}
+	if _, taken := r.Current().Server(hub.Slug(label)); taken {
+		return hub.Errorf(hub.CodeConflict, "there is already a server %q", hub.Slug(label))
+	}
+	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Add(label, raw) })
+}
+
+// Remove takes a server out of the file that defines it.
+func (r *Reloader) Remove(ctx context.Context, id string) error {
+	s, err := r.server(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.Remove(s.Label) })
+}
+
+// Set sets a setting outside of the servers in the main file: Set(ctx, "127.0.0.1:7576", "bridge", "listen").
+func (r *Reloader) Set(ctx context.Context, value any, path ...string) error {
+	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Set(value, path...) })
+}
+
+func (r *Reloader) server(id string) (config.Server, error) {
+	if err := r.unlocked(); err != nil {
+		return config.Server{}, err
+	}
+	s, known := r.Current().Server(id)
+	if !known {
+		return s, hub.Errorf(hub.CodeNotFound, "no server is called %q", id)
+	}
+	return s, nil
+}
+
+func (r *Reloader) unlocked() error {
+	if why := r.Current().Locked; why != "" {
+		return &hub.Error{Code: hub.CodeRejected, Message: "cannot change servers: " + why,
+			Hint: "Unset " + config.EnvServers + " and start Drawbridge again to use the configuration file."}
+	}
+	return nil
+}
+
+// Edit changes one file and applies it before it returns. A file that does not
+// exist begins as the starter. Nothing is written when change fails, or when the
+// result would not be valid.
+func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document) error) error {
+	if ext := strings.ToLower(filepath.Ext(file)); ext == ".yaml" || ext == ".yml" {
+		return &hub.Error{Code: hub.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	src, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		src, err = config.Starter(), nil
+	}
+	if err != nil {
+		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read " + file, Cause: err}
+	}
+	d, err := NewDocument(src)
+	if err != nil {
+		return err
+	}
+	if err := change(d); err != nil {
+		return err
+	}
+	return r.write(ctx, file, src, d.Bytes())
+}
+
+// Text returns the main file and a tag of its bytes.
+func (r *Reloader) Text() (path string, text []byte, etag string, err error) {
+	path = r.o.Sources.Main()
+	text, err = os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = config.Starter(), nil
+	}
+	return path, text, Tag(text), err
+}
+
+// Tag names the bytes of a file.
+func Tag(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Replace writes a whole new main file, if etag still names the old one. The
+// error has a field for each problem of a text that is not valid.
+func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	path, old, tag, err := r.Text()
+	if err != nil {
+		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read " + path, Cause: err}
+	}
+	if tag != etag {
+		return &hub.Error{Code: hub.CodeConflict, Message: "the configuration file was changed meanwhile", Hint: "Load it again and repeat the edit."}
+	}
+	return r.write(ctx, path, old, text)
+}
+
+// write checks, writes and applies new text of a file. It needs r.mu.
+func (r *Reloader) write(_ context.Context, file string, old, text []byte) error {
+	// Problems that were there before are no reason to refuse.
+	_, before := config.Parse(file, old)
+	c, after := config.Parse(file, text)
+	if c == nil || countErrors(after) > countErrors(before) {
+		return invalid(after)
+	}
+	if string(old) != string(text) || !exists(file) {
+		if err := replaceFile(file, text, 0o600); err != nil {
+			return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: err}
+		}
+	}
+	loaded, problems := r.load()
+	r.commit(loaded, problems)
+	if loaded == nil {
+		return invalid(problems)
+	}
+	return nil
+}
+
+func countErrors(problems []config.Problem) (n int) {
+	for _, p := range problems {
+		if !p.Warning {
+			n++
+		}
+	}
+	return n
+}
+
+func invalid(problems []config.Problem) error {
+	e := hub.Errorf(hub.CodeValidation, "the configuration would not be valid")
+	for _, p := range problems {
+		if !p.Warning {
+			e.Fields = append(e.Fields, hub.FieldError{Field: p.Key, Error: p.String()})
+		}
+	}
+	return e
+}

@@ -1,0 +1,212 @@
+package reload
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const commented = `// My servers
+{
+  "mcpServers": { // all of them
+    // the files
+    "files": {
+      "command": "npx", // node
+      "args": ["-y", "x"],
+    },
+    /* search */ "search": {"url": "http://127.0.0.1:1/mcp"}, // remote
+    // the last
+    "db": {
+      "command": "db" // no comma
+    }
+  }, // end
+  "other": 1
+}
+`
+
+func edit(t *testing.T, src string, change func(*Document) error) string {
+	t.Helper()
+	d, err := NewDocument([]byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := change(d); err != nil {
+		t.Fatal(err)
+	}
+	if _, problems := config.Parse("c.jsonc", d.Bytes()); config.HasErrors(problems) {
+		t.Fatalf("%v in\n%s", problems, d.Bytes())
+	}
+	return string(d.Bytes())
+}
+
+func TestDisableAndEnableGiveTheSameBytesBack(t *testing.T) {
+	for _, src := range []string{commented, one, two, "\xef\xbb\xbf" + one, "{\r\n\t\"servers\": {\r\n\t\t\"db\": {\r\n\t\t\t\"command\": \"x\",\r\n\t\t},\r\n\t}\r\n}\r\n",
+		`{"mcp":{"servers":{"db":{"command":"x"}}}}`, `{"mcpServers": [{"name": "db", "command": "x"}]}`} {
+		label := "db"
+		if c, _ := config.Parse("c", []byte(src)); c.Servers[0].Label == "a" {
+			label = "a"
+		}
+		off := edit(t, src, func(d *Document) error { return d.SetDisabled(label, true) })
+		c, _ := config.Parse("c.jsonc", []byte(off))
+		for _, s := range c.Servers {
+			if s.Disabled != (s.Label == label) {
+				t.Errorf("%s is disabled: %v", s.Label, s.Disabled)
+			}
+		}
+		on := edit(t, off, func(d *Document) error { return d.SetDisabled(label, false) })
+		if diff := cmp.Diff(src, on); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestAddedServersLookLikeTheirNeighbours(t *testing.T) {
+	add := func(d *Document) error { return d.Add("new", []byte(`{"command": "n", "args": ["1"]}`)) }
+	for src, want := range map[string]string{
+		"{}": "{\n  \"mcpServers\": {\n    \"new\": {\n      \"command\": \"n\",\n      \"args\": [\n        \"1\"\n      ]\n    }\n  }\n}",
+		"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}, // first\n  },\n}\n": "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}, // first\n    \"new\": {\n      \"command\": \"n\",\n      \"args\": [\n        \"1\"\n      ]\n    },\n  },\n}\n",
+		"{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"a\"} // first\n\t}\n}\n":   "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"a\"}, // first\n\t\t\"new\": {\n\t\t\t\"command\": \"n\",\n\t\t\t\"args\": [\n\t\t\t\t\"1\"\n\t\t\t]\n\t\t}\n\t}\n}\n",
+	} {
+		if diff := cmp.Diff(want, edit(t, src, add)); diff != "" {
+			t.Errorf("%s:\n%s", src, diff)
+		}
+	}
+}
+
+func TestAddThenRemoveGivesTheSameBytesBack(t *testing.T) {
+	for _, src := range []string{commented, one, string(config.Starter()), "{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"} {
+		added := edit(t, src, func(d *Document) error { return d.Add("new", []byte(`{"command":"n"}`)) })
+		removed := edit(t, added, func(d *Document) error { return d.Remove("new") })
+		if diff := cmp.Diff(src, removed); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestRemoveTakesItsOwnCommentsOnly(t *testing.T) {
+	got := edit(t, commented, func(d *Document) error { return d.Remove("search") })
+	want := `// My servers
+{
+  "mcpServers": { // all of them
+    // the files
+    "files": {
+      "command": "npx", // node
+      "args": ["-y", "x"],
+    },
+    // the last
+    "db": {
+      "command": "db" // no comma
+    }
+  }, // end
+  "other": 1
+}
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSetKeepsEverythingElse(t *testing.T) {
+	got := edit(t, "{\n  // port\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:1\", // mine\n  },\n}\n", func(d *Document) error { return d.Set("127.0.0.1:2", "bridge", "listen") })
+	if diff := cmp.Diff("{\n  // port\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:2\", // mine\n  },\n}\n", got); diff != "" {
+		t.Error(diff)
+	}
+	got = edit(t, "{\n  \"mcpServers\": {}\n}\n", func(d *Document) error { return d.Set("127.0.0.1:2", "bridge", "listen") })
+	if diff := cmp.Diff("{\n  \"mcpServers\": {},\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:2\"\n  }\n}\n", got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
+	x := run(t, commented)
+	if err := x.Disable(t.Context(), "files"); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := x.Current().Server("files"); !s.Disabled {
+		t.Fatal("not applied")
+	}
+	if err := x.Enable(t.Context(), "files"); err != nil {
+		t.Fatal(err)
+	}
+	if src, _ := os.ReadFile(x.file); string(src) != commented {
+		t.Errorf("%s", src)
+	}
+	if err := x.Set(t.Context(), "0.0.0.0:1", "bridge", "listen"); hub.CodeOf(err) != hub.CodeValidation {
+		t.Errorf("an address for everybody: %v", err)
+	}
+	if err := x.Add(t.Context(), "empty", []byte(`{}`)); hub.CodeOf(err) != hub.CodeValidation {
+		t.Errorf("an empty server: %v", err)
+	}
+	if src, _ := os.ReadFile(x.file); string(src) != commented {
+		t.Errorf("a refused edit was written:\n%s", src)
+	}
+	if err := x.Add(t.Context(), "n", []byte(`{"command": "n"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := x.Remove(t.Context(), "n"); err != nil {
+		t.Error(err)
+	}
+	if err := x.Disable(t.Context(), "nobody"); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Error(err)
+	}
+}
+
+func TestReplaceNeedsTheCurrentTag(t *testing.T) {
+	x := run(t, one)
+	_, _, etag, err := x.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Replace(t.Context(), []byte(two), "old"); hub.CodeOf(err) != hub.CodeConflict {
+		t.Error(err)
+	}
+	if err := x.Replace(t.Context(), []byte("{"), etag); hub.CodeOf(err) != hub.CodeValidation {
+		t.Error(err)
+	}
+	if err := x.Replace(t.Context(), []byte(two), etag); err != nil || ids(x.Current()) != "a=a b=b" {
+		t.Error(err, ids(x.Current()))
+	}
+}
+
+func TestServersOfTheEnvironmentAreNotEdited(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.jsonc")
+	write(t, file, one)
+	r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, Apply: func(*config.Config) {}})
+	if err := r.Load(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{r.Disable(t.Context(), "env"), r.Add(t.Context(), "n", []byte(`{"command": "n"}`)), r.Remove(t.Context(), "env")} {
+		if message, _ := hub.Describe(err); hub.CodeOf(err) != hub.CodeRejected || message != "cannot change servers: DRAWBRIDGE_MCP_SERVERS is set" {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEditsFollowLinksAndKeepTheMode(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "dotfiles", "c.jsonc"), filepath.Join(dir, "config.jsonc")
+	write(t, real, one)
+	os.Chmod(real, 0o640)
+	os.Symlink(real, link)
+	r := New(Options{Sources: config.Sources{DefaultFile: link}, Apply: func(*config.Config) {}})
+	if err := r.Load(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Disable(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link is gone")
+	}
+	if info, _ := os.Stat(real); info.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", ".drawbridge-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,321 @@
+package reload
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/config"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const one = `{"mcpServers": {"a": {"command": "a"}}}`
+const two = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
+
+func ids(c *config.Config) string {
+	var out []string
+	for _, s := range c.Servers {
+		out = append(out, s.ID+"="+s.Command)
+	}
+	return strings.Join(out, " ")
+}
+
+type running struct {
+	*Reloader
+	t       *testing.T
+	dir     string
+	file    string
+	applied chan *config.Config
+	events  *event.Subscription
+}
+
+// run starts a Reloader on dir/c/config.jsonc; its first configuration is read already.
+func run(t *testing.T, src string) *running {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c", "config.jsonc")
+	write(t, file, src)
+	return runOn(t, dir, file)
+}
+
+func runOn(t *testing.T, dir, file string) *running {
+	t.Helper()
+	bus := new(event.Bus)
+	x := &running{t: t, dir: dir, file: file, applied: make(chan *config.Config, 100), events: bus.Subscribe(1000)}
+	x.Reloader = New(Options{
+		Sources:  config.Sources{DefaultFile: file, ConfDir: filepath.Join(filepath.Dir(file), "conf.d")},
+		LastGood: filepath.Join(dir, "state", "good.json"),
+		Apply:    func(c *config.Config) { x.applied <- c },
+		Bus:      bus,
+		Debounce: 40 * time.Millisecond,
+	})
+	x.Load()
+	done := make(chan error, 1)
+	ctx := t.Context()
+	go func() { done <- x.Run(ctx) }()
+	t.Cleanup(func() { // t.Context is done by now
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	<-x.applied // Run applies what is current
+	return x
+}
+
+func write(t *testing.T, path, src string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *running) expect(step, want string) {
+	x.t.Helper()
+	select {
+	case c := <-x.applied:
+		if got := ids(c); got != want {
+			x.t.Fatalf("%s: applied %q, want %q", step, got, want)
+		}
+	case <-time.After(10 * time.Second):
+		x.t.Fatalf("%s: nothing was applied; problems %v", step, x.Problems())
+	}
+}
+
+// expectRefused waits for a report and checks that nothing was applied.
+func (x *running) expectRefused(step, message, still string) {
+	x.t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		select {
+		case e := <-x.events.Events():
+			change := e.Data.(event.ConfigChange)
+			if len(change.Problems) == 0 || !strings.Contains(strings.Join(change.Problems, "\n"), message) {
+				continue
+			}
+		case <-deadline:
+			x.t.Fatalf("%s: no report with %q; problems %v", step, message, x.Problems())
+		}
+		break
+	}
+	select {
+	case c := <-x.applied:
+		x.t.Fatalf("%s: applied %q", step, ids(c))
+	default:
+	}
+	if got := ids(x.Current()); got != still {
+		x.t.Fatalf("%s: running %q, want %q", step, got, still)
+	}
+}
+
+func (x *running) expectNothing(step string) {
+	x.t.Helper()
+	select {
+	case c := <-x.applied:
+		x.t.Fatalf("%s: applied %q", step, ids(c))
+	case <-time.After(300 * time.Millisecond):
+	}
+}
+
+func TestEveryWayOfSavingIsSeenOnce(t *testing.T) {
+	x := run(t, one)
+	flip := []string{two, one}
+	seen := []string{"a=a b=b", "a=a"}
+	for i, save := range []struct {
+		name string
+		do   func(src string)
+	}{
+		{"in place", func(src string) { write(t, x.file, src) }},
+		{"rename over", func(src string) {
+			write(t, x.file+".new", src)
+			if err := os.Rename(x.file+".new", x.file); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"delete and recreate", func(src string) { os.Remove(x.file); write(t, x.file, src) }},
+		{"rename away, then write", func(src string) { os.Rename(x.file, x.file+"~"); write(t, x.file, src) }},
+		{"a burst of saves", func(src string) {
+			for range 20 {
+				write(t, x.file, src)
+			}
+		}},
+		{"in two halves", func(src string) {
+			write(t, x.file, src[:len(src)/2])
+			write(t, x.file, src)
+		}},
+	} {
+		save.do(flip[i%2])
+		x.expect(save.name, seen[i%2])
+		x.expectNothing(save.name)
+	}
+}
+
+func TestSymbolicLinksAreFollowed(t *testing.T) {
+	dir := t.TempDir()
+	// As Kubernetes mounts a ConfigMap: config.jsonc > ..data/config.jsonc, ..data > v1.
+	write(t, filepath.Join(dir, "c", "v1", "config.jsonc"), one)
+	write(t, filepath.Join(dir, "c", "v2", "config.jsonc"), two)
+	file := filepath.Join(dir, "c", "config.jsonc")
+	for link, target := range map[string]string{filepath.Join(dir, "c", "..data"): "v1", file: "..data/config.jsonc"} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := runOn(t, dir, file)
+	os.Symlink("v2", filepath.Join(dir, "c", "..tmp"))
+	if err := os.Rename(filepath.Join(dir, "c", "..tmp"), filepath.Join(dir, "c", "..data")); err != nil {
+		t.Fatal(err)
+	}
+	x.expect("swapped link", "a=a b=b")
+	write(t, filepath.Join(dir, "c", "v2", "config.jsonc"), one)
+	x.expect("write behind the link", "a=a")
+}
+
+func TestFoldersMayAppearLateAndGoAndComeBack(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "not", "yet", "config.jsonc")
+	x := runOn(t, dir, file)
+	write(t, file, one)
+	x.expect("late folder", "a=a")
+	write(t, filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"), "mcpServers:\n  y: {command: y}\n")
+	x.expect("late conf.d", "a=a y=y")
+	write(t, filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"), "mcpServers:\n  y: {command: z}\n")
+	x.expect("change in conf.d", "a=a y=z")
+	os.Remove(filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"))
+	x.expect("removed from conf.d", "a=a")
+
+	away := filepath.Join(dir, "away")
+	if err := os.Rename(filepath.Dir(file), away); err != nil {
+		t.Fatal(err)
+	}
+	x.expectRefused("folder gone", "file is gone", "a=a")
+	write(t, filepath.Join(away, "config.jsonc"), two)
+	if err := os.Rename(away, filepath.Dir(file)); err != nil {
+		t.Fatal(err)
+	}
+	x.expect("folder back", "a=a b=b")
+}
+
+func TestFailedReloadKeepsServersRunning(t *testing.T) {
+	x := run(t, two)
+	for _, bad := range []struct{ src, message string }{
+		{`{"mcpServers": {"a": {"comm`, ":1:28: file ends too early"},
+		{``, "file is empty"},
+		{`{"mcpServers": 5}`, "must be an object of servers"},
+		{"\xff\xfe{\x00}\x00", "not UTF-8"},
+		{`{"bridge": {"listen": "0.0.0.0:1"}}`, "loopback"},
+		{`[]`, "must be an object"},
+	} {
+		write(t, x.file, bad.src)
+		x.expectRefused(bad.src, bad.message, "a=a b=b")
+	}
+	write(t, x.file, one)
+	x.expect("good again", "a=a")
+	if p := x.Problems(); len(p) != 0 {
+		t.Errorf("old problems stay: %v", p)
+	}
+}
+
+func TestAWrongServerStaysAsItWasAndOthersChange(t *testing.T) {
+	x := run(t, two)
+	write(t, x.file, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "new"}, "c": {}}}`)
+	x.expect("one wrong", "b=new a=a")
+	problems := x.Problems()
+	if len(problems) != 2 || !strings.Contains(problems[0].Suggestion, "as it was configured before") || strings.Contains(problems[1].Suggestion, "before") {
+		t.Errorf("%v", problems)
+	}
+	write(t, x.file, `{"mcpServers": {"a": {"command": "fixed"}, "b": {"command": "new"}}}`)
+	x.expect("fixed", "a=fixed b=new")
+}
+
+func TestAnUnchangedFileDoesNothing(t *testing.T) {
+	x := run(t, one)
+	now := time.Now()
+	os.Chtimes(x.file, now, now)
+	write(t, x.file, one)
+	write(t, x.file, "// a comment\n"+one)
+	x.expectNothing("touched, rewritten, commented")
+}
+
+func TestLastGoodCopyIsUsedAtStart(t *testing.T) {
+	x := run(t, two)
+	for _, s := range []string{"", "{", `{"bridge": 1}`} {
+		dir := t.TempDir()
+		bad := filepath.Join(dir, "config.jsonc")
+		write(t, bad, s)
+		r := New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: x.o.LastGood, Apply: func(*config.Config) {}})
+		if err := r.Load(); err == nil {
+			t.Errorf("%q loads", s)
+		}
+		if got := ids(r.Current()); got != "a=a b=b" || !r.Current().Broken() {
+			t.Errorf("%q: running %q with %v", s, got, r.Problems())
+		}
+		r = New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: filepath.Join(dir, "none"), Apply: func(*config.Config) {}})
+		if r.Load(); len(r.Current().Servers) != 0 || !r.Current().Broken() {
+			t.Errorf("%q without a copy: %+v", s, r.Current())
+		}
+	}
+	info, err := os.Stat(x.o.LastGood)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy is for everybody: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestUnreadableFileKeepsServersAndRecovers(t *testing.T) {
+	x := run(t, one)
+	// A folder in its place: root can read every file.
+	os.Remove(x.file)
+	os.Mkdir(x.file, 0o700)
+	x.expectRefused("unreadable", "cannot read file", "a=a")
+	os.Remove(x.file)
+	write(t, x.file, two)
+	x.expect("readable again", "a=a b=b")
+}
+
+// Whatever is written, what runs is some valid configuration.
+func TestThousandMutationsNeverLeaveAnInvalidState(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.jsonc")
+	write(t, file, two)
+	r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Debounce: time.Nanosecond})
+	if err := r.Load(); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 1000 {
+		src := []byte(two)
+		for range 1 + random.IntN(3) {
+			at := random.IntN(len(src))
+			switch random.IntN(3) {
+			case 0:
+				src[at] = byte(random.IntN(128))
+			case 1:
+				src = slices.Delete(src, at, at+1)
+			default:
+				src = slices.Insert(src, at, "{}[],:\"x"[random.IntN(8)])
+			}
+		}
+		write(t, file, string(src))
+		r.Reload(t.Context())
+		for _, s := range r.Current().Servers {
+			if s.ID == "" || s.Type == "stdio" && s.Command == "" {
+				t.Fatalf("mutation %d %s: %+v", i, src, s)
+			}
+		}
+	}
+	write(t, file, one)
+	r.Reload(t.Context())
+	if got := ids(r.Current()); got != "a=a" {
+		t.Fatal(got)
+	}
+}

@@ -1,0 +1,165 @@
+package reload
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// look is how often the files are looked at without an event: network folders
+// send none, and a folder may be moved away above the one we watch.
+const look = 5 * time.Second
+
+// follow returns when the files have changed and are quiet again, or with ctx.
+//
+// Folders are watched, never files: a file that is replaced by a rename takes its
+// watch away with it. Every symbolic link on the way to a file has its folder
+// watched too. The watcher is made anew for each change, because the change may
+// have moved what was watched; it is in place before the caller reads.
+func (r *Reloader) follow(ctx context.Context) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		r.o.Log.Warn("Cannot watch the configuration; looking every few seconds", "error", err)
+	} else {
+		defer w.Close()
+	}
+	names, folders := r.places()
+	for name := range names {
+		folders[filepath.Dir(name)] = folders[filepath.Dir(name)] // watched, for some names
+	}
+	for folder := range folders {
+		if w == nil {
+			break
+		}
+		if err := w.Add(folder); err != nil {
+			r.o.Log.Debug("Cannot watch folder", "folder", folder, "error", err)
+		}
+	}
+	r.mu.Lock()
+	before := r.seen
+	r.mu.Unlock()
+	if r.stamp() != before {
+		return nil // changed between reading and watching
+	}
+
+	var events <-chan fsnotify.Event
+	var failures <-chan error
+	if w != nil {
+		events, failures = w.Events, w.Errors
+	}
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	var quiet, late <-chan time.Time
+	touched := func() {
+		quiet = time.After(r.o.Debounce)
+		if late == nil {
+			late = time.After(10 * r.o.Debounce)
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, open := <-events:
+			if !open {
+				events = nil
+			} else if names[e.Name] || folders[filepath.Dir(e.Name)] && !ours(e.Name) {
+				touched()
+			}
+		case _, open := <-failures:
+			if !open {
+				failures = nil
+			} else {
+				touched() // the queue ran over: something was missed
+			}
+		case <-ticker.C:
+			if quiet == nil && r.stamp() != before {
+				return nil
+			}
+		case <-quiet:
+			return nil
+		case <-late: // somebody writes without a pause
+			return nil
+		}
+	}
+}
+
+// places are the paths whose change means something: the main file, the folder of
+// further files, and every link and missing folder on the way. Folders that are
+// true count with everything in them.
+func (r *Reloader) places() (names, folders map[string]bool) {
+	names, folders = make(map[string]bool), make(map[string]bool)
+	s := r.o.Sources
+	way(names, s.Main(), 0)
+	if s.File != "" || s.ConfDir == "" {
+		return names, folders
+	}
+	dir, err := filepath.Abs(s.ConfDir)
+	if err != nil {
+		return names, folders
+	}
+	way(names, dir, 0)
+	if entries, err := os.ReadDir(dir); err == nil {
+		folders[dir] = true
+		for _, e := range entries {
+			if e.Type()&os.ModeSymlink != 0 {
+				way(names, filepath.Join(dir, e.Name()), 0)
+			}
+		}
+	}
+	return names, folders
+}
+
+// ours are the files that replaceFile writes on its way.
+func ours(path string) bool { return strings.HasPrefix(filepath.Base(path), ".drawbridge-") }
+
+// way adds path, its folder, and each link that leads to it.
+func way(names map[string]bool, path string, hops int) {
+	path, err := filepath.Abs(path)
+	if err != nil || hops > 16 {
+		return
+	}
+	for dir := path; ; dir = filepath.Dir(dir) {
+		info, err := os.Lstat(dir)
+		switch {
+		case err != nil, dir == path, dir == filepath.Dir(path):
+			names[dir] = true
+		}
+		if err == nil && info.Mode()&os.ModeSymlink != 0 {
+			names[dir] = true
+			if target, err := os.Readlink(dir); err == nil {
+				if !filepath.IsAbs(target) {
+					target = filepath.Join(filepath.Dir(dir), target)
+				}
+				rest, _ := filepath.Rel(dir, path)
+				way(names, filepath.Join(target, rest), hops+1)
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
+
+// stamp changes when a file changes, without reading it.
+func (r *Reloader) stamp() string {
+	paths, err := r.o.Sources.Paths()
+	if err != nil {
+		return err.Error()
+	}
+	var b []byte
+	for _, path := range paths {
+		b = append(b, path...)
+		if info, err := os.Stat(path); err == nil {
+			b = info.ModTime().AppendFormat(b, time.RFC3339Nano)
+			b = append(b, info.Mode().String()...)
+			b = append(b, byte(info.Size()), byte(info.Size()>>8), byte(info.Size()>>16))
+		}
+		b = append(b, '\n')
+	}
+	return string(b)
+}
