@@ -56,6 +56,28 @@ func addTool(s *server, id, _ []byte) {
 	s.result(id, done)
 }
 
+func modernChange(s *server) {
+	s.legacy, s.modern = false, true
+	listening := ""
+	s.on["subscriptions/listen"] = func(s *server, id, params []byte) {
+		meta := `"_meta":{"io.modelcontextprotocol/subscriptionId":` + string(id) + `}`
+		if strings.Contains(string(params), `"toolsListChanged":true`) {
+			listening = meta
+		}
+		s.notify("notifications/subscriptions/acknowledged", `{"notifications":{},`+meta+`}`)
+		if strings.Contains(string(params), `"resourceSubscriptions":["test://a"]`) {
+			s.notify("notifications/resources/updated", `{"uri":"test://a",`+meta+`}`)
+		}
+	}
+	s.on["tools/call"] = func(s *server, id, _ []byte) {
+		s.tools += "," + tools("added")
+		if listening != "" {
+			s.notify("notifications/tools/list_changed", `{`+listening+`}`)
+		}
+		s.result(id, `{"resultType":"complete","content":[]}`)
+	}
+}
+
 func giant(s *server, id, params []byte) {
 	size := number(params, "size", 50_000_000)
 	if number(params, "last", 0) == 1 {

@@ -56,6 +56,8 @@ var modes = map[string]mode{
 	"early-change": {about: "list_changed before and right after initialize; one more tool each time", set: earlyChange},
 	"change":       {about: "tools/call adds a tool and says so", set: onCall(addTool)},
 
+	"modern-change": {about: "the modern era; tools/call adds a tool and tells who listens; a resource subscription gets one update", set: modernChange},
+
 	"silent":      {about: "reads and never answers", set: func(s *server) { s.first = func(s *server) { s.drain() } }},
 	"silent-call": {about: "never answers tools/call", set: onCall(func(*server, []byte, []byte) {})},
 	"exit":        {about: "exits at once with code 3", set: func(s *server) { s.first = func(s *server) { s.leave(3) } }},

@@ -51,6 +51,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 		err = c.discover(ctx)
 	}
 	if err == nil {
+		close(c.shaken)
 		err = c.list(ctx)
 	}
 	if err != nil {
@@ -91,8 +92,8 @@ func dial(ctx context.Context, o Options) (*Conn, error) {
 	c := &Conn{
 		o: o, cancel: cancel, closed: make(chan struct{}),
 		id:      o.Server + "#" + strconv.FormatInt(connections.Add(1), 10),
-		changed: make(chan struct{}, 1), ready: make(chan struct{}),
-		refresh: make(chan struct{}, 1), warnings: map[hub.Kind][]string{},
+		changed: make(chan struct{}, 1), shaken: make(chan struct{}), ready: make(chan struct{}),
+		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), warnings: map[hub.Kind][]string{},
 	}
 	c.catalog.Store(&hub.Catalog{})
 	mux := wire.NewMux(wire.MuxOptions{
@@ -108,6 +109,7 @@ func dial(ctx context.Context, o Options) (*Conn, error) {
 	c.running.Go(func() { _ = mux.Run() })
 	c.running.Go(func() { c.watch(background, pipe.Done(), mux) })
 	c.running.Go(func() { c.followChanges(background) })
+	c.running.Go(func() { c.listen(background) })
 	return c, nil
 }
 

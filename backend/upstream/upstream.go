@@ -89,13 +89,19 @@ type Conn struct {
 	running sync.WaitGroup
 	stale   [len(listings)]atomic.Bool // the server said that the list changed
 	changed chan struct{}              // holds one signal when one of stale is set
+	shaken  chan struct{}              // closed when hands are shaken
 	ready   chan struct{}              // closed when the first catalog is read
 	// refresh holds one token while a list is read; it guards warnings.
 	refresh  chan struct{}
 	warnings map[hub.Kind][]string
-	closing  sync.Once
-	closed   chan struct{} // Close has finished
-	err      error         // of stop; read after closed
+	relisten chan struct{} // holds one signal when what we listen to has changed
+
+	mu         sync.Mutex
+	subscribed []string // URIs of resources, modern era only
+
+	closing sync.Once
+	closed  chan struct{} // Close has finished
+	err     error         // of stop; read after closed
 }
 
 // Catalog returns what the server offered when it was last asked. It is never nil.

@@ -222,6 +222,22 @@ func TestAStormOfChangesIsReadOnce(t *testing.T) {
 	}
 }
 
+func TestAModernServersChangesAreListenedTo(t *testing.T) {
+	changes, updates := make(chan hub.Kind, 16), make(chan string, 16)
+	c := connect(t, Options{Dial: inProcess("modern-change"), OnListChanged: func(k hub.Kind) { changes <- k },
+		OnNotification: func(method string, params json.RawMessage) { updates <- method + " " + string(params) }})
+	send(t, c, hub.Modern, `{"name":"echo"}`)
+	if kind := <-changes; kind != hub.Tools || len(c.Catalog().Tools) != 2 {
+		t.Errorf("%s, %d tools", kind, len(c.Catalog().Tools))
+	}
+	if err := c.Subscribe(context.Background(), "test://a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-updates; !strings.Contains(got, `notifications/resources/updated {"uri":"test://a"`) {
+		t.Error(got)
+	}
+}
+
 func TestEraFieldsAreTranslated(t *testing.T) {
 	c := &Conn{o: Options{ClientInfo: []byte(`{"name":"drawbridge"}`), Capabilities: []byte(`{}`)}}
 	const version, caps = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":`

@@ -1,0 +1,127 @@
+package upstream
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// How long we wait before we listen again after a server ended it.
+const (
+	listenBackoff    = time.Second
+	maxListenBackoff = time.Minute
+)
+
+// Subscribe asks the server to announce changes of a resource, by
+// notifications/resources/updated, which reach OnNotification. It may be called
+// again for the same uri; one Unsubscribe ends it.
+func (c *Conn) Subscribe(ctx context.Context, uri string) error {
+	return c.subscription(ctx, "resources/subscribe", uri, true)
+}
+
+// Unsubscribe takes a Subscribe back.
+func (c *Conn) Unsubscribe(ctx context.Context, uri string) error {
+	return c.subscription(ctx, "resources/unsubscribe", uri, false)
+}
+
+func (c *Conn) subscription(ctx context.Context, method, uri string, wanted bool) error {
+	if c.era == hub.Legacy {
+		_, err := c.request(ctx, method, append(wire.AppendString([]byte(`{"uri":`), uri), '}'))
+		return err
+	}
+	c.mu.Lock()
+	c.subscribed = slices.DeleteFunc(c.subscribed, func(have string) bool { return have == uri })
+	if wanted {
+		c.subscribed = append(c.subscribed, uri)
+	}
+	c.mu.Unlock()
+	select {
+	case c.relisten <- struct{}{}:
+	default: // the change that waits there covers this one
+	}
+	return nil
+}
+
+// listenParams says what a modern server shall tell us, or nil when that is nothing.
+func (c *Conn) listenParams() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var fields []byte
+	add := func(name string, value []byte) {
+		if len(fields) > 0 {
+			fields = append(fields, ',')
+		}
+		fields = append(append(append(append(fields, '"'), name...), `":`...), value...)
+	}
+	for kind, name := range map[hub.Kind]string{
+		hub.Tools: "toolsListChanged", hub.Prompts: "promptsListChanged", hub.Resources: "resourcesListChanged",
+	} {
+		if c.handshake.notifies[kind] {
+			add(name, []byte("true"))
+		}
+	}
+	if len(c.subscribed) > 0 {
+		uris := []byte{'['}
+		for i, uri := range c.subscribed {
+			if i > 0 {
+				uris = append(uris, ',')
+			}
+			uris = wire.AppendString(uris, uri)
+		}
+		add("resourceSubscriptions", append(uris, ']'))
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return c.withModernMeta(append(append([]byte(`{"notifications":{`), fields...), '}', '}'), nil)
+}
+
+// listen keeps one subscriptions/listen request of a modern server open: without it such
+// a server announces nothing. It starts before the first list is read, so that no change
+// falls between the two.
+func (c *Conn) listen(ctx context.Context) {
+	if !wait(ctx, c.t.Done(), c.shaken) || c.era != hub.Modern {
+		return
+	}
+	backoff := listenBackoff
+	for ctx.Err() == nil {
+		params := c.listenParams()
+		round, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		began := time.Now()
+		if params != nil {
+			c.running.Go(func() {
+				_, err := c.request(round, "subscriptions/listen", params)
+				ended <- err
+			})
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.t.Done():
+			stop()
+			return
+		case <-c.relisten:
+			backoff = listenBackoff
+		case err := <-ended:
+			if err != nil {
+				c.o.Log.Debug("Listening ended", "server", c.o.Server, "error", err)
+			}
+			if time.Since(began) > maxListenBackoff {
+				backoff = listenBackoff
+			}
+			timer := time.NewTimer(backoff)
+			select {
+			case <-ctx.Done():
+			case <-c.t.Done():
+			case <-c.relisten:
+			case <-timer.C:
+			}
+			timer.Stop()
+			backoff = min(2*backoff, maxListenBackoff)
+		}
+		stop()
+	}
+}
