@@ -1,0 +1,174 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/gateway"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/mcptest"
+	"drawbridge/backend/policy"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/upstream"
+)
+
+// real is one server behind the real call path: multiplexer, policy and gateway.
+type real struct{ conn *upstream.Conn }
+
+func (r real) For(context.Context, *hub.Call) (gateway.Upstream, error) { return r.conn, nil }
+func (real) Record(*hub.Call, hub.Reply)                                {}
+
+func newReal(t *testing.T, mode string) *stand {
+	t.Helper()
+	reg := registry.New(registry.Options{})
+	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}})
+	changed := make(chan hub.Kind, 16)
+	conn, err := upstream.Connect(t.Context(), upstream.Options{
+		Server: "one",
+		Dial: func(context.Context) (upstream.Pipe, error) {
+			p, err := mcptest.Start(mode)
+			if err != nil {
+				return nil, err
+			}
+			return p, nil
+		},
+		Capabilities:  json.RawMessage(`{"elicitation":{}}`),
+		OnListChanged: func(kind hub.Kind) { changed <- kind },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	reg.Set("one", "one", conn.Catalog())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case kind := <-changed:
+				reg.Set("one", "one", conn.Catalog(), kind)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { close(stop); <-done })
+	s := &stand{T: t, reg: reg, w: &waits{}}
+	g := gateway.New(gateway.Options{
+		Upstreams: real{conn}, Recorder: real{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus),
+	})
+	s.serve(Options{Registry: reg, Gateway: g, Lister: s.w})
+	return s
+}
+
+// eras sends the same call as a legacy and as a modern client and returns both answers.
+func (s *stand) eras(name, arguments, meta string) map[hub.Era]*http.Response {
+	s.Helper()
+	params := `"name":"` + name + `","arguments":` + arguments
+	legacy := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,"_meta":{` + meta + `}}}`
+	modern := modernBody("tools/call", params)
+	if meta != "" {
+		modern = strings.Replace(modern, `"_meta":{`, `"_meta":{`+meta+`,`, 1)
+	}
+	return map[hub.Era]*http.Response{
+		hub.Legacy: s.post("/mcp", legacy, s.open("/mcp", `{"elicitation":{}}`)...),
+		hub.Modern: s.post("/mcp", modern, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, name),
+	}
+}
+
+func TestEndToEndOddBytesSurvive(t *testing.T) {
+	s := newReal(t, "quirky")
+	for era, resp := range s.eras("one__odd", `{"n":9007199254740993,"f":1.0}`, "") {
+		if got := one(t, resp); !strings.Contains(got, strings.TrimRight(mcptest.QuirkyResult, "}")) {
+			t.Errorf("%s:\n got %s\nwant %s", era, got, mcptest.QuirkyResult)
+		}
+	}
+	if got := one(t, s.modern("/s/one/mcp", "tools/list", "", "")); !strings.Contains(got, mcptest.QuirkyTool) {
+		t.Errorf("list: %s", got)
+	}
+	if got := one(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, strings.Replace(mcptest.QuirkyTool, `"odd"`, `"one__odd"`, 1)) {
+		t.Errorf("list: %s", got)
+	}
+}
+
+func TestEndToEndFourThousandNotificationsComeBeforeTheReply(t *testing.T) {
+	s := newReal(t, "progress")
+	for era, resp := range s.eras("one__echo", `{"n":4000}`, `"progressToken":"p"`) {
+		list := messages(t, resp)
+		if len(list) != 4001 {
+			t.Fatalf("%s: %d messages", era, len(list))
+		}
+		for i := range 4000 {
+			if !strings.Contains(list[i], `"progress":`+strconv.Itoa(i+1)+`,`) || !strings.Contains(list[i], `"progressToken":"p"`) {
+				t.Fatalf("%s: %d: %s", era, i, list[i])
+			}
+		}
+	}
+}
+
+func TestEndToEndAServerAsksTheClientOfItsCall(t *testing.T) {
+	s := newReal(t, "ask")
+	h := s.open("/mcp", `{"elicitation":{}}`)
+	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...)
+	var last string
+	for m := range events(resp.Body) {
+		var ask struct{ ID, Method string }
+		if json.Unmarshal([]byte(m), &ask); ask.Method == "elicitation/create" {
+			s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"action":"accept","content":{"n":1.0}}}`, h...)
+		}
+		last = m
+	}
+	if !strings.Contains(last, `"result":{"action":"accept","content":{"n":1.0}}`) {
+		t.Errorf("%s", last)
+	}
+	if got := one(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, "cannot be asked") {
+		t.Errorf("modern: %s", got)
+	}
+}
+
+func TestEndToEndACancelledCallIsToldToTheServer(t *testing.T) {
+	s := newReal(t, "silent-call")
+	h := s.open("/mcp", `{}`)
+	done := make(chan string)
+	go func() {
+		done <- one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
+	}()
+	until(t, "the call is under way", func() bool { return s.b.Sessions()[0].InFlight == 1 })
+	s.post("/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, h...)
+	select {
+	case got := <-done:
+		if !strings.Contains(got, `"code":"cancelled"`) {
+			t.Error(got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the call goes on")
+	}
+}
+
+func TestEndToEndAChangedListIsAnnounced(t *testing.T) {
+	s := newReal(t, "change")
+	h := s.open("/mcp", `{}`)
+	stream := s.do("GET", "/mcp", "", h...)
+	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
+	for m := range events(stream.Body) {
+		if strings.Contains(m, "notifications/tools/list_changed") {
+			break
+		}
+	}
+	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h...)); !strings.Contains(got, "one__added0") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestEndToEndAServerThatDiesMidCallIsAnErrorTheModelCanRead(t *testing.T) {
+	s := newReal(t, "exit-call")
+	if got := one(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, `"isError":true`) {
+		t.Errorf("%s", got)
+	}
+}
