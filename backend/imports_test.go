@@ -95,7 +95,7 @@ var owners = map[string]string{
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/sync":                      "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli",
-	"golang.org/x/sys":                       "backend/process backend/loopback backend/desktop",
+	"golang.org/x/sys":                       "backend/process backend/loopback backend/store backend/desktop",
 }
 
 // imports maps each package of the tree to what its files import outside of tests,

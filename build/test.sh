@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+export GOFLAGS=${GOFLAGS:--buildvcs=false} # the version comes from the Makefile
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,105 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"image"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestProgramWithAScreen is what a person sees: an icon, its menu, and the window that
+// it opens.
+func TestProgramWithAScreen(t *testing.T) {
+	if _, err := os.Stat(window); err != nil {
+		t.Skipf("the window was not built: %v", err)
+	}
+	s := desktop(t)
+	var display []string
+	for _, v := range s.env {
+		if !strings.HasPrefix(v, "HOME=") && !strings.HasPrefix(v, "PATH=") {
+			display = append(display, v)
+		}
+	}
+	d := start(t, object{"mcpServers": object{"demo": demo(), "broken": object{"command": "no-such-program-anywhere"}}}, display...)
+	d.running("demo")
+
+	// The icon belongs to the daemon, which may be a child of what we started.
+	var pid int
+	var menu []entry
+	eventually(t, limit(10*time.Second), func() string {
+		for _, p := range descendants(d.cmd.Process.Pid) {
+			if menu = s.menu(p.pid); len(menu) > 0 {
+				pid = p.pid
+				break
+			}
+		}
+		if got := strings.Join(labels(menu), "|"); !strings.Contains(got, "● demo: running") {
+			return "the tray's menu is " + got
+		}
+		return ""
+	})
+	if !slices.ContainsFunc(menu, func(e entry) bool { return strings.Contains(e.label, "broken: ") }) {
+		t.Errorf("the broken server is not in the menu %q", labels(menu))
+	}
+
+	line := menu[slices.IndexFunc(menu, func(e entry) bool { return strings.Contains(e.label, "demo: ") })]
+	stop, ok := named(line.under, "Stop")
+	if !ok {
+		t.Fatalf("no Stop in %q", labels(line.under))
+	}
+	s.click(pid, stop.id)
+	eventually(t, limit(5*time.Second), func() string {
+		if got := strings.Join(labels(s.menu(pid)), "|"); !strings.Contains(got, "○ demo: stopped") {
+			return "after Stop the menu is " + got
+		}
+		return ""
+	})
+	begin, _ := named(line.under, "Start")
+	s.click(pid, begin.id)
+	d.running("demo")
+
+	opener, _ := named(menu, "Open Drawbridge")
+	s.click(pid, opener.id)
+	eventually(t, limit(10*time.Second), func() string {
+		if n := len(s.windows("Drawbridge")); n != 1 {
+			return fmt.Sprintf("%d windows are open", n)
+		}
+		return ""
+	})
+	run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"seen in the window"}`, "--data", d.data), 0)
+	eventually(t, limit(10*time.Second), func() string {
+		// The page is there when the window is no longer of one colour.
+		if n := colours(s.picture("program-window"), image.Rect(150, 120, 1200, 800)); n < 12 {
+			return fmt.Sprintf("the window shows %d colours", n)
+		}
+		return ""
+	})
+
+	quit, _ := named(menu, "Quit Drawbridge")
+	s.click(pid, quit.id)
+	select {
+	case <-d.done:
+	case <-time.After(limit(6 * time.Second)):
+		t.Fatal("Quit does not end the program")
+	}
+	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("Quit: exit %d", code)
+	}
+	s.picture("program-after-quit")
+}
+
+func colours(img image.Image, area image.Rectangle) int {
+	seen := map[[3]uint32]bool{}
+	for y := area.Min.Y; y < area.Max.Y; y += 2 {
+		for x := area.Min.X; x < area.Max.X; x += 2 {
+			r, g, b, _ := img.At(x, y).RGBA()
+			seen[[3]uint32{r >> 8, g >> 8, b >> 8}] = true
+		}
+	}
+	return len(seen)
+}
