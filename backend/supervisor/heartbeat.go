@@ -55,7 +55,7 @@ func (r *runner) pinged(l *link, err error) {
 	// A server that works on one call at a time cannot answer while it does; the
 	// call's own timeout decides then.
 	if stale > 0 && silence >= stale && l.inFlight.Load() == 0 {
-		r.fail(hub.Errorf(hub.CodeUnavailable, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
+		r.fail(hub.Errorf(hub.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
 		r.step(evLost)
 		return
 	}

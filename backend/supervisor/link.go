@@ -15,7 +15,7 @@ import (
 
 // ErrAbsent in the chain of a Connect's error says that something outside is
 // missing, such as Docker or a container: the server waits for it.
-var ErrAbsent = errors.New("not there yet")
+var ErrAbsent = errors.New("waiting")
 
 // link is one open connection. It is what callers send through.
 type link struct {

@@ -29,26 +29,27 @@ type runner struct {
 	queue []func()
 
 	// owned
-	state    state
-	wanted   bool
-	closing  bool // the Supervisor is ending
-	first    action
-	primary  *link
-	sibling  sibling
-	pending  int                // helpers that hold a process: starts and closes under way
-	abort    context.CancelFunc // of the start under way
-	helpers  sync.WaitGroup
-	timer    *time.Timer // of phaseBackoff and phaseWaiting
-	healthy  *time.Timer
-	beat     *time.Ticker
-	pinging  bool
-	silent   bool // the last ping was not answered
-	reason   string
-	detail   string
-	exitCode *int
-	process  Process
-	restarts int
-	lastCall time.Time // when a call last started a crashed server
+	state     state
+	wanted    bool
+	closing   bool // the Supervisor is ending
+	first     action
+	primary   *link
+	sibling   sibling
+	pending   int                // helpers that hold a process: starts and closes under way
+	abort     context.CancelFunc // of the start under way
+	helpers   sync.WaitGroup
+	timer     *time.Timer // of phaseBackoff and phaseWaiting
+	healthy   *time.Timer
+	beat      *time.Ticker
+	pinging   bool
+	silent    bool // the last ping was not answered
+	reason    string
+	explained bool // reason is more than "the connection broke"
+	detail    string
+	exitCode  *int
+	process   Process
+	restarts  int
+	lastCall  time.Time // when a call last started a crashed server
 }
 
 // newRunner decides at once whether the server starts, so that a list which
@@ -184,6 +185,9 @@ func (r *runner) step(e event) {
 	if was != r.state.phase {
 		r.left(was)
 	}
+	if a == doStart && was != phaseStopped {
+		r.restarts++
+	}
 	r.act(a)
 	r.publish()
 	if a == doStop {
@@ -274,22 +278,30 @@ func (r *runner) reconfigured(renew, wake bool) {
 // fail keeps what is known about a failure, for people.
 func (r *runner) fail(err error) {
 	r.reason = sentence(err)
-	r.detail = r.s.o.LastLine(r.id)
+	// Where all we know is that it broke, the end of the process says more.
+	code := hub.CodeOf(err)
+	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent)
 	r.noteExit()
-	r.s.o.Log.Info(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id)
+	r.s.o.Log.Info(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
 	r.s.o.Journal(r.id, slog.LevelError, "connection failed: "+r.reason)
 	if len(r.s.fleet.Load().order) > 1 {
 		r.s.o.Log.Info("Continuing with other MCP servers")
 	}
 }
 
-// noteExit reads how the process ended, which may be known only after it was cleared away.
+// noteExit reads how the process ended and what it wrote last. Some of that is
+// known only after the process was cleared away, when a clean or violent end may
+// be our own doing.
 func (r *runner) noteExit() {
+	r.detail = r.s.o.LastLine(r.id)
 	if r.process.Exit == nil {
 		return
 	}
-	if code, ok := r.process.Exit(); ok {
-		r.exitCode = &code
+	if exit, ok := r.process.Exit(); ok {
+		r.exitCode = &exit.Code
+		if exit.Code > 0 && !r.explained {
+			r.reason = exit.Text
+		}
 	}
 }
 

@@ -54,9 +54,15 @@ type Session struct {
 
 // Process describes what was started. The zero value is "nothing".
 type Process struct {
-	Command string                     // resolved, without environment
-	PID     int                        // 0 when there is no local process
-	Exit    func() (code int, ok bool) // nil, or how it ended; not ok while it runs
+	Command string              // resolved, without environment
+	PID     int                 // 0 when there is no local process
+	Exit    func() (Exit, bool) // nil, or how it ended; not ok while it runs
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Code int    // exit status; -1 when a signal ended it
+	Text string // for people: "exited with status 3"
 }
 
 // Request asks for a connection.
@@ -184,7 +190,6 @@ func (s *Supervisor) Start(ctx context.Context, id string) error {
 func (s *Supervisor) Restart(ctx context.Context, id string) error {
 	return s.command(ctx, id, func(r *runner) error {
 		r.wanted = true
-		r.restarts++
 		r.step(evRenew)
 		return nil
 	})

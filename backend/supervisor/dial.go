@@ -1,0 +1,188 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"syscall"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/process"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/upstream"
+	"drawbridge/backend/wire"
+	"drawbridge/config"
+)
+
+// Dialer opens connections to real servers: its Connect is the one to give to New.
+// Spawner, Logs and Log are needed.
+type Dialer struct {
+	Spawner *process.Spawner
+	Logs    *serverlog.Logs
+	Log     *slog.Logger
+
+	ClientInfo   json.RawMessage // what we say of ourselves; see upstream.Options
+	Capabilities json.RawMessage
+	// Secret looks up ${secret:NAME}. May be nil.
+	Secret func(name string) (string, bool)
+	// DockerLedger is the folder in which running execs are kept for the sweep at
+	// the next start; "" keeps none.
+	DockerLedger string
+	// OnNotification and OnRequest get what a server says outside of any call.
+	// Both may be nil; see upstream.Options.
+	OnNotification func(server, method string, params json.RawMessage)
+	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (hub.Reply, error)
+}
+
+// Connect starts the server of r by its transport, shakes hands and lists it.
+func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
+	c := r.Server
+	o := upstream.Options{
+		Server: c.ID, Era: r.Era, Framing: wire.Framing(c.Framing),
+		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
+		OnListChanged: r.Changed, Log: d.Log,
+		OnJunk: func(line []byte, reason string) {
+			d.Logs.Append(c.ID, serverlog.Warn, fmt.Sprintf("stdout: %s: %s", reason, line))
+		},
+	}
+	if d.OnNotification != nil {
+		o.OnNotification = func(method string, params json.RawMessage) { d.OnNotification(c.ID, method, params) }
+	}
+	if d.OnRequest != nil {
+		o.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+			return d.OnRequest(ctx, c.ID, method, params)
+		}
+	}
+	env := readEnvironment(ctx, d.Secret)
+	started := &started{}
+	switch c.Type {
+	case hub.Stdio:
+		spec, err := d.spec(c, env)
+		if err != nil {
+			return Session{Process: started.describe()}, err
+		}
+		// Arguments as they are written: expanded ones may hold a secret.
+		started.command = strings.Join(append([]string{spec.Path}, c.Args...), " ")
+		o.Dial = func(context.Context) (upstream.Pipe, error) { return d.spawn(c, spec, started) }
+	case hub.Docker:
+		spec, err := d.exec(c, env)
+		if err != nil {
+			return Session{Process: started.describe()}, err
+		}
+		started.command = "docker exec -i " + strings.Join(append([]string{spec.Container, c.Command}, c.Args...), " ")
+		o.Dial = func(ctx context.Context) (upstream.Pipe, error) { return d.enter(ctx, c, spec, started) }
+	default:
+		return Session{}, hub.Errorf(hub.CodeValidation, "servers of type %q cannot be reached", c.Type)
+	}
+	conn, err := upstream.Connect(ctx, o)
+	if err != nil {
+		return Session{Process: started.describe()}, err
+	}
+	return Session{Conn: conn, Process: started.describe()}, nil
+}
+
+// spec says what to start for a stdio server.
+func (d *Dialer) spec(c *config.Server, env environment) (process.Spec, error) {
+	vars, err := env.of(c)
+	if err != nil {
+		return process.Spec{}, err
+	}
+	command, err := env.expand("command", c.Command)
+	if err != nil {
+		return process.Spec{}, err
+	}
+	args, err := env.expandList("args", c.Args)
+	if err != nil {
+		return process.Spec{}, err
+	}
+	dir, err := env.expand("cwd", c.Cwd)
+	if err != nil {
+		return process.Spec{}, err
+	}
+	path, err := process.Resolve(command, vars["PATH"])
+	if err != nil {
+		return process.Spec{}, refusal(c, err)
+	}
+	return process.Spec{Name: c.ID, Path: path, Args: args, Env: pairs(vars), Dir: dir}, nil
+}
+
+// spawn starts the process. Each start has its own writer to the server's log.
+func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstream.Pipe, error) {
+	spec.Stderr = d.Logs.Writer(c.ID)
+	p, err := d.Spawner.Start(spec)
+	if err != nil {
+		return nil, refusal(c, err)
+	}
+	s.set(p.PID(), func() (Exit, bool) {
+		select {
+		case <-p.Done():
+			return Exit{Code: p.Exit().Code, Text: p.Exit().String()}, true
+		default:
+			return Exit{}, false
+		}
+	})
+	return p, nil
+}
+
+// refusal says why a process could not even begin. Trying again helps only where
+// the machine was short of something.
+func refusal(c *config.Server, err error) error {
+	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
+		if errors.Is(err, passing) {
+			return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Cause: err,
+				Message: fmt.Sprintf("cannot start server %q: %v", c.ID, err)}
+		}
+	}
+	return &hub.Error{Code: hub.CodeValidation, Cause: err,
+		Message: fmt.Sprintf("cannot start server %q: %v", c.ID, err),
+		Hint:    "Correct command, cwd or PATH of the server; the change is picked up at once."}
+}
+
+// started remembers the newest process of one Connect, which may start a second
+// one when the first exits on an era that it does not know.
+type started struct {
+	command string
+
+	mu   sync.Mutex
+	pid  int
+	exit func() (Exit, bool)
+}
+
+func (s *started) set(pid int, exit func() (Exit, bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pid, s.exit = pid, exit
+}
+
+func (s *started) describe() Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Process{Command: s.command, PID: s.pid, Exit: s.exit}
+}
+
+// LastLine returns the last line that a server wrote to stderr, safe to show.
+func (d *Dialer) LastLine(server string) string {
+	lines := d.Logs.Tail(server, 50)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if lines[i].Level == serverlog.Stderr && strings.TrimSpace(lines[i].Text) != "" {
+			return serverlog.Clean(lines[i].Text)
+		}
+	}
+	return ""
+}
+
+// Journal writes a lifecycle line to a server's own log.
+func (d *Dialer) Journal(server string, level slog.Level, text string) {
+	kind := serverlog.Info
+	switch {
+	case level >= slog.LevelError:
+		kind = serverlog.Error
+	case level >= slog.LevelWarn:
+		kind = serverlog.Warn
+	}
+	d.Logs.Append(server, kind, text)
+}

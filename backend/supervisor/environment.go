@@ -1,0 +1,121 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/process"
+	"drawbridge/config"
+)
+
+// environment is what a server's ${VAR} and inheritEnv can refer to: our own
+// variables, then those of the login shell, then secrets.
+type environment struct {
+	login  map[string]string
+	secret func(name string) (string, bool) // may be nil
+}
+
+// readEnvironment waits for the login shell, which is read once and within 5 s.
+// Without an answer our own environment has to do.
+func readEnvironment(ctx context.Context, secret func(string) (string, bool)) environment {
+	login, _ := process.LoginEnv(ctx)
+	return environment{login: login, secret: secret}
+}
+
+// lookup finds the value of ${name}.
+func (e environment) lookup(name string) (string, bool) {
+	if name, ok := strings.CutPrefix(name, "secret:"); ok {
+		if e.secret == nil {
+			return "", false
+		}
+		return e.secret(name)
+	}
+	if v, ok := os.LookupEnv(name); ok && name != "PATH" {
+		return v, true
+	}
+	if v, ok := e.login[name]; ok {
+		return v, true
+	}
+	return os.LookupEnv(name)
+}
+
+// of makes the whole environment of a server: the safe list with the login
+// shell's PATH, what it inherits by name, and what its configuration sets.
+func (e environment) of(c *config.Server) (map[string]string, error) {
+	env := map[string]string{}
+	for _, kv := range process.BaseEnv() {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			env[name] = value
+		}
+	}
+	if path := e.login["PATH"]; path != "" {
+		env["PATH"] = path
+	}
+	for _, name := range c.InheritEnv {
+		if value, ok := e.lookup(name); ok {
+			env[name] = value
+		}
+	}
+	set, err := e.expandAll("env", c.Env)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(env, set)
+	return env, nil
+}
+
+// expand replaces the variables in the value of key. The error names the key and
+// the variable, never a value.
+func (e environment) expand(key, value string) (string, error) {
+	s, err := config.Expand(value, e.lookup)
+	if err != nil {
+		reason := &hub.Error{Code: hub.CodeValidation, Message: fmt.Sprintf("%s: %v", key, err),
+			Fields: []hub.FieldError{{Field: key, Error: "variable is not set"}}}
+		if errors.Is(err, config.ErrUnset) {
+			reason.Hint = "Set the variable, or give it a default: ${NAME:-default}."
+		}
+		return "", reason
+	}
+	return s, nil
+}
+
+func (e environment) expandList(key string, values []string) ([]string, error) {
+	list := make([]string, len(values))
+	for i, v := range values {
+		s, err := e.expand(fmt.Sprintf("%s[%d]", key, i), v)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = s
+	}
+	return list, nil
+}
+
+// expandAll expands in the order of the names, so that the same mistake is always
+// reported first.
+func (e environment) expandAll(key string, values map[string]string) (map[string]string, error) {
+	all := make(map[string]string, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		s, err := e.expand(key+"."+name, values[name])
+		if err != nil {
+			return nil, err
+		}
+		all[name] = s
+	}
+	return all, nil
+}
+
+// pairs is env as processes take it.
+func pairs(env map[string]string) []string {
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}

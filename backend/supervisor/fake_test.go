@@ -1,0 +1,250 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+// fakeConn is a connection that does as the test says.
+type fakeConn struct {
+	w      *fakeWorld
+	id     string
+	era    hub.Era
+	server string
+	ended  chan struct{}
+	once   sync.Once
+	closed chan struct{} // closes the process
+	shut   sync.Once
+
+	mu      sync.Mutex
+	catalog *hub.Catalog
+	mute    bool // pings fail
+}
+
+func (c *fakeConn) Send(ctx context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	if call.Name == "hang" {
+		select {
+		case <-c.ended:
+			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "connection lost")
+		case <-ctx.Done():
+			return hub.Reply{}, ctx.Err()
+		}
+	}
+	return hub.Reply{Result: []byte(`{}`)}, nil
+}
+
+func (c *fakeConn) Catalog() *hub.Catalog {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.catalog
+}
+
+func (c *fakeConn) Ping(ctx context.Context) error {
+	c.mu.Lock()
+	mute := c.mute
+	c.mu.Unlock()
+	if mute {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (c *fakeConn) silence() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mute = true
+}
+
+func (c *fakeConn) Era() hub.Era          { return c.era }
+func (c *fakeConn) Version() string       { return "v" }
+func (c *fakeConn) ID() string            { return c.id }
+func (c *fakeConn) Done() <-chan struct{} { return c.ended }
+func (c *fakeConn) Err() error            { return errors.New("the connection broke") }
+
+// die ends the connection as a crash does; the process is gone after Close.
+func (c *fakeConn) die() { c.once.Do(func() { close(c.ended) }) }
+
+func (c *fakeConn) Close(context.Context) error {
+	c.die()
+	c.shut.Do(func() {
+		time.Sleep(c.w.stopTime)
+		c.w.mu.Lock()
+		c.w.alive[c.server+string(c.wantEra())]--
+		c.w.mu.Unlock()
+		close(c.closed)
+	})
+	<-c.closed
+	return nil
+}
+
+func (c *fakeConn) wantEra() hub.Era {
+	if c.era == hub.Modern {
+		return hub.Modern
+	}
+	return ""
+}
+
+// fakeWorld starts fake servers and counts what it started.
+type fakeWorld struct {
+	t        *testing.T
+	stopTime time.Duration
+	// start decides the n-th start (from 1) of a server: it may sleep, fail, or
+	// return a catalog. nil is one tool at once.
+	start func(ctx context.Context, r Request, n int) (*hub.Catalog, error)
+
+	mu     sync.Mutex
+	alive  map[string]int
+	starts map[string][]time.Time
+	conns  map[string]*fakeConn // the newest
+	busy   int                  // starts under way
+	most   int
+}
+
+func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
+	key := r.Server.ID + string(r.Era)
+	w.mu.Lock()
+	w.alive[key]++
+	if w.alive[key] > 1 {
+		w.t.Errorf("two processes of %s", key)
+	}
+	w.starts[key] = append(w.starts[key], time.Now())
+	n := len(w.starts[key])
+	w.busy++
+	w.most = max(w.most, w.busy)
+	w.mu.Unlock()
+
+	catalog := &hub.Catalog{Tools: []hub.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}}
+	var err error
+	if w.start != nil {
+		var own *hub.Catalog
+		if own, err = w.start(ctx, r, n); own != nil {
+			catalog = own
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy--
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		w.alive[key]--
+		return Session{Process: Process{Command: "fake", Exit: func() (Exit, bool) { return Exit{3, "exited with status 3"}, true }}}, err
+	}
+	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), server: r.Server.ID, era: hub.Legacy,
+		ended: make(chan struct{}), closed: make(chan struct{}), catalog: catalog}
+	if r.Era == hub.Modern {
+		c.era = hub.Modern
+	}
+	w.conns[key] = c
+	return Session{Conn: c, Process: Process{Command: "fake", PID: 1000 + n}}, nil
+}
+
+func (w *fakeWorld) conn(key string) *fakeConn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.conns[key]
+}
+
+func (w *fakeWorld) atOnce() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}
+
+func (w *fakeWorld) started(key string) []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]time.Time(nil), w.starts[key]...)
+}
+
+// rig is a Supervisor in a bubble of fake time.
+type rig struct {
+	*Supervisor
+	*fakeWorld
+	registry *registry.Registry
+	bus      *events.Bus
+	cfg      *config.Config
+}
+
+// inBubble runs f with a Supervisor over fake servers, then stops it and checks
+// that no process is left.
+func inBubble(t *testing.T, prepare func(*rig, *Options), f func(*rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &fakeWorld{t: t, alive: map[string]int{}, starts: map[string][]time.Time{}, conns: map[string]*fakeConn{}}
+		g := &rig{fakeWorld: w, registry: registry.New(registry.Options{}), bus: &events.Bus{}, cfg: config.Default()}
+		o := Options{Log: slog.New(slog.DiscardHandler), Bus: g.bus, Registry: g.registry, Connect: w.connect,
+			LastLine: func(string) string { return "last words" }}
+		if prepare != nil {
+			prepare(g, &o)
+		}
+		g.Supervisor = New(o)
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = g.Run(ctx)
+		}()
+		defer func() {
+			cancel()
+			<-ended
+			for key, n := range w.alive {
+				if n != 0 {
+					t.Errorf("%d processes of %s are left", n, key)
+				}
+			}
+		}()
+		synctest.Wait()
+		f(g)
+	})
+}
+
+func server(id string, more ...func(*config.Server)) config.Server {
+	s := config.Server{ID: id, Label: id, Type: hub.Stdio, Command: "run-" + id, Start: config.StartAuto,
+		StartupTimeout: config.DefaultStartupTimeout, Heartbeat: config.DefaultHeartbeat, Stale: config.DefaultStale,
+		Restart: config.Restart{MaxAttempts: config.DefaultMaxAttempts, Backoff: config.DefaultBackoff, MaxBackoff: config.DefaultMaxBackoff}}
+	for _, f := range more {
+		f(&s)
+	}
+	return s
+}
+
+// apply puts servers into force and lets everything happen that can happen at once.
+func (g *rig) apply(servers ...config.Server) {
+	c := *g.cfg
+	c.Servers = servers
+	g.cfg = &c
+	g.Apply(g.cfg)
+	synctest.Wait()
+}
+
+func (g *rig) want(id string, state hub.State) hub.ServerStatus {
+	g.t.Helper()
+	st, ok := g.Status(id)
+	if !ok || st.State != state {
+		g.t.Fatalf("server %s is %q (%s), want %q", id, st.State, st.Reason, state)
+	}
+	return st
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func call(server string) *hub.Call {
+	return &hub.Call{Server: server, Method: "tools/call", Name: "read", Era: hub.Legacy}
+}

@@ -1,0 +1,263 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/gateway"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/mcptest"
+	"drawbridge/backend/policy"
+	"drawbridge/backend/process"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/serverlog"
+	"drawbridge/config"
+)
+
+// real is the whole middle over real processes: this test's own binary as servers.
+type real struct {
+	*Supervisor
+	*gateway.Gateway
+	t        *testing.T
+	registry *registry.Registry
+	cfg      *config.Config
+	recorded chan hub.Call
+}
+
+func (g *real) Record(call *hub.Call, _ hub.Reply) { g.recorded <- *call }
+
+func newReal(t *testing.T) *real {
+	t.Helper()
+	t.Setenv("SHELL", "/bin/sh") // a login shell that says little
+	log := slog.New(slog.DiscardHandler)
+	logs := serverlog.Open("")
+	spawner := process.NewSpawner(process.Options{Log: log})
+	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan hub.Call, 100)}
+	d := &Dialer{Spawner: spawner, Logs: logs, Log: log}
+	bus := &events.Bus{}
+	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLine: d.LastLine, Journal: d.Journal})
+	g.Gateway = gateway.New(gateway.Options{Upstreams: g.Supervisor, Policy: policy.New(policy.Options{Views: g.registry}), Recorder: g, Bus: bus})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = g.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		if err := spawner.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := logs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// mode is a server of this test binary in one of mcptest's modes.
+func mode(id, mode string, more ...func(*config.Server)) config.Server {
+	return server(id, append([]func(*config.Server){func(s *config.Server) {
+		s.Command, s.Args, s.Env = os.Args[0], []string{"-test.run=^$"}, map[string]string{mcptest.Env: mode}
+		s.StartupTimeout = 30 * time.Second
+	}}, more...)...)
+}
+
+func (g *real) apply(servers ...config.Server) {
+	c := *g.cfg
+	c.Servers = servers
+	g.cfg = &c
+	g.Apply(g.cfg)
+}
+
+// wait returns the status once the server is in state.
+func (g *real) wait(id string, state hub.State) hub.ServerStatus {
+	g.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		r := g.fleet.Load().byID[id]
+		if r == nil {
+			g.t.Fatalf("no server %q", id)
+		}
+		l := r.live.Load()
+		if l.status.State == state {
+			return r.current(l)
+		}
+		select {
+		case <-l.changed:
+		case <-deadline:
+			g.t.Fatalf("server %s is %q (%s), want %q", id, l.status.State, l.status.Reason, state)
+		}
+	}
+}
+
+func (g *real) call(server, tool string, era hub.Era) (*hub.Call, hub.Reply, error) {
+	params := `{"name":"` + tool + `","arguments":{"n":9007199254740993}}`
+	call := &hub.Call{Server: server, Method: "tools/call", Name: tool, Era: era, Params: json.RawMessage(params)}
+	if era == hub.Modern {
+		call.Params = json.RawMessage(params[:len(params)-1] + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	reply, err := g.Call(ctx, call, nil)
+	return call, reply, err
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func firstTool(g *real, id string) string {
+	g.t.Helper()
+	v, ok := g.registry.Server(id)
+	if !ok || len(v.Items(hub.Tools)) == 0 {
+		g.t.Fatalf("server %s lists nothing", id)
+	}
+	return v.Items(hub.Tools)[0].Name
+}
+
+func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
+	g := newReal(t)
+	g.apply(mode("one", "echo"), mode("two", "legacy"), mode("three", "modern-exit"))
+	pids := map[string]int{}
+	for _, id := range []string{"one", "two", "three"} {
+		pids[id] = g.wait(id, hub.StateRunning).PID
+		for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+			call, reply, err := g.call(id, firstTool(g, id), era)
+			if err != nil || len(reply.Result) == 0 || call.Outcome != hub.OutcomeOK {
+				t.Errorf("%s, %s: %s %s, %v", id, era, reply.Result, reply.Error, err)
+			}
+		}
+	}
+	if st, _ := g.Status("three"); st.Era != hub.Modern {
+		t.Errorf("server three speaks %s", st.Era)
+	}
+	g.apply(mode("two", "legacy"), mode("three", "echo"))
+	g.wait("three", hub.StateRunning)
+	if st := g.wait("two", hub.StateRunning); st.PID != pids["two"] {
+		t.Error("a server was touched whose configuration did not change")
+	}
+	deadline := time.After(10 * time.Second)
+	for alive(pids["one"]) || alive(pids["three"]) {
+		select {
+		case <-deadline:
+			t.Fatal("a removed or changed server still runs")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
+	g := newReal(t)
+	g.apply(mode("dual", "echo"), mode("old", "legacy"))
+	g.wait("dual", hub.StateRunning)
+	g.wait("old", hub.StateRunning)
+	legacy, _, err := g.call("dual", firstTool(g, "dual"), hub.Legacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modern, _, err := g.call("dual", firstTool(g, "dual"), hub.Modern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if legacy.Instance == modern.Instance {
+		t.Fatal("both eras share one connection")
+	}
+	again, _, _ := g.call("dual", firstTool(g, "dual"), hub.Modern)
+	if again.Instance != modern.Instance {
+		t.Fatal("a third connection")
+	}
+	a, _, err := g.call("old", firstTool(g, "old"), hub.Legacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := g.call("old", firstTool(g, "old"), hub.Modern)
+	if err != nil || a.Instance != b.Instance {
+		t.Fatalf("a legacy server serves modern calls through %q, not %q: %v", b.Instance, a.Instance, err)
+	}
+}
+
+func TestOneBadServerNeverHarmsAnother(t *testing.T) {
+	t.Setenv("DRAWBRIDGE_TEST_UNSET", "")
+	os.Unsetenv("DRAWBRIDGE_TEST_UNSET")
+	g := newReal(t)
+	missing := filepath.Join(t.TempDir(), "no-such-program")
+	g.cfg.Problems = []config.Problem{{File: "c.jsonc", Line: 3, Column: 5, Key: "mcpServers.wrong", Message: "missing 'command' in stdio server 'wrong'", Server: "wrong"}}
+	g.apply(
+		mode("good", "echo"),
+		mode("exits", "exit", func(s *config.Server) { s.Restart.Backoff = time.Millisecond }),
+		server("missing", func(s *config.Server) { s.Command = missing }),
+		mode("folder", "echo", func(s *config.Server) { s.Cwd = missing }),
+		mode("unset", "echo", func(s *config.Server) { s.Env["TOKEN"] = "${DRAWBRIDGE_TEST_UNSET}" }),
+	)
+	g.wait("good", hub.StateRunning)
+	if st := g.wait("exits", hub.StateCrashed); st.ExitCode == nil || *st.ExitCode != 3 || !strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5") {
+		t.Errorf("exits: %+v", st)
+	}
+	for id, want := range map[string]string{"missing": "executable not found", "folder": "cannot enter working directory", "unset": "env.TOKEN: variable ${DRAWBRIDGE_TEST_UNSET} is not set"} {
+		if st := g.wait(id, hub.StateCrashed); !strings.Contains(st.Reason, want) {
+			t.Errorf("%s: %q does not say %q", id, st.Reason, want)
+		}
+	}
+	if st, ok := g.Status("wrong"); !ok || st.State != hub.StateCrashed || st.Reason != "c.jsonc:3:5: missing 'command' in stdio server 'wrong'" {
+		t.Errorf("wrong: %+v", st)
+	}
+	if n := len(g.Statuses()); n != 6 {
+		t.Errorf("%d statuses", n)
+	}
+	if _, _, err := g.call("good", firstTool(g, "good"), hub.Legacy); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServerKilledInTheMiddleOfACallFailsThatCallAndServesTheNext(t *testing.T) {
+	g := newReal(t)
+	g.apply(mode("a", "exit-call"))
+	first := g.wait("a", hub.StateRunning)
+	tool := firstTool(g, "a")
+	begin := time.Now()
+	call, _, err := g.call("a", tool, hub.Legacy)
+	if hub.CodeOf(err) != hub.CodeUnavailable || call.Outcome != hub.OutcomeProtocolError {
+		t.Fatalf("%v, outcome %q", err, call.Outcome)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %s to say so", took)
+	}
+	call = &hub.Call{Server: "a", Method: "ping", Era: hub.Legacy}
+	if _, err := g.Call(context.Background(), call, nil); err != nil {
+		t.Fatalf("the next call: %v", err)
+	}
+	if st := g.wait("a", hub.StateRunning); st.PID == first.PID || st.Restarts != 1 {
+		t.Errorf("got %+v after %+v", st, first)
+	}
+}
+
+func TestServerGetsOnlyTheEnvironmentThatItIsGiven(t *testing.T) {
+	t.Setenv("DRAWBRIDGE_TEST_SECRET", "leak")
+	t.Setenv("DRAWBRIDGE_TEST_SHARED", "shared")
+	env := environment{login: map[string]string{"PATH": "/login/bin", "NVM": "x"}, secret: func(name string) (string, bool) { return "s-" + name, name == "key" }}
+	c := server("a", func(s *config.Server) {
+		s.InheritEnv = []string{"DRAWBRIDGE_TEST_SHARED", "NVM", "NOT_SET"}
+		s.Env = map[string]string{"A": "${DRAWBRIDGE_TEST_SHARED}/${NO:-d}", "K": "${secret:key}", "DRAWBRIDGE_TEST_SHARED": "own"}
+	})
+	got, err := env.of(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"PATH": "/login/bin", "NVM": "x", "A": "shared/d", "K": "s-key", "DRAWBRIDGE_TEST_SHARED": "own", "DRAWBRIDGE_TEST_SECRET": "", "NOT_SET": ""} {
+		if got[name] != want {
+			t.Errorf("%s=%q, want %q", name, got[name], want)
+		}
+	}
+	c.Env = map[string]string{"K": "${secret:none}"}
+	if _, err := env.of(&c); hub.CodeOf(err) != hub.CodeValidation || !strings.Contains(err.Error(), "secret:none") {
+		t.Errorf("got %v", err)
+	}
+}
