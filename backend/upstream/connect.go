@@ -26,8 +26,8 @@ var connections atomic.Int64
 // server/discover, with a fresh process if the first one has exited. A server that
 // is silent and alive is waited for until ctx ends.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
-	if o.Server == "" || o.Dial == nil {
-		return nil, errors.New("upstream: Server and Dial are needed")
+	if o.Server == "" || (o.Dial == nil) == (o.Remote == nil) {
+		return nil, errors.New("upstream: Server and one of Dial and Remote are needed")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -82,24 +82,39 @@ func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	return c, nil
 }
 
-// dial starts the server and the goroutines that read and write.
+// dial reaches the server and starts the goroutines that read and write.
 func dial(ctx context.Context, o Options) (*Conn, error) {
-	pipe, err := o.Dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Conn{
-		o: o, cancel: cancel, closed: make(chan struct{}),
+		o: o, closed: make(chan struct{}),
 		id:      o.Server + "#" + strconv.FormatInt(connections.Add(1), 10),
 		changed: make(chan struct{}, 1), shaken: make(chan struct{}), ready: make(chan struct{}),
 		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), warnings: map[hub.Kind][]string{},
 	}
 	c.catalog.Store(&hub.Catalog{})
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.cancel = cancel
+	open := c.openPipe
+	if o.Remote != nil {
+		open = c.openRemote
+	}
+	if err := open(ctx, background); err != nil {
+		cancel()
+		return nil, err
+	}
+	c.running.Go(func() { c.followChanges(background) })
+	c.running.Go(func() { c.listen(background) })
+	return c, nil
+}
+
+func (c *Conn) openPipe(ctx, background context.Context) error {
+	pipe, err := c.o.Dial(ctx)
+	if err != nil {
+		return err
+	}
 	mux := wire.NewMux(wire.MuxOptions{
-		Server: o.Server, In: pipe.Stdout(), Out: pipe.Stdin(), Framing: o.Framing,
-		MaxMessage: o.MaxMessage, WriteTimeout: o.WriteTimeout,
-		OnNotification: c.notified, OnRequest: o.OnRequest, OnJunk: o.OnJunk, Log: o.Log,
+		Server: c.o.Server, In: pipe.Stdout(), Out: pipe.Stdin(), Framing: c.o.Framing,
+		MaxMessage: c.o.MaxMessage, WriteTimeout: c.o.WriteTimeout,
+		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, Log: c.o.Log,
 	})
 	c.t = mux
 	c.stop = func(ctx context.Context) error {
@@ -108,9 +123,28 @@ func dial(ctx context.Context, o Options) (*Conn, error) {
 	}
 	c.running.Go(func() { _ = mux.Run() })
 	c.running.Go(func() { c.watch(background, pipe.Done(), mux) })
-	c.running.Go(func() { c.followChanges(background) })
-	c.running.Go(func() { c.listen(background) })
-	return c, nil
+	return nil
+}
+
+func (c *Conn) openRemote(context.Context, context.Context) error {
+	remote, err := wire.NewRemote(wire.RemoteOptions{
+		Server: c.o.Server, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
+		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, Log: c.o.Log,
+	})
+	if err != nil {
+		return err
+	}
+	c.t, c.stop = remote, remote.Close
+	c.running.Go(func() { _ = remote.Run() })
+	return nil
+}
+
+// speak tells the transport the era and revision, if it has to know.
+func (c *Conn) speak(era hub.Era, version string) {
+	c.era, c.version = era, version
+	if t, ok := c.t.(interface{ Speak(hub.Era, string) }); ok {
+		t.Speak(era, version)
+	}
 }
 
 var (

@@ -46,7 +46,7 @@ func (c *Conn) request(ctx context.Context, method string, params []byte) (json.
 }
 
 func (c *Conn) initialize(ctx context.Context) error {
-	c.era = hub.Legacy
+	c.speak(hub.Legacy, "")
 	var params bytes.Buffer
 	fmt.Fprintf(&params, `{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, hub.LegacyVersion, c.o.Capabilities, c.o.ClientInfo)
 	raw, err := c.request(ctx, "initialize", params.Bytes())
@@ -62,13 +62,13 @@ func (c *Conn) initialize(ctx context.Context) error {
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return fmt.Errorf("cannot read the answer to initialize: %w", err)
 	}
-	c.version = result.ProtocolVersion
+	c.speak(hub.Legacy, result.ProtocolVersion)
 	c.learn(result.Capabilities, result.ServerInfo, result.Instructions)
 	return c.t.Notify(ctx, "notifications/initialized", nil)
 }
 
 func (c *Conn) discover(ctx context.Context) error {
-	c.era, c.version = hub.Modern, hub.ModernVersion
+	c.speak(hub.Modern, hub.ModernVersion)
 	raw, err := c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
 	if err != nil {
 		return err

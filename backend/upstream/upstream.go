@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,14 +26,24 @@ type Pipe interface {
 	Stop(ctx context.Context) error
 }
 
+// Remote says where a server is reached by streamable HTTP.
+type Remote struct {
+	URL    string
+	Header http.Header  // sent with every request
+	HTTP   *http.Client // makes the requests; nil is a client of our own
+}
+
 // Options says how to reach a server and what to do with what it says. Server and
-// Dial are needed. Callbacks must not block.
+// one of Dial and Remote are needed. Callbacks must not block.
 type Options struct {
 	Server string // id
 
 	// Dial starts the server. It is called again when the server exits on the first
 	// message of an era that it does not know.
 	Dial func(ctx context.Context) (Pipe, error)
+	// Remote is set instead of Dial for a server that is reached by HTTP.
+	Remote *Remote
+
 	// Era is tried alone when it is set; "" finds out, legacy first.
 	Era     hub.Era
 	Framing wire.Framing

@@ -18,6 +18,7 @@ type askTable struct {
 
 	mu      sync.Mutex
 	running map[string]context.CancelFunc // by the server's raw id; nil once closed
+	spawned int
 }
 
 // start registers a request. It refuses an id that is already waiting.
@@ -29,6 +30,24 @@ func (t *askTable) start(id string, cancel context.CancelFunc) bool {
 	}
 	t.running[id] = cancel
 	t.wg.Add(1) // under the lock: nobody waits before cancelAll
+	return true
+}
+
+// spawn runs f in a goroutine that wg counts, unless as many answers as allowed
+// are on their way already or the table is closed.
+func (t *askTable) spawn(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running == nil || t.spawned >= maxAsks {
+		return false
+	}
+	t.spawned++
+	t.wg.Go(func() {
+		f()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.spawned--
+	})
 	return true
 }
 

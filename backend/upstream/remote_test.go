@@ -1,0 +1,171 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/selfserver"
+)
+
+func connectRemote(t *testing.T, h http.Handler, era hub.Era, change func(*Options)) *Conn {
+	t.Helper()
+	server := httptest.NewServer(h)
+	o := Options{Remote: &Remote{URL: server.URL + "/mcp", Header: http.Header{"x-test": {"secret"}}}, Era: era}
+	if change != nil {
+		change(&o)
+	}
+	c := connect(t, o)
+	t.Cleanup(func() { // before the connection is closed, which needs the server
+		_ = c.Close(context.Background())
+		server.Close()
+	})
+	return c
+}
+
+func TestARemoteServerIsUsedInBothEras(t *testing.T) {
+	for _, era := range []hub.Era{"", hub.Modern} {
+		c := connectRemote(t, selfserver.DemoHandler(), era, nil)
+		if want := map[hub.Era]hub.Era{"": hub.Legacy, hub.Modern: hub.Modern}[era]; c.Era() != want {
+			t.Errorf("era %s, want %s", c.Era(), want)
+		}
+		cat := c.Catalog()
+		if len(cat.Tools) != 6 || len(cat.Prompts) != 1 || len(cat.Resources) != 1 || len(cat.Warnings) != 0 {
+			t.Errorf("%d tools, %v", len(cat.Tools), cat.Warnings)
+		}
+		if reply := send(t, c, hub.Legacy, `{"name":"add","arguments":{"a":2,"b":3}}`); !strings.Contains(string(reply.Result), `"sum":5`) {
+			t.Errorf("%s%s", reply.Result, reply.Error)
+		}
+		if err := c.Ping(context.Background()); err != nil {
+			t.Error(err)
+		}
+		sink := &countSink{want: `"progressToken":"mine"`}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err := c.Send(ctx, &hub.Call{Era: hub.Legacy, Method: "tools/call", Params: json.RawMessage(
+			`{"name":"slow","arguments":{},"_meta":{"progressToken":"mine"}}`), ProgressToken: hub.Span{Start: 55, End: 61}}, sink)
+		cancel()
+		if hub.CodeOf(err) != hub.CodeTimeout || sink.n == 0 {
+			t.Errorf("%s: %v after %d notifications", c.Era(), err, sink.n)
+		}
+	}
+}
+
+// script is a legacy server whose answer to tools/call is written by hand.
+type script struct {
+	t    *testing.T
+	call func(w http.ResponseWriter, id string)
+	seen []string
+}
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		s.t.Error(err)
+	}
+	if r.Header.Get("X-Test") != "secret" {
+		s.t.Error("header is missing")
+	}
+	if m.Method != "initialize" && (r.Header.Get("Mcp-Session-Id") != "s1" || r.Header.Get("Mcp-Protocol-Version") != "2025-06-18") {
+		s.t.Errorf("%s has headers %v", m.Method, r.Header)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	answer := func(result string) { fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result) }
+	switch m.Method {
+	case "initialize":
+		w.Header().Set("Mcp-Session-Id", "s1")
+		answer(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`)
+	case "tools/list":
+		answer(`{"tools":[]}`)
+	case "tools/call":
+		s.call(w, string(m.ID))
+	default:
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+func sendScript(t *testing.T, max int, call func(w http.ResponseWriter, id string)) (*Conn, hub.Reply, error) {
+	t.Helper()
+	c := connectRemote(t, &script{t: t, call: call}, "", func(o *Options) { o.MaxMessage = max })
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	reply, err := c.Send(ctx, &hub.Call{Method: "tools/call"}, nil)
+	return c, reply, err
+}
+
+func TestRemoteResultsAreByteForByteInJSONAndEvents(t *testing.T) {
+	const want = `{"z":1.0,"n":9007199254740993,"dup":1,"dup":2}`
+	for name, call := range map[string]func(w http.ResponseWriter, id string){
+		"json": func(w http.ResponseWriter, id string) {
+			fmt.Fprintf(w, "{\n\"jsonrpc\":\"2.0\",\n\"id\":%s,\n\"result\":%s}\r\n", id, strings.ReplaceAll(want, ",", ",\r\n"))
+		},
+		"events": func(w http.ResponseWriter, id string) {
+			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+			fmt.Fprintf(w, ": hello\r\n\r\nid: 7\r\ndata:\r\n\r\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":%s}\n\n", id, want)
+		},
+	} {
+		if _, reply, err := sendScript(t, 0, call); err != nil || string(reply.Result) != want {
+			t.Errorf("%s: %s, %v", name, reply.Result, err)
+		}
+	}
+}
+
+func TestRemoteAnswersAreBounded(t *testing.T) {
+	for _, kind := range []string{"application/json", "text/event-stream"} {
+		_, _, err := sendScript(t, 1<<20, func(w http.ResponseWriter, id string) {
+			w.Header().Set("Content-Type", kind)
+			fmt.Fprintf(w, `data: {"jsonrpc":"2.0","id":%s,"result":"`, id)
+			for chunk := strings.Repeat("x", 1<<16); ; {
+				if _, err := io.WriteString(w, chunk); err != nil {
+					return
+				}
+			}
+		})
+		if err == nil || !strings.Contains(err.Error(), "larger than the limit") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+func TestAForgottenSessionEndsTheConnection(t *testing.T) {
+	c, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusNotFound) })
+	if hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Error(err)
+	}
+	<-c.Done()
+}
+
+func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other origin was asked") }))
+	defer other.Close()
+	_, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) {
+		w.Header().Set("Location", other.URL)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	})
+	if hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Error(err)
+	}
+}
+
+func TestRemoteStatusesBecomeCodes(t *testing.T) {
+	for status, want := range map[int]hub.Code{401: hub.CodeUnauthorized, 403: hub.CodeUnauthorized, 429: hub.CodeRateLimited, 500: hub.CodeUnavailable, 418: hub.CodeUnavailable} {
+		c, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(status) })
+		if hub.CodeOf(err) != want || c.Err() != nil {
+			t.Errorf("%d: %v, connection %v", status, err, c.Err())
+		}
+	}
+}

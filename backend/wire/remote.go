@@ -1,0 +1,394 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// RemoteOptions says how to reach a server by streamable HTTP. Server and URL are
+// needed. Callbacks must not block, and must not keep params.
+type RemoteOptions struct {
+	Server string
+	URL    string
+	Header http.Header // sent with every request, such as Authorization
+	// HTTP makes the requests; nil is a client of our own. Its redirects are limited
+	// to the origin of URL, because headers with secrets would travel along.
+	HTTP       *http.Client
+	MaxMessage int // bytes of one answer or event; 0 is DefaultMaxMessage
+
+	OnNotification func(method string, params json.RawMessage)
+	OnRequest      func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	OnJunk         func(line []byte, reason string)
+	Log            *slog.Logger
+}
+
+// Remote runs calls to one server by streamable HTTP: each is a POST, answered by
+// JSON or by a stream of events that ends with the reply. All methods may be called
+// from any goroutine. Run keeps the stream open on which a legacy server
+// announces changes.
+type Remote struct {
+	o      RemoteOptions
+	http   *http.Client
+	nextID atomic.Int64
+	stats  struct{ late, junk, repaired, dropped atomic.Int64 }
+	flood  limiter
+	asks   askTable
+	done   chan struct{}
+	ctx    context.Context // ends with done; requests that no caller waits for use it
+	cancel context.CancelCauseFunc
+	ready  chan struct{} // closed when a legacy session is initialized
+	once   sync.Once     // closes ready
+
+	mu      sync.Mutex
+	era     hub.Era
+	version string
+	session string
+	flights map[int64]*flight
+	err     error
+}
+
+// NewRemote checks the options and connects to nothing yet.
+func NewRemote(o RemoteOptions) (*Remote, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, hub.Errorf(hub.CodeValidation, "server %q has no http or https url", o.Server)
+	}
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = DefaultMaxMessage
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), era: hub.Legacy, flights: map[int64]*flight{}}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.flood.init(time.Now())
+	r.asks.running = map[string]context.CancelFunc{}
+	return r, nil
+}
+
+// sameOriginOnly copies a client so that it follows redirects within origin only.
+func sameOriginOnly(c *http.Client, origin *url.URL) *http.Client {
+	if c == nil {
+		c = &http.Client{}
+	}
+	own := *c
+	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if req.URL.Scheme != origin.Scheme || req.URL.Host != origin.Host {
+			return errors.New("the server redirects to another origin")
+		}
+		if len(via) > 5 {
+			return errors.New("too many redirects")
+		}
+		return nil
+	}
+	return &own
+}
+
+// Speak sets the era and revision that requests announce. version is "" until a
+// legacy server has answered initialize.
+func (r *Remote) Speak(era hub.Era, version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.era, r.version = era, version
+	if era == hub.Modern {
+		r.session = ""
+	}
+}
+
+// Done is closed when the connection can no longer be used: it was closed, or the
+// server has forgotten our session.
+func (r *Remote) Done() <-chan struct{} { return r.done }
+
+// Err returns why Done is closed, or nil.
+func (r *Remote) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Stats returns the counts so far.
+func (r *Remote) Stats() Stats {
+	return Stats{Late: r.stats.late.Load(), Junk: r.stats.junk.Load(), Repaired: r.stats.repaired.Load(), Dropped: r.stats.dropped.Load()}
+}
+
+func (r *Remote) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return
+	}
+	r.err = err
+	close(r.done)
+	r.cancel(&hub.Error{
+		Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is gone", r.o.Server),
+		Hint: "See the server's log.", Cause: err, Retriable: true,
+	})
+}
+
+// closeLimit bounds the farewell to a server.
+const closeLimit = 3 * time.Second
+
+// Close ends the connection and the session at the server. Calls in flight fail.
+func (r *Remote) Close(ctx context.Context) error {
+	r.mu.Lock()
+	session, open := r.session, r.err == nil
+	r.mu.Unlock()
+	if open && session != "" {
+		ctx, cancel := context.WithTimeout(ctx, closeLimit)
+		defer cancel()
+		if req, err := r.request(ctx, http.MethodDelete, nil); err == nil {
+			if resp, err := r.http.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		}
+	}
+	r.fail(errors.New("the connection was closed"))
+	r.asks.cancelAll()
+	r.asks.wg.Wait()
+	r.http.CloseIdleConnections()
+	return nil
+}
+
+func (r *Remote) request(ctx context.Context, method string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, r.o.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range r.o.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.version != "" {
+		req.Header.Set("Mcp-Protocol-Version", r.version)
+	}
+	if r.session != "" {
+		req.Header.Set("Mcp-Session-Id", r.session)
+	}
+	return req, nil
+}
+
+// post sends one message. Of a request, a modern server wants method and name in
+// headers, too.
+func (r *Remote) post(ctx context.Context, method string, params, body []byte) (*http.Response, error) {
+	req, err := r.request(ctx, http.MethodPost, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	r.mu.Lock()
+	modern := r.era == hub.Modern
+	r.mu.Unlock()
+	if modern && method != "" {
+		req.Header.Set("Mcp-Method", method)
+		if name := routedName(method, params); name != "" {
+			req.Header.Set("Mcp-Name", headerValue(name))
+		}
+	}
+	return r.http.Do(req)
+}
+
+// routedName is what the header Mcp-Name repeats.
+func routedName(method string, params []byte) string {
+	p, err := ScanParams(params)
+	if err != nil {
+		return ""
+	}
+	span := p.Name
+	switch method {
+	case "resources/read":
+		span = p.URI
+	case "tools/call", "prompts/get":
+	default:
+		return ""
+	}
+	name, _ := Unquote(Bytes(params, span))
+	return name
+}
+
+// headerValue encodes what a header cannot hold.
+func headerValue(text string) string {
+	plainText := strings.TrimSpace(text) == text && !strings.HasPrefix(text, "=?base64?")
+	for i := 0; plainText && i < len(text); i++ {
+		plainText = 0x20 <= text[i] && text[i] < 0x7F
+	}
+	if plainText {
+		return text
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+}
+
+// Call is Mux.Call over HTTP.
+func (r *Remote) Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
+	if err := r.Err(); err != nil {
+		return hub.Reply{}, context.Cause(r.ctx)
+	}
+	f := newFlight(r.nextID.Add(1), sink)
+	var edit []Edit
+	if !token.Empty() {
+		f.token = Bytes(params, token)
+		f.key = progressKey(f.id)
+		edit = append(edit, Edit{Span: token, With: []byte(`"` + f.key + `"`)})
+	}
+	r.mu.Lock()
+	r.flights[f.id] = f
+	legacy := r.era == hub.Legacy
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.flights, f.id)
+		r.mu.Unlock()
+	}()
+
+	both, stop := context.WithCancelCause(ctx)
+	defer stop(errAnswered)
+	defer context.AfterFunc(r.ctx, func() { stop(context.Cause(r.ctx)) })()
+	reply, err := r.exchange(both, f, method, params, appendCall(nil, f.id, method, params, edit))
+	if err != nil && both.Err() != nil {
+		if ctx.Err() != nil && legacy && method != "initialize" {
+			r.asks.spawn(func() { r.sayCancelled(f.id) }) // a modern server takes the closed stream for it
+		}
+		return hub.Reply{}, context.Cause(both)
+	}
+	return reply, err
+}
+
+func (r *Remote) sayCancelled(id int64) {
+	ctx, cancel := context.WithTimeout(r.ctx, closeLimit)
+	defer cancel()
+	_ = r.Notify(ctx, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d,"reason":"the client cancelled the request"}`, id))
+}
+
+// exchange posts one request and reads until its reply.
+func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte) (hub.Reply, error) {
+	resp, err := r.post(ctx, method, params, body)
+	if err != nil {
+		return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached", r.o.Server), Cause: err, Retriable: true}
+	}
+	defer resp.Body.Close()
+	if method == "initialize" && resp.StatusCode == http.StatusOK {
+		r.mu.Lock()
+		r.session = resp.Header.Get("Mcp-Session-Id")
+		r.mu.Unlock()
+	}
+	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
+		return r.stream(ctx, resp.Body, f)
+	}
+	if r.forgotten(resp) {
+		err := errors.New("the server has forgotten our session")
+		r.fail(err)
+		return hub.Reply{}, context.Cause(r.ctx)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.o.MaxMessage)+1))
+	if err != nil {
+		return hub.Reply{}, r.broken("the answer was cut off", err)
+	}
+	if len(data) > r.o.MaxMessage {
+		return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+	}
+	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+	if mediaType(resp) == "application/json" && !denied {
+		if reply, ok, err := r.reply(data, f.id, resp.StatusCode); ok || err != nil {
+			return reply, err
+		}
+	}
+	return hub.Reply{}, r.status(resp)
+}
+
+// forgotten reports whether a legacy server no longer knows our session.
+func (r *Remote) forgotten(resp *http.Response) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return resp.StatusCode == http.StatusNotFound && r.session != ""
+}
+
+// reply reads a JSON body. An error may come without an id, when the server did
+// not get to read ours.
+func (r *Remote) reply(data []byte, id int64, status int) (hub.Reply, bool, error) {
+	data, env, err := r.scan(data)
+	if err != nil && status != http.StatusOK {
+		return hub.Reply{}, false, nil // the status says more
+	} else if err != nil {
+		return hub.Reply{}, false, r.broken("an answer that cannot be read", err)
+	}
+	got, ok := Int(data, env.ID)
+	switch {
+	case env.Kind != Response:
+		return hub.Reply{}, false, nil
+	case !env.Error.Empty() && (got == id || !ok):
+		return hub.Reply{Error: Bytes(data, env.Error)}, true, nil
+	case ok && got == id && !env.Result.Empty() && status == http.StatusOK:
+		return hub.Reply{Result: Bytes(data, env.Result)}, true, nil
+	}
+	return hub.Reply{}, false, nil
+}
+
+func (r *Remote) scan(data []byte) ([]byte, Envelope, error) {
+	env, err := Scan(data)
+	if err == nil && env.Dirty() {
+		if env.Broken {
+			r.stats.repaired.Add(1)
+		}
+		data = Compact(nil, data)
+		env, err = Scan(data)
+	}
+	return data, env, err
+}
+
+func (r *Remote) broken(what string, cause error) error {
+	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q sent %s", r.o.Server, what), Cause: cause, Retriable: true}
+}
+
+func (r *Remote) status(resp *http.Response) error {
+	e := hub.Errorf(hub.CodeUnavailable, "server %q answered with HTTP status %d", r.o.Server, resp.StatusCode)
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		e.Code, e.Hint = hub.CodeUnauthorized, "Log in to the server, or check the headers in its configuration."
+	case resp.StatusCode == http.StatusTooManyRequests:
+		e.Code, e.Retriable = hub.CodeRateLimited, true
+	case resp.StatusCode >= 500:
+		e.Retriable = true
+	case resp.StatusCode == http.StatusOK:
+		e.Message = fmt.Sprintf("server %q answered something that is no MCP message", r.o.Server)
+		e.Hint = "Check that the url is that of an MCP endpoint."
+	}
+	return e
+}
+
+// Notify posts a notification.
+func (r *Remote) Notify(ctx context.Context, method string, params []byte) error {
+	if err := r.send(ctx, method, AppendNotification(nil, method, oneLine(params))); err != nil {
+		return err
+	}
+	if method == "notifications/initialized" {
+		r.once.Do(func() { close(r.ready) })
+	}
+	return nil
+}
+
+func (r *Remote) send(ctx context.Context, method string, body []byte) error {
+	resp, err := r.post(ctx, method, nil, body)
+	if err != nil {
+		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached", r.o.Server), Cause: err, Retriable: true}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return r.status(resp)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// stream reads the events of one call until its reply. The sink is called from
+// here, so that a slow one slows this stream and no other.
+func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Reply, error) {
+	events := newEventReader(body, r.o.MaxMessage)
+	for {
+		ev, err := events.next()
+		switch {
+		case errors.Is(err, errEventTooLarge):
+			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+		case err != nil:
+			return hub.Reply{}, r.broken("no reply before its stream ended", err)
+		case len(ev.data) == 0:
+			continue
+		}
+		data, env, err := r.scan(ev.data)
+		if err != nil {
+			r.junk(ev.data, err.Error())
+			continue
+		}
+		if env.Kind == Response {
+			id, ok := Int(data, env.ID)
+			if !ok || id != f.id {
+				r.stats.late.Add(1)
+				continue
+			}
+			if reply, ok, err := r.reply(data, f.id, http.StatusOK); ok || err != nil {
+				return reply, err
+			}
+			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "server %q answered with neither result nor error", r.o.Server)
+		}
+		r.inbound(ctx, data, env, f)
+	}
+}
+
+// inbound takes a notification or request of the server. f is the call on whose
+// stream it came, or nil.
+func (r *Remote) inbound(ctx context.Context, data []byte, env Envelope, f *flight) {
+	params := Bytes(data, env.Params)
+	switch env.Kind {
+	case Request:
+		r.requested(ctx, data, env, f)
+		return
+	case Notification:
+	default:
+		r.junk(data, "no JSON-RPC message")
+		return
+	}
+	switch env.Method {
+	case "notifications/progress":
+		p, err := ScanParams(params)
+		if err != nil {
+			r.junk(data, err.Error())
+			return
+		}
+		if f == nil || string(Bytes(params, p.Progress)) != `"`+f.key+`"` || f.sink == nil {
+			r.stats.late.Add(1)
+			return
+		}
+		f.sink.Notify(env.Method, Splice(nil, params, Edit{Span: p.Progress, With: f.token}))
+		return
+	case "notifications/cancelled":
+		if p, err := ScanParams(params); err == nil {
+			r.asks.cancel(string(Bytes(params, p.RequestID)))
+		}
+		return
+	case "notifications/message":
+		if f != nil && f.sink != nil {
+			f.sink.Notify(env.Method, params)
+		}
+	}
+	if r.o.OnNotification != nil && r.allow() {
+		r.o.OnNotification(env.Method, params)
+	}
+}
+
+// requested answers a request of the server by a POST of its own.
+func (r *Remote) requested(ctx context.Context, data []byte, env Envelope, f *flight) {
+	id := bytes.Clone(Bytes(data, env.ID))
+	if env.Method == "ping" {
+		r.answerSoon(AppendResult(nil, id, []byte("{}")))
+		return
+	}
+	to := asker(r.o.OnRequest)
+	if f == nil {
+		f = r.onlyFlight()
+	}
+	if f != nil && f.sink != nil {
+		to = f.sink.Ask
+	} else {
+		ctx = r.ctx
+	}
+	if to == nil {
+		r.answerSoon(AppendError(nil, id, CodeRefused, "no client to ask: the request belongs to no call, or to one of several", nil))
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if !r.asks.start(string(id), cancel) {
+		cancel()
+		r.stats.dropped.Add(1)
+		r.answerSoon(AppendError(nil, id, CodeRefused, "too many requests", nil))
+		return
+	}
+	params := bytes.Clone(Bytes(data, env.Params))
+	go func() {
+		defer r.asks.wg.Done()
+		defer cancel()
+		reply, err := to(ctx, env.Method, params)
+		if !r.asks.end(string(id)) {
+			return
+		}
+		switch {
+		case err != nil:
+			message, _ := hub.Describe(err)
+			r.answer(AppendError(nil, id, CodeRefused, message, nil))
+		case len(reply.Error) > 0:
+			r.answer(AppendErrorObject(nil, id, oneLine(reply.Error)))
+		default:
+			r.answer(AppendResult(nil, id, oneLine(reply.Result)))
+		}
+	}()
+}
+
+// answerSoon posts a response from another goroutine. A server that asks faster
+// than it takes answers loses some.
+func (r *Remote) answerSoon(body []byte) {
+	if !r.asks.spawn(func() { r.answer(body) }) {
+		r.stats.dropped.Add(1)
+	}
+}
+
+// answer posts a response; a server that does not take it asks again or gives up.
+func (r *Remote) answer(body []byte) {
+	ctx, cancel := context.WithTimeout(r.ctx, 10*closeLimit)
+	defer cancel()
+	if err := r.send(ctx, "", body); err != nil {
+		r.o.Log.Debug("Cannot answer a request of the server", "server", r.o.Server, "error", err)
+	}
+}
+
+func (r *Remote) onlyFlight() *flight {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var only *flight
+	for _, f := range r.flights {
+		if f.sink != nil && only != nil {
+			return nil
+		} else if f.sink != nil {
+			only = f
+		}
+	}
+	return only
+}
+
+func (r *Remote) allow() bool {
+	ok, first := r.flood.allow(time.Now())
+	if !ok {
+		r.stats.dropped.Add(1)
+	}
+	if first {
+		r.o.Log.Warn("Server floods us; what is too much is dropped", "server", r.o.Server)
+	}
+	return ok
+}
+
+func (r *Remote) junk(line []byte, reason string) {
+	r.stats.junk.Add(1)
+	if r.o.OnJunk != nil && r.allow() {
+		r.o.OnJunk(line[:min(len(line), 512)], reason)
+	}
+}
+
+// How long Run waits before it opens the announcement stream again.
+const (
+	streamBackoff    = time.Second
+	maxStreamBackoff = time.Minute
+)
+
+// Run keeps the stream open on which a legacy server announces what belongs to no
+// call, until the connection ends. It returns early when the server has none. A
+// modern server has subscriptions/listen instead.
+func (r *Remote) Run() error {
+	select {
+	case <-r.ready:
+	case <-r.done:
+		return r.Err()
+	}
+	backoff, last := streamBackoff, ""
+	for {
+		began := time.Now()
+		id, again := r.announcements(last)
+		if !again {
+			<-r.done
+			return r.Err()
+		}
+		if last = id; time.Since(began) > maxStreamBackoff {
+			backoff = streamBackoff
+		}
+		timer := time.NewTimer(backoff)
+		select {
+		case <-r.done:
+			timer.Stop()
+			return r.Err()
+		case <-timer.C:
+		}
+		backoff = min(2*backoff, maxStreamBackoff)
+	}
+}
+
+// announcements reads one GET stream to its end. It returns the id of its last
+// event and whether another stream is worth trying.
+func (r *Remote) announcements(last string) (id string, again bool) {
+	req, err := r.request(r.ctx, http.MethodGet, nil)
+	if err != nil {
+		return last, false
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		req.Header.Set("Last-Event-Id", last)
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		return last, true
+	}
+	defer resp.Body.Close()
+	if r.forgotten(resp) {
+		r.fail(errors.New("the server has forgotten our session"))
+		return last, false
+	}
+	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
+		r.o.Log.Debug("Server has no stream of announcements", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
+		return last, resp.StatusCode >= 500
+	}
+	events := newEventReader(resp.Body, r.o.MaxMessage)
+	for {
+		ev, err := events.next()
+		if err != nil {
+			return last, true
+		}
+		if ev.id != "" && !strings.ContainsAny(ev.id, "\r\n") {
+			last = ev.id
+		}
+		if len(ev.data) == 0 {
+			continue
+		}
+		data, env, err := r.scan(ev.data)
+		if err != nil {
+			r.junk(ev.data, err.Error())
+			continue
+		}
+		if env.Kind == Response {
+			r.stats.late.Add(1)
+			continue
+		}
+		r.inbound(r.ctx, data, env, nil)
+	}
+}

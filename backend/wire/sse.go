@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+var errEventTooLarge = errors.New("an event is larger than the limit")
+
+// eventReader reads Server-Sent Events.
+type eventReader struct {
+	r     *bufio.Reader
+	limit int
+}
+
+type sseEvent struct {
+	name string
+	id   string
+	data []byte // of its own
+}
+
+func newEventReader(r io.Reader, limit int) *eventReader {
+	return &eventReader{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
+}
+
+// next returns the next event that has data or a name. An event that the end of
+// the stream cuts off is dropped, as the format says.
+func (e *eventReader) next() (sseEvent, error) {
+	var ev sseEvent
+	hasData := false
+	for {
+		line, err := e.line()
+		if err != nil {
+			return sseEvent{}, err
+		}
+		if len(line) == 0 {
+			if hasData || ev.name != "" {
+				return ev, nil
+			}
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "data":
+			if len(ev.data)+len(value) > e.limit {
+				return sseEvent{}, errEventTooLarge
+			}
+			if hasData {
+				ev.data = append(ev.data, '\n')
+			}
+			ev.data = append(ev.data, value...)
+			hasData = true
+		case "event":
+			ev.name = string(value)
+		case "id":
+			ev.id = string(value)
+		}
+	}
+}
+
+// line returns one line without its end. A lone CR, which the format allows as a
+// line end and no server is known to send, is not taken for one.
+func (e *eventReader) line() ([]byte, error) {
+	part, err := e.r.ReadSlice('\n')
+	if err == nil {
+		return bytes.TrimRight(part, "\r\n"), nil
+	}
+	var line []byte
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if line = append(line, part...); len(line) > e.limit+64 {
+			return nil, errEventTooLarge
+		}
+		part, err = e.r.ReadSlice('\n')
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(append(line, part...), "\r\n"), nil
+}
+
+// mediaType returns the media type of a response, in lower case.
+func mediaType(resp *http.Response) string {
+	t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(t)
+}
