@@ -102,7 +102,11 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
     createReadStream(path).pipe(response);
   }
 
-  const timers = [setInterval(() => streams.forEach((s) => s.write(': beat\n\n')), 15_000)];
+  const timers = [
+    setInterval(() => {
+      for (const stream of streams) stream.write(': beat\n\n');
+    }, 15_000),
+  ];
   if (rate > 0 && world.live) {
     // Many calls a second come in bunches, as a busy daemon sends them.
     const every = Math.max(20, 1000 / rate);

@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
 import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
 import { useConnection } from '@/lib/connection';
-import { count, plain } from '@/lib/format';
+import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
-import type { RecorderStatus } from '@/types/api';
+import type { RecorderStatus, Status } from '@/types/api';
 
 /** What concerns every page: the line is down, the configuration has mistakes, records are lost. */
 export function Banners() {
@@ -49,45 +50,99 @@ export function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
   );
 }
 
+interface Concern {
+  key: string;
+  tone: 'warn' | 'bad';
+  text: ReactNode;
+  action?: ReactNode;
+}
+
+/** The worst first, the others on demand: three lines of warnings would bury the page. */
 function StatusBanners() {
   const { data: status } = useQuery(statusQuery);
+  const [all, setAll] = useState(false);
   if (!status) return null;
-  const errors = (status.problems ?? []).filter((problem) => !problem.warning);
-  const first = errors[0];
+  const [first, ...others] = concerns(status);
+  if (!first) return null;
+  const more = others.length > 0 && (
+    <button
+      type="button"
+      aria-expanded={all}
+      onClick={() => setAll((on) => !on)}
+      className="shrink-0 font-medium underline underline-offset-2"
+    >
+      {all ? texts.problems.less : texts.problems.more(others.length)}
+    </button>
+  );
   return (
     <>
-      {first && (
-        <Banner
-          tone="bad"
-          action={
-            <Link to="/settings" className="shrink-0 font-medium underline underline-offset-2">
-              {texts.problems.show}
-            </Link>
-          }
-        >
+      <Banner
+        tone={first.tone}
+        action={
+          <span className="flex shrink-0 gap-4">
+            {first.action}
+            {more}
+          </span>
+        }
+      >
+        {first.text}
+      </Banner>
+      {all &&
+        others.map(({ key, tone, text, action }) => (
+          <Banner key={key} tone={tone} action={action}>
+            {text}
+          </Banner>
+        ))}
+    </>
+  );
+}
+
+function concerns(status: Status): Concern[] {
+  const list: Concern[] = [];
+  const errors = (status.problems ?? []).filter((problem) => !problem.warning);
+  const first = errors[0];
+  if (first) {
+    list.push({
+      key: 'config',
+      tone: 'bad',
+      text: (
+        <>
           <strong className="font-semibold">{texts.problems.title(errors.length)}</strong>
           <span className="max-sm:hidden">
             : {first.line > 0 && `${texts.settings.position(first.line, first.column)}: `}
             {plain(first.message)}
           </span>
-        </Banner>
-      )}
-      {recorderTrouble(status.recorder) && (
-        <Banner tone="bad">{texts.problems.recorder(plain(status.recorder.state))}</Banner>
-      )}
-      {status.recorder?.dropped > 0 && (
-        <Banner tone="warn">
-          {texts.problems
-            .dropped(status.recorder.dropped)
-            .replace(String(status.recorder.dropped), count(status.recorder.dropped))}
-        </Banner>
-      )}
-      {!status.requireToken && <Banner tone="warn">{texts.problems.tokensOff}</Banner>}
-      {(status.notices ?? []).map((notice) => (
-        <Banner key={`${notice.subject}:${notice.message}`} tone="warn">
-          {plain(notice.message)}
-        </Banner>
-      ))}
-    </>
-  );
+        </>
+      ),
+      action: (
+        <Link to="/settings" className="font-medium underline underline-offset-2">
+          {texts.problems.show}
+        </Link>
+      ),
+    });
+  }
+  if (recorderTrouble(status.recorder)) {
+    list.push({
+      key: 'recorder',
+      tone: 'bad',
+      text: texts.problems.recorder(plain(status.recorder.state)),
+    });
+  }
+  if (!status.requireToken)
+    list.push({ key: 'tokens', tone: 'warn', text: texts.problems.tokensOff });
+  if (status.recorder?.dropped > 0) {
+    list.push({
+      key: 'dropped',
+      tone: 'warn',
+      text: texts.problems.dropped(status.recorder.dropped),
+    });
+  }
+  for (const notice of status.notices ?? []) {
+    list.push({
+      key: `${notice.subject}:${notice.message}`,
+      tone: 'warn',
+      text: plain(notice.message),
+    });
+  }
+  return list;
 }

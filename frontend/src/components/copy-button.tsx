@@ -72,7 +72,7 @@ async function writeClipboard(text: string): Promise<boolean> {
 export function CopyField({ text, label }: { text: string; label: string }) {
   return (
     <div className="flex items-start gap-1 rounded-md border bg-sunken py-1 pr-1 pl-3">
-      <code className="min-w-0 flex-1 py-1 font-mono text-xs break-words whitespace-pre-wrap [overflow-wrap:anywhere]">
+      <code className="min-w-0 flex-1 py-[5px] font-mono text-xs break-words whitespace-pre-wrap [overflow-wrap:anywhere]">
         {text}
       </code>
       <CopyButton text={text} label={`${texts.actions.copy}: ${label}`} />

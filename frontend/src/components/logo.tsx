@@ -4,14 +4,13 @@ export function Logo({ className }: { className?: string }) {
     <svg viewBox="0 0 32 32" className={className} aria-hidden="true" focusable="false">
       <rect width="32" height="32" rx="8" className="fill-[#0f6577]" />
       <path
-        d="M8 24.5V9.5h2.6v2h2.8v-2h2.6v15"
-        fill="none"
-        stroke="#fff"
-        strokeWidth="2.2"
-        strokeLinejoin="round"
+        d="M7 25V8.5h2.7v2.2h2.3V8.5h3v2.2h2.3V8.5H20V25z"
+        transform="translate(-1.6 0)"
+        fill="#fff"
       />
-      <path d="M16 23.4h9.5" stroke="#f3b34c" strokeWidth="2.6" strokeLinecap="round" />
-      <path d="M16 12.5 25 22.6" stroke="#fff" strokeWidth="1.6" strokeLinecap="round" />
+      <path d="M9.6 25v-4.2a2.3 2.3 0 0 1 4.6 0V25z" className="fill-[#0f6577]" />
+      <path d="M18.6 13.2 27 23" stroke="#fff" strokeWidth="1.5" strokeLinecap="round" />
+      <path d="M18.8 24h8.4" stroke="#f6b84f" strokeWidth="2.6" strokeLinecap="round" />
     </svg>
   );
 }

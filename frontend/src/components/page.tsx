@@ -19,14 +19,16 @@ export function PageHeader({
   children?: ReactNode;
 }) {
   return (
-    <header className="flex shrink-0 flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-4 pb-3 md:px-6 md:pt-5">
-      <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
-      {note && <span className="text-sm text-ink3">{note}</span>}
-      {children && (
-        <div className="ml-auto flex min-w-0 flex-1 flex-wrap items-center justify-end gap-2">
-          {children}
-        </div>
-      )}
+    <header className="@container shrink-0 px-4 pt-4 pb-3 md:px-6 md:pt-5">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+        {note && <span className="text-sm text-ink3">{note}</span>}
+        {children && (
+          <div className="flex min-w-0 flex-wrap items-center gap-2 max-@2xl:w-full @2xl:ml-auto @2xl:flex-1 @2xl:justify-end">
+            {children}
+          </div>
+        )}
+      </div>
     </header>
   );
 }

@@ -62,9 +62,11 @@ export function DetailFrame({
     <section className="flex min-h-0 flex-1 flex-col" aria-labelledby="detail-title">
       <header className="shrink-0 border-b px-4 pt-3 pb-3 md:px-5 md:pt-4">
         <div className="flex items-start gap-2">
-          <IconButton label={texts.actions.back} onClick={onClose} className="-ml-2 lg:hidden">
-            <ArrowLeft className="size-4" aria-hidden />
-          </IconButton>
+          <span className="-ml-2 lg:hidden">
+            <IconButton label={texts.actions.back} onClick={onClose}>
+              <ArrowLeft className="size-4" aria-hidden />
+            </IconButton>
+          </span>
           <h2
             id="detail-title"
             ref={heading}
@@ -73,13 +75,11 @@ export function DetailFrame({
           >
             {title}
           </h2>
-          <IconButton
-            label={texts.actions.close}
-            onClick={onClose}
-            className="-mr-2 hidden lg:inline-flex"
-          >
-            <X className="size-4" aria-hidden />
-          </IconButton>
+          <span className="-mr-2 hidden lg:block">
+            <IconButton label={texts.actions.close} onClick={onClose}>
+              <X className="size-4" aria-hidden />
+            </IconButton>
+          </span>
         </div>
         {meta && <div className="mt-1 text-sm text-ink2">{meta}</div>}
         {actions && <div className="mt-3 flex flex-wrap items-center gap-2">{actions}</div>}

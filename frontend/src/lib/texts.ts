@@ -87,12 +87,14 @@ export const texts = {
     warnings: (n: number) =>
       n === 1 ? 'One warning about the configuration' : `${n} warnings about the configuration`,
     show: 'Show',
+    more: (n: number) => `${n} more`,
+    less: 'Less',
     tokensOff: 'Tokens are switched off: every program on this computer may call your tools.',
     recorder: (state: string) => `The call history is not being written (${state}).`,
     dropped: (n: number) =>
       n === 1
         ? 'One call was not recorded because the disk was too slow.'
-        : `${n} calls were not recorded because the disk was too slow.`,
+        : `${new Intl.NumberFormat('en').format(n)} calls were not recorded because the disk was too slow.`,
   },
   overview: {
     title: 'Overview',
@@ -292,6 +294,8 @@ export const texts = {
       seen: 'Last seen',
     },
     anonymous: 'Without a name',
+    sessions: (n: string) => (n === '1' ? '1 session' : `${n} sessions`),
+    calls: (n: string) => (n === '1' ? '1 call' : `${n} calls`),
     noToken: 'none',
     connect: 'Connect a client',
     connectBody:

@@ -92,14 +92,14 @@ export function CallDetail({ id, onClose }: { id: string; onClose: () => void })
 
 function CopyActions({ id }: { id: string }) {
   return (
-    <>
+    <div className="-ml-2 flex">
       <CopyButton
         showLabel
         label={t.copyLink}
         text={() => `${location.origin}${location.pathname}#/calls/${id}`}
       />
       <CopyButton showLabel label={t.copyId} text={id} />
-    </>
+    </div>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Call } from '@/types/api';
 
 /** How long a call took, or has taken so far. */
 export function CallDuration({ call }: { call: Call }) {
-  return call.outcome === '' ? <Elapsed at={call.at} /> : <>{duration(call.tookNs)}</>;
+  return call.outcome === '' ? <Elapsed at={call.at} /> : duration(call.tookNs);
 }
 
 function Elapsed({ at }: { at: string }) {

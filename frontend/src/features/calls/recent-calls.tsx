@@ -31,7 +31,7 @@ export function useRecentNumbers(): RecentNumbers {
 
 const fills: Record<Outcome, string> = {
   '': 'fill-accent pulse-dot',
-  ok: 'fill-ok',
+  ok: 'fill-ok opacity-45',
   tool_error: 'fill-bad',
   protocol_error: 'fill-bad',
   timeout: 'fill-warn',

@@ -87,12 +87,8 @@ function ClientRow({ client }: { client: Client }) {
           {t.columns.token}: {client.token ? plain(client.token) : t.noToken}
         </div>
       </div>
-      <div className="hidden text-sm text-ink2 sm:block">
-        {count(client.sessions)} {t.columns.sessions.toLowerCase()}
-      </div>
-      <div className="hidden text-sm text-ink2 sm:block">
-        {count(client.calls)} {t.columns.calls.toLowerCase()}
-      </div>
+      <div className="hidden text-sm text-ink2 sm:block">{t.sessions(count(client.sessions))}</div>
+      <div className="hidden text-sm text-ink2 sm:block">{t.calls(count(client.calls))}</div>
       <div
         className={recent ? 'text-right text-sm text-ok' : 'text-right text-sm text-ink3'}
         title={exactTime(client.lastSeen)}

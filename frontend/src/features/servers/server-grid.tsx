@@ -29,9 +29,12 @@ export function useServerNumbers() {
 export function ServerGrid() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   return (
-    <ul className="grid gap-px overflow-hidden rounded-lg border bg-line shadow-card [grid-template-columns:repeat(auto-fill,minmax(13rem,1fr))]">
+    <ul className="grid gap-2 [grid-template-columns:repeat(auto-fill,minmax(13rem,1fr))]">
       {servers.map((server) => (
-        <li key={server.id} className="relative bg-panel px-3.5 py-2.5 hover:bg-hover">
+        <li
+          key={server.id}
+          className="relative rounded-lg border bg-panel px-3.5 py-2.5 shadow-card hover:border-strong"
+        >
           <Link
             to="/servers/$id"
             params={{ id: server.id }}

@@ -28,10 +28,10 @@ export function ServerRow({
   return (
     <li
       className={classes(
-        'relative flex items-center gap-3 rounded-lg border bg-panel py-2.5 pr-2 pl-4 shadow-card transition-colors',
+        'relative flex items-center gap-3 rounded-lg border py-2.5 pr-2 pl-4 shadow-card transition-colors',
         'before:absolute before:top-2.5 before:bottom-2.5 before:left-1.5 before:w-[3px] before:rounded-full',
         edges[stateTone(server.state)],
-        selected ? 'border-accent bg-accent-soft' : 'hover:border-strong',
+        selected ? 'border-accent bg-accent-soft' : 'bg-panel hover:border-strong',
         server.state === 'disabled' && 'shadow-none',
       )}
     >
@@ -49,8 +49,12 @@ export function ServerRow({
             </Link>
             <div className="truncate text-xs text-ink3">
               {texts.transports[server.transport] ?? server.transport}
-              {server.pid ? ` · ${texts.servers.pid(server.pid)}` : ''}
-              <span className="@xl:hidden"> · {texts.servers.tools(server.tools)}</span>
+              {server.pid ? (
+                <span className="max-@xl:hidden"> · {texts.servers.pid(server.pid)}</span>
+              ) : null}
+              {server.tools > 0 && (
+                <span className="@xl:hidden"> · {texts.servers.tools(server.tools)}</span>
+              )}
             </div>
           </div>
           <div className="text-right @xl:text-left">
@@ -60,7 +64,7 @@ export function ServerRow({
             </div>
           </div>
           <div className="hidden text-right text-sm text-ink2 @xl:block">
-            {texts.servers.tools(server.tools)}
+            {server.tools > 0 && texts.servers.tools(server.tools)}
           </div>
           <div className="hidden text-right text-sm text-ink3 @xl:block">
             <StateAge since={server.since} />
@@ -77,7 +81,7 @@ export function ServerRow({
           </p>
         )}
       </div>
-      <div className="relative z-10">
+      <div className="relative z-10 self-start">
         <ServerMenu server={server} />
       </div>
     </li>
