@@ -49,9 +49,9 @@ var edges = map[string]string{
 	"backend/desktop":    "backend/hub backend/event",
 	"backend/doctor":     "backend/hub config backend/clientconf",
 	"backend/selfserver": "backend/hub backend/store",
-	"backend/shim":       "backend/hub backend/wire", // apart from cli, so that a process per client stays small
+	"backend/shim":       "backend/hub backend/wire",                                                                                                          // apart from cli, so that a process per client stays small
 	"backend/cli":        "backend/hub config backend/api backend/wire backend/loopback backend/serverlog backend/clientconf backend/shim backend/selfserver", // what works without a daemon
-	"backend/mcptest":    "backend/wire", // never shipped: only tests import it
+	"backend/mcptest":    "backend/wire",                                                                                                                      // never shipped: only tests import it
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",
@@ -83,6 +83,7 @@ var owners = map[string]string{
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",
 	"github.com/spf13/cobra":                 "backend/cli",
+	"github.com/spf13/pflag":                 "backend/cli",
 	"github.com/rivo/uniseg":                 "backend/cli",
 	"github.com/yosida95/uritemplate/v3":     "backend/registry",
 	"golang.org/x/time":                      "backend/policy",
@@ -95,7 +96,7 @@ var owners = map[string]string{
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/sync":                      "app/drawbridge",
-	"golang.org/x/term":                      "backend/cli",
+	"golang.org/x/term":                      "backend/cli app/drawbridge",
 	"golang.org/x/sys":                       "backend/process backend/loopback backend/store backend/desktop",
 }
 

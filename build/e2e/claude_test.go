@@ -34,7 +34,7 @@ func TestClaudeCodeConnectsThroughTheEntryWeWrote(t *testing.T) {
 	if err := os.WriteFile(settings, []byte(claudeSettings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.cli(0, "clients", "connect", "claude-code")
+	d.cli(0, "clients", "connect", "claude-code", "--yes")
 	connected, err := os.ReadFile(settings)
 	if err != nil {
 		t.Fatal(err)
@@ -53,12 +53,12 @@ func TestClaudeCodeConnectsThroughTheEntryWeWrote(t *testing.T) {
 		t.Fatalf("the entry is %+v", e)
 	}
 
-	d.cli(0, "clients", "undo", "claude-code")
+	d.cli(0, "clients", "disconnect", "claude-code")
 	if restored, _ := os.ReadFile(settings); string(restored) != claudeSettings {
-		t.Fatalf("undo leaves\n%q\nwant\n%q", restored, claudeSettings)
+		t.Fatalf("disconnect leaves\n%q\nwant\n%q", restored, claudeSettings)
 	}
 
-	d.cli(0, "clients", "connect", "claude-code")
+	d.cli(0, "clients", "connect", "claude-code", "--yes")
 	cmd := command(t, append(d.env(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CI=true"), program, "mcp", "list")
 	cmd.Dir = d.home
