@@ -117,6 +117,7 @@ e2e() {
 docker_() {
 	docker info >/dev/null 2>&1 && return 0
 	command -v dockerd >/dev/null || packages 'Docker' docker.io
+	docker info >/dev/null 2>&1 && return 0
 	if ! command -v dockerd >/dev/null; then
 		lacks 'Docker' 'Install Docker Engine and start it.'
 		return 0
