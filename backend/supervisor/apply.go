@@ -32,7 +32,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 	s.listWait.Store(int64(cfg.Bridge.ListWait))
 	old := s.fleet.Load()
 	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg)}
-	var places []registry.Server
+	s.arrange(cfg)
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
 		if fl.byID[c.ID] != nil {
@@ -42,13 +42,6 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 		notes = append(notes, note)
 		fl.byID[c.ID] = r
 		fl.order = append(fl.order, r)
-		if !c.Disabled {
-			places = append(places, registry.Server{ID: c.ID, Label: c.Label, Namespace: c.Namespace})
-		}
-	}
-	s.o.Registry.Arrange(registry.Naming(cfg.Bridge.Naming), places)
-	for _, r := range fl.order {
-		s.recall(r)
 	}
 	s.fleet.Store(fl)
 	s.retire(old, fl)
@@ -93,9 +86,23 @@ func (s *Supervisor) take(c *config.Server) (r *runner, note func()) {
 	}
 }
 
-// recall puts the catalog of an earlier run into the registry. It needs s.mu.
-func (s *Supervisor) recall(r *runner) {
-	c := r.config()
+// arrange gives the servers their places in the registry, and what they offered in
+// an earlier run until they are listed anew. It needs s.mu.
+func (s *Supervisor) arrange(cfg *config.Config) {
+	var places []registry.Server
+	for _, c := range cfg.Servers {
+		if !c.Disabled {
+			places = append(places, registry.Server{ID: c.ID, Label: c.Label, Namespace: c.Namespace})
+		}
+	}
+	s.o.Registry.Arrange(registry.Naming(cfg.Bridge.Naming), places)
+	for i := range cfg.Servers {
+		s.recall(&cfg.Servers[i])
+	}
+}
+
+// recall puts the catalog of an earlier run into the registry.
+func (s *Supervisor) recall(c *config.Server) {
 	if c.Disabled || s.o.Catalogs == nil {
 		return
 	}

@@ -47,6 +47,20 @@ func (l *link) lost() <-chan struct{} {
 	return l.Conn.Done()
 }
 
+// usable reports whether the connection is there and has not broken. Callers ask,
+// because a connection may break before its runner has seen it.
+func (l *link) usable() bool {
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.Conn.Done():
+		return false
+	default:
+		return true
+	}
+}
+
 // begin starts the server in a helper goroutine; the result comes back by post.
 func (r *runner) begin() {
 	c := r.config()

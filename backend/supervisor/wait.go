@@ -26,22 +26,19 @@ func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) 
 		return nil, fl.unknown(call.Server)
 	}
 	l := r.live.Load()
-	if l.primary != nil && (call.Era != hub.Modern || !l.hope) {
-		return serve(call, l.primary)
-	}
-	if l.modern != nil {
-		return serve(call, l.modern)
-	}
-	if l.primary == nil {
+	if !l.primary.usable() {
 		var err error
 		if l, err = r.await(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if call.Era == hub.Modern && l.hope {
-		return r.awaitModern(ctx, call, l)
+	switch {
+	case call.Era != hub.Modern || !l.hope:
+		return serve(call, l.primary)
+	case l.modern.usable():
+		return serve(call, l.modern)
 	}
-	return serve(call, l.primary)
+	return r.awaitModern(ctx, call, l)
 }
 
 func serve(call *hub.Call, l *link) (Upstream, error) {
@@ -59,7 +56,7 @@ func (r *runner) await(ctx context.Context) (*live, error) {
 	for {
 		l := r.live.Load()
 		switch {
-		case l.primary != nil:
+		case l.primary.usable():
 			return l, nil
 		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting:
 			return nil, r.unavailable(l)
@@ -116,7 +113,7 @@ func (r *runner) unavailable(l *live) error {
 // it does not come, now or for as long as it rests.
 func (r *runner) awaitModern(ctx context.Context, call *hub.Call, l *live) (Upstream, error) {
 	var patience <-chan time.Time
-	for l.modern == nil && l.hope && l.primary != nil && !time.Now().Before(l.rest) {
+	for !l.modern.usable() && l.hope && l.primary.usable() && !time.Now().Before(l.rest) {
 		if l.opening.IsZero() {
 			if err := r.ask(ctx, func() error { r.wantSibling(); return nil }); err != nil {
 				return nil, err
@@ -144,7 +141,7 @@ func (r *runner) awaitModern(ctx context.Context, call *hub.Call, l *live) (Upst
 		}
 		l = r.live.Load()
 	}
-	if l = r.live.Load(); l.modern != nil {
+	if l = r.live.Load(); l.modern.usable() {
 		return serve(call, l.modern)
 	}
 	return r.serveLegacy(call)
@@ -152,7 +149,7 @@ func (r *runner) awaitModern(ctx context.Context, call *hub.Call, l *live) (Upst
 
 func (r *runner) serveLegacy(call *hub.Call) (Upstream, error) {
 	l := r.live.Load()
-	if l.primary == nil {
+	if !l.primary.usable() {
 		return nil, r.unavailable(l)
 	}
 	return serve(call, l.primary)

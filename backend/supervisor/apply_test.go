@@ -1,0 +1,327 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// memory is the caches of a store, kept in maps.
+type memory struct {
+	mu       sync.Mutex
+	catalogs map[string]*hub.Catalog
+	eras     map[string]bool
+	asked    int
+}
+
+func newMemory() *memory {
+	return &memory{catalogs: map[string]*hub.Catalog{}, eras: map[string]bool{}}
+}
+
+func (m *memory) Catalog(_ context.Context, server, key string) (*hub.Catalog, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.catalogs[server+key], nil
+}
+
+func (m *memory) SaveCatalog(_ context.Context, server, key string, c *hub.Catalog) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.catalogs[server+key] = c
+	return nil
+}
+
+func (m *memory) DualEra(_ context.Context, server, key string) (dual, known bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	dual, known = m.eras[server+key]
+	return dual, known, nil
+}
+
+func (m *memory) SaveDualEra(_ context.Context, server, key string, dual bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.eras[server+key] = dual
+	return nil
+}
+
+func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"), server("b"), server("c"), server("d"))
+		g.apply(
+			server("b", func(s *config.Server) { s.Args = []string{"new"} }),
+			server("a"),
+			server("c", func(s *config.Server) { s.RequestTimeout, s.Label, s.Namespace = time.Minute, "See", "sea" }),
+		)
+		for id, want := range map[string]int{"a": 1, "b": 2, "c": 1, "d": 1} {
+			if got := len(g.started(id)); got != want {
+				t.Errorf("%s was started %d times, want %d", id, got, want)
+			}
+		}
+		if _, ok := g.Status("d"); ok {
+			t.Error("a removed server still has a status")
+		}
+		if _, ok := g.registry.Server("d"); ok {
+			t.Error("a removed server still has a view")
+		}
+		if st := g.Statuses(); st[0].ID != "b" || st[1].ID != "a" || st[2].Label != "See" {
+			t.Errorf("not in the order of the config: %+v", st)
+		}
+		if _, ok := g.registry.All().Lookup(hub.Tools, "sea__read"); !ok {
+			t.Error("the new namespace is not in force")
+		}
+		if _, err := g.For(context.Background(), call("d")); hub.CodeOf(err) != hub.CodeNotFound {
+			t.Errorf("a call to a removed server: %v", err)
+		}
+	})
+}
+
+func TestServerThatComesBackWhileItsOldProcessEndsNeverRunsTwice(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 5 * time.Second }, func(g *rig) {
+		g.apply(server("a"), server("b"))
+		for range 3 {
+			g.apply(server("b"))
+			pass(time.Second)
+			g.apply(server("a", func(s *config.Server) { s.Args = []string{time.Now().String()} }), server("b"))
+			pass(time.Second)
+		}
+		pass(time.Minute) // connect itself reports a second process
+		g.want("a", hub.StateRunning)
+		if n := len(g.started("a")); n < 2 {
+			t.Fatalf("%d starts", n)
+		}
+	})
+}
+
+func TestChangeDuringAStartBeginsItAnew(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(ctx context.Context, r Request, _ int) (*hub.Catalog, error) {
+			if r.Server.Command == "hangs" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a", func(s *config.Server) { s.Command = "hangs" }))
+		pass(time.Second)
+		g.apply(server("a"))
+		g.want("a", hub.StateRunning)
+	})
+}
+
+func TestDisablingAndEnablingTakesEffectBeforeApplyReturns(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+			time.Sleep(time.Second)
+			return nil, nil
+		}
+	}, func(g *rig) {
+		off := func(s *config.Server) { s.Disabled = true }
+		c := *g.cfg
+		c.Servers = []config.Server{server("a", off)}
+		g.Apply(&c)
+		g.want("a", hub.StateDisabled)
+		c.Servers = []config.Server{server("a")}
+		g.Apply(&c)
+		g.want("a", hub.StateStarting)
+		pass(2 * time.Second)
+		g.want("a", hub.StateRunning)
+		c.Servers = []config.Server{server("a", off)}
+		g.Apply(&c)
+		g.want("a", hub.StateDisabled)
+	})
+}
+
+func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		sub := g.bus.Subscribe(16)
+		defer sub.Close()
+		g.apply()
+		pass(time.Minute)
+		var removed int
+		for len(sub.Events()) > 0 {
+			switch e := <-sub.Events(); {
+			case e.Kind == events.Removed && e.Data == "a":
+				removed++
+			case e.Kind == events.Server && removed > 0:
+				t.Errorf("news of a server that is gone: %+v", e.Data)
+			}
+		}
+		if removed != 1 {
+			t.Errorf("told %d times", removed)
+		}
+	})
+}
+
+func TestAListWaitsForStartingServersWithoutACatalogOnly(t *testing.T) {
+	m := newMemory()
+	known := server("known")
+	m.catalogs["known"+launchKey(&known)] = &hub.Catalog{Tools: []hub.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
+	takes := map[string]time.Duration{"quick": 3 * time.Second, "slow": time.Minute, "known": time.Minute}
+	inBubble(t, func(g *rig, o *Options) {
+		o.Catalogs = m
+		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+			time.Sleep(takes[r.Server.ID])
+			if r.Server.ID == "bad" {
+				return nil, hub.Errorf(hub.CodeValidation, "no")
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		took := func(server string) time.Duration {
+			begin := time.Now()
+			g.WaitListed(context.Background(), server)
+			return time.Since(begin)
+		}
+		g.apply(server("quick"), known, server("bad"), server("off", func(s *config.Server) { s.Disabled = true }))
+		if d := took("known"); d != 0 {
+			t.Errorf("waited %s for a server whose tools are known", d)
+		}
+		if _, ok := g.registry.All().Lookup(hub.Tools, "known__old"); !ok {
+			t.Error("the tools of the last run are not there")
+		}
+		if d := took(""); d != 3*time.Second {
+			t.Errorf("waited %s, want as long as the quick one needs", d)
+		}
+		g.apply(server("quick"), server("slow"))
+		if d := took("quick"); d != 0 {
+			t.Errorf("waited %s for another server", d)
+		}
+		if d := took(""); d != 10*time.Second {
+			t.Errorf("waited %s, want listWaitMs", d)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		g.WaitListed(ctx, "")
+		if time.Since(begin) != time.Second {
+			t.Error("a list goes on waiting for a client that is gone")
+		}
+	})
+}
+
+func TestOnDemandServerStartsOnceToBeKnownAndThenWithACall(t *testing.T) {
+	m := newMemory()
+	onDemand := server("a", func(s *config.Server) { s.Start = config.StartOnDemand })
+	for _, first := range []bool{true, false} {
+		inBubble(t, func(_ *rig, o *Options) { o.Catalogs = m }, func(g *rig) {
+			g.apply(onDemand)
+			if first {
+				g.want("a", hub.StateRunning)
+				return
+			}
+			g.want("a", hub.StateStopped)
+			if _, ok := g.registry.All().Lookup(hub.Tools, "a__read"); !ok {
+				t.Error("its tools are not listed")
+			}
+			if _, err := g.For(context.Background(), call("a")); err != nil {
+				t.Fatal(err)
+			}
+			g.want("a", hub.StateRunning)
+		})
+	}
+}
+
+func TestChangedListsReachTheRegistry(t *testing.T) {
+	var changed func(hub.Kind)
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+			changed = r.Changed
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a"))
+		c := g.conn("a")
+		c.mu.Lock()
+		c.catalog = &hub.Catalog{Tools: []hub.Item{{Name: "new", Raw: []byte(`{"name":"new"}`)}}}
+		c.mu.Unlock()
+		changed(hub.Tools)
+		synctest.Wait()
+		if _, ok := g.registry.All().Lookup(hub.Tools, "a__new"); !ok {
+			t.Error("the new tool is not there")
+		}
+	})
+}
+
+func modernCall(server string) *hub.Call {
+	c := call(server)
+	c.Era = hub.Modern
+	return c
+}
+
+func TestEachEraHasItsConnectionAndTheAnswerIsRemembered(t *testing.T) {
+	m := newMemory()
+	start := func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		if r.Era == hub.Modern && r.Server.ID == "old" {
+			return nil, errors.New("method not found")
+		}
+		return nil, nil
+	}
+	for run := range 2 {
+		inBubble(t, func(g *rig, o *Options) { o.Eras, g.start = m, start }, func(g *rig) {
+			g.apply(server("dual"), server("old"))
+			for range 3 {
+				for id, want := range map[string]string{"dual": "dualmodern#1", "old": "old#1"} {
+					c := modernCall(id)
+					if _, err := g.For(context.Background(), c); err != nil || c.Instance != want {
+						t.Errorf("run %d: %q serves %s, want %q: %v", run, c.Instance, id, want, err)
+					}
+					l := call(id)
+					if _, err := g.For(context.Background(), l); err != nil || l.Instance != id+"#1" {
+						t.Errorf("run %d: %q serves a legacy call of %s: %v", run, l.Instance, id, err)
+					}
+				}
+			}
+			if n := len(g.started("oldmodern")); n != 1-run {
+				t.Errorf("run %d: %d probes of a legacy server", run, n)
+			}
+			g.conn("dualmodern").die()
+			synctest.Wait()
+			c := modernCall("dual")
+			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dual#1" {
+				t.Errorf("after a crash %q serves: %v", c.Instance, err)
+			}
+			g.want("dual", hub.StateRunning)
+			pass(retryCrashed)
+			c = modernCall("dual")
+			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dualmodern#2" {
+				t.Errorf("later %q serves: %v", c.Instance, err)
+			}
+		})
+	}
+}
+
+func TestSlowProbeHoldsUpModernCallsOnlyBriefly(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(ctx context.Context, r Request, _ int) (*hub.Catalog, error) {
+			if r.Era == hub.Modern {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a"))
+		for _, want := range []time.Duration{modernPatience, 0} {
+			begin := time.Now()
+			c := modernCall("a")
+			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "a#1" || time.Since(begin) != want {
+				t.Errorf("%q serves after %s: %v", c.Instance, time.Since(begin), err)
+			}
+		}
+		if err := g.Stop(context.Background(), "a"); err != nil { // a probe under way ends with its server
+			t.Fatal(err)
+		}
+		g.want("a", hub.StateStopped)
+	})
+}
