@@ -21,7 +21,7 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink hub.Sink) ([]byte
 	}
 	reply, err := b.Gateway.Call(ctx, call, sink)
 	if err != nil {
-		result, f := failedHere(rq.method, rq.era, err)
+		result, f := failedHere(rq.method, call.PublicName, rq.era, err)
 		if f != nil {
 			return nil, f
 		}

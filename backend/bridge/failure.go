@@ -59,22 +59,26 @@ func failedUpstream(object []byte, era hub.Era) *failure {
 
 // failedHere turns an error of the call path into what a client gets. A tool that
 // could not be run is a tool result that says why, so that the model reads it; a
-// request that was wrong, and anything but a tool call, is a JSON-RPC error.
-func failedHere(method string, era hub.Era, err error) (result []byte, f *failure) {
+// request that was wrong, and anything but a tool call, is a JSON-RPC error. name is
+// what the client asked for; a resource that is not there is named again.
+func failedHere(method, name string, era hub.Era, err error) (result []byte, f *failure) {
 	code := hub.CodeOf(err)
 	message, hint := hub.Describe(err)
 	retriable := false
 	if e, ok := errors.AsType[*hub.Error](err); ok {
 		retriable = e.Retriable
 	}
-	rpc := codeRefused
+	rpc, uri := codeRefused, ""
 	switch code {
 	case hub.CodeValidation:
 		rpc = codeInvalidParams
 	case hub.CodeNotFound:
 		rpc = codeInvalidParams
-		if method == "resources/read" && era == hub.Legacy {
-			rpc = codeResourceNotFound
+		if method == "resources/read" {
+			uri = name
+			if era == hub.Legacy {
+				rpc = codeResourceNotFound
+			}
 		}
 	case hub.CodeInternal:
 		rpc = codeInternal
@@ -90,7 +94,8 @@ func failedHere(method string, era hub.Era, err error) (result []byte, f *failur
 		Code      hub.Code `json:"code"`
 		Hint      string   `json:"hint,omitempty"`
 		Retriable bool     `json:"retriable,omitempty"`
-	}{code, hint, retriable})
+		URI       string   `json:"uri,omitempty"`
+	}{code, hint, retriable, uri})
 	return nil, &failure{code: rpc, object: wire.ErrorObject(rpc, message, data)}
 }
 

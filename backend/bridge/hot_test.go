@@ -208,7 +208,7 @@ func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
 		{hub.Errorf(hub.CodeUnavailable, "no"), prompt, `"error":{"code":-32000,"message":"no","data":{"code":"unavailable"}}`},
 		{hub.Errorf(hub.CodeValidation, "bad"), tool, `"error":{"code":-32602,"message":"bad","data":{"code":"validation"}}`},
 		{hub.Errorf(hub.CodeCancelled, "stop"), tool, `"error":{"code":-32000,"message":"stop","data":{"code":"cancelled"}}`},
-		{hub.Errorf(hub.CodeNotFound, "gone"), `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, `"error":{"code":-32002,`},
+		{hub.Errorf(hub.CodeNotFound, "gone"), `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, `"error":{"code":-32002,"message":"gone","data":{"code":"not_found","uri":"file:///t/1"}}`},
 	} {
 		fail = c.err
 		got := one(t, s.post("/mcp", c.body, h...))

@@ -110,7 +110,7 @@ func (b *Bridge) tell(ctx context.Context, method string, key resourceKey) error
 	}
 	reply, err := b.Gateway.Call(ctx, call, deaf{})
 	if err != nil {
-		_, f := failedHere(method, hub.Legacy, err)
+		_, f := failedHere(method, key.uri, hub.Legacy, err)
 		return f.sdk()
 	}
 	if len(reply.Error) > 0 {

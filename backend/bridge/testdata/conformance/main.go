@@ -76,6 +76,10 @@ func main() {
 			log.Fatal(err)
 		}
 		defer conn.Close(context.Background())
+		if era == hub.Legacy {
+			// A server says nothing until somebody sets a level; the bridge holds back.
+			_, _ = conn.Send(ctx, &hub.Call{Era: era, Method: "logging/setLevel", Params: []byte(`{"level":"debug"}`)}, nil)
+		}
 		up.conns[index(era)].Store(conn)
 	}
 	reg.Set(id, id, up.conns[0].Load().Catalog())

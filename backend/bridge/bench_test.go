@@ -1,0 +1,72 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+)
+
+// paper is a ResponseWriter that costs nothing.
+type paper struct {
+	header http.Header
+	n      int
+}
+
+func (p *paper) Header() http.Header         { return p.header }
+func (p *paper) WriteHeader(int)             {}
+func (p *paper) Write(b []byte) (int, error) { p.n += len(b); return len(b), nil }
+
+// What the bridge itself adds to a call: from the request to the gateway and back.
+func BenchmarkHotPath(b *testing.B) {
+	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		for name, size := range map[string]int{"60B": 60, "10KB": 10 << 10, "1MB": 1 << 20} {
+			result := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
+			reg := registry.New(registry.Options{})
+			reg.Set("math", "math", mathCatalog())
+			br := New(Options{Registry: reg, Lister: &waits{}, Gateway: gatewayFunc(func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+				return hub.Reply{Result: result}, nil
+			}), MaxBody: 8 << 20})
+			params := `"name":"math__add","arguments":{"text":"` + strings.Repeat("y", size) + `"}`
+			body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `}}`)
+			header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+			if era == hub.Modern {
+				body = []byte(modernBody("tools/call", params))
+				header[versionHeader], header[methodHeader], header[nameHeader] = []string{hub.ModernVersion}, []string{"tools/call"}, []string{"math__add"}
+			} else {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}`))
+				r.Header = header.Clone()
+				br.ServeHTTP(w, r)
+				header[sessionHeader] = []string{w.Header().Get(sessionHeader)}
+			}
+			b.Run(string(era)+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					r := httptest.NewRequest("POST", "/mcp", nil)
+					r.Header = header.Clone()
+					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+					w := &paper{header: http.Header{}}
+					br.ServeHTTP(w, r)
+					if w.n < size {
+						b.Fatal("no answer")
+					}
+				}
+			})
+			br.close()
+		}
+	}
+}
+
+type gatewayFunc func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error)
+
+func (f gatewayFunc) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	return f(ctx, call, sink)
+}
