@@ -6,7 +6,7 @@ export GOFLAGS ?= -buildvcs=false
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui test test-go test-ui test-e2e lint fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench fuzz fmt dev icons test-mcp-server clean
 
 run: ## build, start with a demo server and data in .run/, show the window or print the address
 	@build/run.sh
@@ -31,6 +31,13 @@ test: ## everything that CI runs
 
 test-go test-ui test-e2e lint: ## one stage of it
 	@build/test.sh $(@:test-%=%)
+
+bench: ## what a call costs, and its parts
+	go test -run '^$$' -bench . -benchmem ./backend/...
+
+time ?= 30s
+fuzz: ## every fuzz test for a while: make fuzz time=5m
+	build/fuzz.sh $(time)
 
 fmt:
 	gofmt -w app backend build config frontend/*.go main.go
