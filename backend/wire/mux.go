@@ -222,8 +222,7 @@ func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit)
 
 // await delivers what belongs to the call until its reply comes.
 func (m *Mux) await(ctx context.Context, f *flight, method string) (hub.Reply, error) {
-	askCtx, stopAsking := context.WithCancelCause(ctx)
-	defer stopAsking(errAnswered)
+	var asking context.Context // made for the first request of the server
 	var batch []inbound
 	for {
 		select {
@@ -247,7 +246,12 @@ func (m *Mux) await(ctx context.Context, f *flight, method string) (hub.Reply, e
 					f.sink.Notify(in.method, in.params)
 				}
 			case inAsk:
-				m.ask(askCtx, f.sink.Ask, *in)
+				if asking == nil {
+					var stop context.CancelCauseFunc
+					asking, stop = context.WithCancelCause(ctx)
+					defer stop(errAnswered)
+				}
+				m.ask(asking, f.sink.Ask, *in)
 			}
 		}
 	}

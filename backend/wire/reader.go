@@ -103,24 +103,36 @@ func (l *lineReader) line() (frame, error) {
 	if err == nil || !errors.Is(err, bufio.ErrBufferFull) {
 		return frame{data: part, size: int64(len(part))}, err
 	}
-	f := frame{data: append(make([]byte, 0, 4*readBuffer), part...), owned: true, size: int64(len(part))}
-	for errors.Is(err, bufio.ErrBufferFull) {
-		part, err = l.r.ReadSlice('\n')
+	return l.longLine(part, err)
+}
+
+// longLine goes on with a line that is longer than the read buffer.
+func (l *lineReader) longLine(part []byte, err error) (frame, error) {
+	var parts chunks
+	defer parts.release()
+	f := frame{owned: true}
+	for {
 		f.size += int64(len(part))
 		switch {
+		case f.size > int64(l.limit)*endlessFactor:
+			return frame{}, errEndless
 		case f.tail != nil:
 			f.keepTail(part)
 		case f.size > int64(l.limit):
-			f.tail = make([]byte, 0, 2*keepTail)
-			f.keepTail(f.data)
-			f.keepTail(part)
-			f.data = bytes.Clone(f.data[:min(len(f.data), keepHead)])
+			parts.add(part)
+			f.data = parts.head(keepHead)
+			f.tail = append(make([]byte, 0, 2*keepTail), parts.tail(keepTail)...)
+			parts.release()
 		default:
-			f.data = append(f.data, part...)
+			parts.add(part)
 		}
-		if f.size > int64(l.limit)*endlessFactor {
-			return frame{}, errEndless
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			break
 		}
+		part, err = l.r.ReadSlice('\n')
+	}
+	if f.tail == nil {
+		f.data = parts.head(int(f.size))
 	}
 	return f, err
 }

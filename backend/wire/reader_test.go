@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -57,6 +58,28 @@ func TestReaderTellsMessagesApart(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestAnOversizedMessageCostsNoMoreThanTwiceTheLimit(t *testing.T) {
+	const limit = 4 << 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	stream := io.MultiReader(strings.NewReader(`{"id":7,"result":"`), io.LimitReader(letters{}, 12*limit), strings.NewReader("\"}\n"))
+	got, _ := frames(t, stream, Auto, limit)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 2*limit || strings.Join(got, "|") != "oversized 7 true" {
+		t.Errorf("%d bytes for %q", used, got)
+	}
+}
+
+// letters is an endless stream of x.
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }
 
 func TestNDJSONTakesHeadersForJunk(t *testing.T) {

@@ -1,0 +1,150 @@
+package wire_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+func TestJunkIsSkippedAndTwoMessagesOnOneLineAreBothRead(t *testing.T) {
+	var junk, notified atomic.Int64
+	m := start(t, "junk", func(o *wire.MuxOptions) {
+		o.OnJunk = func([]byte, string) { junk.Add(1) }
+		o.OnNotification = func(string, json.RawMessage) { notified.Add(1) }
+	})
+	for range 3 {
+		if reply := mustCall(t, m, `{}`, nil); !strings.Contains(string(reply.Result), "done") {
+			t.Fatal(string(reply.Result))
+		}
+	}
+	if notified.Load() != 3 || junk.Load() < 26 {
+		t.Errorf("%d notifications, %d lines of junk", notified.Load(), junk.Load())
+	}
+}
+
+func TestABannerBeforeTheFirstAnswerIsSkipped(t *testing.T) {
+	m := start(t, "banner", nil)
+	mustCall(t, m, `{}`, nil)
+	if junk := m.Stats().Junk; junk != 8 {
+		t.Errorf("%d lines of junk, want 8", junk)
+	}
+}
+
+func TestAnOversizedResultFailsOnlyItsOwnCall(t *testing.T) {
+	m := start(t, "giant", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
+	for _, arguments := range []string{`{"size":5000000}`, `{"size":5000000,"last":1}`} {
+		_, err := call(t, m, `{"arguments":`+arguments+`}`, nil)
+		if err == nil || !strings.Contains(err.Error(), "larger than the limit") {
+			t.Fatalf("%s: got %v", arguments, err)
+		}
+		if reply := mustCall(t, m, `{"arguments":{"size":900000}}`, nil); len(reply.Result) < 900000 {
+			t.Fatalf("%d bytes", len(reply.Result))
+		}
+	}
+}
+
+func TestAnEndlessLineEndsTheConnection(t *testing.T) {
+	m := start(t, "endless", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
+	if _, err := call(t, m, `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Fatal(err)
+	}
+}
+
+func TestDeepNestingFailsOnlyItsOwnCall(t *testing.T) {
+	m := start(t, "deep", nil)
+	for _, depth := range []int{9_000, 1_000_000} {
+		if _, err := call(t, m, fmt.Sprintf(`{"arguments":{"depth":%d}}`, depth), nil); err == nil {
+			t.Fatalf("depth %d passed", depth)
+		}
+		mustCall(t, m, `{"arguments":{"depth":400}}`, nil)
+	}
+}
+
+func TestBadTextIsRepairedAndMarked(t *testing.T) {
+	m := start(t, "bad-text", nil)
+	reply := mustCall(t, m, `{}`, nil)
+	const want = `{"content":[{"type":"text","text":"a` + "\uFFFD" + `b\u0000\ufffd\u001b"}]}`
+	if string(reply.Result) != want || m.Stats().Repaired != 1 {
+		t.Fatalf("got %s, %d repaired", reply.Result, m.Stats().Repaired)
+	}
+}
+
+func TestContentLengthFramingBothWays(t *testing.T) {
+	m := start(t, "lsp", func(o *wire.MuxOptions) { o.Framing = wire.ContentLength })
+	for range 3 {
+		if reply := mustCall(t, m, `{"arguments":{"a":"é"}}`, nil); !strings.Contains(string(reply.Result), `{"a":"é"}`) {
+			t.Fatal(string(reply.Result))
+		}
+	}
+}
+
+func TestLateAndForeignRepliesAreCountedAndDropped(t *testing.T) {
+	m := start(t, "late", nil)
+	for range 2 {
+		if reply := mustCall(t, m, `{}`, nil); !strings.Contains(string(reply.Result), "done") {
+			t.Fatal(string(reply.Result))
+		}
+	}
+	if late := m.Stats().Late; late < 5 {
+		t.Errorf("%d late replies", late)
+	}
+}
+
+func TestAnAnswerWithNeitherResultNorErrorFailsTheCall(t *testing.T) {
+	if _, err := call(t, start(t, "neither", nil), `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Fatal(err)
+	}
+}
+
+func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
+	for kind, name := range []string{"progress", "log", "unknown", "requests"} {
+		if kind == 0 {
+			continue // belongs to the call, see the slow sink
+		}
+		t.Run(name, func(t *testing.T) {
+			var seen atomic.Int64
+			m := start(t, "flood", func(o *wire.MuxOptions) {
+				o.OnNotification = func(string, json.RawMessage) { seen.Add(1) }
+			})
+			began := time.Now()
+			mustCall(t, m, fmt.Sprintf(`{"arguments":{"kind":%d}}`, kind), nil)
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if seen.Load() > 10_000 {
+				t.Errorf("%d of 100,000 notifications passed", seen.Load())
+			}
+		})
+	}
+}
+
+func TestAServerThatDoesNotReadFailsTheCallAtItsDeadlineAndThenTheConnection(t *testing.T) {
+	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = 500 * time.Millisecond })
+	if _, err := m.Call(context.Background(), "tools/list", nil, hub.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	params := `{"arguments":{"text":"` + strings.Repeat("x", 200_000) + `"}}`
+	_, err := m.Call(ctx, "tools/call", []byte(params), hub.Span{}, nil)
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 400*time.Millisecond {
+		t.Errorf("%v after %v", err, took)
+	}
+	select {
+	case <-m.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the connection goes on")
+	}
+	if !strings.Contains(m.Err().Error(), "stopped reading") {
+		t.Error(m.Err())
+	}
+}
