@@ -75,6 +75,12 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 		}
 		started.command = "docker exec -i " + strings.Join(append([]string{spec.Container, c.Command}, c.Args...), " ")
 		o.Dial = func(ctx context.Context) (upstream.Pipe, error) { return d.enter(ctx, c, spec, started) }
+	case hub.HTTP:
+		at, shown, err := remote(c, env)
+		if err != nil {
+			return Session{}, err
+		}
+		o.Remote, started.command = at, shown
 	default:
 		return Session{}, hub.Errorf(hub.CodeValidation, "servers of type %q cannot be reached", c.Type)
 	}

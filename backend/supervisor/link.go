@@ -153,7 +153,6 @@ func (r *runner) connected() {
 	r.s.o.Registry.Set(r.id, c.Label, catalog)
 	r.step(evConnected)
 	r.arm()
-	r.publishCatalog()
 	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())
 	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("connected, %d tools", len(catalog.Tools)))
 	for _, w := range catalog.Warnings {
@@ -169,7 +168,6 @@ func (r *runner) relisted(kind hub.Kind) {
 	c, catalog := r.config(), r.primary.Catalog()
 	r.primary.hear()
 	r.s.o.Registry.Set(r.id, c.Label, catalog, kind)
-	r.publishCatalog()
 	r.publish()
 	r.helpers.Go(func() { r.remember(c, catalog) })
 }

@@ -45,8 +45,6 @@ func (r *runner) publish() {
 	}
 }
 
-func (r *runner) publishCatalog() { r.s.o.Bus.Publish(events.Catalog, r.id) }
-
 // status describes the server as its goroutine knows it.
 func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 	c, now := r.config(), time.Now().UTC()

@@ -1,0 +1,35 @@
+package supervisor
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/upstream"
+	"drawbridge/config"
+)
+
+// remote says where and with which headers a server is reached. shown is its
+// address for people, without what may be secret in it.
+func remote(c *config.Server, env environment) (r *upstream.Remote, shown string, err error) {
+	address, err := env.expand("url", c.URL)
+	if err != nil {
+		return nil, "", err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, "", &hub.Error{Code: hub.CodeValidation, Cause: err,
+			Message: fmt.Sprintf("cannot reach server %q: its url is no http or https address", c.ID),
+			Fields:  []hub.FieldError{{Field: "url", Error: "no http or https address"}}}
+	}
+	headers, err := env.expandAll("headers", c.Headers)
+	if err != nil {
+		return nil, "", err
+	}
+	r = &upstream.Remote{URL: address, Header: http.Header{}}
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	return r, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), nil
+}

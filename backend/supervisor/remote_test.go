@@ -1,0 +1,79 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// webServer is a legacy server over streamable HTTP that wants a header.
+func webServer(t *testing.T) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sesame" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if r.Method != http.MethodPost || json.Unmarshal(body, &m) != nil {
+			http.Error(w, "no stream here", http.StatusMethodNotAllowed)
+			return
+		}
+		var result string
+		switch m.Method {
+		case "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"web","version":"1"}}`
+		case "tools/list":
+			result = `{"tools":[{"name":"fetch","inputSchema":{"type":"object"}}]}`
+		case "tools/call":
+			result = `{"content":[{"type":"text","text":"hello"}]}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case len(m.ID) == 0:
+			w.WriteHeader(http.StatusAccepted)
+		case result == "":
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32601,"message":"method not found"}}`)
+		default:
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":`+result+`}`)
+		}
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+func TestRemoteServersAreReachedWithTheirHeaders(t *testing.T) {
+	g := newReal(t)
+	t.Setenv("DRAWBRIDGE_TEST_TOKEN", "sesame")
+	web := server("web", func(s *config.Server) {
+		s.Type, s.Command, s.URL = hub.HTTP, "", webServer(t).URL+"/mcp?key=secret"
+		s.Headers = map[string]string{"Authorization": "Bearer ${DRAWBRIDGE_TEST_TOKEN}"}
+	})
+	nowhere := server("nowhere", func(s *config.Server) { s.Type, s.Command, s.URL = hub.HTTP, "", "${NO:-ftp}://x" })
+	g.apply(web, nowhere)
+	st := g.wait("web", hub.StateRunning)
+	if st.Tools != 1 || st.PID != 0 {
+		t.Errorf("got %+v", st)
+	}
+	if want := web.URL[:len(web.URL)-len("?key=secret")]; st.Command != want {
+		t.Errorf("shown as %q, want %q", st.Command, want)
+	}
+	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		if _, reply, err := g.call("web", "fetch", era); err != nil || string(reply.Result) != `{"content":[{"type":"text","text":"hello"}]}` {
+			t.Errorf("%s: %s, %v", era, reply.Result, err)
+		}
+	}
+	g.wait("nowhere", hub.StateCrashed)
+}
