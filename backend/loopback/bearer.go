@@ -57,3 +57,42 @@ func unauthorized(w http.ResponseWriter, failures *throttle, log *slog.Logger, r
 	w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
 	refuse(w, http.StatusUnauthorized, hub.CodeUnauthorized, detail, hint)
 }
+
+// What ClientHeader says behind RequireAdmin.
+const (
+	ByToken   = "admin"   // the admin token was shown: the CLI, a script
+	ByBrowser = "browser" // both halves of a browser session were
+)
+
+// AdminOptions say whose requests the API takes.
+type AdminOptions struct {
+	Admin    *Admin
+	Sessions *Sessions
+	Log      *slog.Logger // may be nil
+}
+
+// RequireAdmin returns a middleware that lets the admin token and browser sessions
+// through, and says in ClientHeader which it was. It belongs behind Guard.
+func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	failures := &throttle{now: time.Now}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			delete(r.Header, ClientHeader)
+			token, shown := BearerOf(r)
+			switch {
+			case shown && o.Admin.Valid(token):
+				r.Header[ClientHeader] = []string{ByToken}
+			case len(r.Header["Authorization"]) == 0 && o.Sessions.Check(w, r):
+				r.Header[ClientHeader] = []string{ByBrowser}
+			default:
+				unauthorized(w, failures, o.Log, r, "this needs the admin token, or a page that was opened by Drawbridge",
+					"Open the page from the tray, or run drawbridge open.")
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
