@@ -1,0 +1,99 @@
+//go:build linux
+
+package supervisor
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// docker runs the docker command and returns what it printed.
+func docker(t *testing.T, stdin []byte, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("docker", args...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// stoppedContainer makes a container that holds a test server, and does not start
+// it. Without an Engine the test is skipped, but never in CI.
+func stoppedContainer(t *testing.T) string {
+	t.Helper()
+	busybox, err := exec.LookPath("busybox")
+	if err == nil {
+		err = exec.Command("docker", "version").Run()
+	}
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no Docker Engine or no static busybox, and CI is set: %v", err)
+		}
+		t.Skipf("no Docker Engine or no static busybox: %v", err)
+	}
+	program := filepath.Join(t.TempDir(), "mcpserver")
+	build := exec.Command("go", "build", "-o", program, "drawbridge/backend/mcptest/mcpserver")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var root bytes.Buffer
+	w := tar.NewWriter(&root)
+	for name, file := range map[string]string{"bin/sh": busybox, "bin/sleep": busybox, "mcpserver": program} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	image := docker(t, root.Bytes(), "import", "-")
+	t.Cleanup(func() { docker(t, nil, "image", "rm", "-f", image) })
+	id := docker(t, nil, "create", "--network", "none", image, "/bin/sleep", "3600")
+	t.Cleanup(func() { docker(t, nil, "rm", "-f", id) })
+	return id
+}
+
+func TestContainerServerWaitsForItsContainerAndComesBackWithIt(t *testing.T) {
+	container := stoppedContainer(t)
+	g := newReal(t)
+	g.apply(server("box", func(s *config.Server) {
+		s.Type, s.Command, s.Args = hub.Docker, "/mcpserver", []string{"legacy"}
+		s.Docker.Container, s.StartupTimeout = container, 30*time.Second
+	}), mode("local", "legacy"))
+	if st := g.wait("box", hub.StateWaiting); !strings.Contains(st.Reason, "not running") {
+		t.Errorf("got %q", st.Reason)
+	}
+	g.wait("local", hub.StateRunning)
+	for range 2 {
+		docker(t, nil, "start", container)
+		begin := time.Now()
+		g.wait("box", hub.StateRunning)
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("back only after %s", took)
+		}
+		if _, _, err := g.call("box", firstTool(g, "box"), hub.Legacy); err != nil {
+			t.Error(err)
+		}
+		docker(t, nil, "kill", container)
+		g.wait("box", hub.StateWaiting)
+	}
+}
