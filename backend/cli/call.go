@@ -1,219 +1,143 @@
 package cli
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"net/url"
-	"time"
-
-	"github.com/goccy/go-yaml"
-	"github.com/spf13/cobra"
+	"strings"
 
 	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
+
+	"github.com/spf13/cobra"
 )
 
-// callLimit is how long a call from the command line may take: the server's own limits come first.
-const callLimit = 15 * time.Minute
+// callRequest is the body of POST call.
+type callRequest struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
 
-func (c *commands) callCommand() *cobra.Command {
+// callDocument is what --json prints, in this order and nothing else.
+type callDocument struct {
+	Success bool            `json:"success"`
+	Output  string          `json:"output"`
+	Data    json.RawMessage `json:"data"`
+	Error   json.RawMessage `json:"error"`
+	Raw     json.RawMessage `json:"raw"`
+}
+
+func (p *program) call() *cobra.Command {
 	return &cobra.Command{
-		Use:   "call SERVER TOOL [JSON]",
-		Short: "Call a tool and print what it says",
-		Long: "Calls a tool of a server with arguments as a JSON object, and records the call as any other.\n" +
-			"Text goes to the output as it is, structured content as YAML. A tool error exits with 1.",
+		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit 1 when the tool reports an error", Args: between(2, 3),
+		Long:    "Call a tool with a JSON object of arguments. With - as JSON, it is read from standard input.",
 		Example: `  drawbridge call demo add '{"a": 1, "b": 2}'`,
-		Args:    usage(cobra.RangeArgs(2, 3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			arguments := json.RawMessage(`{}`)
+			arguments := json.RawMessage("{}")
 			if len(args) == 3 {
 				arguments = json.RawMessage(args[2])
-			}
-			var object map[string]json.RawMessage
-			if json.Unmarshal(arguments, &object) != nil || object == nil {
-				return usageError{fmt.Errorf("the arguments are no JSON object, such as '{\"path\": \"/tmp\"}'")}
-			}
-			return c.call(cmd.Context(), args[0], args[1], arguments)
-		},
-	}
-}
-
-func (c *commands) call(ctx context.Context, server, tool string, arguments json.RawMessage) error {
-	d, err := c.daemon()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	raw, err := d.ask(ctx, http.MethodPost, "/api/v1/call", nil, map[string]any{"server": server, "tool": tool, "arguments": arguments})
-	if err != nil {
-		return err
-	}
-	var result struct {
-		Success bool            `json:"success"`
-		Output  string          `json:"output"`
-		Data    json.RawMessage `json:"data"`
-		Error   json.RawMessage `json:"error"`
-		Raw     json.RawMessage `json:"raw"`
-	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return fmt.Errorf("cannot read the answer of Drawbridge: %w", err)
-	}
-	if c.json {
-		if err := c.printJSON(result); err != nil {
-			return err
-		}
-	} else if result.Success {
-		fmt.Fprint(c.Stdout, withNewline(c.safe(result.Output)))
-		if hasValue(result.Data) {
-			text, err := yaml.JSONToYAML(result.Data)
-			if err != nil {
-				text = result.Data
-			}
-			fmt.Fprint(c.Stdout, withNewline(c.safe(string(text))))
-		}
-	} else {
-		fmt.Fprint(c.Stderr, withNewline("drawbridge: "+c.safe(errorText(result.Error, result.Output))))
-	}
-	if !result.Success {
-		return errFailed
-	}
-	return nil
-}
-
-func hasValue(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
-// errorText is what an error says: a string, or the message of an object.
-func errorText(raw json.RawMessage, otherwise string) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && text != "" {
-		return text
-	}
-	var object struct {
-		Message string `json:"message"`
-		Detail  string `json:"detail"`
-	}
-	if json.Unmarshal(raw, &object) == nil {
-		if object.Message != "" {
-			return object.Message
-		}
-		if object.Detail != "" {
-			return object.Detail
-		}
-	}
-	return otherwise
-}
-
-// safe neutralises what a server could do to a terminal, line by line. A pipe gets
-// the text as it is.
-func (c *commands) safe(text string) string {
-	if !c.Terminal {
-		return text
-	}
-	return eachLine(text, serverlog.Clean)
-}
-
-func (c *commands) toolsCommand() *cobra.Command {
-	var server string
-	cmd := &cobra.Command{
-		Use: "tools", Aliases: []string{"list-tools"}, Short: "List the tools of all servers", Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.daemon()
-			if err != nil {
-				return err
-			}
-			query := url.Values{}
-			if server != "" {
-				query.Set("server", server)
-			}
-			var list struct {
-				Items []struct{ Name, Server, Tool, Description string } `json:"items"`
-			}
-			raw, err := d.get(cmd.Context(), "/api/v1/tools", query, &list)
-			if err != nil {
-				return err
-			}
-			if c.json {
-				_, err = fmt.Fprintln(c.Stdout, string(raw))
-				return err
-			}
-			t := table{title: "Tools", head: []string{"Name", "Server", "Description"}}
-			for _, item := range list.Items {
-				t.rows = append(t.rows, []string{serverlog.Clean(item.Name), item.Server, short(serverlog.Clean(item.Description), 72)})
-			}
-			_, err = fmt.Fprint(c.Stdout, t.String(c.Terminal))
-			return err
-		},
-	}
-	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
-	return cmd
-}
-
-func (c *commands) historyCommand() *cobra.Command {
-	var limit int
-	filters := map[string]*string{}
-	cmd := &cobra.Command{
-		Use: "history", Short: "List recorded calls, newest first", Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.daemon()
-			if err != nil {
-				return err
-			}
-			query := url.Values{"limit": {fmt.Sprint(limit)}}
-			for name, value := range filters {
-				if *value != "" {
-					query.Set(name, *value)
+				if args[2] == "-" {
+					data, err := io.ReadAll(io.LimitReader(p.Stdin, 16<<20))
+					if err != nil {
+						return fmt.Errorf("cannot read the arguments: %w", err)
+					}
+					arguments = data
 				}
 			}
-			var list struct {
-				Items []struct {
-					ID, Client, Server, Tool, Method string
-					At                               time.Time
-					Outcome                          hub.Outcome
-					Reason                           string
-					TookNs                           int64 `json:"tookNs"`
-				} `json:"items"`
+			if arguments = bytes.TrimSpace(arguments); !json.Valid(arguments) || arguments[0] != '{' {
+				return usageError{errors.New(`the arguments must be a JSON object, such as '{"text": "hello"}'`)}
 			}
-			raw, err := d.get(cmd.Context(), "/api/v1/calls", query, &list)
+			d, err := p.daemon()
 			if err != nil {
 				return err
 			}
-			if c.json {
-				_, err = fmt.Fprintln(c.Stdout, string(raw))
+			data, err := d.raw(cmd.Context(), http.MethodPost, "call", nil, callRequest{args[0], args[1], arguments})
+			if err != nil {
 				return err
 			}
-			t := table{title: "Calls", head: []string{"Time", "Client", "Server", "Call", "Outcome", "Took", "ID"}}
-			for _, call := range list.Items {
-				what := call.Tool
-				if call.Method != "tools/call" {
-					what = call.Method + " " + call.Tool
-				}
-				t.rows = append(t.rows, []string{call.At.Local().Format("01-02 15:04:05"), serverlog.Clean(call.Client), call.Server,
-					short(serverlog.Clean(what), 48), string(call.Outcome), took(time.Duration(call.TookNs)), call.ID})
+			var doc callDocument
+			if err := json.Unmarshal(data, &doc); err != nil {
+				return fmt.Errorf("cannot read the answer: %w", err)
 			}
-			_, err = fmt.Fprint(c.Stdout, t.String(c.Terminal))
-			return err
+			return p.printCall(doc)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many calls, at most 500")
-	for name, text := range map[string]string{
-		"server": "only calls of this server", "client": "only calls of this client", "tool": "only calls of this tool",
-		"outcome": "only calls that ended so: ok, tool_error, protocol_error, timeout, cancelled, rejected", "q": "only calls that hold this text",
-	} {
-		filters[name] = cmd.Flags().String(name, "", text)
-	}
-	return cmd
 }
 
-// took writes a duration with three digits at most.
-func took(d time.Duration) string {
+func (p *program) printCall(doc callDocument) error {
+	why := callError(doc)
+	if p.json {
+		if err := p.document(doc); err != nil {
+			return err
+		}
+	} else if err := p.forPeople(doc); err != nil {
+		return err
+	}
 	switch {
-	case d < time.Millisecond:
-		return d.Round(time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
+	case doc.Success:
+		return nil
+	case p.json:
+		return silentError{why}
 	}
-	return d.Round(10 * time.Millisecond).String()
+	return why
+}
+
+// forPeople prints the text, and structured content as YAML unless the text is the same JSON.
+func (p *program) forPeople(doc callDocument) error {
+	text := doc.Output
+	if p.Terminal() {
+		text = clean(text)
+	}
+	structured := len(doc.Data) > 0 && !bytes.Equal(bytes.TrimSpace(doc.Data), []byte("null"))
+	if text != "" && !(structured && sameJSON(text, doc.Data)) {
+		if _, err := fmt.Fprintln(p.Stdout, strings.TrimSuffix(text, "\n")); err != nil {
+			return err
+		}
+	}
+	if !structured {
+		return nil
+	}
+	pretty, err := toYAML(doc.Data)
+	if err != nil {
+		pretty = string(doc.Data) + "\n"
+	}
+	if p.Terminal() {
+		pretty = clean(pretty)
+	}
+	_, err = io.WriteString(p.Stdout, pretty)
+	return err
+}
+
+// callError is what the tool says went wrong.
+func callError(doc callDocument) error {
+	var message string
+	var object struct {
+		Message string   `json:"message"`
+		Detail  string   `json:"detail"`
+		Code    hub.Code `json:"code"`
+		Hint    string   `json:"hint"`
+	}
+	if json.Unmarshal(doc.Error, &message) != nil {
+		_ = json.Unmarshal(doc.Error, &object)
+		message = object.Message
+		if message == "" {
+			message = object.Detail
+		}
+	}
+	if message == "" {
+		message = "the tool reported an error"
+	}
+	if object.Code != "" {
+		return &hub.Error{Code: object.Code, Message: message, Hint: object.Hint}
+	}
+	return errors.New(message)
+}
+
+// sameJSON reports whether text is data, written in another way.
+func sameJSON(text string, data []byte) bool {
+	var a, b bytes.Buffer
+	return json.Compact(&a, []byte(text)) == nil && json.Compact(&b, data) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }

@@ -1,194 +1,246 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/spf13/cobra"
+	"os"
+	"strings"
 
 	"drawbridge/backend/hub"
 	"drawbridge/config"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
-// Options are what the commands get from the program around them.
+// Options connects the commands with the program they are part of. Streams,
+// environment and version have the process's own as defaults.
 type Options struct {
-	Version        string
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Getenv         func(string) string
-	Terminal       bool // Stdout is a terminal: tables and colours are welcome
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, o ServeOptions) error
-	// Desktop is the program without a command: it shows the running instance, or starts one.
+	// Desktop is what the bare command does: show the window of the running daemon,
+	// or start one with tray and window.
 	Desktop func(ctx context.Context, o ServeOptions) error
-	// Launch starts a daemon in the background. It does not wait for it.
-	Launch func(folders config.Folders) error
-	// Show brings a page to the person's screen, or writes its address to out.
-	Show func(url, data string, out io.Writer) error
+	// Show brings an address with a one-time code to the person. nil prints it.
+	Show func(url string) error
+
+	Version string
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Getenv  func(string) string
+	// Terminal reports whether Stdout is a screen. nil: look at the file.
+	Terminal func() bool
 }
 
-// ServeOptions are the flags of serve.
+// ServeOptions are what serve was started with.
 type ServeOptions struct {
 	Folders config.Folders
 	Sources config.Sources
-	Listen  string // "" leaves it to the configuration
-	Strict  bool
+	Listen  string // overrides the configuration; "" does not
 	NoTray  bool
+	Strict  bool // a wrong configuration is a reason not to start
 	Debug   bool
 }
 
-// Exit codes of every command.
-const (
-	ExitOK     = 0
-	ExitFailed = 1
-	ExitUsage  = 2
-)
-
-// usageError marks a command line that makes no sense.
+// usageError makes the exit code 2.
 type usageError struct{ error }
 
-// errFailed ends a command with ExitFailed after it has said why itself.
-var errFailed = errors.New("failed")
+func (u usageError) Unwrap() error { return u.error }
 
-// commands is one run of the command line.
-type commands struct {
-	Options
-	data   string // --data
-	json   bool   // --json
-	debug  bool
-	config string // --config
-}
+// silentError carries an exit code for what was said already.
+type silentError struct{ error }
 
-// Run executes one command line, without the program's name, and returns its exit
-// code. Errors are written to Stderr: a sentence for people, with --json a problem document.
-func Run(ctx context.Context, o Options, args []string) int {
-	c := &commands{Options: o}
-	root := c.root()
-	root.SetArgs(args)
-	root.SetIn(o.Stdin)
-	root.SetOut(o.Stdout)
-	root.SetErr(o.Stderr)
-	err := root.ExecuteContext(ctx)
+// ExitCode is 0 for nil, 2 for a command that was used wrongly, and 1 for everything else.
+func ExitCode(err error) int {
 	if err == nil {
-		return ExitOK
-	}
-	if !errors.Is(err, errFailed) {
-		c.complain(err)
+		return 0
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
-		return ExitUsage
+		return 2
 	}
-	return ExitFailed
+	return 1
 }
 
-func (c *commands) root() *cobra.Command {
-	serve := &serveFlags{}
+// Main runs one command line, says on Stderr what went wrong, and returns the exit code.
+func Main(ctx context.Context, args []string, o Options) int {
+	p := newProgram(o)
+	root := p.command()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !p.json { // a flag that does not parse ends parsing
+		for _, a := range args {
+			p.json = p.json || a == "--json"
+		}
+	}
+	p.explain(err)
+	return ExitCode(err)
+}
+
+// New returns all commands. Who executes it calls ExitCode with the error and shows
+// the error; Main does both.
+func New(o Options) *cobra.Command { return newProgram(o).command() }
+
+// program is one run of the command line.
+type program struct {
+	Options
+	data string // --data
+	json bool   // --json
+}
+
+func newProgram(o Options) *program {
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.Stdin == nil {
+		o.Stdin = os.Stdin
+	}
+	if o.Stdout == nil {
+		o.Stdout = os.Stdout
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	if o.Terminal == nil {
+		o.Terminal = func() bool {
+			f, ok := o.Stdout.(*os.File)
+			return ok && term.IsTerminal(int(f.Fd()))
+		}
+	}
+	o.Version = cmp.Or(o.Version, "dev")
+	return &program{Options: o}
+}
+
+func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "drawbridge",
-		Short: "Runs your MCP servers once, for every client, and remembers every call",
-		Long: "Drawbridge runs your MCP servers once, offers them to every AI client on this machine\n" +
-			"through one local address, and remembers every call.\n\n" +
-			"Without a command it shows its window, starting the daemon when none runs.",
-		Args:          usage(cobra.NoArgs),
-		SilenceErrors: true, SilenceUsage: true,
+		Short: "Run MCP servers once, offer them to every AI client, remember every call",
+		Long: "Run MCP servers once, offer them to every AI client, remember every call.\n\n" +
+			"Without a command: open the window, starting Drawbridge if it does not run.",
+		Args:              noArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Version:           p.Version,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := c.serveOptions(serve)
-			if err != nil {
-				return err
-			}
-			return c.Desktop(cmd.Context(), o)
-		},
 	}
-	flags := root.PersistentFlags()
-	flags.StringVar(&c.data, "data", "", "folder that holds everything: configuration, history, logs, tokens")
-	flags.BoolVar(&c.json, "json", false, "print JSON for programs")
-	flags.BoolVar(&c.debug, "debug", false, "say more in the log")
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	root.SetVersionTemplate("drawbridge {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentFlags().StringVar(&p.data, "data", "", "folder that holds everything: configuration, history, logs")
+	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON; errors as problem documents")
+	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
-		c.serveCommand(serve), c.statusCommand(), c.toolsCommand(), c.callCommand(), c.historyCommand(), c.logsCommand(),
-		c.actionCommand("start", "Start a server"), c.actionCommand("stop", "Stop a server until somebody needs it"),
-		c.actionCommand("restart", "Stop a server and start it again"),
-		c.actionCommand("enable", "Switch a server on in the configuration"),
-		c.actionCommand("disable", "Switch a server off in the configuration"),
-		c.clientsCommand(), c.tokenCommand(), c.openCommand(), c.validateCommand(),
-		c.stdioCommand(), c.demoCommand(), c.versionCommand(),
+		p.serve(), p.stdio(), p.demo(),
+		p.status(), p.tools(), p.call(), p.history(), p.logs(),
+		p.act("start"), p.act("stop"), p.act("restart"), p.act("enable"), p.act("disable"),
+		p.validate(), p.clients(), p.token(), p.open(), p.version(),
 	)
 	return root
 }
 
-// usage makes a mistake in the arguments a usage error.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+func (p *program) folders() (config.Folders, error) { return config.FoldersFor(p.data, p.Getenv) }
+
+func (p *program) version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if p.json {
+				return p.document(map[string]string{"version": p.Version})
+			}
+			_, err := fmt.Fprintln(p.Stdout, "drawbridge", p.Version)
+			return err
+		},
+	}
+}
+
+// noArgs, exactly and between check arguments as cobra does, with exit code 2.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasParent() {
+		return usageError{fmt.Errorf("drawbridge %s takes no argument", cmd.Name())}
+	}
+	err := fmt.Errorf("no command is called %q", args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
+	}
+	return usageError{err}
+}
+
+func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine())}
+		if len(args) < least || len(args) > most {
+			return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
 		}
 		return nil
 	}
 }
 
-// complain writes err to Stderr.
-func (c *commands) complain(err error) {
-	message, hint := err.Error(), ""
-	code := hub.CodeOf(err)
-	if e, ok := errors.AsType[*hub.Error](err); ok {
-		message, hint = e.Message, e.Hint
-		if e.Cause != nil && e.Code != hub.CodeInternal {
-			message = e.Error()
-		}
-	} else if _, ok := errors.AsType[usageError](err); ok {
-		code = hub.CodeValidation
-	}
-	if !c.json {
-		fmt.Fprintln(c.Stderr, "drawbridge: "+message)
-		if hint != "" {
-			fmt.Fprintln(c.Stderr, hint)
-		}
-		return
-	}
-	if p, ok := errors.AsType[*problemError](err); ok {
-		c.Stderr.Write(append(p.raw, '\n'))
-		return
-	}
-	problem := map[string]any{"title": string(code), "code": code, "detail": message}
-	if hint != "" {
-		problem["hint"] = hint
-	}
-	json.NewEncoder(c.Stderr).Encode(problem)
-}
-
-// folders computes where this instance keeps its files.
-func (c *commands) folders() (config.Folders, error) {
-	return config.FoldersFor(c.data, c.Getenv)
-}
-
-// dataArgument is the --data that another process has to be given; "" for the default folder.
-func dataArgument(f config.Folders) string {
-	if f.Own {
-		return f.Data
-	}
-	return ""
-}
-
-// printJSON writes a document of ours on one line.
-func (c *commands) printJSON(v any) error {
-	e := json.NewEncoder(c.Stdout)
+// document prints v as JSON on one line.
+func (p *program) document(v any) error {
+	e := json.NewEncoder(p.Stdout)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
-func (c *commands) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: usage(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if c.json {
-				return c.printJSON(map[string]string{"version": c.Version})
-			}
-			_, err := fmt.Fprintln(c.Stdout, "drawbridge "+c.Version)
-			return err
-		},
+// problem is an RFC 9457 document with our code.
+type problem struct {
+	Title  string           `json:"title,omitempty"`
+	Status int              `json:"status,omitempty"`
+	Code   hub.Code         `json:"code"`
+	Detail string           `json:"detail"`
+	Hint   string           `json:"hint,omitempty"`
+	Errors []hub.FieldError `json:"errors,omitempty"`
+}
+
+// explain says on Stderr what went wrong and what to do.
+func (p *program) explain(err error) {
+	if _, said := errors.AsType[silentError](err); err == nil || said {
+		return
+	}
+	out := problem{Code: hub.CodeOf(err), Detail: err.Error()}
+	if _, usage := errors.AsType[usageError](err); usage {
+		out.Code = hub.CodeValidation
+	}
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		out.Detail, out.Hint, out.Errors = e.Error(), e.Hint, e.Fields
+	}
+	if p.json {
+		e := json.NewEncoder(p.Stderr)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(out)
+		return
+	}
+	fmt.Fprintln(p.Stderr, "drawbridge:", clean(out.Detail))
+	for _, f := range out.Errors {
+		fmt.Fprintln(p.Stderr, "  "+clean(f.Error))
+	}
+	if out.Hint != "" {
+		fmt.Fprintln(p.Stderr, clean(out.Hint))
 	}
 }
+
+// clean makes text of strangers harmless on a terminal: control characters, and
+// those that reorder text, are shown as what they are.
+func clean(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\n' || c == '\t':
+			return c
+		case c < 0x20 || c >= 0x7f && c < 0xa0,
+			c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c == 0x200e, c == 0x200f, c == 0x061c:
+			return '\ufffd'
+		}
+		return c
+	}, s)
+}
+
+// line is clean on one line.
+func line(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }

@@ -1,185 +1,196 @@
 package cli
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+
+	"github.com/spf13/cobra"
 )
 
-// clientRow is one client in the JSON of clients list.
-type clientRow struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	Kind       string `json:"kind"`
-	Confidence string `json:"confidence"`
-	Path       string `json:"path"`
-	Detected   bool   `json:"detected"`
-	Connected  bool   `json:"connected"`
-	Problem    string `json:"problem,omitempty"`
-}
-
-func (c *commands) clientsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "clients", Short: "Connect AI clients, and disconnect them without a trace"}
-	var all, yes, force bool
-	list := &cobra.Command{
-		Use: "list", Short: "List clients: what is installed, what is connected", Args: usage(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return c.listClients(all) },
-	}
-	list.Flags().BoolVar(&all, "all", false, "also those that do not seem to be installed")
-	connect := &cobra.Command{
-		Use: "connect CLIENT", Short: "Add Drawbridge to a client's configuration, after showing the change",
-		Args: usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.connectClient(cmd, args[0], yes) },
-	}
-	connect.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	disconnect := &cobra.Command{
-		Use: "disconnect CLIENT", Short: "Take our entry out again; an untouched file becomes byte for byte what it was",
-		Args: usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.disconnectClient(cmd, args[0], force) },
-	}
-	disconnect.Flags().BoolVar(&force, "force", false, "also an entry that was changed by hand")
-	cmd.AddCommand(list, connect, disconnect)
+func (p *program) clients() *cobra.Command {
+	cmd := &cobra.Command{Use: "clients", Short: "Connect AI clients of this machine, and take them back", Args: noArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(true) }
+	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect())
 	return cmd
 }
 
-func (c *commands) connector() (*clientconf.Connector, error) {
-	folders, err := c.folders()
+// connector works on the person's own files.
+func (p *program) connector() (*clientconf.Connector, error) {
+	folders, err := p.folders()
 	if err != nil {
 		return nil, err
 	}
-	program, err := os.Executable()
+	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot find our own program: %w", err)
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil, err
+	home := p.Getenv("HOME")
+	if runtime.GOOS == "windows" || home == "" {
+		if home, err = os.UserHomeDir(); err != nil {
+			return nil, err
+		}
+	}
+	data := ""
+	if folders.Own {
+		data = folders.Data
 	}
 	return clientconf.New(clientconf.Options{
-		System:  clientconf.System{GOOS: runtime.GOOS, Home: home, Getenv: c.Getenv},
+		System:  clientconf.System{GOOS: runtime.GOOS, Home: home, Getenv: p.Getenv},
 		Dir:     filepath.Join(folders.Data, "clients"),
-		Program: program, Data: dataArgument(folders),
+		Program: self,
+		Data:    data,
 	})
 }
 
-func (c *commands) listClients(all bool) error {
-	connector, err := c.connector()
+// clientDocument is one client of clients list --json.
+type clientDocument struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	Detected  bool   `json:"detected"`
+	Connected bool   `json:"connected"`
+	Problem   string `json:"problem"`
+}
+
+func (p *program) clientsList() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the clients that are installed", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return p.listClients(all) },
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "those too that are not installed")
+	return cmd
+}
+
+func (p *program) listClients(all bool) error {
+	c, err := p.connector()
 	if err != nil {
 		return err
 	}
-	rows := []clientRow{}
-	t := table{title: "Clients", head: []string{"Client", "Name", "State", "File"}}
-	for _, s := range connector.List() {
-		if !all && !s.Detected && !s.Connected && s.Problem == "" {
+	docs := []clientDocument{}
+	t := table{title: "Clients", head: []string{"ID", "Client", "State", "File"}}
+	for _, s := range c.List() {
+		if !all && !s.Detected && !s.Connected {
 			continue
 		}
-		rows = append(rows, clientRow{s.Client.ID, s.Client.Name, s.Client.Kind, s.Client.Confidence, s.Path, s.Detected, s.Connected, s.Problem})
+		docs = append(docs, clientDocument{s.Client.ID, s.Client.Name, s.Path, s.Detected, s.Connected, s.Problem})
 		state := "not installed"
 		switch {
 		case s.Connected:
 			state = "connected"
 		case s.Problem != "":
-			state = s.Problem
+			state = short(s.Problem, 50)
 		case s.Detected:
 			state = "not connected"
 		}
-		t.rows = append(t.rows, []string{s.Client.ID, s.Client.Name, state, s.Path})
+		t.add(s.Client.ID, s.Client.Name, state, s.Path)
 	}
-	if c.json {
-		return c.printJSON(map[string]any{"items": rows, "next": ""})
+	if p.json {
+		return p.document(map[string]any{"items": docs, "next": ""})
 	}
-	if len(rows) == 0 {
-		_, err := fmt.Fprintln(c.Stdout, "No client was found. See all that are known with: drawbridge clients list --all")
-		return err
-	}
-	_, err = fmt.Fprint(c.Stdout, t.String(c.Terminal))
-	return err
+	return t.print(p.Stdout, p.Terminal())
 }
 
-func (c *commands) connectClient(cmd *cobra.Command, id string, yes bool) error {
-	connector, err := c.connector()
-	if err != nil {
-		return err
+func (p *program) clientsConnect() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "connect CLIENT", Short: "Write our entry into a client's configuration file", Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := p.connector()
+			if err != nil {
+				return err
+			}
+			plan, err := c.Plan(args[0])
+			if err != nil {
+				return err
+			}
+			if plan.Action != clientconf.Equal {
+				if !p.json {
+					fmt.Fprintf(p.Stdout, "%s\n%s\n", line(plan.Path), clean(plan.Diff))
+				}
+				if !yes {
+					if err := p.ask("Write this?"); err != nil {
+						return err
+					}
+				}
+				// The token first: the client may start the shim at once.
+				folders, err := p.folders()
+				if err != nil {
+					return err
+				}
+				tokens, err := loopback.NewTokens(folders.Data, nil)
+				if err != nil {
+					return err
+				}
+				if _, err := tokens.Create(args[0]); err != nil {
+					return err
+				}
+				if err := c.Apply(cmd.Context(), plan); err != nil {
+					return err
+				}
+			}
+			if p.json {
+				return p.document(map[string]any{"id": args[0], "path": plan.Path, "action": plan.Action, "diff": plan.Diff})
+			}
+			fmt.Fprintf(p.Stdout, "%s is connected.", plan.Client.Name)
+			if plan.Client.Reload != "" {
+				fmt.Fprintf(p.Stdout, " To use it: %s.", strings.TrimSuffix(plan.Client.Reload, "."))
+			}
+			fmt.Fprintln(p.Stdout)
+			return nil
+		},
 	}
-	plan, err := connector.Plan(id)
-	if err != nil {
-		return err
-	}
-	if !c.json && plan.Action != clientconf.Equal {
-		fmt.Fprint(c.Stdout, plan.Diff)
-	}
-	if !yes && plan.Action != clientconf.Equal {
-		if ok, err := c.confirm("Write this to " + plan.Path + "?"); err != nil || !ok {
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (p *program) clientsDisconnect() *cobra.Command {
+	var yes, force bool
+	cmd := &cobra.Command{
+		Use: "disconnect CLIENT", Short: "Take our entry out of a client's configuration file", Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := p.connector()
+			if err != nil {
+				return err
+			}
+			how, err := c.Undo(cmd.Context(), args[0], force)
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.document(map[string]any{"id": args[0], "undone": how})
+			}
+			_, err = fmt.Fprintln(p.Stdout, map[clientconf.Undone]string{
+				clientconf.Restored:  "The file is byte for byte what it was before.",
+				clientconf.Removed:   "Our entry is removed; the rest of the file was changed since and stays.",
+				clientconf.WasAbsent: "Our entry was gone already.",
+			}[how])
 			return err
-		}
+		},
 	}
-	tokens, err := c.tokens()
-	if err != nil {
-		return err
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "accepted for scripts; disconnecting never asks")
+	cmd.Flags().BoolVar(&force, "force", false, "also when the entry was changed by hand")
+	return cmd
+}
+
+// ask needs a yes. Without a terminal there is nobody to say it.
+func (p *program) ask(question string) error {
+	if p.json || !p.Terminal() {
+		return usageError{errors.New("nothing was written: add --yes to write without asking")}
 	}
-	if _, err := tokens.Create(id); err != nil {
-		return err
-	}
-	if err := connector.Apply(cmd.Context(), plan); err != nil {
-		return err
-	}
-	if c.json {
-		return c.printJSON(map[string]any{"client": id, "path": plan.Path, "action": plan.Action, "diff": plan.Diff})
-	}
-	if plan.Action == clientconf.Equal {
-		fmt.Fprintln(c.Stdout, plan.Client.Name+" is connected already.")
-	} else {
-		fmt.Fprintln(c.Stdout, plan.Client.Name+" is connected. Take it back with: drawbridge clients disconnect "+id)
-	}
-	if plan.Client.Reload != "" {
-		fmt.Fprintln(c.Stdout, "For "+plan.Client.Name+" to notice: "+plan.Client.Reload+".")
-	}
-	if plan.Client.Rewrites {
-		fmt.Fprintln(c.Stdout, "It writes its file while it runs: if it is open now, close it, connect again, and start it.")
+	fmt.Fprint(p.Stdout, question+" [y/N] ")
+	var answer string
+	_, _ = fmt.Fscanln(p.Stdin, &answer)
+	if a := strings.ToLower(answer); a != "y" && a != "yes" {
+		return hub.Errorf(hub.CodeCancelled, "nothing was written")
 	}
 	return nil
-}
-
-func (c *commands) disconnectClient(cmd *cobra.Command, id string, force bool) error {
-	connector, err := c.connector()
-	if err != nil {
-		return err
-	}
-	done, err := connector.Undo(cmd.Context(), id, force)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return c.printJSON(map[string]any{"client": id, "result": done})
-	}
-	text := map[clientconf.Undone]string{
-		clientconf.Restored:  "The file is byte for byte what it was before.",
-		clientconf.Removed:   "Our entry is gone; what others changed since stays.",
-		clientconf.WasAbsent: "Our entry was not there.",
-	}[done]
-	_, err = fmt.Fprintln(c.Stdout, text)
-	return err
-}
-
-// confirm asks on the terminal. Without one the answer is an error that says how to go on.
-func (c *commands) confirm(question string) (bool, error) {
-	if !c.Terminal || c.json {
-		return false, &hub.Error{Code: hub.CodeRejected, Message: "nobody is here to confirm the change", Hint: "Add --yes to make it."}
-	}
-	fmt.Fprint(c.Stdout, question+" [y/N] ")
-	answer, _ := bufio.NewReader(c.Stdin).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	_, err := fmt.Fprintln(c.Stdout, "Nothing was changed.")
-	return false, err
 }

@@ -4,137 +4,167 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 )
 
-// answerLimit bounds how long the daemon may take for anything but a tool call.
-const answerLimit = 30 * time.Second
+// maxDocument is the largest answer of the API that a command reads.
+const maxDocument = 256 << 20
 
-// maxAnswer bounds what is read from the daemon.
-const maxAnswer = 64 << 20
-
-// daemon is the API of the running instance.
+// daemon is the running Drawbridge as a command sees it.
 type daemon struct {
 	url   string
-	admin string
+	token string
 	http  *http.Client
 }
 
-// problemError is an error document of the API, as it came, and what it says.
-type problemError struct {
-	raw  []byte
-	says *hub.Error
+// daemon finds the running daemon of the data folder. One of another version is
+// used, and said so.
+func (p *program) daemon() (*daemon, error) {
+	folders, err := p.folders()
+	if err != nil {
+		return nil, err
+	}
+	rt, running, err := loopback.FindDaemon(folders.Data)
+	if err != nil || !running {
+		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge is not running",
+			Hint: "Start it with: drawbridge serve", Cause: err}
+	}
+	token, err := loopback.ReadAdmin(folders.Data)
+	if err != nil {
+		return nil, &hub.Error{Code: hub.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
+	}
+	if rt.Version != p.Version && !p.json {
+		fmt.Fprintf(p.Stderr, "Drawbridge %s is running, this is %s: restart it to have one version.\n", line(rt.Version), p.Version)
+	}
+	return &daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{Proxy: nil}}}, nil
 }
 
-func (e *problemError) Error() string { return e.says.Error() }
-func (e *problemError) Unwrap() error { return e.says }
-
-// daemon finds the running instance of this data folder.
-func (c *commands) daemon() (*daemon, error) {
-	folders, err := c.folders()
+// send makes one request; path is below /api/v1 and body nil or encoded as JSON.
+// An answer other than 2xx is an error.
+func (d *daemon) send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	var reader io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		reader = bytes.NewReader(data)
+	}
+	address := d.url + "/api/v1/" + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, reader)
 	if err != nil {
 		return nil, err
 	}
-	rt, ok, err := loopback.FindDaemon(folders.Data)
+	req.Header.Set("Authorization", "Bearer "+d.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := d.http.Do(req)
 	if err != nil {
-		return nil, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge does not answer", Hint: "If it is starting, try again in a moment.", Cause: err}
 	}
-	if !ok {
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge is not running", Hint: "Start it with: drawbridge, or drawbridge serve."}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
 	}
-	admin, err := loopback.ReadAdmin(folders.Data)
-	if err != nil {
-		return nil, err
-	}
-	return &daemon{url: rt.URL, admin: admin, http: &http.Client{Transport: &http.Transport{Proxy: nil}}}, nil
+	defer resp.Body.Close()
+	return nil, refusal(resp)
 }
 
-// ask sends a request and returns the document that came back. A problem document
-// becomes an error.
-func (d *daemon) ask(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
-	if _, limited := ctx.Deadline(); !limited {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, answerLimit)
-		defer cancel()
+// refusal reads a problem document.
+func refusal(resp *http.Response) error {
+	var doc problem
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "application/problem+json" || json.Unmarshal(data, &doc) != nil || doc.Detail == "" {
+		return hub.Errorf(hub.CodeInternal, "Drawbridge answered %s", resp.Status)
 	}
+	if doc.Code == "" {
+		doc.Code = hub.CodeInternal
+	}
+	return &hub.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors}
+}
+
+// raw reads one document.
+func (d *daemon) raw(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	resp, err := d.send(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the answer of Drawbridge: %w", err)
+		return nil, fmt.Errorf("cannot read the answer: %w", err)
 	}
-	raw = bytes.TrimSpace(raw)
-	if resp.StatusCode >= 400 {
-		return nil, problemOf(raw, resp.StatusCode)
-	}
-	return raw, nil
+	return bytes.TrimSpace(data), nil
 }
 
-func (d *daemon) send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
-	var reader io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		reader = bytes.NewReader(b)
-	}
-	target := d.url + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target, reader)
+// fetch asks for a document and either prints it as it is, for --json, and
+// reports done, or decodes it into to.
+func (p *program) fetch(ctx context.Context, method, path string, query url.Values, body, to any) (done bool, err error) {
+	d, err := p.daemon()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	req.Header.Set("Authorization", "Bearer "+d.admin)
-	if body != nil || method != http.MethodGet {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := d.http.Do(req)
+	data, err := d.raw(ctx, method, path, query, body)
 	if err != nil {
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Cause: err, Message: "Drawbridge does not answer", Hint: "Its log says why: drawbridge logs."}
+		return false, err
 	}
-	return resp, nil
+	if p.json {
+		_, err := fmt.Fprintf(p.Stdout, "%s\n", data)
+		return true, err
+	}
+	if to == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		return false, fmt.Errorf("cannot read the answer: %w", err)
+	}
+	return false, nil
 }
 
-// get asks for a document and decodes it too.
-func (d *daemon) get(ctx context.Context, path string, query url.Values, into any) ([]byte, error) {
-	raw, err := d.ask(ctx, http.MethodGet, path, query, nil)
-	if err != nil || into == nil {
-		return raw, err
-	}
-	return raw, json.Unmarshal(raw, into)
+// items is the shape of every list.
+type items[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next"`
 }
 
-func problemOf(raw []byte, status int) error {
-	var p struct {
-		Code   hub.Code         `json:"code"`
-		Detail string           `json:"detail"`
-		Title  string           `json:"title"`
-		Hint   string           `json:"hint"`
-		Errors []hub.FieldError `json:"errors"`
+var errStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this reader was too slow")
+
+// ago is how long before now t was, in the largest unit that fits.
+func ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
 	}
-	if json.Unmarshal(raw, &p) != nil || p.Detail == "" && p.Title == "" {
-		return fmt.Errorf("Drawbridge answered with status %d", status)
+	d := max(0, now.Sub(t))
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
 	}
-	detail := p.Detail
-	if detail == "" {
-		detail = p.Title
+	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+}
+
+func decode(data []byte, to any) error {
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("cannot read the answer: %w", err)
 	}
-	for _, e := range p.Errors {
-		detail += "\n  " + strings.TrimSpace(e.Field+": "+e.Error)
-	}
-	return &problemError{raw: raw, says: &hub.Error{Code: p.Code, Message: detail, Hint: p.Hint}}
+	return nil
 }

@@ -1,126 +1,163 @@
 package cli
 
 import (
-	"cmp"
+	"context"
 	"fmt"
-	"strings"
+	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
+	"drawbridge/config"
+
+	"github.com/spf13/cobra"
 )
 
-// words are the states as people read them in a terminal.
-var words = map[hub.State]string{
+// statusDocument is what status reads of GET status.
+type statusDocument struct {
+	URL          string             `json:"url"`
+	ConfigPath   string             `json:"configPath"`
+	Problems     []config.Problem   `json:"problems"`
+	RequireToken *bool              `json:"requireToken"`
+	Notices      []noticeDocument   `json:"notices"`
+	Servers      []hub.ServerStatus `json:"servers"`
+}
+
+type noticeDocument struct {
+	Message string `json:"message"`
+}
+
+// stateWords are the states as the table prints them.
+var stateWords = map[hub.State]string{
+	hub.StateStopped:       "Stopped",
+	hub.StateStarting:      "Starting…",
 	hub.StateRunning:       "Connected",
 	hub.StateDegraded:      "Degraded",
-	hub.StateStarting:      "Starting",
-	hub.StateStopped:       "Stopped",
-	hub.StateWaiting:       "Waiting",
-	hub.StateBackoff:       "Restarting",
+	hub.StateWaiting:       "Waiting…",
+	hub.StateBackoff:       "Restarting…",
 	hub.StateCrashed:       "Failed",
 	hub.StateNeedsLogin:    "Needs login",
 	hub.StateNeedsApproval: "Needs approval",
 	hub.StateDisabled:      "Disabled",
 }
 
-// statusDocument is what the status command needs of GET /api/v1/status.
-type statusDocument struct {
-	Version      string `json:"version"`
-	URL          string `json:"url"`
-	RequireToken bool   `json:"requireToken"`
-	Problems     []struct {
-		File    string `json:"file"`
-		Line    int    `json:"line"`
-		Column  int    `json:"column"`
-		Message string `json:"message"`
-		Warning bool   `json:"warning"`
-	} `json:"problems"`
-	Notices []struct {
-		Message string `json:"message"`
-	} `json:"notices"`
-	Servers []hub.ServerStatus `json:"servers"`
+func (p *program) status() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show the servers and how they are", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var s statusDocument
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "status", nil, nil, &s); done || err != nil {
+				return err
+			}
+			return p.printStatus(s, time.Now())
+		},
+	}
 }
 
-func (c *commands) statusCommand() *cobra.Command {
+func (p *program) printStatus(s statusDocument, now time.Time) error {
+	t := table{title: "MCP servers at " + line(s.URL), head: []string{"Server", "Status", "Tools", "Updated"}, right: []bool{false, false, true, false}}
+	for _, server := range s.Servers {
+		t.add(name(server), word(server.State), strconv.Itoa(server.Tools), ago(now, server.Updated))
+	}
+	if err := t.print(p.Stdout, p.Terminal()); err != nil {
+		return err
+	}
+	for _, server := range s.Servers {
+		for _, why := range append([]string{server.Reason}, server.Warnings...) {
+			if why != "" {
+				fmt.Fprintf(p.Stdout, "%s: %s\n", line(name(server)), line(why))
+			}
+		}
+	}
+	for _, problem := range s.Problems {
+		fmt.Fprintln(p.Stdout, line(problem.String()))
+	}
+	for _, notice := range s.Notices {
+		fmt.Fprintln(p.Stdout, line(notice.Message))
+	}
+	if s.RequireToken != nil && !*s.RequireToken {
+		fmt.Fprintln(p.Stdout, "No token is needed: every program of this machine can call every tool.")
+	}
+	if p.Terminal() {
+		fmt.Fprintln(p.Stdout, "\nList what they offer:      drawbridge tools\nSee what a server says:    drawbridge logs SERVER")
+	}
+	return nil
+}
+
+func word(s hub.State) string {
+	if w := stateWords[s]; w != "" {
+		return w
+	}
+	return string(s)
+}
+
+func name(s hub.ServerStatus) string {
+	if s.Label != "" {
+		return s.Label
+	}
+	return s.ID
+}
+
+// act is a command that tells the daemon to do something with one server.
+func (p *program) act(action string) *cobra.Command {
+	shorts := map[string]string{
+		"start":   "Start a server now",
+		"stop":    "Stop a server now, until it is started again",
+		"restart": "Stop a server and start it again",
+		"enable":  "Switch a server on in the configuration",
+		"disable": "Switch a server off in the configuration",
+	}
 	return &cobra.Command{
-		Use: "status", Short: "Show every server and how it is", Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.daemon()
-			if err != nil {
+		Use: action + " SERVER", Short: shorts[action], Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var s hub.ServerStatus
+			path := "servers/" + url.PathEscape(args[0]) + "/" + action
+			if done, err := p.fetch(cmd.Context(), http.MethodPost, path, nil, struct{}{}, &s); done || err != nil {
 				return err
 			}
-			var doc statusDocument
-			raw, err := d.get(cmd.Context(), "/api/v1/status", nil, &doc)
-			if err != nil {
-				return err
+			text := name(s) + ": " + word(s.State)
+			if s.Reason != "" {
+				text += ", " + s.Reason
 			}
-			if c.json {
-				_, err = fmt.Fprintln(c.Stdout, string(raw))
-				return err
-			}
-			_, err = fmt.Fprint(c.Stdout, formatStatus(doc, time.Now(), c.Terminal))
+			_, err := fmt.Fprintln(p.Stdout, line(text))
 			return err
 		},
 	}
 }
 
-// formatStatus is the whole text of the status command. Everything that a server
-// said of itself is made safe to show.
-func formatStatus(doc statusDocument, now time.Time, box bool) string {
-	t := table{title: "MCP servers", head: []string{"Server", "Status", "Tools", "Updated"}}
-	var reasons []string
-	for _, s := range doc.Servers {
-		name := serverlog.Clean(cmp.Or(s.Label, s.ID))
-		updated := "-"
-		if !s.Updated.IsZero() {
-			updated = ago(now.Sub(s.Updated))
-		}
-		t.rows = append(t.rows, []string{name, cmp.Or(words[s.State], string(s.State)), fmt.Sprint(s.Tools), updated})
-		if s.Reason != "" {
-			reasons = append(reasons, name+": "+serverlog.Clean(s.Reason))
-		}
-	}
-	var b strings.Builder
-	if len(doc.Servers) == 0 {
-		b.WriteString("No servers yet. Add one to the configuration, or import those of your clients.\n")
-	} else {
-		b.WriteString(t.String(box))
-	}
-	for _, reason := range reasons {
-		b.WriteString(reason + "\n")
-	}
-	for _, p := range doc.Problems {
-		kind := "Error"
-		if p.Warning {
-			kind = "Warning"
-		}
-		fmt.Fprintf(&b, "%s: %s:%d:%d: %s\n", kind, p.File, p.Line, p.Column, serverlog.Clean(p.Message))
-	}
-	for _, n := range doc.Notices {
-		b.WriteString("Notice: " + serverlog.Clean(n.Message) + "\n")
-	}
-	if !doc.RequireToken {
-		b.WriteString("Warning: the bridge takes calls without a token (bridge.requireToken is false).\n")
-	}
-	fmt.Fprintf(&b, "Connect a client: drawbridge clients connect claude-code (address %s/mcp)\n", doc.URL)
-	b.WriteString("See more:         drawbridge tools, drawbridge history, drawbridge logs SERVER, drawbridge open\n")
-	return b.String()
+// toolDocument is what tools reads of GET tools.
+type toolDocument struct {
+	Name        string `json:"name"`
+	Server      string `json:"server"`
+	Tool        string `json:"tool"`
+	Description string `json:"description"`
 }
 
-// ago says how long ago something was, in one unit.
-func ago(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "now"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds ago", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", int(d.Hours()))
+func (p *program) tools() *cobra.Command {
+	return &cobra.Command{
+		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{}
+			if len(args) == 1 {
+				query.Set("server", args[0])
+			}
+			return p.printTools(cmd.Context(), query)
+		},
 	}
-	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+}
+
+func (p *program) printTools(ctx context.Context, query url.Values) error {
+	var list items[toolDocument]
+	if done, err := p.fetch(ctx, http.MethodGet, "tools", query, nil, &list); done || err != nil {
+		return err
+	}
+	t := table{title: plural(len(list.Items), "tool"), head: []string{"Server", "Tool", "Description"}}
+	for _, tool := range list.Items {
+		if want := query.Get("server"); want != "" && tool.Server != want {
+			continue
+		}
+		t.add(tool.Server, tool.Tool, short(tool.Description, 60))
+	}
+	return t.print(p.Stdout, p.Terminal())
 }

@@ -1,61 +1,123 @@
 package cli
 
 import (
+	"io"
 	"strings"
-
-	"github.com/rivo/uniseg"
 )
 
-// table is text in columns. Cells hold no line breaks.
+// table prints rows under a head. On a terminal it is a box with a title, else
+// plain columns that tools can split at two spaces.
 type table struct {
 	title string
 	head  []string
+	right []bool // columns whose numbers stand at the right
 	rows  [][]string
 }
 
-// String draws the table: boxed and titled for a terminal, else plain columns with
-// two spaces between them, for grep and awk.
-func (t table) String(box bool) string {
+func (t *table) add(cells ...string) {
+	for i := range cells {
+		cells[i] = line(cells[i])
+	}
+	t.rows = append(t.rows, cells)
+}
+
+func (t *table) print(w io.Writer, box bool) error {
 	widths := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
-			widths[i] = max(widths[i], uniseg.StringWidth(cell))
+			widths[i] = max(widths[i], width(cell))
 		}
 	}
 	var b strings.Builder
 	if !box {
-		for _, row := range append([][]string{t.head}, t.rows...) {
-			b.WriteString(strings.TrimRight(line(row, widths, "", "  ", ""), " ") + "\n")
+		t.plain(&b, widths)
+	} else {
+		t.box(&b, widths)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t *table) plain(b *strings.Builder, widths []int) {
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		var l strings.Builder
+		for i, cell := range row {
+			if i > 0 {
+				l.WriteString("  ")
+			}
+			l.WriteString(t.pad(i, cell, widths[i]))
 		}
-		return b.String()
+		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
 	}
-	inner := 3*len(widths) - 1
+}
+
+func (t *table) box(b *strings.Builder, widths []int) {
+	inner := len(widths) - 1
 	for _, w := range widths {
-		inner += w
+		inner += w + 2
 	}
-	side := max(0, inner-uniseg.StringWidth(t.title)-2)
-	b.WriteString("╭" + strings.Repeat("─", side/2) + " " + t.title + " " + strings.Repeat("─", side-side/2) + "╮\n")
-	b.WriteString(line(t.head, widths, "│ ", " │ ", " │") + "\n")
-	b.WriteString(rule(widths, "├", "┼", "┤") + "\n")
-	for _, row := range t.rows {
-		b.WriteString(line(row, widths, "│ ", " │ ", " │") + "\n")
+	if lack := width(t.title) + 4 - inner; lack > 0 {
+		widths[len(widths)-1] += lack
+		inner += lack
 	}
-	b.WriteString(rule(widths, "╰", "┴", "╯") + "\n")
-	return b.String()
+	rule := func(left, between, right string) {
+		b.WriteString(left)
+		for i, w := range widths {
+			if i > 0 {
+				b.WriteString(between)
+			}
+			b.WriteString(strings.Repeat("─", w+2))
+		}
+		b.WriteString(right + "\n")
+	}
+	row := func(cells []string) {
+		for i, cell := range cells {
+			b.WriteString("│ " + t.pad(i, cell, widths[i]) + " ")
+		}
+		b.WriteString("│\n")
+	}
+	b.WriteString("╭─ " + t.title + " " + strings.Repeat("─", inner-width(t.title)-3) + "╮\n")
+	row(t.head)
+	rule("├", "┼", "┤")
+	for _, cells := range t.rows {
+		row(cells)
+	}
+	rule("╰", "┴", "╯")
 }
 
-func line(row []string, widths []int, left, between, right string) string {
-	cells := make([]string, len(row))
-	for i, cell := range row {
-		cells[i] = cell + strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
+func (t *table) pad(column int, cell string, to int) string {
+	space := strings.Repeat(" ", max(0, to-width(cell)))
+	if column < len(t.right) && t.right[column] {
+		return space + cell
 	}
-	return left + strings.Join(cells, between) + right
+	return cell + space
 }
 
-func rule(widths []int, left, between, right string) string {
-	parts := make([]string, len(widths))
-	for i, w := range widths {
-		parts[i] = strings.Repeat("─", w+2)
+// width is how many columns of a terminal s takes, nearly: East Asian and emoji
+// characters take two, combining ones none.
+func width(s string) (n int) {
+	for _, c := range s {
+		switch {
+		case c >= 0x300 && c < 0x370, c == 0x200d, c >= 0xfe00 && c <= 0xfe0f:
+		case c >= 0x1100 && c < 0x1160, c >= 0x2e80 && c < 0xa4d0, c >= 0xac00 && c < 0xd7a4, c >= 0xf900 && c < 0xfb00,
+			c >= 0xfe30 && c < 0xfe70, c >= 0xff00 && c < 0xff61, c >= 0x1f300 && c < 0x1faff, c >= 0x20000 && c < 0x40000:
+			n += 2
+		default:
+			n++
+		}
 	}
-	return left + strings.Join(parts, between) + right
+	return n
+}
+
+// short cuts s to at most n columns.
+func short(s string, n int) string {
+	s = line(s)
+	if width(s) <= n {
+		return s
+	}
+	cut := []rune(s)
+	for len(cut) > 0 && width(string(cut)) > n-1 {
+		cut = cut[:len(cut)-1]
+	}
+	return strings.TrimRight(string(cut), " ") + "…"
 }

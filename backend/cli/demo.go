@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/selfserver"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) demo() *cobra.Command {
+	var address string
+	cmd := &cobra.Command{
+		Use: "demo-server", Short: "Be a small MCP server to try things with", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if address == "" {
+				return selfserver.RunDemo(cmd.Context(), p.Stdin, p.Stdout)
+			}
+			return p.demoHTTP(cmd.Context(), address)
+		},
+	}
+	cmd.Flags().StringVar(&address, "http", "", "serve streamable HTTP at this address of this machine instead of stdin and stdout")
+	return cmd
+}
+
+func (p *program) demoHTTP(ctx context.Context, address string) error {
+	listener, err := loopback.Listen(address)
+	if err != nil {
+		return err
+	}
+	server := loopback.NewServer(selfserver.DemoHandler())
+	fmt.Fprintf(p.Stderr, "The demo server answers at http://%s/mcp\n", listener.Addr())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		grace, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close()
+		}
+		err = <-done
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

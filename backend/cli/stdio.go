@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/process"
+	"drawbridge/backend/shim"
+	"drawbridge/config"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// startEvery is how long a shim waits before it starts another daemon in place of
+// one that did not come up.
+const startEvery = 15 * time.Second
+
+// stdioFlags are the flags of the shim.
+type stdioFlags struct {
+	client, server, profile string
+	debug                   bool
+}
+
+func (s *stdioFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&s.client, "client", "stdio", "name under which the calls are recorded")
+	f.StringVar(&s.server, "server", "", "offer this server alone, with its own names")
+	f.StringVar(&s.profile, "profile", "", "offer this profile")
+	f.BoolVar(&s.debug, "debug", false, "say on stderr what happens")
+}
+
+func (p *program) stdio() *cobra.Command {
+	var flags stdioFlags
+	cmd := &cobra.Command{
+		Use: "stdio", Short: "Connect a client that starts programs: MCP on stdin and stdout", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStdio(cmd.Context(), flags) },
+	}
+	flags.register(cmd.Flags())
+	return cmd
+}
+
+// Stdio runs the shim with args as they follow the word stdio on the command line.
+// It is what the stdio command does, without the other commands: a client waits for it.
+func Stdio(ctx context.Context, args []string, o Options) int {
+	p := newProgram(o)
+	var flags stdioFlags
+	f := pflag.NewFlagSet("stdio", pflag.ContinueOnError)
+	f.SetOutput(p.Stderr)
+	f.StringVar(&p.data, "data", "", "folder that holds everything")
+	f.BoolVar(&p.json, "json", false, "print errors as problem documents")
+	flags.register(f)
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		err = usageError{err}
+	case f.NArg() > 0:
+		err = usageError{errors.New("drawbridge stdio takes no argument")}
+	default:
+		err = p.runStdio(ctx, flags)
+	}
+	p.explain(err)
+	return ExitCode(err)
+}
+
+func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
+	path := "/mcp"
+	switch {
+	case flags.server != "" && flags.profile != "":
+		return usageError{errors.New("--server and --profile exclude each other")}
+	case flags.server != "":
+		path = "/s/" + url.PathEscape(flags.server) + "/mcp"
+	case flags.profile != "":
+		path = "/p/" + url.PathEscape(flags.profile) + "/mcp"
+	}
+	if !loopback.ValidTokenName(flags.client) {
+		return usageError{fmt.Errorf("%q cannot name a client", flags.client)}
+	}
+	folders, err := p.folders()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	if flags.debug || p.Getenv("DRAWBRIDGE_DEBUG") == "1" {
+		log = slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	finder := &finder{folders: folders, path: path, client: flags.client, own: folders.Own, log: log}
+	s, err := shim.New(shim.Options{
+		In: p.Stdin, Out: p.Stdout, Find: finder.find, Log: log,
+		ID: flags.client + "-" + strconv.Itoa(os.Getpid()),
+	})
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// finder finds the daemon for a shim, starting it when none runs.
+type finder struct {
+	folders config.Folders
+	path    string
+	client  string
+	own     bool
+	log     *slog.Logger
+}
+
+// find is shim.Options.Find.
+func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
+	var started time.Time
+	for {
+		address, ok, err := f.look()
+		if ok || err != nil {
+			return address, err
+		}
+		if !start {
+			return shim.Address{}, hub.Errorf(hub.CodeUnavailable, "Drawbridge is not running")
+		}
+		held, err := loopback.Held(f.folders.Data)
+		if err == nil && !held && time.Since(started) > startEvery {
+			if err := f.start(); err != nil {
+				return shim.Address{}, err
+			}
+			started = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return shim.Address{}, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge did not start in time",
+				Hint: "Run drawbridge serve in a terminal to see why.", Cause: ctx.Err()}
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}
+
+func (f *finder) look() (address shim.Address, ok bool, err error) {
+	rt, ok, err := loopback.FindDaemon(f.folders.Data)
+	if err != nil || !ok {
+		return address, false, nil // a file that is written just now is there in a moment
+	}
+	tokens, err := loopback.NewTokens(f.folders.Data, f.log)
+	if err != nil {
+		return address, false, err
+	}
+	t, err := tokens.Create(f.client)
+	if err != nil {
+		return address, false, err
+	}
+	return shim.Address{URL: rt.URL + f.path, Token: t.Token}, true, nil
+}
+
+// start runs a daemon that outlives us and the client.
+func (f *finder) start() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find our own program: %w", err)
+	}
+	args := []string{"serve", "--no-tray"}
+	if f.own {
+		args = append(args, "--data", f.folders.Data)
+	}
+	f.log.Info("Starting Drawbridge")
+	return process.Launch(nil, self, args...)
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) token() *cobra.Command {
+	var rotate, revoke bool
+	cmd := &cobra.Command{
+		Use: "token NAME", Short: "Print the bearer token of a client, making it if there is none", Args: between(1, 1),
+		Long: "Print the bearer token of a client, making it if there is none. It works with and without a running Drawbridge.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if rotate && revoke {
+				return usageError{errors.New("--rotate and --revoke exclude each other")}
+			}
+			if !loopback.ValidTokenName(args[0]) {
+				return usageError{fmt.Errorf("%q cannot name a client: use letters, digits, '.', '_' and '-'", args[0])}
+			}
+			folders, err := p.folders()
+			if err != nil {
+				return err
+			}
+			tokens, err := loopback.NewTokens(folders.Data, nil)
+			if err != nil {
+				return err
+			}
+			if revoke {
+				if err := tokens.Revoke(args[0]); err != nil {
+					return err
+				}
+				if p.json {
+					return p.document(map[string]any{"name": args[0], "revoked": true})
+				}
+				_, err := fmt.Fprintf(p.Stdout, "The token of %s is revoked.\n", args[0])
+				return err
+			}
+			make := tokens.Create
+			if rotate {
+				make = tokens.Rotate
+			}
+			t, err := make(args[0])
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.document(t)
+			}
+			_, err = fmt.Fprintln(p.Stdout, t.Token)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&rotate, "rotate", false, "make a new token; the old one ends at once")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "remove the token")
+	return cmd
+}
+
+func (p *program) open() *cobra.Command {
+	var print bool
+	cmd := &cobra.Command{
+		Use: "open", Short: "Open the page, or print its address with a one-time code", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			data, err := d.raw(cmd.Context(), http.MethodPost, "open-code", nil, struct{}{})
+			if err != nil {
+				return err
+			}
+			var page struct {
+				URL string `json:"url"`
+			}
+			if err := decode(data, &page); err != nil {
+				return err
+			}
+			if page.URL == "" {
+				return hub.Errorf(hub.CodeInternal, "Drawbridge gave no address")
+			}
+			switch {
+			case p.json:
+				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
+			case print || p.Show == nil:
+				_, err = fmt.Fprintln(p.Stdout, page.URL)
+			default:
+				err = p.Show(page.URL)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
+	return cmd
+}

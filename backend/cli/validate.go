@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"drawbridge/config"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) validate() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "validate [FILE]", Short: "Check the configuration; exit 1 when something is wrong", Args: between(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			folders, err := p.folders()
+			if err != nil {
+				return err
+			}
+			sources := config.SourcesFor(file, folders, p.Getenv)
+			if len(args) == 1 {
+				sources = config.Sources{File: args[0]}
+			}
+			return p.check(sources)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "configuration file to check instead of the default ones")
+	return cmd
+}
+
+// check prints what is wrong with the configuration. Warnings alone are no failure.
+func (p *program) check(sources config.Sources) error {
+	c, err := sources.Load()
+	problems := []config.Problem{}
+	count := 0
+	switch refused, ok := errors.AsType[config.Problems](err); {
+	case ok:
+		problems = refused
+	case err != nil:
+		return err
+	default:
+		problems = append(append(problems, c.Problems...), c.Unset(p.lookup)...)
+		count = len(c.Servers)
+	}
+	bad := config.HasErrors(problems)
+	if p.json {
+		err := p.document(map[string]any{"path": sources.Main(), "valid": !bad, "servers": count, "problems": problems})
+		if err != nil {
+			return err
+		}
+	} else {
+		for _, one := range problems {
+			fmt.Fprintln(p.Stdout, line(one.String()))
+		}
+		if !bad {
+			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", sources.Main(), plural(count, "server"))
+		}
+	}
+	if bad {
+		return silentError{errors.New("the configuration is wrong")}
+	}
+	return nil
+}
+
+// lookup tells whether a variable is set. An environment that cannot say so counts
+// an empty value as not set.
+func (p *program) lookup(name string) (string, bool) {
+	if v := p.Getenv(name); v != "" {
+		return v, true
+	}
+	return os.LookupEnv(name)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %s", n, noun+"s")
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// toYAML writes a JSON document as YAML for people: keys keep their order, numbers
+// their spelling.
+func toYAML(data []byte) (string, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	y := yamlWriter{in: d}
+	if err := y.value(0, false); err != nil {
+		return "", err
+	}
+	return y.out.String(), nil
+}
+
+type yamlWriter struct {
+	in  *json.Decoder
+	out strings.Builder
+}
+
+// value writes the next value. It stands behind a key or dash when inline is set,
+// and then what is nested starts on lines of its own.
+func (y *yamlWriter) value(depth int, inline bool) error {
+	token, err := y.in.Token()
+	if err != nil {
+		return err
+	}
+	delim, nested := token.(json.Delim)
+	if !nested {
+		if inline {
+			y.out.WriteByte(' ')
+		}
+		y.scalar(token, depth)
+		return nil
+	}
+	if !y.in.More() {
+		if inline {
+			y.out.WriteByte(' ')
+		}
+		y.out.WriteString(map[json.Delim]string{'{': "{}", '[': "[]"}[delim] + "\n")
+		_, err := y.in.Token()
+		return err
+	}
+	if inline {
+		y.out.WriteByte('\n')
+	}
+	for y.in.More() {
+		y.out.WriteString(strings.Repeat("  ", depth))
+		if delim == '[' {
+			y.out.WriteByte('-')
+		} else {
+			key, err := y.in.Token()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&y.out, "%s:", plainOrQuoted(fmt.Sprint(key)))
+		}
+		if err := y.value(depth+1, true); err != nil {
+			return err
+		}
+	}
+	_, err = y.in.Token()
+	return err
+}
+
+func (y *yamlWriter) scalar(token json.Token, depth int) {
+	switch v := token.(type) {
+	case nil:
+		y.out.WriteString("null\n")
+	case string:
+		if block(v) {
+			y.out.WriteString("|-\n")
+			for l := range strings.SplitSeq(v, "\n") {
+				if l != "" {
+					y.out.WriteString(strings.Repeat("  ", max(1, depth)) + l)
+				}
+				y.out.WriteByte('\n')
+			}
+			return
+		}
+		y.out.WriteString(plainOrQuoted(v) + "\n")
+	default:
+		fmt.Fprintln(&y.out, v)
+	}
+}
+
+// block reports whether s reads better, and the same, as a block of lines.
+func block(s string) bool {
+	return strings.Contains(s, "\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") &&
+		!strings.HasSuffix(s, "\n") && !strings.ContainsAny(s, "\r\t\x00\x1b") && clean(s) == s
+}
+
+var (
+	plainWord = regexp.MustCompile(`^[\pL_/.][\pL\pN _/.,()+=@%*;-]*$`)
+	notAWord  = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n|~|[.](inf|nan)|[.]\d.*)$`)
+)
+
+func plainOrQuoted(s string) string {
+	if plainWord.MatchString(s) && !notAWord.MatchString(s) && strings.TrimSpace(s) == s {
+		return s
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // a JSON string is a YAML string
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s)
+	return strings.TrimSpace(b.String())
+}
