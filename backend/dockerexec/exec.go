@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -152,13 +153,21 @@ func (e *Exec) start(ctx context.Context) error {
 	e.stdout = reader
 
 	told := make(chan string, 1)
-	stderr := io.Writer(&herald{dst: e.spec.Stderr, tell: func(line string) { told <- line }})
+	out := &holdback{w: writer, open: !e.shell}
+	stderr := io.Writer(&herald{dst: e.spec.Stderr, tell: func(line string) {
+		told <- line
+		_ = out.release()
+	}})
 	if !e.shell {
 		stderr = sink{e.spec.Stderr}
 	}
 	go func() {
 		defer close(e.streamed)
-		_, err := stdcopy.StdCopy(writer, stderr, e.conn.Reader)
+		_, err := stdcopy.StdCopy(out, stderr, e.conn.Reader)
+		_ = out.release()
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+			err = nil // watch or Stop said that it is over
+		}
 		_ = writer.CloseWithError(err) // nil is the end
 		e.ask()
 	}()
@@ -207,7 +216,7 @@ func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
 			return nil
 		case !now.Running && (now.ExitCode == 126 || now.ExitCode == 127):
 			return fmt.Errorf("%w: %q in %q", ErrNoBinary, e.spec.Cmd[0], e.spec.Container)
-		case !now.Running && e.ended():
+		case !now.Running && (now.PID > 0 || e.ended()):
 			return nil // ran, and is over
 		}
 		select {

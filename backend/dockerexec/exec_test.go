@@ -111,6 +111,24 @@ func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
 	}
 }
 
+func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
+	id := box(t, shellImage, true)
+	e := run(t, Spec{Container: id, Cmd: []string{"sh", "-c", "env -i setsid sleep 8 & sleep 0.3"}})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(e.Stdout())
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(6 * time.Second):
+		t.Error("stdout does not end")
+	}
+}
+
 func TestStopLosesPatienceWithItsContext(t *testing.T) {
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Container: id, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
@@ -165,6 +183,16 @@ func TestImageWithoutShell(t *testing.T) {
 		case <-e.Done():
 		default:
 			t.Error("not done after Stop")
+		}
+	})
+	t.Run("quick", func(t *testing.T) {
+		e := run(t, Spec{Container: id, Cmd: []string{"/busybox", "echo", "hi"}})
+		if out, err := io.ReadAll(e.Stdout()); err != nil || string(out) != "hi\n" {
+			t.Errorf("%q, %v", out, err)
+		}
+		<-e.Done()
+		if exit := e.Exit(); exit.Code != 0 || exit.Reason != "" {
+			t.Errorf("exit %+v", exit)
 		}
 	})
 	t.Run("missing program", func(t *testing.T) {
@@ -307,6 +335,25 @@ func TestEngineIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
 	if at, err := find(); err != nil || at.host != "tcp://10.0.0.1:2375" || !at.env {
 		t.Errorf("%+v, %v", at, err)
+	}
+}
+
+func TestAnswerThatOvertakesTheWrappersLineIsHeldBack(t *testing.T) {
+	var out bytes.Buffer
+	h := &holdback{w: &out}
+	_, _ = h.Write([]byte("early "))
+	if out.Len() > 0 {
+		t.Error("passed on while nobody reads")
+	}
+	_ = h.release()
+	_, _ = h.Write([]byte("late"))
+	if out.String() != "early late" {
+		t.Errorf("got %q", out.String())
+	}
+	full := &holdback{w: &out}
+	_, _ = full.Write(make([]byte, maxHeld))
+	if _, _ = full.Write([]byte("x")); out.Len() != len("early late")+maxHeld+1 {
+		t.Error("held without a bound")
 	}
 }
 

@@ -71,3 +71,38 @@ func (h *herald) Write(p []byte) (int, error) {
 	h.line = nil
 	return len(p), nil
 }
+
+// holdback keeps stdout back until the wrapper's line has come: the Engine may
+// deliver the first answer before it, and nobody reads while Start waits. It is used
+// by one goroutine only.
+type holdback struct {
+	w    io.Writer
+	held []byte
+	open bool
+}
+
+// maxHeld is where holding back ends in any case.
+const maxHeld = 1 << 20
+
+func (h *holdback) Write(p []byte) (int, error) {
+	if !h.open && len(h.held)+len(p) <= maxHeld {
+		h.held = append(h.held, p...)
+		return len(p), nil
+	}
+	if err := h.release(); err != nil {
+		return 0, err
+	}
+	return h.w.Write(p)
+}
+
+// release passes on what was held. It blocks until that is read.
+func (h *holdback) release() error {
+	h.open = true
+	held := h.held
+	h.held = nil
+	if len(held) == 0 {
+		return nil
+	}
+	_, err := h.w.Write(held)
+	return err
+}

@@ -77,6 +77,8 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 	case <-e.streamed:
 	case <-grace.C:
 	}
+	// Something without our mark may hold the output for ever; it ends anyway.
+	_ = e.conn.Conn.SetReadDeadline(time.Now().Add(outputGrace))
 	e.delist()
 	close(e.done)
 }
