@@ -118,7 +118,7 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 	var at image.Point
 	eventually(t, limit(5*time.Second), func() string {
 		var n int
-		if at, n = find(s.picture("tray-ok"), image.Rect(0, 0, 1400, 40), 0x1f, 0x4f, 0x8f); n < 20 {
+		if at, n = find(s.picture("tray-ok"), image.Rect(0, 0, 1400, 40), 0x0f, 0x65, 0x77); n < 20 {
 			return "the panel shows no icon of ours"
 		}
 		return ""
