@@ -325,3 +325,20 @@ func TestSlowProbeHoldsUpModernCallsOnlyBriefly(t *testing.T) {
 		g.want("a", hub.StateStopped)
 	})
 }
+
+func TestAnyChangeGivesACrashedServerAFreshStart(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+			time.Sleep(time.Minute)
+			return nil, nil
+		}
+	}, func(g *rig) {
+		short := func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 10*time.Second, 1 }
+		g.apply(server("a", short))
+		pass(2 * time.Minute)
+		g.want("a", hub.StateCrashed)
+		g.apply(server("a"))
+		pass(2 * time.Minute)
+		g.want("a", hub.StateRunning)
+	})
+}

@@ -1,10 +1,12 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -41,12 +43,13 @@ type Dialer struct {
 // Connect starts the server of r by its transport, shakes hands and lists it.
 func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 	c := r.Server
+	junk := d.Logs.Writer(c.ID) // with its cap on lines per second, for a server can print without end
 	o := upstream.Options{
 		Server: c.ID, Era: r.Era, Framing: wire.Framing(c.Framing),
 		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
 		OnListChanged: r.Changed, Log: d.Log,
 		OnJunk: func(line []byte, reason string) {
-			d.Logs.Append(c.ID, serverlog.Warn, fmt.Sprintf("stdout: %s: %s", reason, line))
+			fmt.Fprintf(junk, "stdout: %s: %s\n", reason, bytes.TrimRight(line, "\r\n"))
 		},
 	}
 	if d.OnNotification != nil {
@@ -118,7 +121,8 @@ func (d *Dialer) spec(c *config.Server, env environment) (process.Spec, error) {
 
 // spawn starts the process. Each start has its own writer to the server's log.
 func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstream.Pipe, error) {
-	spec.Stderr = d.Logs.Writer(c.ID)
+	stderr := d.Logs.Writer(c.ID)
+	spec.Stderr = stderr
 	p, err := d.Spawner.Start(spec)
 	if err != nil {
 		return nil, refusal(c, err)
@@ -131,7 +135,17 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 			return Exit{}, false
 		}
 	})
-	return p, nil
+	return &logged{Pipe: p, stderr: stderr}, nil
+}
+
+// logged is a pipe whose last, unfinished line of stderr is kept as well.
+type logged struct {
+	upstream.Pipe
+	stderr io.Closer
+}
+
+func (l *logged) Stop(ctx context.Context) error {
+	return errors.Join(l.Pipe.Stop(ctx), l.stderr.Close())
 }
 
 // refusal says why a process could not even begin. Trying again helps only where

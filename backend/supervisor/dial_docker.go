@@ -54,7 +54,8 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 
 // enter runs the process inside the container.
 func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Spec, s *started) (upstream.Pipe, error) {
-	spec.Stderr = d.Logs.Writer(c.ID)
+	stderr := d.Logs.Writer(c.ID)
+	spec.Stderr = stderr
 	e, err := dockerexec.Start(ctx, spec)
 	if err != nil {
 		return nil, dockerRefusal(c, err)
@@ -67,7 +68,7 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 			return Exit{}, false
 		}
 	})
-	return e, nil
+	return &logged{Pipe: e, stderr: stderr}, nil
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come

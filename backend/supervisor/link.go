@@ -65,7 +65,7 @@ func (l *link) usable() bool {
 func (r *runner) begin() {
 	c := r.config()
 	ctx, cancel := context.WithCancel(context.Background())
-	r.abort = cancel
+	r.abort, r.began = cancel, time.Now()
 	r.pending++
 	r.process = Process{}
 	r.helpers.Go(func() {
@@ -124,7 +124,7 @@ func (r *runner) begun(session Session, err error) {
 	case err == nil && stopping:
 		r.shut(&link{Session: session})
 	case err == nil:
-		r.primary = &link{Session: session}
+		r.primary, r.took = &link{Session: session}, time.Since(r.began)
 		r.primary.hear()
 		r.connected()
 	case stopping: // it was told to stop; that it failed is no news

@@ -37,6 +37,8 @@ type runner struct {
 	sibling   sibling
 	pending   int                // helpers that hold a process: starts and closes under way
 	abort     context.CancelFunc // of the start under way
+	began     time.Time          // when the newest start began
+	took      time.Duration      // how long the newest successful one needed
 	helpers   sync.WaitGroup
 	timer     *time.Timer // of phaseBackoff and phaseWaiting
 	healthy   *time.Timer
@@ -267,7 +269,8 @@ func (r *runner) reconfigured(renew, wake bool) {
 		r.wanted = r.wantedByConfig()
 	}
 	r.step(evWanted)
-	if renew && r.wanted {
+	// Whatever was changed may be what was wrong.
+	if r.wanted && (renew || r.state.phase == phaseCrashed) {
 		r.step(evRenew)
 	}
 	if r.state.phase == phaseRunning {

@@ -38,6 +38,7 @@ func (r *runner) wantSibling() {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.opening, b.since, b.abort = true, time.Now(), cancel
 	known, limit := b.known, startup(c)
+	quick := r.took < probeTimeout/3 // then silence is an answer
 	r.pending++
 	r.publish()
 	r.helpers.Go(func() {
@@ -56,7 +57,7 @@ func (r *runner) wantSibling() {
 				r.rememberEra(key, true)
 			}
 			// A probe that was cut short has found out nothing to remember.
-			if err != nil && !found && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+			if err != nil && !found && ctx.Err() == nil && (quick || !errors.Is(err, context.DeadlineExceeded)) {
 				r.rememberEra(key, false)
 			}
 		} else {

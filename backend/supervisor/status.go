@@ -1,7 +1,10 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	events "drawbridge/backend/event"
@@ -40,9 +43,23 @@ func (r *runner) publish() {
 	}
 	r.live.Store(l)
 	close(old.changed)
+	r.tell(old.status, l.status)
 	if !r.retired.Load() && differ(old.status, l.status) {
 		r.s.o.Bus.Publish(events.Server, r.current(l))
 	}
+}
+
+// tell logs a change of state. A server that gave up needs a person.
+func (r *runner) tell(old, now hub.ServerStatus) {
+	if old.State == now.State || old.State == "" {
+		return
+	}
+	level := slog.LevelInfo
+	if now.State == hub.StateCrashed {
+		level = slog.LevelError
+	}
+	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason)
+	r.s.o.Journal(r.id, level, strings.TrimSuffix(fmt.Sprintf("%s: %s", now.State, now.Reason), ": "))
 }
 
 // status describes the server as its goroutine knows it.

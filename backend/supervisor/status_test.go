@@ -1,0 +1,57 @@
+package supervisor
+
+import (
+	"context"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		state  state
+		wanted bool
+		set    func(*runner, *config.Server)
+		word   hub.State
+		reason string
+	}{
+		{"stopped", state{}, false, nil, hub.StateStopped, ""},
+		{"manual", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartManual }, hub.StateStopped, "starts when a person asks for it"},
+		{"on demand", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartOnDemand }, hub.StateStopped, "starts with the first call"},
+		{"disabled", state{}, false, func(_ *runner, c *config.Server) { c.Disabled = true }, hub.StateDisabled, ""},
+		{"starting", state{phase: phaseStarting, limit: 5}, true, nil, hub.StateStarting, ""},
+		{"starting again", state{phase: phaseStarting, limit: 5, failures: 2}, true, nil, hub.StateStarting, "start 3 of 5, after: it broke"},
+		{"running", state{phase: phaseRunning}, true, nil, hub.StateRunning, ""},
+		{"degraded", state{phase: phaseRunning}, true, func(r *runner, _ *config.Server) { r.silent = true }, hub.StateDegraded, "it broke"},
+		{"clearing away", state{phase: phaseStopping, failed: true}, true, nil, hub.StateBackoff, "it broke"},
+		{"restarting", state{phase: phaseStopping}, true, nil, hub.StateStarting, "restarting"},
+		{"stopping", state{phase: phaseStopping}, false, nil, hub.StateStopped, "ending the process"},
+		{"backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, true, nil, hub.StateBackoff, "it broke; start 3 of 5 follows"},
+		{"waiting", state{phase: phaseWaiting}, true, nil, hub.StateWaiting, "it broke"},
+		{"crashed", state{phase: phaseCrashed, failures: 5}, true, nil, hub.StateCrashed, "it broke; gave up after 5 starts"},
+		{"refused", state{phase: phaseCrashed}, true, nil, hub.StateCrashed, "it broke"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := server("a")
+			r := &runner{id: "a", state: c.state, wanted: c.wanted, reason: "it broke"}
+			if c.set != nil {
+				c.set(r, &cfg)
+			}
+			if word, reason := r.words(&cfg); word != c.word || reason != c.reason {
+				t.Fatalf("%q, %q; want %q, %q", word, reason, c.word, c.reason)
+			}
+		})
+	}
+}
+
+func TestFindingTheUpstreamOfACallAllocatesNothing(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		ctx, c := context.Background(), call("a")
+		if n := testing.AllocsPerRun(100, func() { _, _ = g.For(ctx, c) }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
