@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,22 +68,19 @@ func (p *program) call() *cobra.Command {
 	}
 }
 
+// printCall prints the document for --json. For people a result goes to Stdout and
+// what a tool reports as an error becomes ours.
 func (p *program) printCall(doc callDocument) error {
-	why := callError(doc)
 	if p.json {
-		if err := p.document(doc); err != nil {
+		if err := p.document(doc); err != nil || doc.Success {
 			return err
 		}
-	} else if err := p.forPeople(doc); err != nil {
-		return err
+		return silentError{callError(doc)}
 	}
-	switch {
-	case doc.Success:
-		return nil
-	case p.json:
-		return silentError{why}
+	if !doc.Success {
+		return callError(doc)
 	}
-	return why
+	return p.forPeople(doc)
 }
 
 // forPeople prints the text, and structured content as YAML unless the text is the same JSON.
@@ -127,9 +125,7 @@ func callError(doc callDocument) error {
 			message = object.Detail
 		}
 	}
-	if message == "" {
-		message = "the tool reported an error"
-	}
+	message = cmp.Or(message, strings.TrimSpace(doc.Output), "the tool reported an error")
 	if object.Code != "" {
 		return &hub.Error{Code: object.Code, Message: message, Hint: object.Hint}
 	}

@@ -135,16 +135,22 @@ type toolDocument struct {
 }
 
 func (p *program) tools() *cobra.Command {
-	return &cobra.Command{
+	var server string
+	cmd := &cobra.Command{
 		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := url.Values{}
 			if len(args) == 1 {
-				query.Set("server", args[0])
+				server = args[0]
+			}
+			if server != "" {
+				query.Set("server", server)
 			}
 			return p.printTools(cmd.Context(), query)
 		},
 	}
+	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
+	return cmd
 }
 
 func (p *program) printTools(ctx context.Context, query url.Values) error {
@@ -152,12 +158,15 @@ func (p *program) printTools(ctx context.Context, query url.Values) error {
 	if done, err := p.fetch(ctx, http.MethodGet, "tools", query, nil, &list); done || err != nil {
 		return err
 	}
-	t := table{title: plural(len(list.Items), "tool"), head: []string{"Server", "Tool", "Description"}}
+	t := table{head: []string{"Server", "Tool", "Description"}}
+	shown := 0
 	for _, tool := range list.Items {
 		if want := query.Get("server"); want != "" && tool.Server != want {
 			continue
 		}
 		t.add(tool.Server, tool.Tool, short(tool.Description, 60))
+		shown++
 	}
+	t.title = plural(shown, "tool")
 	return t.print(p.Stdout, p.Terminal())
 }

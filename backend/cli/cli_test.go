@@ -1,0 +1,336 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write golden files again")
+
+// The test binary is drawbridge itself in the scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"drawbridge": func() {
+			serve := func(ctx context.Context, o ServeOptions) error {
+				fmt.Printf("serve data=%s file=%s listen=%s tray=%v strict=%v debug=%v\n",
+					filepath.Base(o.Folders.Data), filepath.Base(o.Sources.Main()), o.Listen, !o.NoTray, o.Strict, o.Debug)
+				return nil
+			}
+			os.Exit(Main(context.Background(), os.Args[1:], Options{
+				Version: "1.2.3", Serve: serve,
+				Desktop: func(context.Context, ServeOptions) error { fmt.Println("desktop"); return nil },
+			}))
+		},
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o700)
+		},
+	})
+}
+
+// fake is the API of a daemon that runs in the test: real HTTP, real lock, runtime
+// file and token.
+type fake struct {
+	t     *testing.T
+	data  string
+	mux   *http.ServeMux
+	token string
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	f := &fake{t: t, data: t.TempDir(), mux: http.NewServeMux()}
+	if _, err := loopback.OpenAdmin(f.data); err != nil {
+		t.Fatal(err)
+	}
+	f.token, _ = loopback.ReadAdmin(f.data)
+	lock, err := loopback.Lock(f.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+f.token {
+			t.Errorf("%s %s without the admin token", r.Method, r.URL)
+		}
+		f.mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.Close(); lock.Close() })
+	if err := loopback.WriteRuntime(f.data, loopback.Runtime{PID: os.Getpid(), URL: server.URL, Version: "1.2.3", StartedAt: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *fake) answer(pattern, body string) {
+	f.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, body)
+	})
+}
+
+type result struct {
+	code        int
+	out, errOut string
+}
+
+func (f *fake) run(terminal bool, args ...string) result {
+	f.t.Helper()
+	var out, errOut bytes.Buffer
+	code := Main(f.t.Context(), append([]string{"--data", f.data}, args...), Options{
+		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut,
+		Getenv: func(string) string { return "" }, Terminal: func() bool { return terminal },
+	})
+	return result{code, out.String(), errOut.String()}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestStatusLooksAsPromised(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	yes := false
+	doc := statusDocument{URL: "http://127.0.0.1:7575", RequireToken: &yes, Notices: []noticeDocument{{"recording paused: disk full"}}}
+	states := []hub.State{hub.StateRunning, hub.StateCrashed, hub.StateStarting, hub.StateStopped, hub.StateDegraded, hub.StateWaiting,
+		hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval, hub.StateDisabled}
+	for i, state := range states {
+		s := hub.ServerStatus{ID: string(state), Label: string(state), State: state, Tools: i * 7, Updated: now.Add(-time.Duration(1<<(2*i)) * 2 * time.Second)}
+		doc.Servers = append(doc.Servers, s)
+	}
+	doc.Servers[0].Label = "日本 files"
+	doc.Servers[0].Warnings = []string{"8 of 9 tools"}
+	doc.Servers[1].Reason = "exit code 1\x1b[31m: no such file"
+	doc.Servers[9].Updated = time.Time{}
+	for name, terminal := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {
+		var out bytes.Buffer
+		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})
+		if err := p.printStatus(doc, now); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, out.String())
+	}
+	if len(states) != len(stateWords) {
+		t.Error("a state has no word, or one that is not shown here")
+	}
+}
+
+func TestEveryBoxLineIsEquallyWide(t *testing.T) {
+	tab := table{title: "A long title over short columns", head: []string{"A", "B"}}
+	tab.add("日本語", "x")
+	tab.add("a\nb", "ünïcode")
+	var out bytes.Buffer
+	if err := tab.print(&out, true); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for _, l := range lines {
+		if width(l) != width(lines[0]) {
+			t.Fatalf("\n%s", out.String())
+		}
+	}
+}
+
+func TestJSONIsTheDocumentOfTheAPI(t *testing.T) {
+	f := newFake(t)
+	const doc = `{"items":[{"id":"a","big":9007199254740993}],"next":""}`
+	f.answer("GET /api/v1/status", doc)
+	f.answer("GET /api/v1/tools", doc)
+	f.answer("GET /api/v1/calls", doc)
+	f.answer("GET /api/v1/calls/7", doc)
+	f.answer("POST /api/v1/servers/files/stop", doc)
+	for _, args := range [][]string{{"status"}, {"tools"}, {"list-tools"}, {"history"}, {"history", "7"}, {"stop", "files"}} {
+		if got := f.run(true, append(args, "--json")...); got.out != doc+"\n" || got.code != 0 {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
+	f := newFake(t)
+	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
+		var req callRequest
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Server != "demo" {
+			t.Errorf("%+v, %v", req, err)
+		}
+		switch req.Tool {
+		case "add":
+			if string(req.Arguments) != `{"a":9007199254740993}` {
+				t.Errorf("arguments %s", req.Arguments)
+			}
+			io.WriteString(w, `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1},"callId":"1"}`)
+		case "fail":
+			io.WriteString(w, `{"success":false,"output":"it broke","data":null,"error":"it broke","raw":{"isError":true},"callId":"2"}`)
+		}
+	})
+	got := f.run(false, "call", "demo", "add", `{"a":9007199254740993}`)
+	if want := "3\nsum: 9007199254740993\nlist: []\ntext: |-\n  a\n  b\n"; got.out != want || got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	got = f.run(false, "call", "demo", "add", `{"a":9007199254740993}`, "--json")
+	if want := `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1}}` + "\n"; got.out != want {
+		t.Errorf("%+v", got)
+	}
+	if got = f.run(false, "call", "demo", "fail"); got.code != 1 || got.out != "" || got.errOut != "drawbridge: it broke\n" {
+		t.Errorf("%+v", got)
+	}
+	if got = f.run(false, "call", "demo", "fail", "--json"); got.code != 1 || got.errOut != "" || !strings.HasPrefix(got.out, `{"success":false,`) {
+		t.Errorf("%+v", got)
+	}
+	for _, bad := range []string{"[1]", "{", ""} {
+		if got = f.run(false, "call", "demo", "add", bad); got.code != 2 {
+			t.Errorf("%q: %+v", bad, got)
+		}
+	}
+}
+
+func TestProblemsAreExplained(t *testing.T) {
+	f := newFake(t)
+	const doc = `{"title":"Not Found","status":404,"code":"not_found","detail":"no server is called \"x\"","hint":"List them."}`
+	f.mux.HandleFunc("POST /api/v1/servers/{id}/{action}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(404)
+		io.WriteString(w, doc)
+	})
+	if got := f.run(true, "restart", "x"); got.code != 1 || got.errOut != "drawbridge: no server is called \"x\"\nList them.\n" {
+		t.Errorf("%+v", got)
+	}
+	got := f.run(true, "restart", "x", "--json")
+	var p problem
+	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != hub.CodeNotFound || p.Hint != "List them." || got.out != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatServersSayIsHarmlessOnATerminal(t *testing.T) {
+	f := newFake(t)
+	f.answer("POST /api/v1/call", `{"success":true,"output":"\u001b]52;c;ZXZpbA==\u0007 ok\u202e","data":{"k":"\u009b31m"}}`)
+	f.answer("GET /api/v1/servers/demo", `{"log":[{"at":"2026-01-02T03:04:05Z","level":"error","text":"\u001b[2Jgone"}]}`)
+	f.answer("GET /api/v1/tools", `{"items":[{"server":"demo","tool":"\u001b[1m","description":"a\nb"}]}`)
+	for _, args := range [][]string{{"call", "demo", "x"}, {"logs", "demo"}, {"tools"}} {
+		got := f.run(true, args...)
+		if got.code != 0 || strings.ContainsAny(got.out, "\x1b\x07\u009b\u202e") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestLogsOfAllServersAreInOrderOfTime(t *testing.T) {
+	f := newFake(t)
+	f.answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
+	f.answer("GET /api/v1/servers/a", `{"log":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
+	f.answer("GET /api/v1/servers/b", `{"log":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
+	got := f.run(false, "logs")
+	one, two, three := strings.Index(got.out, "a info  one"), strings.Index(got.out, "b error two"), strings.Index(got.out, "a debug three")
+	if one < 0 || two < one || three < two {
+		t.Errorf("%+v", got)
+	}
+	if got = f.run(false, "logs", "--level", "warn", "--json"); got.out != `{"at":"2026-01-02T03:04:06Z","server":"b","level":"error","text":"two"}`+"\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestHistoryFollowsCallsAsTheyEnd(t *testing.T) {
+	f := newFake(t)
+	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "event: snapshot\ndata: {\"calls\":[]}\n\n: heartbeat\n\n"+
+			"event: call\ndata: {\"id\":\"1\",\"server\":\"demo\",\"outcome\":\"\"}\n\n"+
+			"event: call\ndata: {\"id\":\"1\",\"server\":\"demo\",\"outcome\":\"ok\"}\n\n"+
+			"event: call\ndata: {\"id\":\"2\",\"server\":\"other\",\"outcome\":\"ok\"}\n\n")
+	})
+	got := f.run(false, "history", "--follow", "--json", "--server", "demo")
+	if got.out != `{"id":"1","server":"demo","outcome":"ok"}`+"\n" || got.code != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTokensWorkWithoutADaemon(t *testing.T) {
+	f := &fake{t: t, data: t.TempDir()}
+	first := f.run(false, "token", "cursor")
+	if first.code != 0 || len(strings.TrimSpace(first.out)) < 20 {
+		t.Fatalf("%+v", first)
+	}
+	if again := f.run(false, "token", "cursor"); again.out != first.out {
+		t.Error("a token that exists changes")
+	}
+	rotated := f.run(false, "token", "cursor", "--rotate")
+	if rotated.out == first.out || rotated.code != 0 {
+		t.Errorf("%+v", rotated)
+	}
+	if got := f.run(false, "token", "cursor", "--revoke"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	tokens, _ := loopback.NewTokens(f.data, nil)
+	if _, ok := tokens.Client(strings.TrimSpace(rotated.out)); ok {
+		t.Error("a revoked token works")
+	}
+}
+
+func TestYAMLForPeopleMeansTheSameJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"b":1.50,"a":[{"x":null},[]],"t":"true","num":"12","e":"","s":"a: b","k y":"ok"}`: "b: 1.50\na:\n  -\n    x: null\n  - []\nt: \"true\"\nnum: \"12\"\ne: \"\"\ns: \"a: b\"\nk y: ok\n",
+		`[]`: "[]\n", `"x"`: "x\n", `3`: "3\n",
+	} {
+		got, err := toYAML([]byte(in))
+		if err != nil || got != want {
+			t.Errorf("%s:\n%s%v\nwant\n%s", in, got, err, want)
+		}
+	}
+}
+
+func TestFinderStartsNothingWhenAskedNotTo(t *testing.T) {
+	f := newFake(t)
+	folders, _ := newProgram(Options{Getenv: func(string) string { return f.data }}).folders()
+	find := &finder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
+	address, err := find.find(t.Context(), false)
+	if err != nil || !strings.HasSuffix(address.URL, "/s/demo/mcp") {
+		t.Fatal(address, err)
+	}
+	tokens, _ := loopback.NewTokens(f.data, nil)
+	if name, ok := tokens.Client(address.Token); !ok || name != "cursor" {
+		t.Errorf("the shim's token is that of %q", name)
+	}
+	folders.Data = t.TempDir()
+	find.folders = folders
+	if _, err := find.find(t.Context(), false); hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Error(err)
+	}
+}
