@@ -71,9 +71,6 @@ func (c *callSink) Notify(method string, params json.RawMessage) {
 // era it must have said so with the request.
 func (c *callSink) hears(params []byte) bool {
 	least := c.rq.level
-	if c.rq.session != nil {
-		least = c.rq.session.logLevel()
-	}
 	if least == "" {
 		return false
 	}

@@ -392,3 +392,50 @@ func TestAHugeInitializeIsRefused(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 }
+
+func TestStoppingEndsCallsOfBothEras(t *testing.T) {
+	started := make(chan struct{}, 2)
+	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		started <- struct{}{}
+		<-ctx.Done()
+		return hub.Reply{}, context.Cause(ctx)
+	})
+	h := s.open("/mcp", `{}`)
+	got := make(chan string, 2)
+	go func() { got <- one(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)) }()
+	go func() {
+		got <- one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
+	}()
+	<-started
+	<-started
+	s.b.close()
+	for range 2 {
+		select {
+		case m := <-got:
+			if !strings.Contains(m, `"code":"cancelled"`) {
+				t.Error(m)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("a call goes on")
+		}
+	}
+}
+
+func TestOnlyAnswersToOurRequestsAreTaken(t *testing.T) {
+	b := &Bridge{nonce: "NONCE"}
+	s := &session{}
+	id, answer := s.ask(b.nonce)
+	defer s.forget(id)
+	for raw, ours := range map[string]bool{`"x-1"`: false, `1`: false, `"NONCE"`: false, `"NONCE-99"`: true, `"` + id + `"`: true} {
+		m, err := parse([]byte(`{"jsonrpc":"2.0","id":` + raw + `,"result":{}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.answered(b, m); got != ours {
+			t.Errorf("%s: %v", raw, got)
+		}
+	}
+	if reply := <-answer; string(reply.Result) != "{}" {
+		t.Errorf("%s", reply.Result)
+	}
+}
