@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"drawbridge/backend/hub"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// ErrorDocument is an error as the API sends it.
+type ErrorDocument struct {
+	Title  string           `json:"title"`
+	Status int              `json:"status"`
+	Code   hub.Code         `json:"code"`
+	Detail string           `json:"detail" doc:"A sentence for people"`
+	Hint   string           `json:"hint,omitempty" doc:"What to do next"`
+	Errors []hub.FieldError `json:"errors,omitempty" doc:"Each wrong value by its path"`
+}
+
+func (p *ErrorDocument) Error() string { return p.Detail }
+
+// GetStatus and ContentType are what huma asks of an error.
+func (p *ErrorDocument) GetStatus() int { return p.Status }
+
+func (p *ErrorDocument) ContentType(string) string { return "application/problem+json" }
+
+var statuses = map[hub.Code]int{
+	hub.CodeValidation: http.StatusUnprocessableEntity, hub.CodeNotFound: http.StatusNotFound,
+	hub.CodeUnauthorized: http.StatusUnauthorized, hub.CodeTimeout: http.StatusGatewayTimeout,
+	hub.CodeCancelled: http.StatusRequestTimeout, hub.CodeRateLimited: http.StatusTooManyRequests,
+	hub.CodeBreakerOpen: http.StatusServiceUnavailable, hub.CodeRejected: http.StatusForbidden,
+	hub.CodeUnavailable: http.StatusServiceUnavailable, hub.CodeDegraded: http.StatusServiceUnavailable,
+	hub.CodeConflict: http.StatusConflict, hub.CodeInternal: http.StatusInternalServerError,
+}
+
+// problemOf is what of err may be shown.
+func problemOf(err error) *ErrorDocument {
+	code := hub.CodeOf(err)
+	status, ok := statuses[code]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: code}
+	p.Detail, p.Hint = hub.Describe(err)
+	for e := err; e != nil; {
+		if ours, ok := e.(*hub.Error); ok {
+			p.Errors = ours.Fields
+			break
+		}
+		wrapper, ok := e.(interface{ Unwrap() error })
+		if !ok {
+			break
+		}
+		e = wrapper.Unwrap()
+	}
+	return p
+}
+
+func writeProblem(w http.ResponseWriter, err error) {
+	p := problemOf(err)
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	noStore(h)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p)
+}
+
+func noStore(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// huma makes its own errors through this variable. Ours never hold the value that
+// was wrong, nor the text of a foreign error.
+func init() {
+	huma.NewError = func(status int, _ string, errs ...error) huma.StatusError {
+		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: hub.CodeValidation, Detail: "the request is not valid"}
+		switch {
+		case status >= 500:
+			p.Code, p.Detail = hub.CodeInternal, "something went wrong inside Drawbridge"
+			return p
+		case status == http.StatusNotFound:
+			p.Code, p.Detail = hub.CodeNotFound, "there is nothing at this address of the API"
+		case status == http.StatusRequestEntityTooLarge:
+			p.Detail = "the request is too large"
+		case status == http.StatusBadRequest && len(errs) == 0:
+			p.Detail = "the body is missing or no valid JSON"
+		}
+		for _, err := range errs {
+			d, ok := err.(huma.ErrorDetailer)
+			if !ok {
+				p.Errors = append(p.Errors, hub.FieldError{Field: "body", Error: "is not valid JSON"})
+				continue
+			}
+			one := d.ErrorDetail()
+			what := one.Message
+			if one.Location == "body" && !strings.HasPrefix(what, "expected") {
+				what = "is not valid JSON"
+			}
+			p.Errors = append(p.Errors, hub.FieldError{Field: one.Location, Error: what})
+		}
+		return p
+	}
+}
+
+// adapt turns a handler of ours into one of huma's.
+func adapt[In, Out any](log *slog.Logger, id string, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
+	return func(ctx context.Context, in *In) (*Out, error) {
+		out, err := handler(ctx, in)
+		if err == nil {
+			return out, nil
+		}
+		if ready, ok := errors.AsType[*ErrorDocument](err); ok {
+			return nil, ready
+		}
+		if hub.CodeOf(err) == hub.CodeInternal {
+			log.Error("A request failed inside Drawbridge", "operation", id, "error", err)
+		}
+		return nil, problemOf(err)
+	}
+}
+
+func operationID(method, path string) string {
+	id := strings.ToLower(method)
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/api/v1/"), "/") {
+		id += "-" + strings.Trim(part, "{}")
+	}
+	return id
+}

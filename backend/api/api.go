@@ -1,0 +1,128 @@
+package api
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/process"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/store"
+	"drawbridge/config"
+)
+
+// Servers are the servers we run; *supervisor.Supervisor implements it.
+type Servers interface {
+	Statuses() []hub.ServerStatus
+	Status(id string) (hub.ServerStatus, bool)
+	Start(ctx context.Context, id string) error
+	Stop(ctx context.Context, id string) error
+	Restart(ctx context.Context, id string) error
+}
+
+// Views are what is offered; *registry.Registry implements it.
+type Views interface{ All() *registry.View }
+
+// Calls is the call path; *gateway.Gateway implements it.
+type Calls interface {
+	Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+}
+
+// History is what was recorded; *store.Store implements it.
+type History interface {
+	Calls(ctx context.Context, q store.Query) (calls []hub.Call, next int64, err error)
+	Call(ctx context.Context, id int64) (*store.Record, error)
+	Clients(ctx context.Context) ([]store.ClientUse, error)
+}
+
+// Recorder is asked how recording goes; *store.Recorder implements it.
+type Recorder interface{ Stats() store.Stats }
+
+// Files are the configuration; *reload.Reloader implements it.
+type Files interface {
+	Current() *config.Config
+	Problems() []config.Problem
+	Text() (path string, text []byte, etag string, err error)
+	Replace(ctx context.Context, text []byte, etag string) error
+	Enable(ctx context.Context, id string) error
+	Disable(ctx context.Context, id string) error
+}
+
+// Logs are the servers' own logs; *serverlog.Logs implements it.
+type Logs interface {
+	Tail(server string, n int) []serverlog.Line
+}
+
+// Sessions are the clients that are connected; *bridge.Bridge implements it.
+type Sessions interface{ Sessions() []bridge.Session }
+
+// Options are what an API works with. All but those said to be optional are needed.
+type Options struct {
+	Version    string
+	URL        string // http://127.0.0.1:PORT
+	StartedAt  time.Time
+	ConfigPath string
+
+	Servers  Servers
+	Views    Views
+	Calls    Calls
+	History  History
+	Recorder Recorder
+	Logs     Logs
+	Files    Files
+	Bridge   Sessions
+	Tokens   *loopback.Tokens
+	Sessions *loopback.Sessions
+	Admin    *loopback.Admin
+	Bus      *event.Bus
+
+	UI      fs.FS                                  // optional: the page, index.html at its root
+	Usage   func(id string) (process.Usage, error) // optional: what a server's processes take
+	Notices func() []event.Notice                  // optional: more that a person should know
+	Log     *slog.Logger                           // optional
+}
+
+// API is the http.Handler for everything but MCP. It belongs behind loopback.Guard.
+type API struct {
+	Options
+	routes  *routes
+	running running
+}
+
+// New makes an API. It serves at once; Run is needed for calls that began before a
+// page was opened to be seen on it.
+func New(o Options) *API {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &API{Options: o, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
+	a.register()
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			if cause == http.ErrAbortHandler {
+				panic(cause)
+			}
+			a.Log.Error("A request failed inside Drawbridge", "path", r.URL.Path, "cause", cause)
+			writeProblem(w, hub.Errorf(hub.CodeInternal, "something went wrong inside Drawbridge"))
+		}
+	}()
+	a.routes.mux.ServeHTTP(w, r)
+}
+
+// Run keeps the list of running calls until ctx ends.
+func (a *API) Run(ctx context.Context) error {
+	a.running.follow(ctx, a.Bus)
+	return nil
+}

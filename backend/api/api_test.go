@@ -1,0 +1,287 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
+	s := newSite(t)
+	status, body, _ := s.ask(t, "GET", "/api/openapi.json", "")
+	var out bytes.Buffer
+	if status != 200 || json.Indent(&out, []byte(body), "", "  ") != nil {
+		t.Fatalf("%d %s", status, body)
+	}
+	out.WriteByte('\n')
+	golden(t, "openapi.json", out.Bytes(), *update)
+	if !strings.Contains(out.String(), `"openapi": "3.1.0"`) || strings.Contains(out.String(), "$schema") {
+		t.Error("the document is not 3.1 without $schema links")
+	}
+}
+
+// TestEveryRouteNeedsAToken walks the table: what is not on the short list here
+// answers 401 to whoever shows nothing, whatever the method.
+func TestEveryRouteNeedsAToken(t *testing.T) {
+	s := newSite(t)
+	open := []string{"GET /healthz", "GET /health", "POST /api/session", "/"}
+	seen := 0
+	for _, route := range s.api.Routes() {
+		method, path, ok := strings.Cut(route.Pattern, " ")
+		methods := []string{method}
+		if !ok {
+			path, methods = route.Pattern, []string{"GET", "POST", "PUT", "DELETE"}
+		}
+		path = strings.NewReplacer("{id}", "files", "{action}", "stop").Replace(path)
+		if slices.Contains(open, route.Pattern) != (route.Access == Anyone) {
+			t.Errorf("%s is for %s", route.Pattern, route.Access)
+		}
+		if route.Access == Anyone {
+			continue
+		}
+		seen++
+		for _, method := range methods {
+			for _, headers := range [][]string{nil, {"Authorization", "Bearer dbr_wrong"}, {"X-Drawbridge-Key", "x", "Cookie", s.api.Options.Sessions.CookieName() + "=x"}, {"X-Drawbridge-Client", "admin"}} {
+				status, body, _ := s.plain(t, method, path+"?token="+s.admin, "", headers...)
+				if status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
+					t.Errorf("%s %s with %v answers %d: %s", method, path, headers, status, body)
+				}
+			}
+		}
+	}
+	if seen < 15 || len(s.did) > 0 {
+		t.Fatalf("%d routes tried, and %v was done", seen, s.did)
+	}
+}
+
+func TestOneTimeCodeLetsOneBrowserIn(t *testing.T) {
+	s := newSite(t)
+	_, body, _ := s.ask(t, "POST", "/api/v1/open-code", "{}")
+	var open OpenAddress
+	if json.Unmarshal([]byte(body), &open) != nil || !strings.HasPrefix(open.URL, s.url+"/#code=") {
+		t.Fatalf("got %s", body)
+	}
+	code, _ := json.Marshal(map[string]string{"code": strings.TrimPrefix(open.URL, s.url+"/#code=")})
+	status, body, header := s.plain(t, "POST", "/api/session", string(code))
+	var got struct{ Key string }
+	if status != 200 || json.Unmarshal([]byte(body), &got) != nil || got.Key == "" {
+		t.Fatalf("%d %s", status, body)
+	}
+	cookie := header.Get("Set-Cookie")
+	for _, want := range []string{"drawbridge_", "HttpOnly", "SameSite=Strict", "Path=/"} {
+		if !strings.Contains(cookie, want) {
+			t.Errorf("cookie %q lacks %s", cookie, want)
+		}
+	}
+	pair, _, _ := strings.Cut(cookie, ";")
+	for name, c := range map[string]struct {
+		headers []string
+		want    int
+	}{
+		"both halves": {[]string{"Cookie", pair, "X-Drawbridge-Key", got.Key}, 200},
+		"cookie only": {[]string{"Cookie", pair}, 401},
+		"key only":    {[]string{"X-Drawbridge-Key", got.Key}, 401},
+	} {
+		if status, _, _ := s.plain(t, "GET", "/api/v1/status", "", c.headers...); status != c.want {
+			t.Errorf("%s: %d", name, status)
+		}
+	}
+	if status, _, _ := s.plain(t, "POST", "/api/session", string(code)); status != 401 {
+		t.Errorf("the code works twice: %d", status)
+	}
+}
+
+func TestErrorsNeverRepeatTheInput(t *testing.T) {
+	s := newSite(t)
+	const canary = "cAnArY"
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		code               hub.Code
+	}{
+		{"GET", "/api/v1/calls?limit=" + canary, "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/calls?outcome=" + canary, "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/calls?before=" + canary, "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/calls?limit=501", "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/calls/" + canary, "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/calls/77", "", 404, hub.CodeNotFound},
+		{"GET", "/api/v1/servers/" + canary, "", 404, hub.CodeNotFound},
+		{"POST", "/api/v1/servers/files/" + canary, "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/" + canary, "", 404, hub.CodeNotFound},
+		{"POST", "/api/v1/call", `{"server":"` + canary, 422, hub.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":{"a":"` + canary + `"},"tool":1}`, 422, hub.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 422, hub.CodeValidation},
+		{"POST", "/api/v1/call", `["` + canary + `"]`, 422, hub.CodeValidation},
+		{"POST", "/api/v1/call", "", 422, hub.CodeValidation},
+		{"PUT", "/api/v1/config", `{"text":"` + canary + `"}`, 428, hub.CodeValidation},
+		{"DELETE", "/api/v1/status", "", 404, hub.CodeNotFound},
+		{"GET", "/metrics", "", 404, hub.CodeNotFound},
+		{"POST", "/api/session", `{"code":"` + canary + `"}`, 401, hub.CodeUnauthorized},
+	} {
+		status, body, header := s.ask(t, c.method, c.path, c.body)
+		var p ErrorDocument
+		if err := json.Unmarshal([]byte(body), &p); err != nil || header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s: %d %s is no problem document", c.method, c.path, status, body)
+			continue
+		}
+		if (status != c.status && !(c.status == 422 && status == 400)) || p.Code != c.code || p.Status != status || p.Detail == "" {
+			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+		}
+		if strings.Contains(body, canary) || strings.Contains(body, `"value"`) {
+			t.Errorf("%s %s repeats its input: %s", c.method, c.path, body)
+		}
+	}
+}
+
+func TestCallGoesThroughTheCallPath(t *testing.T) {
+	s := newSite(t)
+	var got hub.Call
+	s.call = func(_ context.Context, c *hub.Call) (hub.Reply, error) {
+		got = *c
+		return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","data":"AAAA"}],"structuredContent":{"n":9007199254740993}}`)}, nil
+	}
+	status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":{"n":9007199254740993, "a":"<&>"}}`)
+	var r CallResult
+	if status != 200 || json.Unmarshal([]byte(body), &r) != nil {
+		t.Fatalf("%d %s", status, body)
+	}
+	if !r.Success || r.Output != "hi\n[image image/png, 3 bytes]" || string(r.Data) != `{"n":9007199254740993}` || r.Error != "" {
+		t.Errorf("got %s", body)
+	}
+	if string(got.Params) != `{"name":"echo","arguments":{"n":9007199254740993, "a":"<&>"}}` ||
+		string(got.Params[got.Arguments.Start:got.Arguments.End]) != `{"n":9007199254740993, "a":"<&>"}` {
+		t.Errorf("the server would get %s", got.Params)
+	}
+	if got.Client.Name != "drawbridge-cli" || got.Server != "files" || got.Name != "echo" {
+		t.Errorf("the call is %+v", got)
+	}
+	var detail CallDetail
+	s.get(t, "/api/v1/calls/"+r.CallID, &detail)
+	if detail.Arguments != `{"n":9007199254740993, "a":"<&>"}` || detail.Client != "drawbridge-cli" || detail.Outcome != hub.OutcomeOK {
+		t.Errorf("recorded as %+v", detail)
+	}
+	var list List[Call]
+	s.get(t, "/api/v1/calls?server=files&q=9007199254740993", &list)
+	if len(list.Items) != 1 || list.Items[0].ID != r.CallID || list.Next != "" {
+		t.Errorf("the history lists %+v", list)
+	}
+}
+
+func TestFailedCallSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply hub.Reply
+		err   error
+		want  string
+		code  hub.Code
+	}{
+		"ours":              {err: &hub.Error{Code: hub.CodeUnavailable, Message: "server is away", Hint: "Start it.", Cause: errors.New("secret")}, want: "server is away. Start it.", code: hub.CodeUnavailable},
+		"protocol":          {reply: hub.Reply{Error: []byte(`{"code":-32602,"message":"bad"}`)}, want: "bad (code=-32602)"},
+		"text":              {reply: hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"no such file"}],"isError":true}`)}, want: "no such file"},
+		"structured":        {reply: hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"message":"slow","errorCode":"E_TIMEOUT","retryable":false},"isError":true}`)}, want: "slow (code=E_TIMEOUT retriable=false)"},
+		"structured, error": {reply: hub.Reply{Result: []byte(`{"structuredContent":{"error":"oh","detail":"d"},"isError":true}`)}, want: "oh"},
+		"structured, inner": {reply: hub.Reply{Result: []byte(`{"structuredContent":{"error":{"message":"in","code":7}},"isError":true}`)}, want: "in (code=7)"},
+		"structured, last":  {reply: hub.Reply{Result: []byte(`{"structuredContent":{"detail":"d"},"isError":true}`)}, want: "d"},
+		"nothing":           {reply: hub.Reply{Result: []byte(`{"isError":true,"x":"` + strings.Repeat("y", 3000) + `"}`)}, want: `{"isError":true,"x":"` + strings.Repeat("y", 1979) + "…"},
+		"odd":               {reply: hub.Reply{Result: []byte(`{"structuredContent":[1],"content":[null],"isError":true}`)}, want: "[unknown type, 4 bytes of JSON]"},
+	} {
+		got := resultOf(c.reply, c.err)
+		if got.Success || got.Error != c.want || got.Code != c.code {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestServersAreCommanded(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	for _, action := range []string{"start", "stop", "restart", "enable", "disable"} {
+		if status, body, _ := s.ask(t, "POST", "/api/v1/servers/files/"+action, ""); status != 200 || !strings.Contains(body, `"id":"files"`) {
+			t.Errorf("%s: %d %s", action, status, body)
+		}
+	}
+	if got := strings.Join(s.did, ","); got != "start files,stop files,restart files,enable files,disable files" {
+		t.Errorf("done: %s", got)
+	}
+}
+
+func TestHealthSaysWhatIsWrong(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	status, body, _ := s.plain(t, "GET", "/healthz", "")
+	if status != 200 || strings.TrimSpace(body) != `{"status":"ok","version":"1.2.3","reasons":[]}` {
+		t.Fatalf("%d %s", status, body)
+	}
+	s.statuses = append(s.statuses, hub.ServerStatus{ID: "git", State: hub.StateCrashed, Reason: "it exits"})
+	s.problems = []config.Problem{{Message: "wrong"}, {Message: "odd", Warning: true}}
+	status, body, _ = s.plain(t, "GET", "/health", "")
+	if status != 200 || strings.TrimSpace(body) != `{"status":"degraded","version":"1.2.3","reasons":[{"server":"git","state":"crashed","reason":"it exits"},{"server":"","state":"config","reason":"the configuration has errors: 1"}]}` {
+		t.Fatalf("%d %s", status, body)
+	}
+}
+
+func TestToolsKeepTheirJSON(t *testing.T) {
+	s := newSite(t)
+	raw := `{"name":"add","title":"Add","description":"<b>","inputSchema":{"type":"object","maximum":9007199254740993},"odd":1}`
+	s.views.Arrange("", []registry.Server{{ID: "calc", Label: "calc"}})
+	s.views.Set("calc", "calc", &hub.Catalog{Tools: []hub.Item{{Name: "add", Raw: []byte(raw)}}})
+	var list List[Tool]
+	s.get(t, "/api/v1/tools", &list)
+	if len(list.Items) != 1 {
+		t.Fatalf("got %+v", list)
+	}
+	got := list.Items[0]
+	if got.Name != "calc__add" || got.Tool != "add" || got.InputSchema != `{"type":"object","maximum":9007199254740993}` ||
+		got.OutputSchema != "" || got.Description != "<b>" || !strings.Contains(got.Raw, `"odd":1`) {
+		t.Errorf("got %+v", got)
+	}
+	s.get(t, "/api/v1/tools?server=other", &list)
+	if len(list.Items) != 0 {
+		t.Errorf("another server lists %+v", list)
+	}
+}
+
+func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
+	s := newSite(t)
+	cursor := hub.Client{Token: "cursor", Name: "Cursor", Version: "1"}
+	s.recorder.Record(&hub.Call{ID: 5_000_000, At: time.UnixMicro(5_000_000), Client: cursor, Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{})
+	s.sessions = []bridge.Session{{Client: cursor, LastUsed: time.UnixMicro(9_000_000)}}
+	for _, name := range []string{"cursor", "claude"} {
+		if _, err := s.api.Tokens.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var list List[Client]
+	s.get(t, "/api/v1/clients", &list)
+	if len(list.Items) != 2 || list.Items[0].Name != "Cursor" || list.Items[0].Calls != 1 || list.Items[0].Sessions != 1 ||
+		list.Items[0].LastSeen.UnixMicro() != 9_000_000 || list.Items[1].Token != "claude" || list.Items[1].LastSeen != nil {
+		t.Errorf("got %+v", list)
+	}
+}
+
+func TestConfigIsReplacedOnlyWhereItIsKnown(t *testing.T) {
+	s := newSite(t)
+	_, body, header := s.ask(t, "GET", "/api/v1/config", "")
+	if header.Get("ETag") != `"tag-{"` || !strings.Contains(body, `"text":"{}"`) {
+		t.Fatalf("%v %s", header, body)
+	}
+	if status, _, _ := s.ask(t, "PUT", "/api/v1/config", `{"text":"[]"}`, "If-Match", `"tag-old"`); status != http.StatusPreconditionFailed || s.text != "{}" {
+		t.Errorf("a stale write gives %d, and the file is %s", status, s.text)
+	}
+	if status, body, _ := s.ask(t, "PUT", "/api/v1/config", `{"text":"[1]"}`, "If-Match", `"tag-{"`); status != 200 || s.text != "[1]" || !strings.Contains(body, `"etag":"tag-["`) {
+		t.Errorf("%d %s, and the file is %s", status, body, s.text)
+	}
+}

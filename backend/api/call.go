@@ -1,0 +1,197 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+)
+
+type callRequestInput struct {
+	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
+	Body CallRequest
+}
+
+// call takes the same path as a call of any client. What went wrong with the call
+// itself is in its result; an error is what kept us from making one.
+func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResult], error) {
+	args := []byte(in.Body.Arguments)
+	if len(args) == 0 || string(args) == "null" {
+		args = []byte(`{}`)
+	}
+	if args[0] != '{' {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
+			Fields: []hub.FieldError{{Field: "body.arguments", Error: "must be a JSON object"}}}
+	}
+	client := hub.Client{Name: "drawbridge-cli", Version: a.Version}
+	if in.By == loopback.ByBrowser {
+		client.Name = "drawbridge-ui"
+	}
+	call := &hub.Call{Client: client, Era: hub.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
+	call.Params, call.Arguments = params(in.Body.Tool, args)
+	said, err := a.Calls.Call(ctx, call, nil)
+	result := resultOf(said, err)
+	result.CallID = strconv.FormatInt(call.ID, 10)
+	return reply(result)
+}
+
+func params(tool string, args []byte) (json.RawMessage, hub.Span) {
+	name, _ := json.Marshal(tool)
+	p := append([]byte(`{"name":`), name...)
+	p = append(p, `,"arguments":`...)
+	start := len(p)
+	p = append(p, args...)
+	return append(p, '}'), hub.Span{Start: start, End: start + len(args)}
+}
+
+// toolResult is what we read of a result. The rest is in raw.
+type toolResult struct {
+	Content           []json.RawMessage `json:"content"`
+	StructuredContent json.RawMessage   `json:"structuredContent"`
+	IsError           bool              `json:"isError"`
+}
+
+func resultOf(r hub.Reply, err error) CallResult {
+	if err != nil {
+		message, hint := hub.Describe(err)
+		if hint != "" {
+			message += ". " + hint
+		}
+		return CallResult{Error: message, Code: hub.CodeOf(err)}
+	}
+	if len(r.Error) > 0 {
+		var e struct {
+			Code    json.Number `json:"code"`
+			Message string      `json:"message"`
+		}
+		_ = json.Unmarshal(r.Error, &e)
+		text := e.Message
+		if text == "" {
+			text = excerpt(r.Error)
+		}
+		if e.Code != "" {
+			text += " (code=" + e.Code.String() + ")"
+		}
+		return CallResult{Error: text, Raw: JSON(r.Error)}
+	}
+	var t toolResult
+	if json.Unmarshal(r.Result, &t) != nil {
+		return CallResult{Success: true, Raw: JSON(r.Result)}
+	}
+	var parts []string
+	for _, c := range t.Content {
+		parts = append(parts, part(c))
+	}
+	out := CallResult{Success: !t.IsError, Output: strings.Join(parts, "\n"), Raw: JSON(r.Result)}
+	if string(t.StructuredContent) != "null" {
+		out.Data = JSON(t.StructuredContent)
+	}
+	if t.IsError {
+		out.Error = toolError(&t, out.Output, r.Result)
+	}
+	return out
+}
+
+// part is one piece of content as text: text itself, a reference for everything else.
+func part(raw json.RawMessage) string {
+	var c struct {
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		Data     string `json:"data"`
+		MIMEType string `json:"mimeType"`
+		URI      string `json:"uri"`
+		Name     string `json:"name"`
+		Size     int64  `json:"size"`
+		Resource struct {
+			URI      string `json:"uri"`
+			MIMEType string `json:"mimeType"`
+			Text     string `json:"text"`
+			Blob     string `json:"blob"`
+		} `json:"resource"`
+	}
+	_ = json.Unmarshal(raw, &c)
+	switch c.Type {
+	case "text":
+		return c.Text
+	case "image", "audio":
+		return fmt.Sprintf("[%s %s, %d bytes]", c.Type, orUnknown(c.MIMEType), decodedSize(c.Data))
+	case "resource":
+		size := len(c.Resource.Text)
+		if c.Resource.Blob != "" {
+			size = decodedSize(c.Resource.Blob)
+		}
+		return fmt.Sprintf("[resource %s %s, %d bytes]", c.Resource.URI, orUnknown(c.Resource.MIMEType), size)
+	case "resource_link":
+		if c.Size > 0 {
+			return fmt.Sprintf("[resource %s %s, %d bytes]", c.URI, orUnknown(c.MIMEType), c.Size)
+		}
+		return fmt.Sprintf("[resource %s %s]", c.URI, orUnknown(c.MIMEType))
+	}
+	return fmt.Sprintf("[%s, %d bytes of JSON]", orUnknown(c.Type), len(raw))
+}
+
+// decodedSize is how many bytes a base64 text stands for.
+func decodedSize(text string) int {
+	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(text, "=")))
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown type"
+	}
+	return s
+}
+
+// toolError finds the sentence in a failed result: what the structured content says
+// of itself, else the text, else an excerpt; then what kind of failure it is.
+func toolError(t *toolResult, output string, raw []byte) string {
+	var s map[string]json.RawMessage
+	_ = json.Unmarshal(t.StructuredContent, &s)
+	nested := map[string]json.RawMessage{}
+	_ = json.Unmarshal(s["error"], &nested)
+	text := ""
+	for _, candidate := range []json.RawMessage{s["message"], s["error"], nested["message"], s["detail"]} {
+		if text == "" {
+			_ = json.Unmarshal(candidate, &text)
+		}
+	}
+	if text == "" {
+		text = output
+	}
+	if text == "" {
+		text = excerpt(raw)
+	}
+	var about []string
+	for _, names := range [][]string{{"code", "errorCode", "statusCode"}, {"retriable", "retryable"}} {
+		for _, name := range names {
+			v, ok := s[name]
+			if !ok {
+				v, ok = nested[name]
+			}
+			if ok && (v[0] != '{' && v[0] != '[') {
+				about = append(about, names[0]+"="+strings.Trim(string(v), `"`))
+				break
+			}
+		}
+	}
+	if len(about) > 0 {
+		text += " (" + strings.Join(about, " ") + ")"
+	}
+	return text
+}
+
+// excerpt is the beginning of a raw answer, at most 2,000 characters.
+func excerpt(raw []byte) string {
+	const most = 2000
+	text := strings.ToValidUTF8(string(raw), "\ufffd")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}

@@ -1,0 +1,193 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+const (
+	heartbeat     = 15 * time.Second
+	writePatience = 10 * time.Second // for a reader that takes nothing
+	streamQueue   = 2048             // events that a reader may lag behind
+	snapshotCalls = 100
+)
+
+// events streams what changes: first a snapshot, then each event. It subscribes
+// before it looks, so nothing falls in between; what is in both is the same twice.
+func (a *API) events(w http.ResponseWriter, r *http.Request) {
+	sub := a.Bus.Subscribe(streamQueue)
+	defer sub.Close()
+	s := &stream{w: w, rc: http.NewResponseController(w)}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	noStore(h)
+	h.Set("X-Accel-Buffering", "no")
+	if s.send("snapshot", a.snapshot(r.Context())) != nil {
+		return
+	}
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+			if s.write([]byte(": still here\n\n")) != nil {
+				return
+			}
+		case e, open := <-sub.Events():
+			if !open || s.forward(e, sub.Events()) != nil {
+				return // too slow: the reader begins again with a snapshot
+			}
+		}
+	}
+}
+
+func (a *API) snapshot(ctx context.Context) Snapshot {
+	calls, _, err := a.History.Calls(ctx, store.Query{Limit: snapshotCalls})
+	if err != nil {
+		a.Log.Debug("Cannot read newest calls", "error", err)
+	}
+	known := make(map[int64]bool, len(calls))
+	for i := range calls {
+		known[calls[i].ID] = true
+	}
+	for _, c := range a.running.all() {
+		if !known[c.ID] {
+			calls = append(calls, c)
+		}
+	}
+	slices.SortFunc(calls, func(x, y hub.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
+	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls))}
+	for i := range calls {
+		s.Calls = append(s.Calls, callOf(&calls[i]))
+	}
+	return s
+}
+
+// stream writes server-sent events.
+type stream struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	buf bytes.Buffer
+}
+
+// forward sends an event and those that wait behind it in one write.
+func (s *stream) forward(e event.Event, more <-chan event.Event) error {
+	s.buf.Reset()
+	open := true
+	for n := 0; open; n++ {
+		if err := s.add(string(e.Kind), wireForm(e.Data)); err != nil {
+			return err
+		}
+		if n == 256 {
+			break
+		}
+		select {
+		case e, open = <-more:
+			continue
+		default:
+		}
+		break
+	}
+	return s.write(s.buf.Bytes())
+}
+
+// wireForm is an event's data as the page knows it.
+func wireForm(data any) any {
+	if c, ok := data.(hub.Call); ok {
+		return callOf(&c)
+	}
+	return data
+}
+
+func (s *stream) send(kind string, data any) error {
+	s.buf.Reset()
+	if err := s.add(kind, data); err != nil {
+		return err
+	}
+	return s.write(s.buf.Bytes())
+}
+
+func (s *stream) add(kind string, data any) error {
+	s.buf.WriteString("event: " + kind + "\ndata: ")
+	if err := json.NewEncoder(&s.buf).Encode(data); err != nil { // ends with the only line break
+		return err
+	}
+	s.buf.WriteByte('\n')
+	return nil
+}
+
+func (s *stream) write(b []byte) error {
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writePatience)) // in a test there is no connection
+	if _, err := s.w.Write(b); err != nil {
+		return err
+	}
+	return s.rc.Flush()
+}
+
+// running is the list of calls that have begun and not ended.
+type running struct {
+	mu    sync.Mutex // guards calls
+	calls map[int64]hub.Call
+}
+
+func (l *running) follow(ctx context.Context, bus *event.Bus) {
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		l.calls = make(map[int64]hub.Call)
+		l.mu.Unlock()
+		sub := bus.Subscribe(8192)
+		l.read(ctx, sub)
+		sub.Close()
+	}
+}
+
+func (l *running) read(ctx context.Context, sub *event.Subscription) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, open := <-sub.Events():
+			if !open {
+				return // we fell behind: what runs now is known when it ends
+			}
+			if c, ok := e.Data.(hub.Call); ok {
+				l.note(c)
+			}
+		}
+	}
+}
+
+func (l *running) note(c hub.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.Outcome == hub.OutcomeRunning {
+		l.calls[c.ID] = c
+	} else {
+		delete(l.calls, c.ID)
+	}
+}
+
+func (l *running) all() []hub.Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.calls))
+}
+
+func (l *running) find(id int64) (hub.Call, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.calls[id]
+	return c, ok
+}

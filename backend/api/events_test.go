@@ -1,0 +1,145 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+)
+
+type sse struct {
+	kind string
+	data string
+}
+
+// listen opens the event stream and hands its events on.
+func (s *site) listen(t *testing.T) <-chan sse {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	req, _ := http.NewRequestWithContext(ctx, "GET", s.url+"/api/v1/events", nil)
+	req.Header.Set("Authorization", "Bearer "+s.admin)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("%v %v", res, err)
+	}
+	out := make(chan sse, 4096)
+	go func() {
+		defer close(out)
+		defer func() { _ = res.Body.Close() }()
+		lines := bufio.NewScanner(res.Body)
+		lines.Buffer(nil, 4<<20)
+		var e sse
+		for lines.Scan() {
+			switch kind, value, _ := strings.Cut(lines.Text(), ": "); kind {
+			case "event":
+				e.kind = value
+			case "data":
+				e.data = value
+			case "":
+				out <- e
+				e = sse{}
+			}
+		}
+	}()
+	return out
+}
+
+func next(t *testing.T, events <-chan sse) sse {
+	t.Helper()
+	select {
+	case e, ok := <-events:
+		if !ok {
+			t.Fatal("the stream ended")
+		}
+		return e
+	case <-time.After(10 * time.Second):
+		t.Fatal("no event within 10 s")
+	}
+	return sse{}
+}
+
+func TestStreamBeginsWithASnapshotAndGoesOn(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	for n := range 3 {
+		s.recorder.Record(&hub.Call{ID: int64(1000 + n), Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{})
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for !s.bus.Active() {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody follows the running calls")
+		}
+		<-time.After(time.Millisecond)
+	}
+	s.bus.Publish(event.Call, hub.Call{ID: 2000, Method: "tools/call"}) // begins, and runs on
+	for {
+		if _, ok := s.api.running.find(2000); ok {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a running call is not known")
+		}
+		<-time.After(time.Millisecond)
+	}
+	events := s.listen(t)
+	first := next(t, events)
+	var snap Snapshot
+	if first.kind != "snapshot" || json.Unmarshal([]byte(first.data), &snap) != nil {
+		t.Fatalf("the first event is %+v", first)
+	}
+	var ids []string
+	for _, c := range snap.Calls {
+		ids = append(ids, c.ID+string(c.Outcome))
+	}
+	if got := strings.Join(ids, " "); got != "2000 1002ok 1001ok 1000ok" || snap.Status.Version != "1.2.3" || len(snap.Status.Servers) != 1 {
+		t.Fatalf("the snapshot is %+v", snap)
+	}
+	s.bus.Publish(event.Server, hub.ServerStatus{ID: "files", State: hub.StateBackoff})
+	s.bus.Publish(event.Removed, "git")
+	s.bus.Publish(event.Call, hub.Call{ID: 2000, Outcome: hub.OutcomeTimeout, Reason: "a\nb"})
+	for _, want := range []string{`server {"id":"files"`, `removed "git"`, `call {"id":"2000"`} {
+		e := next(t, events)
+		if got := e.kind + " " + e.data; !strings.HasPrefix(got, want) {
+			t.Errorf("got %s, want %s...", got, want)
+		}
+	}
+}
+
+func TestSlowReaderIsDisconnectedAndOthersGoOn(t *testing.T) {
+	s := newSite(t)
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", s.url+"/api/v1/events", nil)
+	req.Header.Set("Authorization", "Bearer "+s.admin)
+	slow, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slow.Body.Close() }()
+	events := s.listen(t)
+	if e := next(t, events); e.kind != "snapshot" {
+		t.Fatalf("got %+v", e)
+	}
+	long := strings.Repeat("x", 64<<10)
+	done := make(chan struct{})
+	go func() { // a bus that waited for its readers would hang here
+		defer close(done)
+		for n := range 2 * streamQueue {
+			s.bus.Publish(event.Health, event.Notice{Subject: fmt.Sprint(n), Message: long})
+			if n%64 == 0 {
+				<-time.After(time.Millisecond)
+			}
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(60 * time.Second):
+		t.Fatal("publishing waits for a slow reader")
+	}
+}

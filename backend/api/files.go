@@ -1,0 +1,69 @@
+package api
+
+import (
+	"bytes"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// policy is what the page may do: load and reach nothing but ourselves, and be
+// framed by nobody. Text of servers shown as markup by mistake could still do nothing.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+// types are by suffix and not the system's, which may know them wrongly.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon", ".woff2": "font/woff2",
+	".json": "application/json", ".webmanifest": "application/manifest+json", ".txt": "text/plain; charset=utf-8",
+}
+
+// IsShell reports whether a request asks for the static page, to which a link from
+// anywhere may lead: it holds nothing of the person's.
+func IsShell(r *http.Request) bool {
+	return r.Method == http.MethodGet && (r.URL.Path == "/" || r.URL.Path == "/index.html")
+}
+
+// files serves the page. Its routes are in the fragment, so there is one document.
+func (a *API) files(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address"))
+		return
+	}
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	if name == "" {
+		name = "index.html"
+	}
+	kind, known := types[path.Ext(name)]
+	var body []byte
+	err := fs.ErrNotExist
+	if known && a.UI != nil {
+		body, err = fs.ReadFile(a.UI, name)
+	}
+	h := w.Header()
+	if err != nil && name == "index.html" {
+		body, kind, err = []byte(noPage), types[".html"], nil
+	}
+	if err != nil {
+		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address"))
+		return
+	}
+	noStore(h)
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+	if strings.HasPrefix(name, "assets/") { // named by their content
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	_, _ = bytes.NewReader(body).WriteTo(w)
+}
+
+const noPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Drawbridge</title>
+<p>Drawbridge is running, but this build has no page. Build it with: make build</p></html>`

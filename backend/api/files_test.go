@@ -1,0 +1,47 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestPageIsServedWithAStrictPolicy(t *testing.T) {
+	s := newSite(t)
+	status, body, h := s.plain(t, "GET", "/", "")
+	if status != 200 || body != "<p>page" || h.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("%d %s %v", status, body, h)
+	}
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+	} {
+		if !strings.HasPrefix(h.Get(name), want) {
+			t.Errorf("%s is %q", name, h.Get(name))
+		}
+	}
+	if strings.Contains(h.Get("Content-Security-Policy"), "unsafe") {
+		t.Error("the policy allows something unsafe")
+	}
+	for name := range h {
+		if strings.HasPrefix(name, "Access-Control") {
+			t.Errorf("CORS header %s", name)
+		}
+	}
+	_, _, h = s.plain(t, "GET", "/assets/a-1.js", "")
+	if h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("an asset has %v", h)
+	}
+}
+
+func TestOnlyFilesOfThePageAreServed(t *testing.T) {
+	s := newSite(t)
+	for _, path := range []string{"/secret.key", "/nope.js", "/../api.go", "/assets", "/assets/", "/%2e%2e/api.go", "/index.html/x"} {
+		if status, body, _ := s.plain(t, "GET", path, ""); status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if status, _, _ := s.plain(t, "POST", "/", "{}"); status != http.StatusNotFound {
+		t.Errorf("POST /: %d", status)
+	}
+}

@@ -1,0 +1,352 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/store"
+	"drawbridge/config"
+)
+
+// logLines is how much of a server's log its page shows.
+const logLines = 500
+
+type (
+	none          struct{}
+	answer[T any] struct{ Body T }
+)
+
+func reply[T any](body T) (*answer[T], error) { return &answer[T]{body}, nil }
+
+// full is s, never null in JSON.
+func full[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func emptyList(context.Context, *none) (*answer[List[JSON]], error) {
+	return reply(List[JSON]{Items: []JSON{}})
+}
+
+func (a *API) status(context.Context, *none) (*answer[Status], error) { return reply(a.statusNow()) }
+
+func (a *API) statusNow() Status {
+	st := a.Recorder.Stats()
+	cfg := a.Files.Current()
+	s := Status{
+		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
+		Problems: full(a.Files.Problems()), RequireToken: cfg.Bridge.RequireToken,
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped},
+		Servers:  full(a.Servers.Statuses()), Notices: []event.Notice{},
+	}
+	if st.Reason != "" {
+		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
+	}
+	if !s.RequireToken {
+		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge takes calls without a token: every program of every user of this machine can call every tool."})
+	}
+	if a.Notices != nil {
+		s.Notices = append(s.Notices, a.Notices()...)
+	}
+	return s
+}
+
+func (a *API) listServers(context.Context, *none) (*answer[List[hub.ServerStatus]], error) {
+	return reply(List[hub.ServerStatus]{Items: full(a.Servers.Statuses())})
+}
+
+type serverInput struct {
+	ID string `path:"id" maxLength:"64"`
+}
+
+func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetail], error) {
+	st, ok := a.Servers.Status(in.ID)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	d := ServerDetail{ServerStatus: st, Log: full(a.Logs.Tail(st.ID, logLines))}
+	for i := range d.Log {
+		d.Log[i].Text = serverlog.Clean(d.Log[i].Text)
+	}
+	if a.Usage != nil {
+		if usage, err := a.Usage(st.ID); err == nil {
+			d.Usage = &usage
+		}
+	}
+	return reply(d)
+}
+
+type actionInput struct {
+	ID     string `path:"id" maxLength:"64"`
+	Action string `path:"action" enum:"start,stop,restart,enable,disable"`
+}
+
+func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[hub.ServerStatus], error) {
+	if _, ok := a.Servers.Status(in.ID); !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	change := map[string]func(context.Context, string) error{
+		"start": a.Servers.Start, "stop": a.Servers.Stop, "restart": a.Servers.Restart,
+		"enable": a.Files.Enable, "disable": a.Files.Disable,
+	}[in.Action]
+	if err := change(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	st, _ := a.Servers.Status(in.ID)
+	return reply(st)
+}
+
+type toolsInput struct {
+	Server string `query:"server" maxLength:"64" doc:"Only the tools of this server"`
+}
+
+func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]], error) {
+	list := List[Tool]{Items: []Tool{}}
+	for _, item := range a.Views.All().Items(hub.Tools) {
+		if in.Server != "" && item.Server != in.Server {
+			continue
+		}
+		var about struct {
+			Title        string          `json:"title"`
+			Description  string          `json:"description"`
+			InputSchema  json.RawMessage `json:"inputSchema"`
+			OutputSchema json.RawMessage `json:"outputSchema"`
+			Annotations  json.RawMessage `json:"annotations"`
+		}
+		_ = json.Unmarshal(item.Raw, &about) // a stranger's words: what cannot be read stays empty
+		list.Items = append(list.Items, Tool{
+			Name: item.Public, Server: item.Server, Tool: item.Name, Title: about.Title, Description: about.Description,
+			InputSchema: string(about.InputSchema), OutputSchema: string(about.OutputSchema), Annotations: string(about.Annotations),
+			Raw: string(item.Raw),
+		})
+	}
+	return reply(list)
+}
+
+type callsInput struct {
+	Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+	Before  string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The next of the page before"`
+	Server  string `query:"server" maxLength:"64"`
+	Client  string `query:"client" maxLength:"1000" doc:"Name of the application, or of its token"`
+	Tool    string `query:"tool" maxLength:"1000"`
+	Session string `query:"session" maxLength:"200"`
+	Outcome string `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected"`
+	Text    string `query:"q" maxLength:"1000" doc:"To be found in names, arguments, results or errors"`
+}
+
+func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]], error) {
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
+	calls, next, err := a.History.Calls(ctx, store.Query{
+		Before: before, Server: in.Server, Client: in.Client, Tool: in.Tool, Session: in.Session,
+		Outcome: hub.Outcome(in.Outcome), Text: in.Text, Limit: in.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := List[Call]{Items: make([]Call, len(calls))}
+	for i := range calls {
+		list.Items[i] = callOf(&calls[i])
+	}
+	if next != 0 {
+		list.Next = strconv.FormatInt(next, 10)
+	}
+	return reply(list)
+}
+
+type callInput struct {
+	ID string `path:"id" pattern:"^[0-9]{1,18}$"`
+}
+
+func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], error) {
+	id, _ := strconv.ParseInt(in.ID, 10, 64) // the pattern lets digits through only
+	record, err := a.History.Call(ctx, id)
+	if err == nil {
+		return reply(*detailOf(record))
+	}
+	if call, ok := a.running.find(id); ok {
+		return reply(CallDetail{Call: callOf(&call)})
+	}
+	return nil, err
+}
+
+func cutOf(c *store.Cut) *Cut {
+	if c == nil {
+		return nil
+	}
+	return &Cut{c.Size, hex.EncodeToString(c.Hash)}
+}
+
+// listClients joins what the history knows, who is connected, and who holds a token.
+func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], error) {
+	used, err := a.History.Clients(ctx)
+	if err != nil && hub.CodeOf(err) != hub.CodeUnavailable {
+		return nil, err
+	}
+	all := make(map[hub.Client]*Client)
+	of := func(c hub.Client) *Client {
+		if all[c] == nil {
+			all[c] = &Client{Token: c.Token, Name: c.Name, Version: c.Version}
+		}
+		return all[c]
+	}
+	seen := func(c *Client, at time.Time) {
+		if at = at.UTC(); c.LastSeen == nil || c.LastSeen.Before(at) {
+			c.LastSeen = &at
+		}
+	}
+	for _, u := range used {
+		c := of(u.Client)
+		c.Calls = u.Calls
+		seen(c, u.LastSeen)
+	}
+	for _, s := range a.Bridge.Sessions() {
+		c := of(s.Client)
+		c.Sessions++
+		seen(c, s.LastUsed)
+	}
+	tokens, err := a.Tokens.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tokens {
+		known := false
+		for c := range all {
+			known = known || c.Token == t.Name
+		}
+		if !known {
+			of(hub.Client{Token: t.Name})
+		}
+	}
+	list := List[Client]{Items: make([]Client, 0, len(all))}
+	for _, c := range all {
+		list.Items = append(list.Items, *c)
+	}
+	slices.SortFunc(list.Items, func(x, y Client) int {
+		return cmp.Or(-cmp.Compare(unix(x.LastSeen), unix(y.LastSeen)), cmp.Compare(x.Token, y.Token), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Version, y.Version))
+	})
+	return reply(list)
+}
+
+func unix(t *time.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+type configAnswer struct {
+	ETag string `header:"ETag"`
+	Body ConfigFile
+}
+
+func (a *API) getConfig(context.Context, *none) (*configAnswer, error) {
+	path, text, etag, err := a.Files.Text()
+	if err != nil {
+		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read the configuration file", Cause: err}
+	}
+	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: full(a.Files.Problems())}}, nil
+}
+
+type configInput struct {
+	IfMatch string `header:"If-Match" maxLength:"200" doc:"The ETag of the file that was read; needed"`
+	Body    struct {
+		Text string `json:"text" maxLength:"2000000"`
+	}
+}
+
+func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, error) {
+	etag := strings.Trim(in.IfMatch, `" `)
+	if etag == "" {
+		return nil, &ErrorDocument{
+			Title: http.StatusText(http.StatusPreconditionRequired), Status: http.StatusPreconditionRequired, Code: hub.CodeValidation,
+			Detail: "the header If-Match is missing", Hint: "Read the file first and send its etag.",
+		}
+	}
+	err := a.Files.Replace(ctx, []byte(in.Body.Text), etag)
+	if hub.CodeOf(err) == hub.CodeConflict {
+		p := problemOf(err)
+		p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)
+		return nil, p
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.getConfig(ctx, nil)
+}
+
+// OpenAddress is an address of the page that lets one browser in.
+type OpenAddress struct {
+	URL string `json:"url"`
+}
+
+func (a *API) openCode(context.Context, *none) (*answer[OpenAddress], error) {
+	return reply(OpenAddress{a.Sessions.OpenURL(a.URL)})
+}
+
+// openSession takes a one-time code for a cookie and a key. It is a plain handler,
+// because it is the one that needs no token.
+func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Code string `json:"code"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096)).Decode(&body); err != nil || body.Code == "" {
+		writeProblem(w, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: "code", Error: "is needed"}}})
+		return
+	}
+	cookie, key, err := a.Options.Sessions.Exchange(body.Code)
+	if err != nil {
+		writeProblem(w, err)
+		return
+	}
+	http.SetCookie(w, cookie)
+	w.Header().Set("Content-Type", "application/json")
+	noStore(w.Header())
+	_ = json.NewEncoder(w).Encode(struct {
+		Key string `json:"key"`
+	}{key})
+}
+
+// health needs no token, so it says of servers what a person should know and nothing else.
+func (a *API) health(w http.ResponseWriter, _ *http.Request) {
+	h := Health{Status: "ok", Version: a.Version, Reasons: []HealthReason{}}
+	for _, s := range a.Servers.Statuses() {
+		switch s.State {
+		case hub.StateRunning, hub.StateStarting, hub.StateStopped, hub.StateDisabled:
+		default:
+			h.Reasons = append(h.Reasons, HealthReason{s.ID, string(s.State), s.Reason})
+		}
+	}
+	if st := a.Recorder.Stats(); st.State != "recording" {
+		h.Reasons = append(h.Reasons, HealthReason{"", "history", st.Reason})
+	}
+	if wrong := countErrors(a.Files.Problems()); wrong > 0 {
+		h.Reasons = append(h.Reasons, HealthReason{"", "config", "the configuration has errors: " + strconv.Itoa(wrong)})
+	}
+	if len(h.Reasons) > 0 {
+		h.Status = "degraded"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	noStore(w.Header())
+	_ = json.NewEncoder(w).Encode(h)
+}
+
+func countErrors(problems []config.Problem) (n int) {
+	for _, p := range problems {
+		if !p.Warning {
+			n++
+		}
+	}
+	return n
+}

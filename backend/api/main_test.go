@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/store"
+	"drawbridge/config"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakes are the parts around the API that have processes or files behind them.
+type fakes struct {
+	mu       sync.Mutex
+	statuses []hub.ServerStatus
+	did      []string
+	problems []config.Problem
+	text     string
+	sessions []bridge.Session
+	call     func(context.Context, *hub.Call) (hub.Reply, error)
+	recorder *store.Recorder
+}
+
+func (f *fakes) Statuses() []hub.ServerStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]hub.ServerStatus(nil), f.statuses...)
+}
+
+func (f *fakes) Status(id string) (hub.ServerStatus, bool) {
+	for _, s := range f.Statuses() {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return hub.ServerStatus{}, false
+}
+
+func (f *fakes) note(what, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.did = append(f.did, what+" "+id)
+	return nil
+}
+
+func (f *fakes) Start(_ context.Context, id string) error   { return f.note("start", id) }
+func (f *fakes) Stop(_ context.Context, id string) error    { return f.note("stop", id) }
+func (f *fakes) Restart(_ context.Context, id string) error { return f.note("restart", id) }
+func (f *fakes) Enable(_ context.Context, id string) error  { return f.note("enable", id) }
+func (f *fakes) Disable(_ context.Context, id string) error { return f.note("disable", id) }
+
+func (f *fakes) Current() *config.Config    { return config.Default() }
+func (f *fakes) Problems() []config.Problem { return f.problems }
+func (f *fakes) Text() (string, []byte, string, error) {
+	return "/home/me/config.jsonc", []byte(f.text), "tag-" + f.text[:1], nil
+}
+
+func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
+	if etag != "tag-"+f.text[:1] {
+		return hub.Errorf(hub.CodeConflict, "the configuration file was changed meanwhile")
+	}
+	f.text = string(text)
+	return nil
+}
+
+func (f *fakes) Sessions() []bridge.Session { return f.sessions }
+
+func (f *fakes) Call(ctx context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()
+	r, err := f.call(ctx, c)
+	c.Outcome = hub.OutcomeOK
+	if err != nil {
+		c.Outcome = hub.OutcomeProtocolError
+	}
+	f.recorder.Record(c, r)
+	return r, err
+}
+
+// site is an API on a real port, behind the real guard.
+type site struct {
+	*fakes
+	api   *API
+	url   string
+	admin string
+	store *store.Store
+	bus   *event.Bus
+	views *registry.Registry
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir := t.TempDir()
+	s := &site{bus: &event.Bus{}, fakes: &fakes{text: "{}"}, views: registry.New(registry.Options{})}
+	var err error
+	if s.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "history.db")}); err != nil {
+		t.Fatal(err)
+	}
+	s.recorder = s.store.Recorder()
+	admin, err := loopback.OpenAdmin(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.admin, err = loopback.ReadAdmin(dir); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := loopback.NewTokens(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := loopback.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := uint16(ln.Addr().(*net.TCPAddr).Port)
+	s.url = "http://" + ln.Addr().String()
+	logs := serverlog.Open("")
+	s.api = New(Options{
+		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
+		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Recorder: s.recorder, Logs: logs,
+		Files: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
+		Sessions: loopback.OpenSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
+		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page")}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
+	})
+	srv := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: port, Shell: IsShell})(s.api))
+	ctx, cancel := context.WithCancel(context.Background())
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = srv.Serve(ln) })
+	parts.Go(func() { _ = s.recorder.Run(ctx) })
+	parts.Go(func() { _ = s.api.Run(ctx) })
+	t.Cleanup(func() {
+		_ = srv.Close()
+		cancel()
+		parts.Wait()
+		_ = s.store.Close()
+		_ = logs.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+// ask sends a request with the admin token.
+func (s *site) ask(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
+	t.Helper()
+	return s.plain(t, method, path, body, append(headers, "Authorization", "Bearer "+s.admin)...)
+}
+
+func (s *site) plain(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	got, err := io.ReadAll(res.Body)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(got), res.Header
+}
+
+func (s *site) get(t *testing.T, path string, into any) {
+	t.Helper()
+	status, body, _ := s.ask(t, "GET", path, "")
+	if status != 200 {
+		t.Fatalf("GET %s: %d %s", path, status, body)
+	}
+	if err := json.Unmarshal([]byte(body), into); err != nil {
+		t.Fatalf("GET %s: %v in %s", path, err, body)
+	}
+}
+
+func golden(t *testing.T, name string, got []byte, update bool) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || string(want) != string(got) {
+		t.Fatalf("%s is out of date (%v): run go test ./backend/api -update, then make the page's types anew", path, err)
+	}
+}

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"drawbridge/backend/hub"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Access says who may use a route.
+type Access string
+
+const (
+	// Anyone needs no token: health, the static page, the exchange of a one-time code.
+	Anyone Access = "anyone"
+	// Person needs the admin token or a browser session.
+	Person Access = "person"
+)
+
+// Route is one line of the table of routes.
+type Route struct {
+	Pattern string // as http.ServeMux takes it
+	Access  Access
+}
+
+// routes is the table: nothing is served that is not in it.
+type routes struct {
+	mux    *http.ServeMux
+	person func(http.Handler) http.Handler
+	table  []Route
+}
+
+func newRoutes(person func(http.Handler) http.Handler) *routes {
+	return &routes{mux: http.NewServeMux(), person: person}
+}
+
+func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
+	t.table = append(t.table, Route{pattern, access})
+	if access == Person {
+		t.mux.Handle(pattern, t.person(h))
+		return
+	}
+	t.mux.Handle(pattern, h)
+}
+
+// HandleFunc lets huma add operations; all of them are for the person.
+func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	t.add(Person, pattern, h)
+}
+
+func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.mux.ServeHTTP(w, r) }
+
+// Routes returns the table of routes.
+func (a *API) Routes() []Route { return a.routes.table }
+
+// register fills the table.
+func (a *API) register() {
+	t := a.routes
+	t.add(Anyone, "GET /healthz", a.health)
+	t.add(Anyone, "GET /health", a.health)
+	t.add(Anyone, "POST /api/session", a.openSession)
+	t.add(Anyone, "/", a.files)
+	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address of the API"))
+	})
+	t.add(Person, "/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, hub.Errorf(hub.CodeNotFound, "metrics are not enabled"))
+	})
+	t.add(Person, "GET /api/v1/events", a.events)
+
+	cfg := huma.DefaultConfig("Drawbridge", "1")
+	cfg.Info.Description = "The local API of Drawbridge. Payloads of MCP are JSON text inside strings."
+	cfg.CreateHooks = nil // no $schema links
+	cfg.DocsPath, cfg.SchemasPath = "", ""
+	cfg.OpenAPIPath = "/api/openapi"
+	cfg.AllowAdditionalPropertiesByDefault = true // an unknown name would be echoed
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"admin": {Type: "http", Scheme: "bearer", Description: "The content of admin.token in the data folder."},
+	}
+	cfg.Security = []map[string][]string{{"admin": {}}}
+	doc := humago.New(t, cfg)
+
+	op(a, doc, "GET", "/api/v1/status", "The whole state at a glance", a.status)
+	op(a, doc, "GET", "/api/v1/servers", "All servers, in the order of the configuration", a.listServers)
+	op(a, doc, "GET", "/api/v1/servers/{id}", "One server with the end of its log and what it takes", a.getServer)
+	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server", a.changeServer)
+	op(a, doc, "GET", "/api/v1/tools", "All tools under their public names", a.listTools)
+	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
+	op(a, doc, "GET", "/api/v1/calls/{id}", "One call with its payloads", a.getCall)
+	op(a, doc, "POST", "/api/v1/call", "Call a tool; the call is recorded as any other", a.call)
+	op(a, doc, "GET", "/api/v1/clients", "The applications that called, or hold a token", a.listClients)
+	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
+	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must name the one that was read", a.putConfig)
+	op(a, doc, "GET", "/api/v1/approvals", "What waits for a person", emptyList)
+	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
+	op(a, doc, "POST", "/api/v1/open-code", "An address of the page with a one-time code", a.openCode)
+	documentEvents(doc.OpenAPI())
+}
+
+// op adds an operation whose handler returns an error of ours.
+func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler func(context.Context, *In) (*Out, error)) {
+	o := huma.Operation{Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1}
+	o.Errors = []int{http.StatusUnauthorized, http.StatusUnprocessableEntity, http.StatusInternalServerError}
+	huma.Register(doc, o, adapt(a.Log, o.OperationID, handler))
+}
+
+// documentEvents adds the stream, which huma does not serve, to the document.
+func documentEvents(doc *huma.OpenAPI) {
+	for _, one := range []any{Snapshot{}, Call{}} {
+		doc.Components.Schemas.Schema(reflect.TypeOf(one), true, "")
+	}
+	doc.AddOperation(&huma.Operation{
+		Method: "GET", Path: "/api/v1/events", OperationID: "get-events",
+		Summary:     "What changes, as server-sent events",
+		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config` and `health`. A comment comes every 15 s. A reader that is too slow is disconnected and begins again with a snapshot.",
+		Responses: map[string]*huma.Response{"200": {
+			Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}},
+	})
+}

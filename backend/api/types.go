@@ -1,0 +1,200 @@
+package api
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/process"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/store"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// List is a page of anything. Next is the cursor of the page that follows, "" when
+// there is none.
+type List[T any] struct {
+	Items []T    `json:"items" nullable:"false"`
+	Next  string `json:"next"`
+}
+
+// Status is the whole state at a glance.
+type Status struct {
+	Version      string             `json:"version"`
+	URL          string             `json:"url"`
+	StartedAt    time.Time          `json:"startedAt"`
+	ConfigPath   string             `json:"configPath"`
+	Problems     []config.Problem   `json:"problems" nullable:"false"`
+	RequireToken bool               `json:"requireToken"`
+	Recorder     RecorderStatus     `json:"recorder"`
+	Notices      []event.Notice     `json:"notices" nullable:"false"`
+	Servers      []hub.ServerStatus `json:"servers" nullable:"false"`
+}
+
+// RecorderStatus tells whether calls are being kept.
+type RecorderStatus struct {
+	State   string `json:"state" enum:"recording,paused,off"`
+	Queued  int    `json:"queued" doc:"Calls waiting for the disk"`
+	Dropped uint64 `json:"dropped" doc:"Calls lost since the start"`
+}
+
+// ServerDetail is one server with the end of its log.
+type ServerDetail struct {
+	hub.ServerStatus
+	Log   []serverlog.Line `json:"log" nullable:"false"`
+	Usage *process.Usage   `json:"usage,omitempty"`
+}
+
+// Tool is one tool under its public name.
+type Tool struct {
+	Name         string `json:"name" doc:"The public name"`
+	Server       string `json:"server"`
+	Tool         string `json:"tool" doc:"The name as the server knows it"`
+	Title        string `json:"title"`
+	Description  string `json:"description"`
+	InputSchema  string `json:"inputSchema" doc:"JSON text"`
+	OutputSchema string `json:"outputSchema" doc:"JSON text, or empty"`
+	Annotations  string `json:"annotations" doc:"JSON text, or empty"`
+	Raw          string `json:"raw" doc:"JSON text: the whole entry as clients see it"`
+}
+
+// Call is one recorded or running request.
+type Call struct {
+	ID            string      `json:"id" doc:"A decimal number; later calls have larger ones"`
+	At            time.Time   `json:"at"`
+	Client        string      `json:"client" doc:"The application's name, as it claims"`
+	ClientVersion string      `json:"clientVersion"`
+	Token         string      `json:"token" doc:"The name of the token that was shown"`
+	Session       string      `json:"session"`
+	Era           hub.Era     `json:"era" enum:"legacy,modern"`
+	Server        string      `json:"server"`
+	Tool          string      `json:"tool" doc:"Name of the tool or prompt as the server knows it, or a resource's URI"`
+	PublicName    string      `json:"publicName"`
+	Method        string      `json:"method"`
+	FromServer    bool        `json:"fromServer"`
+	Outcome       hub.Outcome `json:"outcome" enum:",ok,tool_error,protocol_error,timeout,cancelled,rejected" doc:"Empty while it runs"`
+	Code          hub.Code    `json:"code"`
+	Reason        string      `json:"reason"`
+	TookNs        int64       `json:"tookNs"`
+	QueuedNs      int64       `json:"queuedNs"`
+	BytesIn       int         `json:"bytesIn"`
+	BytesOut      int         `json:"bytesOut"`
+	Attempts      int         `json:"attempts"`
+	Instance      string      `json:"instance"`
+	Progress      int         `json:"progress"`
+	TraceID       string      `json:"traceId"`
+}
+
+// CallDetail is a call with what was kept of its payloads, without secrets.
+type CallDetail struct {
+	Call
+	Arguments    string `json:"arguments,omitempty" doc:"JSON text"`
+	Result       string `json:"result,omitempty" doc:"JSON text"`
+	Error        string `json:"error,omitempty" doc:"JSON text: the JSON-RPC error"`
+	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set when arguments are longer than what was kept"`
+	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set when the result or error is longer than what was kept"`
+}
+
+// Cut tells of a payload that was longer than what was kept.
+type Cut struct {
+	Size   int    `json:"size" doc:"Bytes of the whole"`
+	SHA256 string `json:"sha256,omitempty" doc:"Hash of the whole, hexadecimal"`
+}
+
+// CallRequest asks for a call of a tool.
+type CallRequest struct {
+	Server    string `json:"server" minLength:"1" maxLength:"64" doc:"Server id"`
+	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The name as the server knows it"`
+	Arguments JSON   `json:"arguments,omitempty" doc:"A JSON object, passed on as it is"`
+}
+
+// CallResult is how a call of a tool ended, prepared for scripts.
+type CallResult struct {
+	Success bool     `json:"success"`
+	Output  string   `json:"output" doc:"The text of the result; images and resources as a reference"`
+	Data    JSON     `json:"data" doc:"The structured content, or null"`
+	Error   string   `json:"error" doc:"A sentence when it did not succeed"`
+	Code    hub.Code `json:"code,omitempty"`
+	Raw     JSON     `json:"raw" doc:"The whole result, or the JSON-RPC error, or null"`
+	CallID  string   `json:"callId"`
+}
+
+// Client is an application that called, or a token that waits for one.
+type Client struct {
+	Token    string     `json:"token"`
+	Name     string     `json:"name"`
+	Version  string     `json:"version"`
+	Sessions int        `json:"sessions" doc:"Legacy sessions that are open"`
+	LastSeen *time.Time `json:"lastSeen,omitempty"`
+	Calls    int64      `json:"calls" doc:"In the history"`
+}
+
+// ConfigFile is the main configuration file.
+type ConfigFile struct {
+	Path     string           `json:"path"`
+	Text     string           `json:"text"`
+	ETag     string           `json:"etag"`
+	Problems []config.Problem `json:"problems" nullable:"false"`
+}
+
+// Health is the answer of /healthz.
+type Health struct {
+	Status  string         `json:"status"` // "ok" or "degraded"
+	Version string         `json:"version"`
+	Reasons []HealthReason `json:"reasons"`
+}
+
+// HealthReason is one thing that is not as it should be. Server is "" when it is ours.
+type HealthReason struct {
+	Server string `json:"server"`
+	State  string `json:"state"`
+	Reason string `json:"reason"`
+}
+
+// Snapshot is the first event of the stream.
+type Snapshot struct {
+	Status Status `json:"status"`
+	Calls  []Call `json:"calls" nullable:"false" doc:"The newest calls, running ones among them, newest first"`
+}
+
+// JSON is a value that is passed on as it is.
+type JSON json.RawMessage
+
+// Schema says that any value will do.
+func (JSON) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Description: "Any JSON value"}
+}
+
+// MarshalJSON implements json.Marshaler; an empty value is null.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if len(j) == 0 {
+		return []byte("null"), nil
+	}
+	return j, nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JSON) UnmarshalJSON(b []byte) error {
+	*j = append((*j)[:0], b...)
+	return nil
+}
+
+func callOf(c *hub.Call) Call {
+	return Call{
+		ID: strconv.FormatInt(c.ID, 10), At: c.At, Client: c.Client.Name, ClientVersion: c.Client.Version, Token: c.Client.Token,
+		Session: c.Session, Era: c.Era, Server: c.Server, Tool: c.Name, PublicName: c.PublicName, Method: c.Method,
+		FromServer: c.FromServer, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, TookNs: int64(c.Took), QueuedNs: int64(c.Queued),
+		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID,
+	}
+}
+
+func detailOf(r *store.Record) *CallDetail {
+	return &CallDetail{
+		Call: callOf(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error),
+		ArgumentsCut: cutOf(r.ArgumentsCut), ReplyCut: cutOf(r.ReplyCut),
+	}
+}
