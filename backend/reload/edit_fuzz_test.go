@@ -1,0 +1,68 @@
+package reload
+
+import (
+	"bytes"
+	"testing"
+
+	"drawbridge/config"
+)
+
+// An edit of one server leaves every other server what it was, and the file valid.
+func FuzzEditsTouchOneServerOnly(f *testing.F) {
+	for _, src := range []string{commented, one, two, string(config.Starter()), "{}", `{"servers":{"a":{"command":"x"},}}`,
+		"{\r\n\t\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"} /* c */ , // d\r\n}}}", `{"mcpServers": [{"name": "a", "command": "x"}]}`,
+		"{\"mcpServers\": {\"a\": {\"command\": \"a\" /* x */ },\n// y\n}}"} {
+		f.Add([]byte(src))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		before, problems := config.Parse("c.jsonc", src)
+		if before == nil || len(problems) > 0 {
+			return
+		}
+		open := func(src []byte) *Document {
+			d, err := NewDocument(src)
+			if err != nil {
+				t.Fatalf("%q parses and cannot be edited: %v", src, err)
+			}
+			return d
+		}
+		read := func(src []byte) *config.Config {
+			c, problems := config.Parse("c.jsonc", src)
+			if c == nil {
+				t.Fatalf("%v in %q", problems, src)
+			}
+			return c
+		}
+		if !bytes.Equal(open(src).Bytes(), src) {
+			t.Fatal("reading changes the text")
+		}
+		for _, s := range before.Servers {
+			d := open(src)
+			if err := d.SetDisabled(s.Label, !s.Disabled); err != nil {
+				t.Fatal(err)
+			}
+			added, changed, removed := config.Diff(before, read(d.Bytes()))
+			if len(added) > 0 || len(removed) > 0 || len(changed) != 1 || changed[0] != s.ID {
+				t.Fatalf("switching %q in %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())
+			}
+			d = open(src)
+			if err := d.Remove(s.Label); err != nil {
+				t.Fatal(err)
+			}
+			added, changed, removed = config.Diff(before, read(d.Bytes()))
+			if len(added) > 0 || len(changed) > 0 || len(removed) != 1 || removed[0] != s.ID {
+				t.Fatalf("removing %q from %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())
+			}
+		}
+		if _, taken := before.Server("fresh"); taken {
+			return
+		}
+		d := open(src)
+		if d.Add("fresh", []byte(`{"command":"n"}`)) != nil {
+			return // the servers are a list
+		}
+		if added, changed, removed := config.Diff(before, read(d.Bytes())); before.MCPEnabled && (len(added) != 1 || len(changed)+len(removed) > 0) {
+			t.Fatalf("adding to %q: %v %v %v\n%q", src, added, changed, removed, d.Bytes())
+		}
+	})
+}
