@@ -86,8 +86,9 @@ type Bridge struct {
 
 	stateful, stateless *mcp.StreamableHTTPHandler
 
-	mu    sync.Mutex
-	edges map[string]*edge // by endpoint path
+	mu     sync.Mutex
+	edges  map[string]*edge // by endpoint path
+	closed bool             // close waits for the last goroutines
 
 	cold bool // tests set it, so that everything takes the long way
 
@@ -156,7 +157,7 @@ func (b *Bridge) sweep() {
 }
 
 // farewell is how long listeners may take to read that their subscription has ended.
-const farewell = time.Second
+const farewell = 500 * time.Millisecond
 
 func (b *Bridge) close() {
 	b.end(errStopped)
@@ -170,8 +171,20 @@ func (b *Bridge) close() {
 			b.closing.Go(func() { _ = ss.Close() })
 		}
 	}
+	b.closed = true
 	b.mu.Unlock()
 	b.closing.Wait()
+}
+
+// spawn runs f beside us; close waits for it, unless it has begun to wait already.
+func (b *Bridge) spawn(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		go f()
+		return
+	}
+	b.closing.Go(f)
 }
 
 // retire ends a session that is no longer in the table. The SDK waits for its own
@@ -179,7 +192,7 @@ func (b *Bridge) close() {
 func (b *Bridge) retire(s *session, why string) {
 	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
 	s.cancel(errSessionEnded)
-	b.closing.Go(func() {
+	b.spawn(func() {
 		b.unsubscribeAll(s.sdk)
 		_ = s.sdk.Close()
 	})

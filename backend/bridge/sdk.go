@@ -199,7 +199,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	evicted, ok := b.sessions.add(s)
 	if !ok {
 		s.cancel(errSessionEnded)
-		b.closing.Go(func() { _ = ss.Close() })
+		b.spawn(func() { _ = ss.Close() })
 		return nil, &jsonrpc.Error{Code: codeRefused, Message: "this client holds too many sessions open"}
 	}
 	if evicted != nil {

@@ -215,6 +215,24 @@ func TestAServerHearsOfTheFirstSubscriberAndOfTheLastOnesLeaving(t *testing.T) {
 	until(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
 }
 
+func TestUpdatesThatComeMeanwhileBecomeOne(t *testing.T) {
+	var s subscriptions
+	key := resourceKey{"files", "file:///t/1"}
+	if s.updated(key) {
+		t.Error("nobody listens")
+	}
+	s.join(key, &mcp.ServerSession{})
+	if !s.updated(key) || s.updated(key) || s.updated(key) {
+		t.Error("the first tells, the others wait")
+	}
+	if s.settled(key) || !s.settled(key) {
+		t.Error("once more, and no more")
+	}
+	if !s.updated(key) {
+		t.Error("a later update is told again")
+	}
+}
+
 func TestAPanicInTheLongWayIsAnError(t *testing.T) {
 	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) { panic("boom") })
 	s.b.cold = true

@@ -17,6 +17,39 @@ import (
 type subscriptions struct {
 	mu sync.Mutex
 	by map[resourceKey]map[*mcp.ServerSession]bool
+	// telling holds the resources whose subscribers are being told, and whether they
+	// must be told once more.
+	telling map[resourceKey]bool
+}
+
+// updated reports whether subscribers must be told by the caller, who then asks
+// settled until it is true.
+func (s *subscriptions) updated(key resourceKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.by[key]) == 0 {
+		return false
+	}
+	if _, busy := s.telling[key]; busy {
+		s.telling[key] = true
+		return false
+	}
+	if s.telling == nil {
+		s.telling = map[resourceKey]bool{}
+	}
+	s.telling[key] = false
+	return true
+}
+
+func (s *subscriptions) settled(key resourceKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.telling[key] {
+		s.telling[key] = false
+		return false
+	}
+	delete(s.telling, key)
+	return true
 }
 
 type resourceKey struct{ server, uri string }
@@ -120,12 +153,30 @@ func (b *Bridge) tell(ctx context.Context, method string, key resourceKey) error
 }
 
 // ResourceUpdated passes a server's notifications/resources/updated on to those who
-// subscribed. params is raw.
+// subscribed. params is raw. It does not block: a slow client delays others who
+// listen to the same resource, and never the server. Updates that come meanwhile
+// become one.
 func (b *Bridge) ResourceUpdated(ctx context.Context, server string, params json.RawMessage) {
 	var p mcp.ResourceUpdatedNotificationParams
-	if json.Unmarshal(params, &p) != nil || p.URI == "" {
+	if json.Unmarshal(params, &p) != nil {
 		return
 	}
+	key := resourceKey{server, p.URI}
+	if !b.subscribed.updated(key) {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	b.spawn(func() {
+		for {
+			b.tellSubscribers(ctx, key, &p)
+			if b.subscribed.settled(key) {
+				return
+			}
+		}
+	})
+}
+
+func (b *Bridge) tellSubscribers(ctx context.Context, key resourceKey, p *mcp.ResourceUpdatedNotificationParams) {
 	b.mu.Lock()
 	edges := make([]*edge, 0, len(b.edges))
 	for _, e := range b.edges {
@@ -133,8 +184,8 @@ func (b *Bridge) ResourceUpdated(ctx context.Context, server string, params json
 	}
 	b.mu.Unlock()
 	for _, e := range edges {
-		if t, ok := b.view(e.at).Resource(p.URI); ok && t.Server == server {
-			_ = e.sdk.ResourceUpdated(ctx, &p)
+		if t, ok := b.view(e.at).Resource(key.uri); ok && t.Server == key.server {
+			_ = e.sdk.ResourceUpdated(ctx, p)
 		}
 	}
 }
