@@ -68,7 +68,7 @@ func play(role string) int {
 	case "deaf": // ignores the end of its input, and every polite signal
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		ready()
-		select {}
+		forever()
 	case "polite": // ignores the end of its input only
 		stop := make(chan os.Signal, 1)
 		signal.Notify(stop, syscall.SIGTERM)
@@ -125,9 +125,16 @@ func play(role string) int {
 		return 1
 	}
 	if first == "stay" { // a server that lives beside what it daemonised
-		select {}
+		forever()
 	}
 	return 0
+}
+
+// forever does not return. (An empty select would be found out as a deadlock.)
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // again is this binary in another role.

@@ -71,6 +71,9 @@ func TestStopLeavesNothingOfAnyTree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, dir := start(t, newTestSpawner(t), shape.role, shape.ready)
+			if alive := pidsIn(dir); len(alive) != shape.ready {
+				t.Fatalf("alive before the stop: %v", alive)
+			}
 			if err := p.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}

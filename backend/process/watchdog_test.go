@@ -78,6 +78,9 @@ func raise(t *testing.T, roles string, ready int, env ...string) *stage {
 		entries, _ := os.ReadDir(filepath.Join(s.dir, "ready"))
 		return len(entries) >= ready
 	})
+	if alive := s.alive(); len(alive) != ready {
+		t.Fatalf("alive at the start: %v", alive)
+	}
 	return s
 }
 
