@@ -119,6 +119,25 @@ func (r *Registry) Set(server, label string, c *hub.Catalog, touched ...hub.Kind
 	if label != "" {
 		h.Label = label
 	}
+	r.replace(h, c, touched)
+}
+
+// Update is Set for a server that has a place already; it reports false, and does
+// nothing, when it has none. A server that was removed while it was being listed
+// does not come back that way.
+func (r *Registry) Update(server string, c *hub.Catalog, touched ...hub.Kind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := find(r.servers, server)
+	if h == nil {
+		return false
+	}
+	r.replace(h, c, touched)
+	return true
+}
+
+// replace needs r.mu.
+func (r *Registry) replace(h *held, c *hub.Catalog, touched []hub.Kind) {
 	before, own := r.All(), h.view
 	h.catalog = c
 	h.prepare()
@@ -127,7 +146,7 @@ func (r *Registry) Set(server, label string, c *hub.Catalog, touched ...hub.Kind
 	for _, kind := range differing(own, h.view) {
 		touched = include(touched, kind)
 	}
-	r.tell(server, before, r.All(), touched)
+	r.tell(h.ID, before, r.All(), touched)
 }
 
 // Remove forgets a server and all it offered.

@@ -208,3 +208,15 @@ func TestLookupAllocatesNothing(t *testing.T) {
 		t.Fatalf("%v allocations", n)
 	}
 }
+
+func TestAServerThatWasRemovedDoesNotComeBackByALateList(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}})
+	if !r.Update("a", tools("x")) {
+		t.Fatal("refused")
+	}
+	r.Arrange("", []Server{{ID: "b"}})
+	if r.Update("a", tools("x")) || len(r.All().Items(hub.Tools)) != 0 {
+		t.Fatal("it came back")
+	}
+}

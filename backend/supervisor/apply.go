@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 	defer s.mu.Unlock()
 	s.listWait.Store(int64(cfg.Bridge.ListWait))
 	old := s.fleet.Load()
-	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg)}
+	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg, old)}
 	s.arrange(cfg)
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
@@ -46,7 +47,9 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 	s.fleet.Store(fl)
 	s.retire(old, fl)
 	for _, b := range fl.broken {
-		s.o.Bus.Publish(events.Server, b)
+		if !old.reports(b) {
+			s.o.Bus.Publish(events.Server, b)
+		}
 	}
 	return notes
 }
@@ -117,7 +120,7 @@ func (s *Supervisor) recall(c *config.Server) {
 		return
 	}
 	if catalog != nil {
-		s.o.Registry.Set(c.ID, c.Label, catalog)
+		s.o.Registry.Update(c.ID, catalog)
 	}
 }
 
@@ -163,8 +166,14 @@ func (s *Supervisor) gone(r *runner) bool {
 	return true
 }
 
-// broken makes a status of each server that the configuration had to leave out.
-func broken(cfg *config.Config) []hub.ServerStatus {
+// reports tells whether a server was broken for the same reason before.
+func (f *fleet) reports(b hub.ServerStatus) bool {
+	return slices.ContainsFunc(f.broken, func(o hub.ServerStatus) bool { return o.ID == b.ID && o.Reason == b.Reason })
+}
+
+// broken makes a status of each server that the configuration had to leave out. One
+// that old holds already keeps its age.
+func broken(cfg *config.Config, old *fleet) []hub.ServerStatus {
 	var list []hub.ServerStatus
 	seen := map[string]bool{}
 	for _, c := range cfg.Servers {
@@ -180,7 +189,13 @@ func broken(cfg *config.Config) []hub.ServerStatus {
 		}
 		seen[strings.ToLower(id)] = true
 		now := time.Now().UTC()
-		list = append(list, hub.ServerStatus{ID: id, Label: p.Server, State: hub.StateCrashed, Reason: p.String(), Since: now, Updated: now})
+		st := hub.ServerStatus{ID: id, Label: p.Server, State: hub.StateCrashed, Reason: p.String(), Since: now, Updated: now}
+		for _, o := range old.broken {
+			if o.ID == id && o.Reason == st.Reason {
+				st.Since, st.Updated = o.Since, o.Updated
+			}
+		}
+		list = append(list, st)
 	}
 	return list
 }

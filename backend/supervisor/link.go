@@ -149,8 +149,8 @@ func failureOf(err error) event {
 // connected makes known what the server offers, and then that it runs.
 func (r *runner) connected() {
 	l := r.primary
-	c, catalog := r.config(), l.Catalog()
-	r.s.o.Registry.Set(r.id, c.Label, catalog)
+	catalog := l.Catalog()
+	r.s.o.Registry.Update(r.id, catalog)
 	r.step(evConnected)
 	r.arm()
 	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())
@@ -167,7 +167,7 @@ func (r *runner) relisted(kind hub.Kind) {
 	}
 	c, catalog := r.config(), r.primary.Catalog()
 	r.primary.hear()
-	r.s.o.Registry.Set(r.id, c.Label, catalog, kind)
+	r.s.o.Registry.Update(r.id, catalog, kind)
 	r.publish()
 	r.helpers.Go(func() { r.remember(c, catalog) })
 }
