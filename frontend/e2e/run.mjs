@@ -11,13 +11,16 @@ const browser = await launch();
 let passed = 0;
 const failures = [];
 
+const only = process.argv[2]; // a part of a name runs just those
+
 async function check(name, run) {
+  if (only && !name.includes(only)) return;
   try {
     await run();
     passed++;
   } catch (error) {
     failures.push(name);
-    console.error(`FAIL ${name}\n  ${String(error.message).split('\n').slice(0, 12).join('\n  ')}`);
+    console.error(`FAIL ${name}\n  ${String(error.message).split('\n').slice(0, 25).join('\n  ')}`);
   }
 }
 
@@ -81,20 +84,24 @@ for (const scene of ['full', 'empty', 'trouble', 'hostile', 'locked']) {
       ? ['light', 'dark']
       : [size === 'phone' ? 'dark' : 'light']) {
       const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
+      context.setDefaultTimeout(6000);
       for (const address of scene === 'locked' ? ['#/'] : pages) {
         await check(`${scene} ${address} ${size} ${colorScheme}`, async () => {
           const page = await watched(context);
-          const call = mock.world.calls.find((c) => c.outcome === 'ok');
-          await page.goto(
-            `${mock.url}/${address
-              .replace('ONE', one?.id ?? 'none')
-              .replace('CALL', call?.id ?? '0')
-              .replace('TOOL', encodeURIComponent(mock.world.tools[0]?.name ?? 'none'))}`,
-          );
-          await page.waitForSelector('h1, h2');
-          await page.waitForTimeout(address === '#/calls/1' ? 1500 : 250);
-          await inspect(page);
-          await page.close();
+          try {
+            const call = mock.world.calls.find((c) => c.outcome === 'ok');
+            await page.goto(
+              `${mock.url}/${address
+                .replace('ONE', one?.id ?? 'none')
+                .replace('CALL', call?.id ?? '0')
+                .replace('TOOL', encodeURIComponent(mock.world.tools[0]?.name ?? 'none'))}`,
+            );
+            await page.locator('h1:visible, h2:visible').first().waitFor();
+            await page.waitForTimeout(address === '#/calls/1' ? 1500 : 250);
+            await inspect(page);
+          } finally {
+            await page.close(); // each page holds a stream, and a browser opens only six to one address
+          }
         });
       }
       await context.close();
@@ -107,6 +114,7 @@ async function flow(name, options, run) {
   await check(name, async () => {
     const mock = await startMock(options);
     const context = await browser.newContext({ viewport: sizes.desktop });
+    context.setDefaultTimeout(6000);
     const page = await watched(context);
     try {
       await run(page, mock, context);

@@ -106,7 +106,7 @@ function useClientChoices(): Choice[] {
 
 export function NotFound() {
   return (
-    <Empty icon={MapPinOff} title={texts.errors.notFound}>
+    <Empty icon={MapPinOff} title={texts.errors.notFound} heading="h1">
       <p>{texts.errors.notFoundBody}</p>
       <Link to="/" className={`mt-4 ${buttonClasses('primary')}`}>
         {texts.errors.home}

@@ -39,13 +39,13 @@ export function Shell() {
       >
         {texts.nav.skip}
       </button>
-      <div className="flex shrink-0 items-center gap-2.5 border-b px-4 py-2.5 md:hidden">
+      <header className="flex shrink-0 items-center gap-2.5 border-b px-4 py-2.5 md:hidden">
         <Logo className="size-6" />
         <span className="font-semibold tracking-tight">{texts.product}</span>
         <span className="ml-auto">
           <ConnectionMark />
         </span>
-      </div>
+      </header>
       <aside className="hidden w-52 shrink-0 flex-col border-r px-3 pt-4 pb-3 md:flex">
         <div className="mb-5 flex items-center gap-2.5 px-2">
           <Logo className="size-7" />

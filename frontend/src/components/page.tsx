@@ -69,9 +69,17 @@ export function Boundary({
   );
 }
 
-export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+export function Failed({
+  error,
+  onRetry,
+  heading,
+}: {
+  error: unknown;
+  onRetry?: () => void;
+  heading?: 'h1' | 'h2';
+}) {
   return (
-    <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad">
+    <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad" heading={heading}>
       <p className="[overflow-wrap:anywhere]">{messageOf(error)}</p>
       {onRetry && (
         <Button className="mt-4" onClick={onRetry}>
@@ -100,11 +108,14 @@ export function Empty({
   icon: Icon,
   title,
   tone = 'calm',
+  heading: Heading = 'h2',
   children,
 }: {
   icon: LucideIcon;
   title: string;
   tone?: 'calm' | 'bad';
+  /** h1 where it is all that the page has. */
+  heading?: 'h1' | 'h2';
   children?: ReactNode;
 }) {
   return (
@@ -117,7 +128,7 @@ export function Empty({
       >
         <Icon className="size-6" aria-hidden />
       </div>
-      <h2 className="text-lg font-semibold">{title}</h2>
+      <Heading className="text-lg font-semibold">{title}</Heading>
       {children && <div className="mt-1 w-full text-ink2">{children}</div>}
     </div>
   );

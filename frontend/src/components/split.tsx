@@ -4,6 +4,7 @@ import { IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
 import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
+import { useWide } from '@/lib/wide';
 
 /** A list with its detail beside it; on narrow screens the detail takes the list's place. */
 export function Split({ list, detail }: { list: ReactNode; detail: ReactNode | null }) {
@@ -43,13 +44,16 @@ export function DetailFrame({
   onClose: () => void;
   children: ReactNode;
 }) {
+  const wide = useWide();
+  // Alone on the screen, it is the page's first heading.
+  const Heading = wide ? 'h2' : 'h1';
   const heading = useRef<HTMLHeadingElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when another thing is shown
   useEffect(() => {
     scroller.current?.scrollTo({ top: 0 });
     // On a wide screen the list stays in use, so the focus stays there.
-    if (!matchMedia('(min-width: 1024px)').matches) heading.current?.focus();
+    if (!wide) heading.current?.focus();
   }, [id]);
   useEffect(() => {
     const close = (event: KeyboardEvent) => {
@@ -67,14 +71,14 @@ export function DetailFrame({
               <ArrowLeft className="size-4" aria-hidden />
             </IconButton>
           </span>
-          <h2
+          <Heading
             id="detail-title"
             ref={heading}
             tabIndex={-1}
             className="min-w-0 flex-1 pt-0.5 text-lg font-semibold outline-none [overflow-wrap:anywhere]"
           >
             {title}
-          </h2>
+          </Heading>
           <span className="-mr-2 hidden lg:block">
             <IconButton label={texts.actions.close} onClick={onClose}>
               <X className="size-4" aria-hidden />

@@ -18,6 +18,8 @@ export interface EventStreamOptions {
   silenceMs?: number;
   /** How long events are gathered before they are handed on. */
   gatherMs?: number;
+  /** How long a hidden page keeps the line. */
+  hiddenMs?: number;
   random?: () => number;
 }
 
@@ -33,6 +35,7 @@ export class EventStream {
   private listeners = new Set<() => void>();
   private abort: AbortController | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private hiding: ReturnType<typeof setTimeout> | undefined;
   private failures = 0;
   private stopped = true;
   private gathered: ServerSentEvent[] = [];
@@ -54,6 +57,7 @@ export class EventStream {
     window.removeEventListener('online', this.retryNow);
     document.removeEventListener('visibilitychange', this.onVisible);
     clearTimeout(this.timer);
+    clearTimeout(this.hiding);
     clearTimeout(this.gathering);
     this.gathering = undefined;
     this.gathered = [];
@@ -83,8 +87,21 @@ export class EventStream {
     return () => this.listeners.delete(listener);
   };
 
+  /**
+   * A page that nobody sees gives its line back after a while: browsers open only
+   * six to one address, and the seventh tab would wait for ever.
+   */
   private onVisible = (): void => {
-    if (document.visibilityState === 'visible') this.retryNow();
+    clearTimeout(this.hiding);
+    if (document.visibilityState === 'visible') {
+      this.retryNow();
+      return;
+    }
+    this.hiding = setTimeout(() => {
+      clearTimeout(this.timer);
+      this.abort?.abort();
+      this.abort = null;
+    }, this.options.hiddenMs ?? 10_000);
   };
 
   private set(change: Partial<Connection>): void {
@@ -116,10 +133,12 @@ export class EventStream {
     if (!reader) return;
     const parser = new EventStreamParser((event) => this.gather(event));
     const decoder = new TextDecoder();
+    let fresh = true;
     for (;;) {
       const { done, value } = await this.readOrSilence(reader, abort);
       if (done || this.abort !== abort) return;
-      if (this.connection.phase !== 'live') {
+      if (fresh) {
+        fresh = false;
         this.failures = 0;
         this.set({ phase: 'live', retryAt: 0, epoch: this.connection.epoch + 1 });
       }
@@ -127,16 +146,21 @@ export class EventStream {
     }
   }
 
-  private async readOrSilence(
+  /** Fails on silence by itself, because not every web view ends a pending read on abort. */
+  private readOrSilence(
     reader: ReadableStreamDefaultReader<Uint8Array>,
     abort: AbortController,
   ): Promise<ReadableStreamReadResult<Uint8Array>> {
-    const watch = setTimeout(() => abort.abort(), this.options.silenceMs ?? 40_000);
-    try {
-      return await reader.read();
-    } finally {
-      clearTimeout(watch);
-    }
+    return new Promise((resolve, reject) => {
+      const watch = setTimeout(() => {
+        abort.abort();
+        reject(new Error('the event stream fell silent'));
+      }, this.options.silenceMs ?? 40_000);
+      reader
+        .read()
+        .then(resolve, reject)
+        .finally(() => clearTimeout(watch));
+    });
   }
 
   private gather(event: ServerSentEvent): void {

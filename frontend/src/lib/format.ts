@@ -36,7 +36,7 @@ export function duration(ns: number): string {
 
 function significant(x: number): string {
   if (x >= 100) return String(Math.round(x));
-  return x >= 10 ? x.toFixed(1) : x.toFixed(2);
+  return x >= 9.995 ? x.toFixed(1) : x.toFixed(2);
 }
 
 /** "0 B", "812 B", "1.4 kB", "38 MB": powers of 1000. */
@@ -50,7 +50,7 @@ export function bytes(n: number | undefined): string {
     value /= 1000;
     unit++;
   } while (value >= 999.5 && unit < units.length - 1);
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
 const number = new Intl.NumberFormat('en');

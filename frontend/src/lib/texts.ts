@@ -311,7 +311,6 @@ export const texts = {
     tokenCommand: 'Make a token',
     header: 'Header',
     entry: 'Entry',
-    viewCalls: (name: string) => `Calls of ${name}`,
   },
   settings: {
     title: 'Settings',

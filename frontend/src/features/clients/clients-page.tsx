@@ -75,7 +75,6 @@ function ClientRow({ client }: { client: Client }) {
         <Link
           to="/calls"
           search={{ client: client.name || undefined }}
-          aria-label={t.viewCalls(plain(name))}
           className="block truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
         >
           {plain(name)}

@@ -1,0 +1,72 @@
+import { render, screen } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { Tooltip } from 'radix-ui';
+import type { ReactElement } from 'react';
+import { expect, it } from 'vitest';
+import { actionsFor } from '@/features/servers/server-actions';
+import { texts } from '@/lib/texts';
+import type { State } from '@/types/api';
+import { JsonView } from './json-view';
+import { contentParts, ResultText } from './result-text';
+import { StateBadge } from './state-badge';
+
+const show = (element: ReactElement) => render(<Tooltip.Provider>{element}</Tooltip.Provider>);
+const evil = '<img src=x onerror=alert(1)><script>alert(1)</script>';
+
+it('every state has a word and an icon', () => {
+  for (const state of Object.keys(texts.states) as State[]) {
+    const { container, unmount } = show(<StateBadge state={state} />);
+    expect(container).toHaveTextContent(texts.states[state]);
+    expect(container.querySelector('svg')).not.toBeNull();
+    unmount();
+  }
+});
+
+it('a state that this page does not know yet is shown by its own name', () => {
+  show(<StateBadge state={'hibernating' as State} />);
+  expect(screen.getByText('hibernating')).toBeInTheDocument();
+});
+
+it('what a server says never becomes markup', () => {
+  const { container } = show(
+    <>
+      <JsonView text={JSON.stringify({ [evil]: evil })} label="Result" />
+      <ResultText text={JSON.stringify({ content: [{ type: 'text', text: evil }] })} />
+    </>,
+  );
+  expect(container.querySelector('img, script')).toBeNull();
+  expect(container.textContent).toContain('<img src=x');
+});
+
+it('JSON is shown formatted or raw, numbers untouched', async () => {
+  const { container } = show(<JsonView text='{"n":9007199254740993,"f":1.0}' label="Result" />);
+  expect(container).toHaveTextContent('"n": 9007199254740993,');
+  await userEvent.click(screen.getByRole('button', { name: 'Raw' }));
+  expect(container).toHaveTextContent('{"n":9007199254740993,"f":1.0}');
+});
+
+it('a very long text is shown from its beginning', async () => {
+  const { container } = show(
+    <JsonView text={JSON.stringify('x'.repeat(1_000_000))} label="Result" />,
+  );
+  expect((container.textContent ?? '').length).toBeLessThan(5000);
+  await userEvent.click(screen.getByRole('button', { name: /more characters/ }));
+  expect((container.textContent ?? '').length).toBeGreaterThan(39_000);
+});
+
+it('the parts of a result are told apart', () => {
+  const result =
+    '{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"AAAAAAAA"}]}';
+  expect(contentParts(result)).toMatchObject([
+    { type: 'text', text: 'a' },
+    { type: 'image', mimeType: 'image/png', size: 6 },
+  ]);
+  expect(ResultText.canShow('{"content":[]}')).toBe(false);
+  expect(ResultText.canShow('[]')).toBe(false);
+});
+
+it('a server is offered what its state allows', () => {
+  expect(actionsFor('running')).toEqual(['restart', 'stop', 'disable']);
+  expect(actionsFor('disabled')).toEqual(['enable']);
+  expect(actionsFor('stopped')[0]).toBe('start');
+});

@@ -1,0 +1,61 @@
+import { QueryClient } from '@tanstack/react-query';
+import { expect, it } from 'vitest';
+import type { Call } from '@/types/api';
+import { liveCallsQuery, parseDetail } from './api';
+import { applyCallSnapshot, applyCalls, mergeCalls } from './events';
+import { callQuery, matchesCall } from './filters';
+
+const call = (id: number, more: Partial<Call> = {}): Call =>
+  ({ id: String(id), outcome: 'ok', server: 'files', client: 'c', tool: 't', ...more }) as Call;
+const ids = (calls: Call[]) => calls.map((c) => c.id);
+
+it('new calls come first, known ones change in place', () => {
+  const merged = mergeCalls([call(9, { outcome: '' }), call(8)], [call(11), call(9), call(10)]);
+  expect(ids(merged)).toEqual(['11', '10', '9', '8']);
+  expect(merged[2]?.outcome).toBe('ok');
+});
+
+it('a call that comes late still finds its place', () => {
+  expect(ids(mergeCalls([call(9), call(7)], [call(8)]))).toEqual(['9', '8', '7']);
+});
+
+it('unchanged calls stay the same objects', () => {
+  const old = call(1);
+  expect(mergeCalls([old], [call(2)])[1]).toBe(old);
+});
+
+it('a flood is bounded', () => {
+  const client = new QueryClient();
+  applyCallSnapshot(client, [call(1)]);
+  for (let i = 0; i < 50; i++) {
+    applyCalls(
+      client,
+      Array.from({ length: 100 }, (_, j) => call(10_000 + i * 100 + j)),
+    );
+  }
+  const live = client.getQueryData(liveCallsQuery.queryKey) ?? [];
+  expect(live.length).toBeLessThanOrEqual(2000);
+  expect(live[0]?.id).toBe('14999');
+});
+
+it('filters know running and failed', () => {
+  expect(matchesCall(call(1, { outcome: '' }), { outcome: 'running' })).toBe(true);
+  expect(matchesCall(call(1, { outcome: 'timeout' }), { outcome: 'failed' })).toBe(true);
+  expect(matchesCall(call(1, { outcome: 'cancelled' }), { outcome: 'failed' })).toBe(false);
+  expect(matchesCall(call(1), { server: 'other' })).toBe(false);
+});
+
+it('only what the daemon understands is sent to it', () => {
+  expect(callQuery({ outcome: 'failed', server: 'a b' }, '', 10)).toBe('limit=10&server=a+b');
+  expect(callQuery({ outcome: 'timeout' }, '77', 10)).toBe('limit=10&before=77&outcome=timeout');
+});
+
+it('payloads stay the text they were, in a string or bare', () => {
+  const text =
+    '{"id":"1","arguments":"{\\"n\\":9007199254740993}","result":{"n":1.0},"error":null}';
+  expect(parseDetail(text)).toMatchObject({
+    arguments: '{"n":9007199254740993}',
+    result: '{"n":1.0}',
+    error: undefined,
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { age, bytes, clock, compareIds, duration, logText, moment, plain } from './format';
+
+const now = Date.parse('2026-11-20T12:00:00Z');
+const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
+
+describe('age', () => {
+  it('grows in units a person reads', () => {
+    const ages = [0, 59, 60, 3599, 3600, 7260, 86_399, 86_400, 93_600].map((s) => age(ago(s), now));
+    expect(ages).toEqual(['0s', '59s', '1m', '59m', '1h', '2h 1m', '23h 59m', '1d', '1d 2h']);
+  });
+
+  it('is empty for a time that was never set and zero for one in the future', () => {
+    expect(age('0001-01-01T00:00:00Z', now)).toBe('');
+    expect(age(undefined, now)).toBe('');
+    expect(age('junk', now)).toBe('');
+    expect(age(ago(-30), now)).toBe('0s');
+  });
+});
+
+describe('duration', () => {
+  it('picks the unit', () => {
+    const shown = [
+      0, 820, 820_000, 2_740_000, 12_400_000, 294_000_000, 1_530_000_000, 60e9, 124e9, 3.7e12,
+    ].map(duration);
+    expect(shown).toEqual([
+      '0 ns',
+      '820 ns',
+      '820 µs',
+      '2.74 ms',
+      '12.4 ms',
+      '294 ms',
+      '1.53 s',
+      '1m 00s',
+      '2m 04s',
+      '1h 01m',
+    ]);
+    expect(duration(Number.NaN)).toBe('–');
+  });
+});
+
+describe('bytes', () => {
+  it('counts in thousands', () => {
+    expect([0, 999, 1000, 9999, 38_200_000, 999_999, 2e9].map(bytes)).toEqual([
+      '0 B',
+      '999 B',
+      '1.0 kB',
+      '10 kB',
+      '38 MB',
+      '1.0 MB',
+      '2.0 GB',
+    ]);
+    expect(bytes(undefined)).toBe('–');
+  });
+});
+
+it('compareIds orders ids that no number can hold', () => {
+  expect(['9', '10', '1763640000000001', '1763640000000000'].sort(compareIds)).toEqual([
+    '9',
+    '10',
+    '1763640000000000',
+    '1763640000000001',
+  ]);
+});
+
+it('clock adds the date when it was another day', () => {
+  expect(clock(new Date(now).toISOString(), now)).toMatch(/^\d\d:\d\d:\d\d$/);
+  expect(clock(ago(3 * 86_400), now)).toMatch(/^Nov 17 \d\d:\d\d$/);
+});
+
+it('moment knows the zero time of Go', () => {
+  expect(moment('0001-01-01T00:00:00Z')).toBeUndefined();
+});
+
+describe('plain', () => {
+  it('makes terminal escapes and reordering marks visible', () => {
+    expect(plain('a\u001b[31mb\u202Egnp.exe\u0007')).toBe('a␛[31mb\ufffdgnp.exe␇');
+  });
+
+  it('leaves lines, tabs and other scripts alone', () => {
+    expect(plain('a\n\tб 日本 🌉')).toBe('a\n\tб 日本 🌉');
+  });
+});
+
+it('logText drops colours and hyperlinks of terminals', () => {
+  expect(logText('\u001b[1;33mwarn\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007')).toBe(
+    'warn link',
+  );
+});

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import {
+  formatJson,
+  jsonElements,
+  jsonFault,
+  jsonMembers,
+  jsonString,
+  prettyJson,
+} from './json-text';
+
+describe('formatJson', () => {
+  it('spells every token as it was sent', () => {
+    const odd =
+      '{"z":9007199254740993,"a":1.0,"e":1e400,"n":-0,"s":"\\u00e9\\/","d":1,"d":2,"l":[true,null,{}],"k":[]}';
+    expect(formatJson(odd)).toBe(`{
+  "z": 9007199254740993,
+  "a": 1.0,
+  "e": 1e400,
+  "n": -0,
+  "s": "\\u00e9\\/",
+  "d": 1,
+  "d": 2,
+  "l": [
+    true,
+    null,
+    {}
+  ],
+  "k": []
+}`);
+    expect(formatJson(odd).replace(/\s/g, '')).toBe(odd);
+  });
+
+  it('is what JSON.stringify gives for ordinary values', () => {
+    const values = [
+      {},
+      [],
+      'a "b" {c}',
+      3,
+      { a: [[1, 2], { b: { c: [] } }], 'x:y': ',' },
+      [{}, [{}]],
+    ];
+    for (const value of values) {
+      expect(formatJson(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
+    }
+  });
+
+  it('ignores white space between tokens and keeps it inside strings', () => {
+    expect(formatJson('\n{ "a b" :\t1 }')).toBe('{\n  "a b": 1\n}');
+  });
+
+  it('shows text that is no JSON without losing any of it', () => {
+    for (const junk of ['hello world', '{"a":', '}}]', '{"a" 1}', '"open', '[1,,2]', '<b>&</b>']) {
+      expect(formatJson(junk).replace(/\s/g, '')).toBe(junk.replace(/\s/g, ''));
+    }
+  });
+
+  it('marks keys apart from strings', () => {
+    const [, line] = prettyJson('{"a":"a"}').lines;
+    expect(line?.tokens.map((t) => t.kind)).toEqual(['key', 'mark', 'string']);
+  });
+
+  it('stops at the limit and says so', () => {
+    const { lines, cut } = prettyJson(JSON.stringify(Array(1000).fill(1)), 10);
+    expect([lines.length, cut]).toEqual([10, true]);
+    expect(prettyJson('[1]', 10).cut).toBe(false);
+  });
+
+  it('lays out a string of five megabytes', () => {
+    const text = JSON.stringify({ long: 'x\\"'.repeat(1_700_000) });
+    expect(formatJson(text).length).toBe(text.length + 5);
+  });
+});
+
+describe('jsonMembers', () => {
+  it('gives the raw text of every member', () => {
+    const members = jsonMembers(
+      '{ "n": 9007199254740993, "o": {"a":[1,{"b":2}]}, "s": "}", "\\u0061": [ ] }',
+    );
+    expect(members && Object.fromEntries(members)).toEqual({
+      n: '9007199254740993',
+      o: '{"a":[1,{"b":2}]}',
+      s: '"}"',
+      a: '[ ]',
+    });
+  });
+
+  it('refuses what is no object', () => {
+    for (const text of ['[1]', '"a"', '', '{"a":1', 'null'])
+      expect(jsonMembers(text)).toBeUndefined();
+  });
+
+  it('reads an empty object', () => {
+    expect(jsonMembers('{}')?.size).toBe(0);
+  });
+});
+
+describe('jsonElements', () => {
+  it('gives the raw text of every element', () => {
+    expect(jsonElements('[1.0, {"a":[1,2]}, "],"]')).toEqual(['1.0', '{"a":[1,2]}', '"],"']);
+    expect(jsonElements('[]')).toEqual([]);
+    expect(jsonElements('{}')).toBeUndefined();
+  });
+});
+
+describe('jsonString', () => {
+  it('decodes strings only', () => {
+    expect(jsonString('"a\\n"')).toBe('a\n');
+    expect(jsonString('1')).toBeUndefined();
+    expect(jsonString('"broken')).toBeUndefined();
+  });
+});
+
+describe('jsonFault', () => {
+  it('is silent about sound JSON', () => {
+    for (const text of ['{}', '[1, 2]', '"a"', '{"a":{"b":[true,false,null,-1.5e3]}}']) {
+      expect(jsonFault(text)).toBeUndefined();
+    }
+  });
+
+  it('points at the place', () => {
+    expect(jsonFault('{"a": }')).toEqual({ line: 1, column: 7 });
+    expect(jsonFault('{\n  "a": 1,\n  b: 2\n}')).toEqual({ line: 3, column: 3 });
+    expect(jsonFault('{"a": 1,}')).toEqual({ line: 1, column: 9 });
+    expect(jsonFault('{"a": 1')).toEqual({ line: 1, column: 8 });
+    expect(jsonFault('[01]')).toEqual({ line: 1, column: 3 });
+  });
+});

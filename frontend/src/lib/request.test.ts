@@ -1,0 +1,71 @@
+import { describe, expect, it, vi } from 'vitest';
+import { messageOf, RequestError, request, requestText } from './request';
+import { keepSessionKey, takeCode } from './session';
+
+function answer(body: string, status = 200) {
+  const fetch = vi.fn(async (_path: string, _init: RequestInit) => new Response(body, { status }));
+  vi.stubGlobal('fetch', fetch);
+  return fetch;
+}
+
+describe('request', () => {
+  it('sends the key of the session and nothing of it in the address', async () => {
+    keepSessionKey('secret');
+    const fetch = answer('{"a":1}');
+    expect(await request('GET', '/api/v1/status')).toEqual({ a: 1 });
+    const [path, init] = fetch.mock.calls[0] ?? [];
+    expect(path).toBe('/api/v1/status');
+    expect(init?.headers).toMatchObject({ 'X-Drawbridge-Key': 'secret' });
+  });
+
+  it('sends a body as JSON, or as the text it was given', async () => {
+    const fetch = answer('{}');
+    await request('POST', '/x', { body: { a: 1 } });
+    await requestText('POST', '/x', { bodyText: '{"n":9007199254740993}' });
+    expect(fetch.mock.calls.map(([, init]) => init.body)).toEqual([
+      '{"a":1}',
+      '{"n":9007199254740993}',
+    ]);
+  });
+
+  it('turns problem documents into sentences', async () => {
+    answer(
+      '{"status":422,"code":"validation","detail":"the request is wrong","errors":[{"field":"server","error":"missing"}]}',
+      422,
+    );
+    const error = await request('POST', '/x').catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(RequestError);
+    expect(error).toMatchObject({ status: 422, code: 'validation' });
+    expect(messageOf(error)).toBe('the request is wrong · server: missing');
+  });
+
+  it('has words for an answer that is no JSON and for no answer', async () => {
+    answer('<html>', 502);
+    expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toContain('502');
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
+    expect(await request('GET', '/x').catch((e: unknown) => e)).toMatchObject({ status: 0 });
+  });
+
+  it('lets an abort through as an abort', async () => {
+    const abort = new AbortController();
+    abort.abort();
+    vi.stubGlobal('fetch', () => Promise.reject(new DOMException('gone', 'AbortError')));
+    const error = await request('GET', '/x', { signal: abort.signal }).catch((e: unknown) => e);
+    expect(error).not.toBeInstanceOf(RequestError);
+  });
+});
+
+describe('takeCode', () => {
+  it('takes the code out of the address', () => {
+    const history = { replaceState: vi.fn() } as unknown as History;
+    const location = { hash: '#code=abc', pathname: '/', search: '' } as Location;
+    expect(takeCode(location, history)).toBe('abc');
+    expect(history.replaceState).toHaveBeenCalledWith(null, '', '/#/');
+  });
+
+  it('leaves other addresses alone', () => {
+    const history = { replaceState: vi.fn() } as unknown as History;
+    expect(takeCode({ hash: '#/calls?q=code' } as Location, history)).toBeNull();
+    expect(history.replaceState).not.toHaveBeenCalled();
+  });
+});
