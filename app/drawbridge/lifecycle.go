@@ -9,10 +9,15 @@ import (
 )
 
 // lifecycle closes what was opened, in reverse order, each by name and within a limit.
-// The zero value is ready to use. It belongs to one goroutine.
+// It belongs to one goroutine. Make it with newLifecycle.
 type lifecycle struct {
 	log     *slog.Logger
 	closers []closer
+	ended   chan error // what ended by itself: the program then stops
+}
+
+func newLifecycle(log *slog.Logger) *lifecycle {
+	return &lifecycle{log: log, ended: make(chan error, 1)}
 }
 
 type closer struct {
@@ -25,6 +30,33 @@ type closer struct {
 // longer than limit is left behind and named.
 func (l *lifecycle) onStop(name string, limit time.Duration, close func(context.Context) error) {
 	l.closers = append(l.closers, closer{name, limit, close})
+}
+
+// run starts a part that works until its context ends, and registers its stop, which
+// waits for it. A part that ends by itself ends the program: see ended.
+func (l *lifecycle) run(name string, limit time.Duration, work func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		err := work(ctx)
+		done <- err
+		if ctx.Err() == nil {
+			if err == nil {
+				err = errors.New("it returned")
+			}
+			select {
+			case l.ended <- fmt.Errorf("%s ended: %w", name, err):
+			default: // something else ended before: one reason is enough
+			}
+		}
+	}()
+	l.onStop(name, limit, func(context.Context) error {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
 }
 
 // stop runs the closers backwards. It goes on after a failure and returns all of them.

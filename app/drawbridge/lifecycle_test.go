@@ -12,7 +12,7 @@ import (
 
 func TestStopRunsBackwardsAndGoesOnAfterAFailure(t *testing.T) {
 	var order []string
-	l := lifecycle{log: slog.New(slog.DiscardHandler)}
+	l := newLifecycle(slog.New(slog.DiscardHandler))
 	for _, name := range []string{"store", "supervisor", "http"} {
 		l.onStop(name, time.Second, func(context.Context) error {
 			order = append(order, name)
@@ -32,11 +32,23 @@ func TestStopRunsBackwardsAndGoesOnAfterAFailure(t *testing.T) {
 }
 
 func TestStopLeavesBehindWhatHangs(t *testing.T) {
-	l := lifecycle{log: slog.New(slog.DiscardHandler)}
+	l := newLifecycle(slog.New(slog.DiscardHandler))
 	release := make(chan struct{})
 	defer close(release)
 	l.onStop("hanging part", 10*time.Millisecond, func(context.Context) error { <-release; return nil })
 	if err := l.stop(); err == nil || !strings.Contains(err.Error(), "hanging part") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestPartThatEndsByItselfEndsTheProgram(t *testing.T) {
+	l := newLifecycle(slog.New(slog.DiscardHandler))
+	l.run("listener", time.Second, func(context.Context) error { return errors.New("port gone") })
+	if err := <-l.ended; !strings.Contains(err.Error(), "listener ended: port gone") {
+		t.Fatalf("got %v", err)
+	}
+	l.run("loop", time.Second, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	if err := l.stop(); err == nil || strings.Contains(err.Error(), "loop") {
 		t.Fatalf("got %v", err)
 	}
 }

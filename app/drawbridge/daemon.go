@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"drawbridge/app/tray"
+	"drawbridge/backend/api"
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/cli"
+	"drawbridge/backend/event"
+	"drawbridge/backend/gateway"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/policy"
+	"drawbridge/backend/process"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/reload"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/store"
+	"drawbridge/backend/supervisor"
+	"drawbridge/config"
+	"drawbridge/frontend"
+)
+
+// runDaemon runs everything until ctx ends or a part fails. The wiring is one
+// straight line: what opens something registers its close on the next line, and
+// stop runs backwards.
+func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (err error) {
+	if err := o.Folders.Make(); err != nil {
+		return fmt.Errorf("cannot make the data folder: %w", err)
+	}
+	lock, err := loopback.Lock(o.Folders.Data)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	log, logFile, err := openLog(o.Folders.Logs, os.Stderr, o.Debug)
+	if err != nil {
+		return fmt.Errorf("cannot open the log: %w", err)
+	}
+	defer logFile.Close()
+	slog.SetDefault(log)
+	life := newLifecycle(log)
+	defer func() { err = errors.Join(err, life.stop()) }()
+
+	bus := new(event.Bus)
+	admin, err := loopback.OpenAdmin(o.Folders.Data)
+	if err != nil {
+		return err
+	}
+	tokens, err := loopback.NewTokens(o.Folders.Data, log)
+	if err != nil {
+		return err
+	}
+
+	spawner := process.NewSpawner(process.Options{Log: log, Ledger: filepath.Join(o.Folders.State, "processes.json")})
+	life.onStop("processes", 3*time.Second, spawner.Close)
+	if swept, err := spawner.Sweep(); err != nil {
+		log.Warn("Cannot look for processes of an earlier run", "error", err)
+	} else if len(swept) > 0 {
+		log.Warn("Ended processes that an earlier run left behind", "count", len(swept))
+	}
+
+	logs := serverlog.Open(filepath.Join(o.Folders.Logs, "servers"))
+	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
+
+	history, err := store.Open(ctx, store.Options{
+		Path: filepath.Join(o.Folders.Data, "history.db"), Log: log,
+		Notify: func(sentence string) {
+			bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	life.onStop("history", 2*time.Second, func(context.Context) error { return history.Close() })
+	recorder := history.Recorder()
+	life.run("recorder", 2*time.Second, recorder.Run)
+	lastID, err := history.LastCallID(ctx)
+	if err != nil {
+		log.Warn("Cannot read the newest call", "error", err)
+	}
+
+	views := registry.New(registry.Options{})
+	rules := policy.New(policy.Options{Views: views})
+	var front *bridge.Bridge // set below: a server cannot say anything before it runs
+	dialer := &supervisor.Dialer{
+		Spawner: spawner, Logs: logs, Log: log, ClientInfo: clientInfo(),
+		OnNotification: func(server, method string, params json.RawMessage) {
+			if method == "notifications/resources/updated" {
+				front.ResourceUpdated(context.Background(), server, params)
+			}
+		},
+	}
+	servers := supervisor.New(supervisor.Options{
+		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
+		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
+	})
+	calls := gateway.New(gateway.Options{Upstreams: servers, Policy: rules, Recorder: recorder, Bus: bus, LastID: lastID})
+	front = bridge.New(bridge.Options{Registry: views, Gateway: calls, Lister: servers, Log: log, Version: version})
+	views.OnChange(func(c registry.Change) {
+		front.ListChanged(c)
+		bus.Publish(event.Catalog, c.Server)
+	})
+
+	files := reload.New(reload.Options{
+		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
+		Apply: func(c *config.Config) {
+			views.Arrange(registry.Naming(c.Bridge.Naming), places(c))
+			rules.SetLimits(limits(c))
+			servers.Apply(c)
+		},
+	})
+	if err := files.Load(); err != nil {
+		if o.Strict {
+			return err
+		}
+		log.Error("The configuration cannot be read", "error", err)
+	}
+	if o.Strict && files.Current().Broken() {
+		return config.Problems(files.Current().Problems)
+	}
+
+	listener, err := listen(o, files, log)
+	if err != nil {
+		return err
+	}
+	port := uint16(listener.Addr().(*net.TCPAddr).Port)
+	url := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
+	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log})
+	startedAt := time.Now().UTC()
+
+	pages := api.New(api.Options{
+		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Folders.ConfigFile(),
+		Servers: servers, Views: views, Calls: calls, History: history, Recorder: recorder, Logs: logs,
+		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
+	})
+	mux := http.NewServeMux()
+	authorized := loopback.Bearer(loopback.BearerOptions{
+		Tokens: tokens, Log: log,
+		Required: func() bool { return files.Current().Bridge.RequireToken },
+	})(front)
+	for _, path := range []string{"/mcp", "/s/", "/p/"} {
+		mux.Handle(path, authorized)
+	}
+	mux.Handle("/", pages)
+	server := loopback.NewServer(loopback.Guard(loopback.GuardOptions{
+		Port: port, AllowedHosts: files.Current().Bridge.AllowedHosts, Shell: api.IsShell,
+	})(mux))
+
+	life.run("supervisor", 6*time.Second, servers.Run)
+	life.run("bridge", time.Second, front.Run)
+	life.run("configuration", time.Second, files.Run)
+	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
+	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt}); err != nil {
+		return err
+	}
+	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	if !o.NoTray {
+		runTray(life, tray.Options{
+			Statuses: servers.Statuses, Bus: bus, Log: log, Quit: quit,
+			Open:    func() { report(log, "open the window", show(sessions.OpenURL(url), os.Stderr)) },
+			Start:   func(id string) { report(log, "start a server", servers.Start(ctx, id)) },
+			Stop:    func(id string) { report(log, "stop a server", servers.Stop(ctx, id)) },
+			Restart: func(id string) { report(log, "restart a server", servers.Restart(ctx, id)) },
+		})
+	}
+	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
+	if !files.Current().Bridge.RequireToken {
+		log.Warn("The bridge takes calls without a token: every program of every user of this machine can call every tool")
+	}
+
+	select {
+	case <-ctx.Done():
+		log.Info("Stopping")
+		return nil
+	case <-lost:
+		return errors.New("the watchdog is gone: stopping, because nobody would clean up after a crash")
+	case err := <-life.ended:
+		return err
+	}
+}
+
+// runTray shows the icon. On macOS it would have to own the main goroutine, which
+// nothing has been tried on: there the daemon runs without one.
+func runTray(life *lifecycle, o tray.Options) {
+	if runtime.GOOS == "darwin" {
+		return
+	}
+	life.run("tray", time.Second, func(ctx context.Context) error { return tray.Run(ctx, o) })
+}
+
+// report logs the failure of what a person asked for in the tray, which has no place to say it.
+func report(log *slog.Logger, what string, err error) {
+	if err != nil {
+		log.Error("Cannot "+what, "error", err)
+	}
+}
+
+func clientInfo() json.RawMessage {
+	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})
+	return info
+}
+
+// places are the servers as the registry arranges them.
+func places(c *config.Config) []registry.Server {
+	all := make([]registry.Server, len(c.Servers))
+	for i, server := range c.Servers {
+		all[i] = registry.Server{ID: server.ID, Label: server.Label, Namespace: server.Namespace}
+	}
+	return all
+}
+
+func limits(c *config.Config) map[string]policy.Limits {
+	all := make(map[string]policy.Limits, len(c.Servers))
+	for _, server := range c.Servers {
+		all[server.ID] = policy.Limits{Timeout: server.RequestTimeout}
+	}
+	return all
+}
+
+// serveHTTP serves until ctx ends, then gives answers a moment to leave.
+func serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) error {
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		server.Close() // streams stay open for ever: they are cut
+	}
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+// Command drawbridge is the daemon, its command line and the stdio shim in one
+// static binary. It never imports Wails: the window is a program of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"drawbridge/backend/cli"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/process"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := cli.Main(ctx, os.Args[1:], cli.Options{
+		Version: version, Serve: serve, Desktop: desktop,
+		Show: func(url string) error { return show(url, os.Stdout) },
+	})
+	stop()
+	os.Exit(code)
+}
+
+// serve runs the daemon: on Linux under a watchdog, which is this process, while
+// the daemon is its child.
+func serve(ctx context.Context, o cli.ServeOptions) error {
+	if process.NeedsWatchdog() {
+		if code := process.RunWatchdog(os.Args[1:], nil); code != 0 {
+			os.Exit(code) // the daemon has said why
+		}
+		return nil
+	}
+	lost, _ := process.UnderWatchdog()
+	err := runDaemon(ctx, o, lost)
+	if held, ok := errors.AsType[*loopback.HeldError](err); ok {
+		return &hub.Error{Code: hub.CodeConflict, Message: held.Error(), Hint: "Show it with: drawbridge open."}
+	}
+	return err
+}

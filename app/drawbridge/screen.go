@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"drawbridge/backend/process"
+)
+
+// show brings the page at url to the person: in our window, else in the browser,
+// else as an address on out. url holds a one-time code, so it is never an argument
+// of our own window; a browser cannot be told in another way.
+func show(url string, out io.Writer) error {
+	if !hasScreen() {
+		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
+		return err
+	}
+	if window, ok := windowProgram(); ok {
+		return process.Launch([]string{"DRAWBRIDGE_WINDOW_URL=" + url}, window)
+	}
+	for _, opener := range openers() {
+		if path, err := exec.LookPath(opener[0]); err == nil {
+			return process.Launch(nil, path, append(opener[1:], url)...)
+		}
+	}
+	_, err := fmt.Fprintln(out, "Open this in a browser (the link works once, for two minutes):\n"+url)
+	return err
+}
+
+func hasScreen() bool {
+	if runtime.GOOS != "linux" {
+		return true
+	}
+	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
+}
+
+// windowProgram is the window's binary beside our own.
+func windowProgram() (path string, ok bool) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", false
+	}
+	path = filepath.Join(filepath.Dir(self), "drawbridge-window")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	info, err := os.Stat(path)
+	return path, err == nil && info.Mode().IsRegular()
+}
+
+// openers are the programs that open an address in the browser, each with the
+// arguments that come before it. None of them is a shell.
+func openers() [][]string {
+	switch runtime.GOOS {
+	case "darwin":
+		return [][]string{{"open"}}
+	case "windows":
+		return [][]string{{"rundll32", "url.dll,FileProtocolHandler"}}
+	}
+	return [][]string{{"xdg-open"}, {"gio", "open"}}
+}
