@@ -266,6 +266,11 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // a test that fails leaves nothing either
+		for _, pid := range pidsIn(dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 	eventually(t, 10*time.Second, fmt.Sprintf("%d processes of %s ready", n, role), func() bool {
 		entries, _ := os.ReadDir(dir)
 		return len(entries) >= n
