@@ -30,15 +30,6 @@ const (
 	hashMark   = 1 + hashDigits
 )
 
-// Valid reports whether n is one of the schemes.
-func (n Naming) Valid() bool {
-	switch n {
-	case Prefixed, Bare, Colon, DoubleColon, AtServer, MCP:
-		return true
-	}
-	return false
-}
-
 // affixes returns what stands before and after the tool's part of a public name.
 // No affix can be mistaken for a piece of another: server prefixes hold neither
 // "__" nor ':' nor '@', and never end in '_', so that each scheme splits in one way.

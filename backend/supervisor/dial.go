@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -34,6 +33,8 @@ type Dialer struct {
 	// DockerLedger is the folder in which running execs are kept for the sweep at
 	// the next start; "" keeps none.
 	DockerLedger string
+
+	running running
 	// OnNotification and OnRequest get what a server says outside of any call.
 	// Both may be nil; see upstream.Options.
 	OnNotification func(server, method string, params json.RawMessage)
@@ -135,17 +136,22 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 			return Exit{}, false
 		}
 	})
-	return &logged{Pipe: p, stderr: stderr}, nil
+	d.running.add(c.ID, p)
+	return &watched{Pipe: p, stopped: func() error {
+		d.running.remove(c.ID, p)
+		return stderr.Close()
+	}}, nil
 }
 
-// logged is a pipe whose last, unfinished line of stderr is kept as well.
-type logged struct {
+// watched is a pipe with something to do once it has been stopped, such as closing
+// the log's writer, which keeps the last, unfinished line of stderr.
+type watched struct {
 	upstream.Pipe
-	stderr io.Closer
+	stopped func() error
 }
 
-func (l *logged) Stop(ctx context.Context) error {
-	return errors.Join(l.Pipe.Stop(ctx), l.stderr.Close())
+func (w *watched) Stop(ctx context.Context) error {
+	return errors.Join(w.Pipe.Stop(ctx), w.stopped())
 }
 
 // refusal says why a process could not even begin. Trying again helps only where

@@ -68,7 +68,7 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 			return Exit{}, false
 		}
 	})
-	return &logged{Pipe: e, stderr: stderr}, nil
+	return &watched{Pipe: e, stopped: stderr.Close}, nil
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come

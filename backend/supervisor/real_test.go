@@ -1,3 +1,5 @@
+//go:build unix
+
 package supervisor
 
 import (
@@ -27,6 +29,7 @@ type real struct {
 	*Supervisor
 	*gateway.Gateway
 	t        *testing.T
+	dialer   *Dialer
 	registry *registry.Registry
 	cfg      *config.Config
 	recorded chan hub.Call
@@ -42,6 +45,7 @@ func newReal(t *testing.T) *real {
 	spawner := process.NewSpawner(process.Options{Log: log})
 	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan hub.Call, 100)}
 	d := &Dialer{Spawner: spawner, Logs: logs, Log: log}
+	g.dialer = d
 	bus := &events.Bus{}
 	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLine: d.LastLine, Journal: d.Journal})
 	g.Gateway = gateway.New(gateway.Options{Upstreams: g.Supervisor, Policy: policy.New(policy.Options{Views: g.registry}), Recorder: g, Bus: bus})
@@ -159,6 +163,10 @@ func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
 	g.apply(mode("dual", "echo"), mode("old", "legacy"))
 	g.wait("dual", hub.StateRunning)
 	g.wait("old", hub.StateRunning)
+	before, err := g.dialer.Usage("dual")
+	if err != nil || len(before.Tree) == 0 || before.RSS == 0 {
+		t.Fatalf("usage %+v, %v", before, err)
+	}
 	legacy, _, err := g.call("dual", firstTool(g, "dual"), hub.Legacy)
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +181,15 @@ func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
 	again, _, _ := g.call("dual", firstTool(g, "dual"), hub.Modern)
 	if again.Instance != modern.Instance {
 		t.Fatal("a third connection")
+	}
+	if both, err := g.dialer.Usage("dual"); err != nil || len(both.Tree) != 2*len(before.Tree) {
+		t.Errorf("usage of both connections %+v, %v", both, err)
+	}
+	if err := g.Stop(context.Background(), "dual"); err != nil {
+		t.Fatal(err)
+	}
+	if u, err := g.dialer.Usage("dual"); hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Errorf("usage of a stopped server %+v, %v", u, err)
 	}
 	a, _, err := g.call("old", firstTool(g, "old"), hub.Legacy)
 	if err != nil {

@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"slices"
+	"sync"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/process"
+)
+
+// running knows the local processes of each server: one for each connection. The
+// zero value is ready to use.
+type running struct {
+	mu       sync.Mutex
+	byServer map[string][]*process.Process
+}
+
+func (r *running) add(server string, p *process.Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byServer == nil {
+		r.byServer = map[string][]*process.Process{}
+	}
+	r.byServer[server] = append(r.byServer[server], p)
+}
+
+func (r *running) remove(server string, p *process.Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := slices.DeleteFunc(r.byServer[server], func(o *process.Process) bool { return o == p })
+	if len(left) == 0 {
+		delete(r.byServer, server)
+		return
+	}
+	r.byServer[server] = left
+}
+
+func (r *running) of(server string) []*process.Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.byServer[server])
+}
+
+// Usage returns what the processes of a server take, all its connections together.
+// It is an error when the server has no local process.
+func (d *Dialer) Usage(server string) (process.Usage, error) {
+	all := process.Usage{Tree: []process.Proc{}}
+	found := false
+	var failed error
+	for _, p := range d.running.of(server) {
+		u, err := p.Usage()
+		if err != nil {
+			failed = err // it is ending; the others count
+			continue
+		}
+		found = true
+		all.RSS += u.RSS
+		all.CPU += u.CPU
+		all.Tree = append(all.Tree, u.Tree...)
+	}
+	switch {
+	case found:
+		return all, nil
+	case failed != nil:
+		return process.Usage{}, failed
+	}
+	return process.Usage{}, hub.Errorf(hub.CodeUnavailable, "server %q has no process on this machine", server)
+}
