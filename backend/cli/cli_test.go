@@ -17,6 +17,7 @@ import (
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
+	"drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -140,6 +141,10 @@ func TestStatusLooksAsPromised(t *testing.T) {
 	doc.Servers[0].Warnings = []string{"8 of 9 tools"}
 	doc.Servers[1].Reason = "exit code 1\x1b[31m: no such file"
 	doc.Servers[9].Updated = time.Time{}
+	doc.Problems = []config.Problem{
+		{File: "c.jsonc", Line: 1, Column: 2, Message: "its reason is shown with the server", Server: "crashed"},
+		{File: "c.jsonc", Line: 3, Column: 4, Message: "unknown key 'x'", Warning: true},
+	}
 	for name, terminal := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {
 		var out bytes.Buffer
 		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})

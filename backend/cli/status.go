@@ -63,7 +63,9 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	if err := t.print(p.Stdout, p.Terminal()); err != nil {
 		return err
 	}
+	said := map[string]bool{}
 	for _, server := range s.Servers {
+		said[name(server)] = server.Reason != ""
 		for _, why := range append([]string{server.Reason}, server.Warnings...) {
 			if why != "" {
 				fmt.Fprintf(p.Stdout, "%s: %s\n", line(name(server)), line(why))
@@ -71,6 +73,9 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		}
 	}
 	for _, problem := range s.Problems {
+		if !problem.Warning && said[problem.Server] {
+			continue // it is the reason why that server is not there
+		}
 		fmt.Fprintln(p.Stdout, line(problem.String()))
 	}
 	for _, notice := range s.Notices {

@@ -17,7 +17,6 @@ import (
 	"drawbridge/config"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // startEvery is how long a shim waits before it starts another daemon in place of
@@ -30,46 +29,20 @@ type stdioFlags struct {
 	debug                   bool
 }
 
-func (s *stdioFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&s.client, "client", "stdio", "name under which the calls are recorded")
-	f.StringVar(&s.server, "server", "", "offer this server alone, with its own names")
-	f.StringVar(&s.profile, "profile", "", "offer this profile")
-	f.BoolVar(&s.debug, "debug", false, "say on stderr what happens")
-}
-
+// stdio is a command like the others: the whole tree of commands costs a client
+// that waits for the shim 0.2 ms, which is not worth a second way in.
 func (p *program) stdio() *cobra.Command {
 	var flags stdioFlags
 	cmd := &cobra.Command{
 		Use: "stdio", Short: "Connect a client that starts programs: MCP on stdin and stdout", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStdio(cmd.Context(), flags) },
 	}
-	flags.register(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&flags.client, "client", "stdio", "name under which the calls are recorded")
+	f.StringVar(&flags.server, "server", "", "offer this server alone, with its own names")
+	f.StringVar(&flags.profile, "profile", "", "offer this profile")
+	f.BoolVar(&flags.debug, "debug", false, "say on stderr what happens")
 	return cmd
-}
-
-// Stdio runs the shim with args as they follow the word stdio on the command line.
-// It is what the stdio command does, without the other commands: a client waits for it.
-func Stdio(ctx context.Context, args []string, o Options) int {
-	p := newProgram(o)
-	var flags stdioFlags
-	f := pflag.NewFlagSet("stdio", pflag.ContinueOnError)
-	f.SetOutput(p.Stderr)
-	f.StringVar(&p.data, "data", "", "folder that holds everything")
-	f.BoolVar(&p.json, "json", false, "print errors as problem documents")
-	flags.register(f)
-	err := f.Parse(args)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		return 0
-	case err != nil:
-		err = usageError{err}
-	case f.NArg() > 0:
-		err = usageError{errors.New("drawbridge stdio takes no argument")}
-	default:
-		err = p.runStdio(ctx, flags)
-	}
-	p.explain(err)
-	return ExitCode(err)
 }
 
 func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
