@@ -20,6 +20,9 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink hub.Sink) ([]byte
 		return nil, f
 	}
 	reply, err := b.Gateway.Call(ctx, call, sink)
+	if err == nil && rq.era == hub.Legacy {
+		reply, err = b.fulfil(ctx, call, sink, reply)
+	}
 	if err != nil {
 		result, f := failedHere(rq.method, call.PublicName, rq.era, err)
 		if f != nil {

@@ -1,0 +1,101 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// maxRounds is how often a server may ask for input within one call.
+const maxRounds = 10
+
+var inputMark = []byte(`"input_required"`)
+
+// fulfil bridges a modern server to a legacy client. The server does not send
+// requests: it answers that it needs input, and wants the call again with it. So the
+// client is asked as a legacy server would ask it, and the call is repeated, until
+// the server is content. Each round is a call of its own in the record.
+func (b *Bridge) fulfil(ctx context.Context, call *hub.Call, sink hub.Sink, reply hub.Reply) (hub.Reply, error) {
+	for range maxRounds {
+		need, ok := inputsOf(reply.Result)
+		if !ok {
+			return reply, nil
+		}
+		if len(need.InputRequests) == 0 {
+			return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: "the server is busy", Hint: "Try again later.", Retriable: true}
+		}
+		answers, err := ask(ctx, sink, need)
+		if err != nil {
+			return hub.Reply{}, err
+		}
+		again := &hub.Call{
+			At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Era: call.Era, Server: call.Server,
+			Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID,
+			Capabilities: call.Capabilities, LogLevel: call.LogLevel,
+		}
+		open := hub.Span{Start: 0, End: bytes.IndexByte(call.Params, '{') + 1}
+		with := append(append([]byte(nil), call.Params[:open.End]...), answers...)
+		again.Params = wire.Splice(nil, call.Params, wire.Edit{Span: open, With: with})
+		again.Arguments = shift(call.Arguments, open, len(answers))
+		again.ProgressToken = shift(call.ProgressToken, open, len(answers))
+		again.BytesIn = len(again.Params)
+		if reply, err = b.Gateway.Call(ctx, again, sink); err != nil {
+			return hub.Reply{}, err
+		}
+	}
+	return hub.Reply{}, hub.Errorf(hub.CodeRejected, "the server asked for input more than %d times", maxRounds)
+}
+
+// inputs is what a server needs before it can go on.
+type inputs struct {
+	ResultType    string `json:"resultType"`
+	InputRequests map[string]struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	} `json:"inputRequests"`
+	RequestState json.RawMessage `json:"requestState"`
+}
+
+func inputsOf(result []byte) (need inputs, ok bool) {
+	if !bytes.Contains(result, inputMark) || json.Unmarshal(result, &need) != nil {
+		return need, false
+	}
+	return need, need.ResultType == "input_required"
+}
+
+// ask gets the answers one after the other, as a person would want to be asked, and
+// returns the members that the repeated params begin with.
+func ask(ctx context.Context, sink hub.Sink, need inputs) ([]byte, error) {
+	names := make([]string, 0, len(need.InputRequests))
+	for name := range need.InputRequests {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := []byte(`"inputResponses":{`)
+	for i, name := range names {
+		request := need.InputRequests[name]
+		reply, err := sink.Ask(ctx, request.Method, request.Params)
+		if err != nil {
+			return nil, err
+		}
+		if len(reply.Error) > 0 {
+			var e struct{ Message string }
+			_ = json.Unmarshal(reply.Error, &e)
+			return nil, hub.Errorf(hub.CodeRejected, "the server needs input that the client did not give: %s", e.Message)
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(wire.AppendString(out, name), ':')
+		out = append(out, reply.Result...)
+	}
+	out = append(out, "},"...)
+	if len(need.RequestState) > 0 {
+		out = append(append(append(out, `"requestState":`...), need.RequestState...), ',')
+	}
+	return out, nil
+}

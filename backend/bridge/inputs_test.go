@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+func TestALegacyClientGivesAModernServerItsInput(t *testing.T) {
+	s := newStand(t, func(_ context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		p, err := wire.ScanParams(call.Params)
+		if err != nil {
+			return hub.Reply{}, err
+		}
+		want(t, "arguments", string(wire.Bytes(call.Params, call.Arguments)), `{"a":1.0}`)
+		want(t, "token", string(wire.Bytes(call.Params, call.ProgressToken)), `7`)
+		switch string(wire.Bytes(call.Params, p.RequestState)) {
+		case "":
+			return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"one","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"elicitation/create","params":{"message":"Name?"}}}}`)}, nil
+		case `"one"`:
+			return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"two","inputRequests":{"c":{"method":"roots/list"}}}`)}, nil
+		}
+		return hub.Reply{Result: json.RawMessage(`{"content":[],"responses":` + string(wire.Bytes(call.Params, p.InputResponses)) + `}`)}, nil
+	})
+	h := s.open("/mcp", `{"elicitation":{},"roots":{}}`)
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":1.0},"_meta":{"progressToken":7}}}`
+	var asked, last string
+	resp := s.post("/mcp", call, h...)
+	for m := range events(resp.Body) {
+		last = m
+		var ask struct{ ID, Method string }
+		if json.Unmarshal([]byte(m), &ask); ask.Method != "" {
+			asked += ask.Method + " "
+			s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"n":1.0,"m":"`+ask.Method+`"}}`, h...)
+		}
+	}
+	want(t, "asked", asked, "elicitation/create roots/list roots/list ")
+	want(t, "reply", last, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"responses":{"c":{"n":1.0,"m":"roots/list"}}}}`)
+	if n := len(s.gw.seen); n != 3 {
+		t.Errorf("%d calls", n)
+	}
+	if got := string(s.gw.seen[1].Params); !strings.HasPrefix(got, `{"inputResponses":{"a":{"n":1.0,"m":"elicitation/create"},"b":{"n":1.0,"m":"roots/list"}},"requestState":"one","name":"add",`) {
+		t.Errorf("second round: %s", got)
+	}
+
+	got := messages(t, s.post("/mcp", call, s.open("/mcp", `{"roots":{}}`)...))
+	if len(got) != 1 || !strings.Contains(got[0], "does not support elicitation") || !strings.Contains(got[0], `"isError":true`) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAServerThatAsksForEverIsGivenUp(t *testing.T) {
+	s := newStand(t, func(_ context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		if strings.Contains(string(call.Params), "busy") {
+			return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"x"}`)}, nil
+		}
+		return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`)}, nil
+	})
+	h := s.open("/mcp", `{"roots":{}}`)
+	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
+	last := ""
+	for m := range events(resp.Body) {
+		last = m
+		var ask struct{ ID, Method string }
+		if json.Unmarshal([]byte(m), &ask); ask.Method != "" {
+			s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"roots":[]}}`, h...)
+		}
+	}
+	if !strings.Contains(last, "more than 10 times") || !strings.Contains(last, "code=rejected") {
+		t.Errorf("%s", last)
+	}
+	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"busy":1}}}`, h...)); !strings.Contains(got, "retriable=true") {
+		t.Errorf("%s", got)
+	}
+}
