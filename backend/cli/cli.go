@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
 	"drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -227,19 +228,13 @@ func (p *program) explain(err error) {
 	}
 }
 
-// clean makes text of strangers harmless on a terminal: control characters, and
-// those that reorder text, are shown as what they are.
+// clean makes text of strangers harmless on a terminal; its lines stay lines.
 func clean(s string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == '\n' || c == '\t':
-			return c
-		case c < 0x20 || c >= 0x7f && c < 0xa0,
-			c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c == 0x200e, c == 0x200f, c == 0x061c:
-			return '\ufffd'
-		}
-		return c
-	}, s)
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = serverlog.Clean(strings.TrimSuffix(l, "\r"))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // line is clean on one line.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"drawbridge/config"
@@ -54,7 +55,11 @@ func (p *program) check(sources config.Sources) error {
 		for _, one := range problems {
 			fmt.Fprintln(p.Stdout, line(one.String()))
 		}
-		if !bad {
+		switch _, err := os.Stat(sources.Main()); {
+		case bad:
+		case errors.Is(err, fs.ErrNotExist) && sources.JSON == "" && len(c.Files) == 0:
+			fmt.Fprintf(p.Stdout, "%s does not exist: there are no servers.\n", sources.Main())
+		default:
 			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", sources.Main(), plural(count, "server"))
 		}
 	}
