@@ -11,6 +11,7 @@ import (
 	"drawbridge/backend/hub"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 )
 
 // ErrorDocument is an error as the API sends it.
@@ -101,7 +102,10 @@ func init() {
 			}
 			one := d.ErrorDetail()
 			what := one.Message
-			if one.Location == "body" && !strings.HasPrefix(what, "expected") {
+			if what == validation.MsgUnexpectedProperty { // its place is its name, as it was sent
+				one.Location = "body"
+			}
+			if one.Location == "body" && !strings.HasPrefix(what, "expected") && what != validation.MsgUnexpectedProperty {
 				what = "is not valid JSON"
 			}
 			p.Errors = append(p.Errors, hub.FieldError{Field: one.Location, Error: what})

@@ -127,6 +127,7 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 422, hub.CodeValidation},
 		{"POST", "/api/v1/call", `["` + canary + `"]`, 422, hub.CodeValidation},
 		{"POST", "/api/v1/call", "", 422, hub.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"a","tool":"b","` + canary + `":1}`, 422, hub.CodeValidation},
 		{"PUT", "/api/v1/config", `{"text":"` + canary + `"}`, 428, hub.CodeValidation},
 		{"DELETE", "/api/v1/status", "", 404, hub.CodeNotFound},
 		{"GET", "/metrics", "", 404, hub.CodeNotFound},

@@ -77,7 +77,6 @@ func (a *API) register() {
 	cfg.CreateHooks = nil // no $schema links
 	cfg.DocsPath, cfg.SchemasPath = "", ""
 	cfg.OpenAPIPath = "/api/openapi"
-	cfg.AllowAdditionalPropertiesByDefault = true // an unknown name would be echoed
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"admin": {Type: "http", Scheme: "bearer", Description: "The content of admin.token in the data folder."},
 	}

@@ -105,7 +105,17 @@ func (h *hosts) add(name string, port uint16, schemes ...string) {
 
 // allows reports whether a Host header is one of ours. Only case is forgiven.
 func (h *hosts) allows(header string) bool {
-	return h.host[header] || h.host[strings.ToLower(header)]
+	return h.host[header] || h.host[lower(header)]
+}
+
+// lower folds ASCII only: strings.ToLower would make letters of other scripts ours.
+func lower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
 }
 
 func (h *hosts) allowsOrigin(header string) bool { return h.origin[header] }

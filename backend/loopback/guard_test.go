@@ -1,0 +1,303 @@
+package loopback
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+const testPort = 7575
+
+func shell(r *http.Request) bool { return r.URL.Path == "/" }
+
+// pass sends a request through a guard and returns its status, body and headers; 200
+// means that it reached the handler.
+func pass(t *testing.T, method, path string, body io.Reader, header http.Header) (int, string, http.Header) {
+	t.Helper()
+	reached := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		}
+	})
+	guard := Guard(GuardOptions{Port: testPort, AllowedHosts: []string{"drawbridge.test:9000", "host.docker.internal"}, MaxBody: 1000, Shell: shell})(reached)
+	r := httptest.NewRequest(method, path, body)
+	r.Host = "127.0.0.1:7575"
+	if h := header.Get("Host"); header.Values("Host") != nil {
+		r.Host = h
+		header.Del("Host")
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	w := httptest.NewRecorder()
+	guard.ServeHTTP(w, r)
+	for name := range w.Header() {
+		if strings.HasPrefix(name, "Access-Control-") {
+			t.Errorf("%s %s: a CORS header: %s", method, path, name)
+		}
+	}
+	return w.Code, w.Body.String(), w.Header()
+}
+
+func TestOnlyOurHostsAreAnswered(t *testing.T) {
+	for host, want := range map[string]int{
+		"127.0.0.1:7575": 200, "localhost:7575": 200, "[::1]:7575": 200, "LOCALHOST:7575": 200,
+		"drawbridge.test:9000": 200, "host.docker.internal:7575": 200,
+		"": 403, "127.0.0.1": 403, "localhost": 403, "127.0.0.1:7576": 403, "localhost:80": 403, "127.0.0.1:07575": 403,
+		"evil.com": 403, "evil.com:7575": 403, "localhost.evil.com:7575": 403, "127.0.0.1.evil.com:7575": 403, "localhost.:7575": 403,
+		"0.0.0.0:7575": 403, "2130706433:7575": 403, "0x7f000001:7575": 403, "127.1:7575": 403, "127.0.0.2:7575": 403,
+		"[::ffff:127.0.0.1]:7575": 403, "[::1%25lo]:7575": 403, "[::]:7575": 403, "::1:7575": 403, "a@127.0.0.1:7575": 403,
+		"127.0.0.1:7575:7575": 403, "127.0.0.1:7575,evil.com": 403, "127.0.0.1:7575/": 403, " 127.0.0.1:7575": 403,
+		"drawbridge.test:7575": 403, "host.docker.internal:80": 403, "ſocalhost:7575": 403, "host.doc\u212aer.internal:7575": 403,
+	} {
+		for _, path := range []string{"/", "/mcp", "/healthz", "/api/v1/status", "/.well-known/x"} {
+			got, body, _ := pass(t, "GET", path, nil, http.Header{"Host": {host}})
+			if got != want && (want != 200 || path != "/.well-known/x") {
+				t.Errorf("Host %q at %s: %d, want %d", host, path, got, want)
+			}
+			if strings.Contains(body, "evil") {
+				t.Errorf("Host %q is echoed: %s", host, body)
+			}
+		}
+	}
+}
+
+func TestForeignPagesReachNothing(t *testing.T) {
+	visit := http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}
+	with := func(h http.Header, name string, values ...string) http.Header {
+		c := h.Clone()
+		if c == nil {
+			c = http.Header{}
+		}
+		c[name] = values
+		return c
+	}
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		method string
+		path   string
+		want   int
+	}{
+		{"no page", nil, "GET", "/mcp", 200},
+		{"our page", http.Header{"Origin": {"http://127.0.0.1:7575"}, "Sec-Fetch-Site": {"same-origin"}}, "GET", "/mcp", 200},
+		{"our page by name", http.Header{"Origin": {"http://localhost:7575"}}, "POST", "/mcp", 200},
+		{"allowed host with TLS", http.Header{"Origin": {"https://drawbridge.test:9000"}}, "GET", "/mcp", 200},
+		{"typed in", http.Header{"Sec-Fetch-Site": {"none"}}, "GET", "/", 200},
+		{"a link to the shell", visit, "GET", "/", 200},
+
+		{"a link to the API", visit, "GET", "/api/v1/status", 403},
+		{"a form to the shell", visit, "POST", "/", 403},
+		{"a frame of the shell", with(visit, "Sec-Fetch-Dest", "iframe"), "GET", "/", 403},
+		{"a link with an Origin", with(visit, "Origin", "http://evil.com"), "GET", "/", 403},
+		{"img", http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"no-cors"}, "Sec-Fetch-Dest": {"image"}}, "GET", "/", 403},
+		{"same site, other port", http.Header{"Sec-Fetch-Site": {"same-site"}}, "GET", "/api/v1/events", 403},
+		{"unknown relation", http.Header{"Sec-Fetch-Site": {"something"}}, "GET", "/mcp", 403},
+		{"two relations", http.Header{"Sec-Fetch-Site": {"none", "cross-site"}}, "GET", "/mcp", 403},
+		{"evil origin", http.Header{"Origin": {"https://evil.com"}}, "GET", "/mcp", 403},
+		{"null origin", http.Header{"Origin": {"null"}}, "POST", "/mcp", 403},
+		{"empty origin", http.Header{"Origin": {""}}, "GET", "/mcp", 403},
+		{"other port", http.Header{"Origin": {"http://localhost:3000"}}, "GET", "/mcp", 403},
+		{"no port", http.Header{"Origin": {"http://127.0.0.1"}}, "GET", "/mcp", 403},
+		{"other scheme", http.Header{"Origin": {"https://127.0.0.1:7575"}}, "GET", "/mcp", 403},
+		{"with a path", http.Header{"Origin": {"http://127.0.0.1:7575/"}}, "GET", "/mcp", 403},
+		{"two origins", http.Header{"Origin": {"http://127.0.0.1:7575", "http://evil.com"}}, "GET", "/mcp", 403},
+		{"WebSocket", http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}, "GET", "/mcp", 403},
+		{"Java's first request", http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade, HTTP2-Settings"}}, "GET", "/mcp", 200},
+		{"preflight", http.Header{"Origin": {"http://evil.com"}, "Access-Control-Request-Method": {"POST"}}, "OPTIONS", "/mcp", 403},
+		{"OPTIONS", nil, "OPTIONS", "/mcp", 405},
+		{"PATCH", nil, "PATCH", "/mcp", 405},
+		{"TRACE", nil, "TRACE", "/mcp", 405},
+		{"CONNECT", nil, "CONNECT", "/mcp", 405},
+	} {
+		h := c.header.Clone()
+		if h == nil {
+			h = http.Header{}
+		}
+		if got, body, _ := pass(t, c.method, c.path, nil, h); got != c.want || strings.Contains(body, "evil") {
+			t.Errorf("%s: %d %s, want %d", c.name, got, body, c.want)
+		}
+	}
+}
+
+func TestBodiesAreSmallPlainJSON(t *testing.T) {
+	for name, c := range map[string]struct {
+		header http.Header
+		body   io.Reader
+		want   int
+	}{
+		"JSON":             {http.Header{"Content-Type": {"application/json"}}, strings.NewReader("{}"), 200},
+		"JSON in UTF-8":    {http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, strings.NewReader("{}"), 200},
+		"none":             {nil, nil, 200},
+		"JSON in UTF-16":   {http.Header{"Content-Type": {"application/json; charset=utf-16"}}, strings.NewReader("{}"), 415},
+		"text":             {http.Header{"Content-Type": {"text/plain"}}, strings.NewReader("{}"), 415},
+		"form":             {http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, strings.NewReader("a=1"), 415},
+		"multipart":        {http.Header{"Content-Type": {"multipart/form-data; boundary=x"}}, strings.NewReader("--x--"), 415},
+		"no type":          {nil, strings.NewReader("{}"), 415},
+		"two types":        {http.Header{"Content-Type": {"application/json", "text/plain"}}, strings.NewReader("{}"), 415},
+		"packed":           {http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}, strings.NewReader("x"), 415},
+		"too long":         {http.Header{"Content-Type": {"application/json"}}, strings.NewReader(strings.Repeat("x", 1001)), 413},
+		"too long, silent": {http.Header{"Content-Type": {"application/json"}}, io.MultiReader(strings.NewReader(strings.Repeat("x", 1001))), 413},
+	} {
+		h := c.header.Clone()
+		if h == nil {
+			h = http.Header{}
+		}
+		if got, _, _ := pass(t, "POST", "/mcp", c.body, h); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestPrivateHeadersAreStrippedFromOutside(t *testing.T) {
+	var seen http.Header
+	guard := Guard(GuardOptions{Port: testPort})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header.Clone() }))
+	r := httptest.NewRequest("GET", "/mcp", nil)
+	r.Host = "localhost:7575"
+	for name, value := range map[string]string{
+		"X-Drawbridge-Client": "admin", "X-Drawbridge-Ticket": "1", "x-drawbridge-client": "admin", "X-DRAWBRIDGE-NEW": "1",
+		"X-Drawbridge-Key": "k", "X-Drawbridge-Shim": "s-1", "X-Drawbridges": "kept", "Accept": "a",
+	} {
+		r.Header[name] = []string{value}
+	}
+	guard.ServeHTTP(httptest.NewRecorder(), r)
+	var names []string
+	for name := range seen {
+		names = append(names, name)
+	}
+	if len(names) != 4 || seen.Get("X-Drawbridge-Key") != "k" || seen.Get("X-Drawbridge-Shim") != "s-1" || seen.Get("X-Drawbridges") != "kept" {
+		t.Errorf("what is left: %v", seen)
+	}
+	r.Header["X-Drawbridge-Shim"] = []string{"a\x00b"}
+	guard.ServeHTTP(httptest.NewRecorder(), r)
+	if seen.Get(ShimHeader) != "" {
+		t.Errorf("a shim may call itself %q", seen.Get(ShimHeader))
+	}
+}
+
+func TestSearchForOAuthEndsInCleanJSON(t *testing.T) {
+	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server/mcp", "/s/a/mcp/.well-known/openid-configuration", "/register", "/token", "/authorize"} {
+		status, body, h := pass(t, "GET", path, nil, http.Header{})
+		var doc struct {
+			Error string `json:"error"`
+		}
+		if status != 404 || json.Unmarshal([]byte(body), &doc) != nil || doc.Error == "" || h.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+func TestConfiguredHostsThatAreNoHostsOpenNothing(t *testing.T) {
+	for _, entry := range []string{"*", "*.evil.com", "http://evil.com", "evil.com:99999", "evil.com/", "", "a b", "[::1%lo]"} {
+		if ValidHost(entry) {
+			t.Errorf("%q passes as a host", entry)
+		}
+		if h := newHosts(testPort, []string{entry}); len(h.host) != 3 {
+			t.Errorf("%q opens %v", entry, h.host)
+		}
+	}
+}
+
+// FuzzOnlyExactHostsPass states the promise of the Host check: whatever is let
+// through is, but for case, one of the few names that we wrote down, and a parser of
+// the standard library reads the same port from it.
+func FuzzOnlyExactHostsPass(f *testing.F) {
+	for _, s := range []string{"127.0.0.1:7575", "LocalHost:7575", "[::1]:7575", "localhost.:7575", "[::1%25]:7575", "a@b:7575", "x.test:7575", ":7575"} {
+		f.Add(s)
+	}
+	h := newHosts(testPort, []string{"x.test"})
+	f.Fuzz(func(t *testing.T, s string) {
+		name, port, ok := parseHost(s)
+		if ok && (strings.ContainsAny(name, "@/\\?#% \x00") || strings.ToLower(name) != name || strings.HasSuffix(name, ".")) {
+			t.Fatalf("%q is read as %q", s, name)
+		}
+		if !h.allows(s) {
+			return
+		}
+		host, digits, err := net.SplitHostPort(s)
+		if err != nil || digits != "7575" || !ok || port != testPort {
+			t.Fatalf("%q passes, and is read as %q, %q, %v", s, host, digits, err)
+		}
+		switch strings.ToLower(host) {
+		case "127.0.0.1", "localhost", "::1", "x.test":
+		default:
+			t.Fatalf("%q passes as %q", s, host)
+		}
+	})
+}
+
+func TestSlowHeadersAreCutOff(t *testing.T) {
+	ln, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := NewServer(http.NotFoundHandler())
+	srv.ReadHeaderTimeout = 100 * time.Millisecond // as the real one, sooner
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(ln) }()
+	defer func() { _ = srv.Close(); <-done }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, _ = c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n"))
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if answer, err := io.ReadAll(c); err != nil || bytes.Contains(answer, []byte("200")) {
+		t.Fatalf("the connection stays open: %q, %v", answer, err)
+	}
+	if fresh := NewServer(nil); fresh.ReadHeaderTimeout != 5*time.Second || fresh.MaxHeaderBytes != 32<<10 {
+		t.Error("the limits of a server are not what is promised")
+	}
+}
+
+// TestStreamOutlivesTheBodyTimeout holds that the deadline for a body is taken back:
+// net/http would otherwise end the answer's context.
+func TestStreamOutlivesTheBodyTimeout(t *testing.T) {
+	ln, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := uint16(ln.Addr().(*net.TCPAddr).Port)
+	guard := Guard(GuardOptions{Port: port, BodyTimeout: 100 * time.Millisecond})
+	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			w.WriteHeader(http.StatusRequestTimeout)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-time.After(400 * time.Millisecond):
+			_, _ = io.WriteString(w, "the end")
+		}
+	})))
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(ln) }()
+	defer func() { _ = srv.Close(); <-done; http.DefaultClient.CloseIdleConnections() }()
+	res, err := http.Post("http://"+ln.Addr().String()+"/mcp", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if string(body) != "the end" {
+		t.Errorf("the stream was cut: %d %q", res.StatusCode, body)
+	}
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+ln.Addr().String()+"\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{")
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	answer, err := io.ReadAll(c)
+	if err != nil || !bytes.Contains(answer, []byte(" 408 ")) {
+		t.Errorf("a body that never comes is waited for: %q, %v", answer, err)
+	}
+}
