@@ -18,6 +18,7 @@ import (
 	"drawbridge/backend/api"
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/cli"
+	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/event"
 	"drawbridge/backend/gateway"
 	"drawbridge/backend/loopback"
@@ -71,6 +72,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		log.Warn("Ended processes that an earlier run left behind", "count", len(swept))
 	}
 
+	containers := execLedger(o.Folders)
+	if ended, err := dockerexec.Sweep(ctx, containers); err != nil {
+		log.Debug("Cannot look into containers for processes of an earlier run", "error", err)
+	} else if ended > 0 {
+		log.Warn("Ended processes that an earlier run left behind in containers", "count", ended)
+	}
+
 	logs := serverlog.Open(filepath.Join(o.Folders.Logs, "servers"))
 	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
 
@@ -95,7 +103,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	rules := policy.New(policy.Options{Views: views})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	dialer := &supervisor.Dialer{
-		Spawner: spawner, Logs: logs, Log: log, ClientInfo: clientInfo(),
+		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
+		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
 		OnNotification: func(server, method string, params json.RawMessage) {
 			if method == "notifications/resources/updated" {
 				front.ResourceUpdated(context.Background(), server, params)
@@ -144,6 +153,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Folders.ConfigFile(),
 		Servers: servers, Views: views, Calls: calls, History: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
+		Usage: dialer.Usage,
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{
@@ -192,6 +202,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		return err
 	}
 }
+
+// relayed are the abilities that we declare to servers: what a client of ours may
+// have. A request for what the calling client lacks gets a clear error.
+const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`
+
+// execLedger is the folder in which processes inside containers are kept for a sweep.
+func execLedger(f config.Folders) string { return filepath.Join(f.State, "containers") }
 
 // runTray shows the icon. On macOS it would have to own the main goroutine, which
 // nothing has been tried on: there the daemon runs without one.

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"drawbridge/backend/cli"
+	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
@@ -28,11 +30,19 @@ func main() {
 	os.Exit(code)
 }
 
+// sweepLimit bounds the cleaning inside containers after a crash.
+const sweepLimit = 5 * time.Second
+
 // serve runs the daemon: on Linux under a watchdog, which is this process, while
 // the daemon is its child.
 func serve(ctx context.Context, o cli.ServeOptions) error {
 	if process.NeedsWatchdog() {
-		if code := process.RunWatchdog(os.Args[1:], nil); code != 0 {
+		sweep := func() { // no descendants of ours: the Engine started them
+			ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
+			defer cancel()
+			dockerexec.Sweep(ctx, execLedger(o.Folders))
+		}
+		if code := process.RunWatchdog(os.Args[1:], sweep); code != 0 {
 			os.Exit(code) // the daemon has said why
 		}
 		return nil
