@@ -62,7 +62,11 @@ func TestDeleteEndsASessionAndItsCalls(t *testing.T) {
 		return hub.Reply{}, context.Cause(ctx)
 	})
 	h := s.open("/mcp", `{}`)
-	go s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
+	})
 	<-started
 	if resp := s.do("DELETE", "/mcp", "", h...); resp.StatusCode != http.StatusNoContent {
 		t.Error(resp.Status)
