@@ -160,7 +160,7 @@ await flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
-    await page.getByText('Live').first().waitFor();
+    await page.getByText('Live').locator('visible=true').first().waitFor();
     const call = {
       ...mock.world.calls[5],
       id: String(Date.now() * 1000),
@@ -192,7 +192,7 @@ await flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/servers`);
-    await page.getByText('Live').first().waitFor();
+    await page.getByText('Live').locator('visible=true').first().waitFor();
     const port = Number(new URL(mock.url).port);
     await mock.close();
     await page.getByText('Drawbridge does not answer').waitFor();
@@ -297,7 +297,7 @@ await flow(
   { scene: 'full', rate: 1000 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
-    await page.getByText('Live').first().waitFor();
+    await page.getByText('Live').locator('visible=true').first().waitFor();
     await page.waitForTimeout(1500);
     const longest = await page.evaluate(
       () =>

@@ -2,6 +2,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App, makeApp } from '@/app/app';
 import { enter } from '@/features/session/api';
+import { RequestError } from '@/lib/request';
 import { watchTheme } from '@/lib/theme';
 import './styles.css';
 
@@ -10,7 +11,12 @@ watchTheme();
 const entered = await enter(location, history);
 const root = document.getElementById('root');
 if (root) {
-  createRoot(root).render(
+  createRoot(root, {
+    // A request that failed is shown where its answer would stand; that is no fault of the page.
+    onCaughtError: (error) => {
+      if (!(error instanceof RequestError)) console.error(error);
+    },
+  }).render(
     <StrictMode>
       <App app={makeApp()} spent={!entered} />
     </StrictMode>,

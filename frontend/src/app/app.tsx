@@ -36,6 +36,9 @@ export function makeApp() {
   });
   const stream: EventStream = new EventStream({
     path: '/api/v1/events',
+    // What failed while the line was down, or while we were not let in, is asked anew.
+    onOpen: () =>
+      queryClient.resetQueries({ predicate: (query) => query.state.status === 'error' }),
     onEvents: (events) => applyEvents(queryClient, events),
   });
   return { queryClient, stream, router: makeRouter() };

@@ -14,6 +14,8 @@ export interface EventStreamOptions {
   path: string;
   /** All events that arrived in the same few milliseconds, in order. */
   onEvents: (events: ServerSentEvent[]) => void;
+  /** Called when the line came up, before anybody else learns of it. */
+  onOpen?: () => void;
   /** How long silence may last; the daemon sends a heartbeat every 15 s. */
   silenceMs?: number;
   /** How long events are gathered before they are handed on. */
@@ -140,6 +142,7 @@ export class EventStream {
       if (fresh) {
         fresh = false;
         this.failures = 0;
+        this.options.onOpen?.();
         this.set({ phase: 'live', retryAt: 0, epoch: this.connection.epoch + 1 });
       }
       parser.push(decoder.decode(value, { stream: true }));

@@ -73,7 +73,7 @@ export function clock(at: string, now: number): string {
 }
 
 /** Local date and time to the millisecond, for details and tooltips. */
-export function exactTime(at: string): string {
+export function exactTime(at: string | undefined): string {
   const ms = moment(at);
   if (ms === undefined) return '–';
   const d = new Date(ms);

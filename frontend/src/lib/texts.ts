@@ -209,6 +209,7 @@ export const texts = {
     noArguments: 'No arguments were sent.',
     notYet: 'The call is still running.',
     notRecorded: 'This part was not recorded.',
+    cut: (size: string) => `Only the beginning was kept; the whole was ${size}.`,
     gone: 'This call is not in the history.',
     goneBody: 'It may have been removed by the retention rules, or the link is wrong.',
     timing: 'Timing',

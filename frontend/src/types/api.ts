@@ -141,6 +141,16 @@ export interface CallDetail extends Call {
   result?: string;
   /** JSON text */
   error?: string;
+  /** Set when the arguments are longer than what was kept. */
+  argumentsCut?: Cut;
+  /** Set when the result or error is longer than what was kept. */
+  replyCut?: Cut;
+}
+
+export interface Cut {
+  /** Bytes of the whole. */
+  size: number;
+  sha256?: string;
 }
 
 export interface Tool {
@@ -164,7 +174,7 @@ export interface Client {
   name: string;
   version: string;
   sessions: number;
-  lastSeen: string;
+  lastSeen?: string;
   calls: number;
 }
 

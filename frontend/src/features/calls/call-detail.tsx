@@ -14,7 +14,7 @@ import { classes } from '@/lib/classes';
 import { bytes, duration, exactTime, plain } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Call, CallDetail as Detail } from '@/types/api';
+import type { Call, Cut, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
@@ -111,10 +111,12 @@ const Payloads = memo(function Payloads({ call, loading }: { call: Detail; loadi
         <Payload text={call.arguments} label={t.arguments} loading={loading}>
           {running ? t.notYet : t.noArguments}
         </Payload>
+        <CutNote cut={call.argumentsCut} />
       </Section>
       {call.error ? (
         <Section title={t.error}>
           <JsonView text={call.error} label={t.error} />
+          <CutNote cut={call.replyCut} />
         </Section>
       ) : (
         <Result call={call} loading={loading} />
@@ -145,6 +147,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
           {call.outcome === '' ? t.notYet : t.notRecorded}
         </Payload>
       )}
+      <CutNote cut={call.replyCut} />
     </Section>
   );
 }
@@ -162,6 +165,11 @@ function Payload({
 }) {
   if (text) return <JsonView text={text} label={label} />;
   return <p className="text-sm text-ink3">{loading ? texts.loading : children}</p>;
+}
+
+function CutNote({ cut }: { cut: Cut | undefined }) {
+  if (!cut) return null;
+  return <p className="mt-2 text-xs text-warn">{t.cut(bytes(cut.size))}</p>;
 }
 
 /** Waiting and work as one bar, drawn to scale. */

@@ -47,8 +47,15 @@ export function CallList({
     getItemKey: (index) => calls[index]?.id ?? index,
     overscan: 12,
   });
+  const focused = useRef<string | undefined>(undefined);
   // biome-ignore lint/correctness/useExhaustiveDependencies: every row changes its height
-  useEffect(() => rows.measure(), [height]);
+  useEffect(() => {
+    rows.measure();
+    // Rows of another layout are other elements: give the focus back to the one that had it.
+    if (focused.current && document.activeElement === document.body) {
+      linkOf(scroller.current, focused.current)?.focus();
+    }
+  }, [height]);
   useKeepPlace(scroller, calls, height);
 
   const items = rows.getVirtualItems();
@@ -67,9 +74,7 @@ export function CallList({
     if (!next) return;
     event.preventDefault();
     rows.scrollToIndex(calls.indexOf(next));
-    requestAnimationFrame(() =>
-      scroller.current?.querySelector<HTMLElement>(`[data-call="${CSS.escape(next.id)}"]`)?.focus(),
-    );
+    requestAnimationFrame(() => linkOf(scroller.current, next.id)?.focus());
     if (selected !== undefined) onOpen(next.id);
   };
 
@@ -89,7 +94,14 @@ export function CallList({
         </div>
       )}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the links inside */}
-      <div ref={scroller} className="scroll-area min-h-0 flex-1" onKeyDown={move}>
+      <div
+        ref={scroller}
+        className="scroll-area min-h-0 flex-1"
+        onKeyDown={move}
+        onFocus={(event) => {
+          focused.current = event.target.dataset.call;
+        }}
+      >
         <ul aria-label={t.title} className="relative" style={{ height: rows.getTotalSize() }}>
           {items.map((item) => {
             const call = calls[item.index];
@@ -120,6 +132,10 @@ export function CallList({
       </div>
     </div>
   );
+}
+
+function linkOf(list: HTMLElement | null, id: string): HTMLElement | null | undefined {
+  return list?.querySelector<HTMLElement>(`[data-call="${CSS.escape(id)}"]`);
 }
 
 /** Rows that come in on top must not push away what somebody reads further down. */
