@@ -13,8 +13,16 @@ const found = { pages: [], violations: [], errors: [], reopened: '' }
 const browser = await chromium.launch({ executablePath: order.chromium, args: ['--no-sandbox', '--disable-gpu'] })
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
 const page = await context.newPage()
-page.on('console', (message) => message.type() === 'error' && found.errors.push(message.text()))
+page.on('console', (message) => {
+  // What the daemon refused is reported below, with its address.
+  if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) found.errors.push(message.text())
+})
 page.on('pageerror', (error) => found.errors.push(String(error)))
+page.on('response', (response) => {
+  // A call that still runs is in the event stream and not yet in the record.
+  const running = response.status() === 404 && /\/api\/v1\/calls\/\d+$/.test(response.url())
+  if (response.status() >= 400 && !running) found.errors.push(`${response.status()} ${response.url()}`)
+})
 page.setDefaultTimeout(order.patience)
 
 await page.goto(order.link)
@@ -29,7 +37,8 @@ const api = (path, body) =>
     headers: { Authorization: `Bearer ${order.admin}`, 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   })
-const call = (tool, args) => api('/api/v1/call', { server: 'demo', tool, arguments: args })
+const call = (tool, args) => api('/api/v1/call', { server: 'demo', tool, arguments: args }).then((reply) => reply.json())
+const rowOf = ({ callId }) => page.locator(`[data-call="${callId}"]`).first()
 
 await call('echo', { text: 'the first call' })
 for (const scheme of ['light', 'dark']) {
@@ -54,7 +63,7 @@ for (const scheme of ['light', 'dark']) {
 await nav.getByRole('link', { name: order.callsPage }).first().click()
 const began = Date.now()
 const slow = call('slow', {})
-const row = page.locator('[data-call]').filter({ hasText: 'slow' }).first()
+const row = page.locator('[data-call]').filter({ hasText: 'slow' })
 await row.waitFor()
 found.startSeenAfterMs = Date.now() - began
 await page.screenshot({ path: `${order.output}/page-call-running.png` })
@@ -62,19 +71,17 @@ await row.click()
 await page.screenshot({ path: `${order.output}/page-call-running-detail.png` })
 await slow
 found.endSeen = await page
-  .getByText(/^(Succeeded|Completed|OK|Done)$/i)
-  .first()
+  .locator('div', { has: row })
+  .last() // the row itself: the innermost that holds the link
+  .getByText('OK', { exact: true })
   .waitFor()
   .then(() => true, () => false)
 
-await call('echo', { text: 'seen in the page' })
-await page.locator('[data-call]').filter({ hasText: 'echo' }).first().click()
+await rowOf(await call('echo', { text: 'seen in the page' })).click()
 await page.getByText('seen in the page').first().waitFor()
 found.detail = true
 await page.screenshot({ path: `${order.output}/page-call-detail.png` })
-await call('fail', {})
-const failed = page.locator('[data-call]').filter({ hasText: 'fail' }).first()
-await failed.click()
+await rowOf(await call('fail', {})).click()
 await page.waitForTimeout(300)
 await page.screenshot({ path: `${order.output}/page-call-failed.png` })
 
