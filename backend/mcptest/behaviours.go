@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/wire"
@@ -111,6 +112,18 @@ func flood(s *server, id, params []byte) {
 		}
 	}
 	s.result(id, done)
+}
+
+func askCancel(s *server) {
+	var answers atomic.Int64
+	s.on["tools/call"] = func(s *server, id, _ []byte) {
+		s.ask(`"q"`, "elicitation/create", `{"message":"Sure?"}`, func([]byte) { answers.Add(1) })
+		s.notify("notifications/cancelled", `{"requestId":"q"}`)
+		s.result(id, done)
+	}
+	s.unknown = func(s *server, id []byte, _ string) {
+		s.result(id, `{"answers":`+strconv.FormatInt(answers.Load(), 10)+`}`)
+	}
 }
 
 // drain reads until the input ends.

@@ -108,6 +108,7 @@ var modes = map[string]mode{
 			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
 		})
 	})},
+	"ask-cancel": {about: "tools/call asks, takes the question back and answers; other methods answer how many answers came", set: askCancel},
 	"late": {about: "answers tools/call twice, and once with an id of nobody", set: onCall(func(s *server, id, _ []byte) {
 		s.result([]byte("987654321"), `{"content":[],"stranger":true}`)
 		s.result([]byte("null"), `{}`)

@@ -17,15 +17,28 @@ type askTable struct {
 	wg sync.WaitGroup // counts the goroutines that answer
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // by the server's raw id; nil once closed
+	running map[string]context.CancelFunc // by the server's raw id, nil while one waits for its turn; nil once closed
 	spawned int
 }
 
-// start registers a request. It refuses an id that is already waiting.
-func (t *askTable) start(id string, cancel context.CancelFunc) bool {
+// reserve registers a request that waits for its turn. It refuses an id that waits
+// already, and more than maxAsks.
+func (t *askTable) reserve(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running == nil || len(t.running) >= maxAsks || t.running[id] != nil {
+	if _, ok := t.running[id]; ok || t.running == nil || len(t.running) >= maxAsks {
+		return false
+	}
+	t.running[id] = nil
+	return true
+}
+
+// begin starts a request that was reserved: a goroutine that calls wg.Done follows.
+// It reports false when the server took the request back meanwhile.
+func (t *askTable) begin(id string, cancel context.CancelFunc) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.running[id]; !ok {
 		return false
 	}
 	t.running[id] = cancel
@@ -63,17 +76,19 @@ func (t *askTable) end(id string) bool {
 func (t *askTable) cancel(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if cancel, ok := t.running[id]; ok {
+	if cancel := t.running[id]; cancel != nil {
 		cancel()
-		delete(t.running, id)
 	}
+	delete(t.running, id)
 }
 
 func (t *askTable) cancelAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, cancel := range t.running {
-		cancel()
+		if cancel != nil {
+			cancel()
+		}
 	}
 	t.running = nil
 }
@@ -99,9 +114,15 @@ func (m *Mux) request(data []byte, env Envelope) {
 	if f == nil {
 		f = m.onlyFlight()
 	}
-	if f != nil && f.sink != nil {
+	owned := f != nil && f.sink != nil
+	if (owned || m.o.OnRequest != nil) && !m.asks.reserve(string(in.id)) {
+		m.stats.dropped.Add(1)
+		m.refuse(in.id, CodeRefused, "too many requests")
+		return
+	}
+	if owned {
 		if !m.deliver(f, in) {
-			m.refuse(in.id, CodeRefused, "too many requests")
+			m.takeBack([]inbound{in})
 		}
 		return
 	}
@@ -114,14 +135,21 @@ func (m *Mux) request(data []byte, env Envelope) {
 
 type asker func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
 
-// ask answers a request of the server in a goroutine of its own.
+// takeBack refuses the requests among what a call did not get to see.
+func (m *Mux) takeBack(left []inbound) {
+	for _, in := range left {
+		if in.kind == inAsk && m.asks.end(string(in.id)) {
+			m.refuse(in.id, CodeRefused, "the call that this belongs to has ended")
+		}
+	}
+}
+
+// ask answers a reserved request of the server in a goroutine of its own.
 func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
 	ctx, cancel := context.WithCancel(ctx)
 	id := string(in.id)
-	if !m.asks.start(id, cancel) {
+	if !m.asks.begin(id, cancel) {
 		cancel()
-		m.stats.dropped.Add(1)
-		m.refuse(in.id, CodeRefused, "too many requests")
 		return
 	}
 	go func() {

@@ -123,14 +123,15 @@ func (f *flight) take(spare []inbound) []inbound {
 	return taken
 }
 
-// abandon makes the reader forget the flight.
-func (f *flight) abandon() {
+// abandon makes the reader forget the flight. It returns what was not taken.
+func (f *flight) abandon() []inbound {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.over = true
-	f.queue = nil
+	left := f.queue
+	f.over, f.queue = true, nil
 	if f.room != nil {
 		close(f.room)
 		f.room = nil
 	}
+	return left
 }

@@ -229,7 +229,7 @@ func (m *Mux) await(ctx context.Context, f *flight, method string) (hub.Reply, e
 		case <-f.wake:
 		case <-ctx.Done():
 			m.remove(f)
-			f.abandon()
+			m.takeBack(f.abandon())
 			if method != "initialize" { // the one request that must not be cancelled
 				m.notifyCancelled(f.id, context.Cause(ctx))
 			}

@@ -262,3 +262,39 @@ func TestWhenTheServerEndsEveryCallFailsOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestABurstWaitsForASinkThatIsSlowForAMoment(t *testing.T) {
+	m := start(t, "flood", nil)
+	gate := make(chan struct{})
+	time.AfterFunc(30*time.Millisecond, func() { close(gate) })
+	sink := &recorder{gate: gate}
+	mustCall(t, m, `{"arguments":{"kind":0,"n":20000},"_meta":{"progressToken":1}}`, sink)
+	if got := len(sink.all()); got != 20000 {
+		t.Errorf("%d of 20,000, %d dropped", got, m.Stats().Dropped)
+	}
+}
+
+func TestLogLinesReachTheOnlyCallInFlight(t *testing.T) {
+	m := start(t, "flood", nil)
+	sink := &recorder{}
+	mustCall(t, m, `{"arguments":{"kind":1,"n":3}}`, sink)
+	if got := sink.all(); len(got) != 3 || got[0] != `notifications/message {"level":"info","data":"flood"}` {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestARequestThatTheServerTookBackIsNotAnswered(t *testing.T) {
+	m := start(t, "ask-cancel", nil)
+	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
+		<-ctx.Done() // if it was asked at all before it was taken back
+		return hub.Reply{}, ctx.Err()
+	}}
+	mustCall(t, m, `{}`, sink)
+	for range 20 { // an answer would be on its way now
+		reply, err := m.Call(t.Context(), "answers", nil, hub.Span{}, nil)
+		if err != nil || string(reply.Result) != `{"answers":0}` {
+			t.Fatalf("%s, %v", reply.Result, err)
+		}
+		<-time.After(time.Millisecond)
+	}
+}

@@ -109,7 +109,7 @@ func (r *Remote) requested(ctx context.Context, data []byte, env Envelope, f *fl
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if !r.asks.start(string(id), cancel) {
+	if !r.asks.reserve(string(id)) || !r.asks.begin(string(id), cancel) {
 		cancel()
 		r.stats.dropped.Add(1)
 		r.answerSoon(AppendError(nil, id, CodeRefused, "too many requests", nil))
