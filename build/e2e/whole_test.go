@@ -74,8 +74,8 @@ func TestProgramWithAScreen(t *testing.T) {
 	run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"seen in the window"}`, "--data", d.data), 0)
 	eventually(t, limit(10*time.Second), func() string {
 		// The page is there when the window is no longer of one colour.
-		if n := colours(s.picture("program-window"), image.Rect(150, 120, 1200, 800)); n < 12 {
-			return fmt.Sprintf("the window shows %d colours", n)
+		if n := colours(s.picture("program-window"), image.Rect(340, 130, 1280, 900)); n < 12 {
+			return fmt.Sprintf("the page in the window has %d colours", n)
 		}
 		return ""
 	})
