@@ -125,7 +125,6 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	files := reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
-			views.Arrange(registry.Naming(c.Bridge.Naming), places(c))
 			rules.SetLimits(limits(c))
 			servers.Apply(c)
 		},
@@ -229,15 +228,6 @@ func report(log *slog.Logger, what string, err error) {
 func clientInfo() json.RawMessage {
 	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})
 	return info
-}
-
-// places are the servers as the registry arranges them.
-func places(c *config.Config) []registry.Server {
-	all := make([]registry.Server, len(c.Servers))
-	for i, server := range c.Servers {
-		all[i] = registry.Server{ID: server.ID, Label: server.Label, Namespace: server.Namespace}
-	}
-	return all
 }
 
 func limits(c *config.Config) map[string]policy.Limits {

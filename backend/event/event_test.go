@@ -40,9 +40,9 @@ func TestCallEventsCarryNoPayload(t *testing.T) {
 	var b Bus
 	s := b.Subscribe(1)
 	defer s.Close()
-	b.PublishCall(&hub.Call{ID: 7, Params: []byte(`{"secret":1}`)})
+	b.PublishCall(&hub.Call{ID: 7, Params: []byte(`{"secret":1}`), Capabilities: []byte(`{}`)})
 	got := (<-s.Events()).Data.(hub.Call)
-	if got.ID != 7 || got.Params != nil {
+	if got.ID != 7 || got.Params != nil || got.Capabilities != nil {
 		t.Fatalf("got %+v", got)
 	}
 }
