@@ -43,7 +43,10 @@ type Options struct {
 	MaxStreams  int           // streams that one client may hold open without a call; 0: 64
 	SessionIdle time.Duration // a legacy session unused for so long is closed; 0: 30 minutes
 	KeepAlive   time.Duration // silence on a stream before a comment is sent; 0: 15 seconds
-	AskTimeout  time.Duration // how long a client may take to answer a server's request; 0: 2 minutes
+	// WriteLimit is how long a client may take to read what is written at once; 0: 30
+	// seconds. Afterwards its connection is lost, and the call goes on for the record.
+	WriteLimit time.Duration
+	AskTimeout time.Duration // how long a client may take to answer a server's request; 0: 2 minutes
 }
 
 func (o *Options) defaults() {
@@ -58,6 +61,7 @@ func (o *Options) defaults() {
 	o.MaxStreams = cmpOr(o.MaxStreams, 64)
 	o.SessionIdle = cmpOr(o.SessionIdle, 30*time.Minute)
 	o.KeepAlive = cmpOr(o.KeepAlive, 15*time.Second)
+	o.WriteLimit = cmpOr(o.WriteLimit, 30*time.Second)
 	o.AskTimeout = cmpOr(o.AskTimeout, 2*time.Minute)
 }
 

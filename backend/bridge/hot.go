@@ -28,7 +28,7 @@ func (b *Bridge) hot(w http.ResponseWriter, r *http.Request, x *exchange) {
 		}
 		defer s.finish(key)
 	}
-	out := newOutlet(w, b.KeepAlive)
+	out := b.outlet(w)
 	defer out.end()
 	out.beat()
 	rq := x.request(r.Header)

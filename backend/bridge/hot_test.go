@@ -275,4 +275,23 @@ func TestALongSilenceIsFilledWithComments(t *testing.T) {
 	}
 }
 
+func TestAClientThatStopsReadingHoldsNothingUp(t *testing.T) {
+	line := json.RawMessage(`{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 1<<20) + `"}`)
+	ended := make(chan struct{})
+	s := newStand(t, func(_ context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		for range 64 {
+			sink.Notify("notifications/progress", line)
+		}
+		close(ended)
+		return hub.Reply{Result: text("done")}, nil
+	}, func(o *Options) { o.WriteLimit = 100 * time.Millisecond })
+	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`) // and its body is not read
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the call waits for the client")
+	}
+	resp.Body.Close()
+}
+
 func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }

@@ -9,10 +9,6 @@ import (
 	"time"
 )
 
-// writeLimit is how long a client may take to read what we write at once. A reader
-// that stands still loses its connection; the call goes on for the record.
-const writeLimit = 30 * time.Second
-
 var (
 	errAnswered = errors.New("the answer has been sent")
 	comment     = []byte(": \n\n")
@@ -25,7 +21,8 @@ var (
 // event (or a long silence) a stream of server-sent events. go-sdk uses it as an
 // http.ResponseWriter through [sdkWriter].
 type outlet struct {
-	every time.Duration
+	every time.Duration // silence after which a comment is sent
+	limit time.Duration // how long one write may take
 	ctl   *http.ResponseController
 
 	mu        sync.Mutex
@@ -37,8 +34,8 @@ type outlet struct {
 	broken    error // the first failed write
 }
 
-func newOutlet(w http.ResponseWriter, every time.Duration) *outlet {
-	return &outlet{w: w, ctl: http.NewResponseController(w), every: every}
+func (b *Bridge) outlet(w http.ResponseWriter) *outlet {
+	return &outlet{w: w, ctl: http.NewResponseController(w), every: b.KeepAlive, limit: b.WriteLimit}
 }
 
 // beat starts sending comments whenever nothing was sent for a while.
@@ -149,7 +146,7 @@ func (o *outlet) writeEvent(parts [][]byte) {
 
 func (o *outlet) write(parts ...[]byte) {
 	if o.broken == nil {
-		_ = o.ctl.SetWriteDeadline(time.Now().Add(writeLimit))
+		_ = o.ctl.SetWriteDeadline(time.Now().Add(o.limit))
 	}
 	for _, p := range parts {
 		if o.broken != nil {

@@ -40,7 +40,7 @@ func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
 
 // fallThrough gives a request to go-sdk.
 func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange) {
-	x.out = newOutlet(w, b.KeepAlive)
+	x.out = b.outlet(w)
 	defer x.out.end()
 	ticket := b.nonce + strconv.FormatUint(b.ticket.Add(1), 36)
 	b.exchanges.Store(ticket, x)
