@@ -37,8 +37,6 @@ type scanner struct {
 	// newline: CR or LF stands between tokens. broken: a string holds invalid
 	// UTF-8 or a lone surrogate escape.
 	newline, broken bool
-	// deep: the message nests deeper than MaxDepth.
-	deep bool
 }
 
 func (s *scanner) fail(at int, reason string) (int, error) {
@@ -247,7 +245,6 @@ func hex4(b []byte, i int) (rune, bool) {
 
 func (s *scanner) array(i, depth int) (int, error) {
 	if depth >= MaxDepth {
-		s.deep = true
 		return i, s.refuse(i, "nested too deeply")
 	}
 	i = s.space(i + 1)
@@ -277,7 +274,6 @@ func (s *scanner) array(i, depth int) (int, error) {
 // object validates an object of a payload: its keys may be anything.
 func (s *scanner) object(i, depth int) (int, error) {
 	if depth >= MaxDepth {
-		s.deep = true
 		return i, s.refuse(i, "nested too deeply")
 	}
 	i = s.space(i + 1)
