@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"drawbridge/backend/event"
@@ -19,6 +20,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const one = `{"mcpServers": {"a": {"command": "a"}}}`
 const two = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
+
+// soon is less than look, so that what is found must have been an event.
+const soon = look - time.Second
 
 func ids(c *config.Config) string {
 	var out []string
@@ -87,7 +91,7 @@ func (x *running) expect(step, want string) {
 		if got := ids(c); got != want {
 			x.t.Fatalf("%s: applied %q, want %q", step, got, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(soon):
 		x.t.Fatalf("%s: nothing was applied; problems %v", step, x.Problems())
 	}
 }
@@ -95,7 +99,7 @@ func (x *running) expect(step, want string) {
 // expectRefused waits for a report and checks that nothing was applied.
 func (x *running) expectRefused(step, message, still string) {
 	x.t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(soon)
 	for {
 		select {
 		case e := <-x.events.Events():
@@ -280,6 +284,32 @@ func TestUnreadableFileKeepsServersAndRecovers(t *testing.T) {
 	os.Remove(x.file)
 	write(t, x.file, two)
 	x.expect("readable again", "a=a b=b")
+}
+
+func TestAFileThatIsBeingWrittenIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "config.jsonc")
+		write(t, file, one)
+		bus := new(event.Bus)
+		events := bus.Subscribe(10)
+		defer events.Close()
+		r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Bus: bus})
+		if err := r.Load(); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, two[:20])
+		done := make(chan struct{})
+		go func() { r.Reload(t.Context()); close(done) }()
+		synctest.Wait() // it has read the half and gives it a moment
+		write(t, file, two)
+		<-done
+		if got := ids(r.Current()); got != "a=a b=b" {
+			t.Errorf("running %q with %v", got, r.Problems())
+		}
+		if e := (<-events.Events()).Data.(event.ConfigChange); len(e.Problems) > 0 || !e.Applied {
+			t.Errorf("reported %v", e.Problems)
+		}
+	})
 }
 
 // Whatever is written, what runs is some valid configuration.
