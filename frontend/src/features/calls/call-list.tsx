@@ -47,15 +47,8 @@ export function CallList({
     getItemKey: (index) => calls[index]?.id ?? index,
     overscan: 12,
   });
-  const focused = useRef<string | undefined>(undefined);
   // biome-ignore lint/correctness/useExhaustiveDependencies: every row changes its height
-  useEffect(() => {
-    rows.measure();
-    // Rows of another layout are other elements: give the focus back to the one that had it.
-    if (focused.current && document.activeElement === document.body) {
-      linkOf(scroller.current, focused.current)?.focus();
-    }
-  }, [height]);
+  useEffect(() => rows.measure(), [height]);
   useKeepPlace(scroller, calls, height);
 
   const items = rows.getVirtualItems();
@@ -74,7 +67,10 @@ export function CallList({
     if (!next) return;
     event.preventDefault();
     rows.scrollToIndex(calls.indexOf(next));
-    requestAnimationFrame(() => linkOf(scroller.current, next.id)?.focus());
+    // At once where it is in view, so that no key press is lost; else when it has been drawn.
+    const link = linkOf(scroller.current, next.id);
+    if (link) link.focus();
+    else requestAnimationFrame(() => linkOf(scroller.current, next.id)?.focus());
     if (selected !== undefined) onOpen(next.id);
   };
 
@@ -94,14 +90,7 @@ export function CallList({
         </div>
       )}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the links inside */}
-      <div
-        ref={scroller}
-        className="scroll-area min-h-0 flex-1"
-        onKeyDown={move}
-        onFocus={(event) => {
-          focused.current = event.target.dataset.call;
-        }}
-      >
+      <div ref={scroller} className="scroll-area min-h-0 flex-1" onKeyDown={move}>
         <ul aria-label={t.title} className="relative" style={{ height: rows.getTotalSize() }}>
           {items.map((item) => {
             const call = calls[item.index];

@@ -15,7 +15,10 @@ export function callName(call: Call): string {
 
 export const wideColumns = 'grid-cols-[7.5rem_minmax(0,1fr)_minmax(0,9rem)_8.5rem_5.5rem_4.5rem]';
 
-/** One call in the list: a table row on wide lists, two lines on narrow ones. */
+/**
+ * One call in the list: a table row on wide lists, two lines on narrow ones. The
+ * elements are the same in both, so that the focus survives the change.
+ */
 export const CallRow = memo(function CallRow({
   call,
   wide,
@@ -29,58 +32,53 @@ export const CallRow = memo(function CallRow({
   filters: CallFilters;
   now: number;
 }) {
-  const name = (
-    <Link
-      to="/calls/$id"
-      params={{ id: call.id }}
-      search={filters}
-      data-call={call.id}
-      aria-current={selected || undefined}
-      className="outline-offset-[-2px] after:absolute after:inset-0"
+  return (
+    <div
+      className={classes(
+        'relative grid h-full items-center border-b px-4 text-sm md:px-6',
+        wide
+          ? `gap-3 ${wideColumns}`
+          : 'grid-cols-[auto_minmax(0,1fr)_auto] content-center gap-x-2 gap-y-0.5',
+        selected ? 'bg-accent-soft' : 'hover:bg-hover',
+      )}
     >
-      {call.server && <span className="text-ink3">{plain(call.server)} / </span>}
-      <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
-    </Link>
-  );
-  const time = (
-    <time dateTime={call.at} title={exactTime(call.at)}>
-      {clock(call.at, now)}
-    </time>
-  );
-  const client = plain(call.client || call.token || texts.calls.unknownClient);
-  const row = classes(
-    'relative h-full border-b px-4 md:px-6',
-    selected ? 'bg-accent-soft' : 'hover:bg-hover',
-  );
-  if (wide) {
-    return (
-      <div className={classes(row, 'grid items-center gap-3 text-sm', wideColumns)}>
-        <span className="text-ink3">{time}</span>
-        <span className="truncate">{name}</span>
-        <span className="truncate text-ink2">{client}</span>
-        <OutcomeBadge outcome={call.outcome} />
-        <span className="text-right whitespace-nowrap">
-          <CallDuration call={call} />
-        </span>
+      <time
+        dateTime={call.at}
+        title={exactTime(call.at)}
+        className={classes('text-ink3', !wide && 'order-3 text-xs')}
+      >
+        {clock(call.at, now)}
+      </time>
+      <span className={classes('truncate', !wide && 'order-1 col-span-2')}>
+        <Link
+          to="/calls/$id"
+          params={{ id: call.id }}
+          search={filters}
+          data-call={call.id}
+          aria-current={selected || undefined}
+          className="outline-offset-[-2px] after:absolute after:inset-0"
+        >
+          {call.server && <span className="text-ink3">{plain(call.server)} / </span>}
+          <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
+        </Link>
+      </span>
+      <span className={classes('truncate', wide ? 'text-ink2' : 'order-4 text-xs text-ink3')}>
+        {plain(call.client || call.token || texts.calls.unknownClient)}
+      </span>
+      <OutcomeBadge
+        outcome={call.outcome}
+        className={wide ? undefined : 'order-2 justify-self-end text-xs'}
+      />
+      <span
+        className={classes('text-right whitespace-nowrap', !wide && 'order-5 text-xs text-ink3')}
+      >
+        <CallDuration call={call} />
+      </span>
+      {wide && (
         <span className="text-right whitespace-nowrap text-ink3">
           {call.outcome === '' ? '' : bytes(call.bytesOut)}
         </span>
-      </div>
-    );
-  }
-  return (
-    <div className={classes(row, 'flex flex-col justify-center gap-0.5 text-sm')}>
-      <div className="flex items-center gap-3">
-        <span className="min-w-0 flex-1 truncate">{name}</span>
-        <OutcomeBadge outcome={call.outcome} className="text-xs" />
-      </div>
-      <div className="flex items-center gap-2 text-xs text-ink3">
-        {time}
-        <span className="min-w-0 flex-1 truncate">{client}</span>
-        <span className="whitespace-nowrap">
-          <CallDuration call={call} />
-        </span>
-      </div>
+      )}
     </div>
   );
 });
