@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // toYAML writes a JSON document as YAML for people: keys keep their order, numbers
@@ -97,13 +98,18 @@ func block(s string) bool {
 		!strings.HasSuffix(s, "\n") && !strings.ContainsAny(s, "\r\t\x00\x1b") && clean(s) == s
 }
 
+// Compiled when first used: most commands, and the shim, never do.
 var (
-	plainWord = regexp.MustCompile(`^[\pL_/.][\pL\pN _/.,()+=@%*;-]*$`)
-	notAWord  = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n|~|[.](inf|nan)|[.]\d.*)$`)
+	plainWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[\pL_/.][\pL\pN _/.,()+=@%*;-]*$`)
+	})
+	notAWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n|~|[.](inf|nan)|[.]\d.*)$`)
+	})
 )
 
 func plainOrQuoted(s string) string {
-	if plainWord.MatchString(s) && !notAWord.MatchString(s) && strings.TrimSpace(s) == s {
+	if plainWord().MatchString(s) && !notAWord().MatchString(s) && strings.TrimSpace(s) == s {
 		return s
 	}
 	var b bytes.Buffer
