@@ -168,9 +168,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})(mux))
 
 	life.run("supervisor", 6*time.Second, servers.Run)
-	life.run("bridge", time.Second, front.Run)
 	life.run("configuration", time.Second, files.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
+	life.run("bridge", time.Second, front.Run) // ends before http, so that open streams get their last answer
 	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt}); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 // relayed are the abilities that we declare to servers: what a client of ours may
 // have. A request for what the calling client lacks gets a clear error.
-const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`
+const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
 
 // execLedger is the folder in which processes inside containers are kept for a sweep.
 func execLedger(f config.Folders) string { return filepath.Join(f.State, "containers") }
