@@ -35,16 +35,17 @@ export function Button({
 export function IconButton({
   label,
   look = 'quiet',
+  small = false,
   className,
   type = 'button',
   ...rest
-}: ComponentProps<'button'> & { label: string; look?: Look }) {
+}: ComponentProps<'button'> & { label: string; look?: Look; small?: boolean }) {
   return (
     <Hint text={label}>
       <button
         type={type}
         aria-label={label}
-        className={classes(shape, looks[look], 'size-8', className)}
+        className={classes(shape, looks[look], small ? 'size-7' : 'size-8', className)}
         {...rest}
       />
     </Hint>

@@ -40,7 +40,7 @@ export function CopyButton({
     );
   }
   return (
-    <IconButton label={name} onClick={copy} className="size-7">
+    <IconButton label={name} onClick={copy} small>
       {icon}
     </IconButton>
   );

@@ -52,7 +52,7 @@ export function SearchField({
   }, []);
 
   return (
-    <div className="relative min-w-40 flex-1 max-@2xl:basis-full @2xl:max-w-72">
+    <div className="relative min-w-40 max-@2xl:w-full @2xl:max-w-72 @2xl:flex-1">
       <Search
         className="pointer-events-none absolute top-2 left-2.5 size-4 text-ink3"
         aria-hidden
@@ -110,7 +110,7 @@ export function SelectField({
   options: { value: string; text: string }[];
 }) {
   return (
-    <div className="relative max-@2xl:flex-1">
+    <div className="relative max-@2xl:min-w-0 max-@2xl:flex-1">
       <select
         aria-label={label}
         value={value}

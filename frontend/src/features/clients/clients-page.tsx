@@ -86,7 +86,9 @@ function ClientRow({ client }: { client: Client }) {
           {t.columns.token}: {client.token ? plain(client.token) : t.noToken}
         </div>
       </div>
-      <div className="hidden text-sm text-ink2 sm:block">{t.sessions(count(client.sessions))}</div>
+      <div className="hidden text-sm text-ink2 sm:block">
+        {client.sessions > 0 && t.sessions(count(client.sessions))}
+      </div>
       <div className="hidden text-sm text-ink2 sm:block">{t.calls(count(client.calls))}</div>
       <div
         className={recent ? 'text-right text-sm text-ok' : 'text-right text-sm text-ink3'}

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
-import { useEffect, useId, useRef, useState } from 'react';
+import { useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
@@ -27,13 +27,12 @@ export function argumentsFault(text: string): string | undefined {
   return jsonMembers(text) === undefined ? t.notObject : undefined;
 }
 
-/** Runs one tool with arguments typed as JSON. */
+/** Runs one tool with arguments typed as JSON. A call goes on when somebody leaves to watch it among the calls. */
 export function TryTool({ tool }: { tool: Tool }) {
   const [args, setArgs] = useState(() => skeleton(tool.inputSchema));
   const [run, setRun] = useState<Run>({ phase: 'idle' });
   const abort = useRef<AbortController | null>(null);
   const id = useId();
-  useEffect(() => () => abort.current?.abort(), []);
 
   const fault = argumentsFault(args);
   const start = async () => {
