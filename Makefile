@@ -32,7 +32,8 @@ test: ## everything that CI runs
 test-go test-ui test-e2e lint: ## one stage of it
 	@build/test.sh $(@:test-%=%)
 
-bench: ## what a call costs, and its parts
+bench: daemon ## what a call costs against the floor (writes build/bench/README.md), and its parts
+	CGO_ENABLED=0 go run ./build/bench -o build/bench/README.md
 	go test -run '^$$' -bench . -benchmem ./backend/...
 
 time ?= 30s

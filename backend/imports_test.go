@@ -64,6 +64,7 @@ var edges = map[string]string{
 	"build/icons": "",
 	"build/tally": "",
 	"build/e2e":   "backend/mcptest",
+	"build/bench": "backend/mcptest",
 }
 
 // owners lists for each outside module the packages that may import it.
