@@ -1,3 +1,97 @@
 package store
 
-func hammerIfAsked() bool { return false }
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+const hammerEnv = "DRAWBRIDGE_TEST_HAMMER"
+
+// hammerIfAsked turns this process into one that records calls as fast as it may and
+// says when each had ended, until it is killed.
+func hammerIfAsked() bool {
+	path := os.Getenv(hammerEnv)
+	if path == "" {
+		return false
+	}
+	s, err := Open(context.Background(), Options{Path: path})
+	if err != nil {
+		fmt.Println("error", err)
+		return true
+	}
+	go func() { _ = s.Recorder().Run(context.Background()) }()
+	last, _ := s.LastCallID(context.Background())
+	out := bufio.NewWriter(os.Stdout)
+	tick := time.NewTicker(time.Millisecond)
+	for id := last + 1; ; id++ {
+		c := aCall(0)
+		c.ID = id
+		s.Recorder().Record(c, hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("x", 2000) + `"}`)})
+		fmt.Fprintln(out, id, time.Now().UnixMilli())
+		_ = out.Flush()
+		<-tick.C
+	}
+}
+
+func TestKillLosesNoCallOlderThanATenthOfASecond(t *testing.T) {
+	limit := int64(100)
+	if slow {
+		limit = 1000
+	}
+	path := filepath.Join(t.TempDir(), "history.db")
+	for round := range 5 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), hammerEnv+"="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		type said struct{ id, at int64 }
+		var all []said
+		enough := 200 + 37*round
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			id, at, _ := strings.Cut(lines.Text(), " ")
+			var s said
+			s.id, _ = strconv.ParseInt(id, 10, 64)
+			s.at, _ = strconv.ParseInt(at, 10, 64)
+			all = append(all, s)
+			if len(all) == enough {
+				break
+			}
+		}
+		killed := time.Now().UnixMilli()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if len(all) < enough {
+			t.Fatalf("the recording process ended by itself after %d calls", len(all))
+		}
+
+		b := open(t, path)
+		var sound string
+		if err := b.use(func(h *handle) error { return h.read.QueryRow(`PRAGMA integrity_check`).Scan(&sound) }); err != nil || sound != "ok" {
+			t.Fatalf("round %d: the file is not sound: %s, %v", round, sound, err)
+		}
+		for _, s := range all {
+			if killed-s.at <= limit {
+				continue
+			}
+			if _, err := b.Call(t.Context(), s.id); err != nil {
+				t.Fatalf("round %d: call %d ended %d ms before the kill: %v", round, s.id, killed-s.at, err)
+			}
+		}
+		b.stop()
+	}
+}

@@ -43,16 +43,22 @@ func openFile(ctx context.Context, path string) (*handle, error) {
 	if err := makePrivate(path); err != nil {
 		return nil, err
 	}
-	write, err := sql.Open("sqlite", dsn(path, "immediate",
-		"busy_timeout(5000)", fmt.Sprintf("application_id(%d)", applicationID),
-		"auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(normal)", "foreign_keys(on)",
-		"journal_size_limit(67108864)", "cache_size(-8192)", "trusted_schema(off)", "cell_size_check(on)"))
+	pragmas := []string{"busy_timeout(5000)"}
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		pragmas = append(pragmas, "auto_vacuum(incremental)") // before the first table; later it would only write
+	}
+	write, err := sql.Open("sqlite", dsn(path, "immediate", append(pragmas, "journal_mode(wal)", "synchronous(normal)", "foreign_keys(on)",
+		"journal_size_limit(67108864)", "cache_size(-8192)", "trusted_schema(off)", "cell_size_check(on)")...))
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
 	write.SetConnMaxLifetime(0)
-	if err := migrate(ctx, write); err != nil {
+	err = look(ctx, write)
+	if err == nil {
+		err = migrate(ctx, write)
+	}
+	if err != nil {
 		_ = write.Close()
 		return nil, err
 	}
@@ -102,6 +108,16 @@ func makePrivate(path string) error {
 	return err
 }
 
+// look reads what migrate will rely on, because its library takes a table that cannot
+// be read for one that is not there.
+func look(ctx context.Context, db *sql.DB) error {
+	var tables, n int
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'`).Scan(&tables); err != nil || tables == 0 {
+		return err
+	}
+	return db.QueryRowContext(ctx, `SELECT count(*) FROM schema_version WHERE is_applied`).Scan(&n)
+}
+
 // migrate brings the schema up, each step in its transaction. A schema newer than
 // ours is left alone.
 func migrate(ctx context.Context, db *sql.DB) error {
@@ -126,6 +142,11 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 	if have == want {
 		return nil
+	}
+	if have == 0 { // setting it writes the file, even to what it is
+		if _, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
+			return err
+		}
 	}
 	_, err = steps.Up(ctx)
 	return err

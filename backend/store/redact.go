@@ -153,14 +153,23 @@ var shapes = []known{
 	{"AGE-SECRET-KEY-", 20, false},
 }
 
+// shapesBy has the shapes by their first byte: most words begin no secret.
+var shapesBy = func() (by [256][]known) {
+	for _, s := range shapes {
+		by[s.prefix[0]] = append(by[s.prefix[0]], s)
+	}
+	return by
+}()
+
 // shape returns the length of the secret at the start of b, 0 when there is none.
 func shape(b []byte) int {
 	const pem = "-----BEGIN "
-	if len(b) > len(pem) && string(b[:len(pem)]) == pem {
+	if b[0] == '-' && len(b) > len(pem) && string(b[:len(pem)]) == pem {
 		return privateKey(b)
 	}
-	for _, s := range shapes {
-		if len(b) < len(s.prefix)+s.min || string(b[:len(s.prefix)]) != s.prefix {
+	for i := range shapesBy[b[0]] {
+		s := &shapesBy[b[0]][i]
+		if len(b) < len(s.prefix)+s.min || b[1] != s.prefix[1] || string(b[:len(s.prefix)]) != s.prefix {
 			continue
 		}
 		n := len(s.prefix)

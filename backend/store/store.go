@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"drawbridge/backend/hub"
+
+	"modernc.org/sqlite"
 )
 
 // Options are what a Store works with. Path is needed.
@@ -75,6 +77,12 @@ func (s *Store) Recorder() *Recorder { return s.recorder }
 
 // reopen opens the file if it is not open, and sets a damaged one aside.
 func (s *Store) reopen(ctx context.Context) fault {
+	s.mu.RLock()
+	fine := s.h != nil && s.fault == faultNone
+	s.mu.RUnlock()
+	if fine {
+		return faultNone // without waiting for those who read
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -91,7 +99,7 @@ func (s *Store) reopen(ctx context.Context) fault {
 		}
 	}
 	h, err := openFile(ctx, s.o.Path)
-	if faultOf(err) == faultDamaged && s.replace() {
+	if unusable(ctx, err) && s.replace() {
 		h, err = openFile(ctx, s.o.Path)
 	}
 	s.h, s.fault = h, faultOf(err)
@@ -100,6 +108,16 @@ func (s *Store) reopen(ctx context.Context) fault {
 	}
 	s.cause = err
 	return s.fault
+}
+
+// unusable reports whether the file itself is why it cannot be opened: it is damaged,
+// or something else of the same name.
+func unusable(ctx context.Context, err error) bool {
+	f := faultOf(err)
+	if _, fromSQLite := errors.AsType[*sqlite.Error](err); f == faultOther && fromSQLite {
+		return ctx.Err() == nil
+	}
+	return f == faultDamaged
 }
 
 // replace sets the damaged file aside. It needs s.mu.

@@ -33,7 +33,7 @@ func (b *bench) sentences() []string {
 func open(t testing.TB, path string) *bench {
 	t.Helper()
 	b := &bench{path: path}
-	s, err := Open(t.Context(), Options{Path: path, Log: slog.New(slog.DiscardHandler), Notify: func(sentence string) {
+	s, err := Open(t.Context(), Options{Path: path, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Notify: func(sentence string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.said = append(b.said, sentence)

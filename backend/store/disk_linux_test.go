@@ -1,0 +1,58 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestFullDiskStopsNoCallAndRecordingResumes fills a real small disk. Making one
+// needs root; TestFullFile holds the same promise without.
+func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
+	b := open(t, filepath.Join(dir, "history.db"))
+	record(t, b, 0, 50)
+	count(t, b)
+	ballast := filepath.Join(dir, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for chunk := make([]byte, 16<<10); ; {
+		if _, err := f.Write(chunk); err != nil {
+			break
+		}
+	}
+	_ = f.Close()
+	big := hub.Reply{Result: []byte(`"` + strings.Repeat("é1", 2000) + `"`)}
+	for n := range 300 {
+		b.Recorder().Record(aCall(1000+n), big)
+	}
+	paused(t, b, "full")
+	if calls, _, err := b.Calls(t.Context(), Query{}); err != nil || len(calls) < 50 {
+		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	recordingAgain(t, b)
+	if n := count(t, b); n != 350 {
+		t.Errorf("%d of 350 calls are there", n)
+	}
+	var sound string
+	if err := b.use(func(h *handle) error { return h.read.QueryRow(`PRAGMA integrity_check`).Scan(&sound) }); err != nil || sound != "ok" {
+		t.Errorf("the file is not sound: %s, %v", sound, err)
+	}
+}

@@ -1,0 +1,333 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// record records n calls and fails when one of them takes long.
+func record(t *testing.T, b *bench, from, n int) {
+	t.Helper()
+	start := time.Now()
+	for i := range n {
+		b.Recorder().Record(aCall(from+i), aReply)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Fatalf("recording %d calls took %s", n, took)
+	}
+}
+
+// paused waits until the recorder said so, with a sentence that holds why.
+func paused(t *testing.T, b *bench, why string) {
+	t.Helper()
+	eventually(t, "paused: "+why, func() bool {
+		st := b.Recorder().Stats()
+		return st.State == "paused" && strings.Contains(st.Reason, why)
+	})
+	said := b.sentences()
+	if len(said) == 0 || !strings.Contains(said[len(said)-1], why) {
+		t.Fatalf("the person was told %q", said)
+	}
+}
+
+func recordingAgain(t *testing.T, b *bench) {
+	t.Helper()
+	var st Stats
+	defer func() { // says what it is when it is not
+		if t.Failed() {
+			t.Logf("the recorder is at %+v", st)
+		}
+	}()
+	eventually(t, "recording again", func() bool {
+		st = b.Recorder().Stats()
+		return st.State == "recording" && st.Queued == 0
+	})
+}
+
+// fill gives the database no page more than it has; it acts as a full disk does.
+func (b *bench) fill(t *testing.T, full bool) {
+	t.Helper()
+	pages := `PRAGMA max_page_count = 1`
+	if !full {
+		pages = `PRAGMA max_page_count = 1000000`
+	}
+	if err := b.use(func(h *handle) error { _, err := h.write.Exec(pages); return err }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
+	b := fresh(t)
+	record(t, b, 0, 100)
+	b.fill(t, true)
+	big := hub.Reply{Result: []byte(`"` + strings.Repeat("é1", 20000) + `"`)}
+	for n := range 50 {
+		b.Recorder().Record(aCall(1000+n), big)
+	}
+	paused(t, b, "full")
+	if calls, _, err := b.Calls(t.Context(), Query{}); err != nil || len(calls) == 0 {
+		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
+	}
+	record(t, b, 2000, 2*maxQueued)
+	if st := b.Recorder().Stats(); st.Dropped == 0 || st.Queued > maxQueued {
+		t.Fatalf("the queue has no end, or drops are not counted: %+v", st)
+	}
+	b.fill(t, false)
+	recordingAgain(t, b)
+	st := b.Recorder().Stats()
+	if got := count(t, b); got != 100+50+2*maxQueued-int(st.Dropped) {
+		t.Errorf("%d calls are there, %d were dropped", got, st.Dropped)
+	}
+	said := b.sentences()
+	if len(said) != 2 || said[1] != "" {
+		t.Errorf("the person was told %q, not once that it stopped and once that it goes on", said)
+	}
+}
+
+func TestLockedFileStopsNoCallAndRecordingResumes(t *testing.T) {
+	b := fresh(t)
+	record(t, b, 0, 10)
+	count(t, b)
+	other, err := sql.Open("sqlite", dsn(b.path, "exclusive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	tx, err := other.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 10, 10)
+	paused(t, b, "another program")
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	recordingAgain(t, b)
+	if n := count(t, b); n != 20 {
+		t.Errorf("%d of 20 calls are there", n)
+	}
+}
+
+func TestFolderThatCannotBeWrittenStopsNoCall(t *testing.T) {
+	dir := t.TempDir()
+	blocked := filepath.Join(dir, "data")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil { // root may write everywhere, but not below a file
+		t.Fatal(err)
+	}
+	b := open(t, filepath.Join(blocked, "history.db"))
+	record(t, b, 0, 10)
+	paused(t, b, "cannot be written")
+	if _, _, err := b.Calls(t.Context(), Query{}); hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Errorf("a question gives %v", err)
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	recordingAgain(t, b)
+	if n := count(t, b); n != 10 {
+		t.Errorf("%d of 10 calls are there", n)
+	}
+}
+
+func TestDamagedFileIsSetAsideAndNeverDeleted(t *testing.T) {
+	garbage := strings.Repeat("this is no database. ", 1000)
+	path := filepath.Join(t.TempDir(), "history.db")
+	if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, path)
+	record(t, b, 0, 10)
+	if n := count(t, b); n != 10 {
+		t.Fatalf("%d of 10 calls are there", n)
+	}
+	aside, err := filepath.Glob(path + ".damaged-*")
+	if err != nil || len(aside) != 1 {
+		t.Fatalf("set aside: %v, %v", aside, err)
+	}
+	if data, _ := os.ReadFile(aside[0]); string(data) != garbage {
+		t.Error("the damaged file was changed")
+	}
+	if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "set aside") {
+		t.Errorf("nobody is told: %+v", st)
+	}
+}
+
+func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	b := open(t, path)
+	for n := range 500 {
+		b.Recorder().Record(aCall(n), hub.Reply{Result: []byte(`"` + strings.Repeat("x", 500) + `"`)})
+	}
+	b.stop()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := f.Stat()
+	for at := int64(8192); at < info.Size(); at += 4096 { // the first pages stay, the rest is noise
+		_, _ = f.WriteAt([]byte(strings.Repeat("\xff\x07", 2048)), at)
+	}
+	_ = f.Close()
+	b = open(t, path)
+	record(t, b, 5000, 100)
+	recordingAgain(t, b)
+	eventually(t, "a new file", func() bool {
+		aside, _ := filepath.Glob(path + ".damaged-*")
+		return len(aside) >= 1
+	})
+	record(t, b, 6000, 100)
+	eventually(t, "new calls in the new file", func() bool { return count(t, b) >= 100 })
+}
+
+func TestNewerHistoryIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	b := open(t, path)
+	record(t, b, 0, 10)
+	count(t, b)
+	if err := b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = open(t, path)
+	record(t, b, 10, 10)
+	eventually(t, "recording off", func() bool {
+		st := b.Recorder().Stats()
+		return st.State == "off" && strings.Contains(st.Reason, "newer") && st.Queued == 0 && st.Dropped == 10
+	})
+	b.stop()
+	after, _ := os.ReadFile(path)
+	for i := range min(len(before), len(after)) {
+		if before[i] != after[i] {
+			t.Errorf("a newer file was changed at byte %d: %d is now %d", i, before[i], after[i])
+			break
+		}
+	}
+	if len(before) != len(after) {
+		t.Errorf("a newer file had %d bytes and has %d", len(before), len(after))
+	}
+}
+
+func TestQueueIsBoundedInBytes(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	r := s.Recorder() // nobody runs it
+	reply := hub.Reply{Result: []byte(`"` + strings.Repeat("x", MaxField-2) + `"`)}
+	for n := range 600 {
+		r.Record(aCall(n), reply)
+	}
+	st := r.Stats()
+	if r.bytes > maxBytes || st.Stripped == 0 || st.Dropped != 0 || st.Queued != 600 {
+		t.Fatalf("%d bytes wait, %+v", r.bytes, st)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Run(ctx); err != nil { // writes what waits
+		t.Fatal(err)
+	}
+	got, err := s.Call(t.Context(), aCall(599).ID)
+	if err != nil || got.Result != nil || got.ReplyCut == nil || got.ReplyCut.Size != MaxField {
+		t.Fatalf("a call without its payload came back as %+v, %v", got, err)
+	}
+	if st := r.Stats(); st.Queued != 0 || r.bytes != 0 {
+		t.Fatalf("after the flush %+v, %d bytes", st, r.bytes)
+	}
+}
+
+func TestHistoryStaysWithinItsBounds(t *testing.T) {
+	now := time.UnixMicro(aCall(900).ID)
+	s, err := Open(t.Context(), Options{
+		Path: filepath.Join(t.TempDir(), "history.db"), Now: func() time.Time { return now },
+		Keep: Keep{Age: 200 * time.Millisecond, Bytes: -1}, // of 900 calls, one each millisecond
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for n := range 900 {
+		s.Recorder().Record(aCall(n), aReply)
+	}
+	_ = s.Recorder().Run(ctx)
+	s.tidy(t.Context())
+	calls, _, err := s.Calls(t.Context(), Query{Limit: 1, Before: aCall(701).ID})
+	if err != nil || len(calls) != 1 || calls[0].ID != aCall(700).ID {
+		t.Fatalf("the oldest that is kept is %v, %v", calls, err)
+	}
+	if calls, _, _ := s.Calls(t.Context(), Query{Before: aCall(700).ID}); len(calls) != 0 {
+		t.Errorf("%d calls are older than what is kept", len(calls))
+	}
+	var orphans int
+	if err := s.use(func(h *handle) error {
+		return h.read.QueryRow(`SELECT count(*) FROM body WHERE id NOT IN (SELECT id FROM call)`).Scan(&orphans)
+	}); err != nil || orphans != 0 {
+		t.Errorf("%d payloads have no call, %v", orphans, err)
+	}
+	s.o.Keep = Keep{Age: -1, Bytes: 1}
+	s.tidy(t.Context())
+	if calls, _, _ := s.Calls(t.Context(), Query{}); len(calls) != 0 {
+		t.Errorf("%d calls are kept beyond the bytes", len(calls))
+	}
+}
+
+func TestLongPayloadIsCutAndSaysSo(t *testing.T) {
+	b := fresh(t)
+	whole := []byte(`{"text":"` + strings.Repeat("é", MaxField) + `","password":"` + canary + `"}`)
+	straddling := `{"text":"` + strings.Repeat("x", MaxField-20) + ` ghp_` + strings.Repeat("a1", 20) + canary + `"}`
+	c := aCall(1)
+	c.Params, c.Arguments = []byte(straddling), hub.Span{End: len(straddling)}
+	b.Recorder().Record(c, hub.Reply{Result: whole})
+	got, err := b.Call(t.Context(), c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Result) > MaxField || len(got.Result) < MaxField-4 || !strings.HasSuffix(string(got.Result), "é") {
+		t.Errorf("%d bytes are kept, ending in %q", len(got.Result), got.Result[len(got.Result)-4:])
+	}
+	if got.ReplyCut == nil || got.ReplyCut.Size != len(whole) || len(got.ReplyCut.Hash) != 32 {
+		t.Errorf("the cut is %+v", got.ReplyCut)
+	}
+	if strings.Contains(string(got.Arguments), "ghp_a1") || got.ArgumentsCut == nil {
+		t.Errorf("a secret across the cut is kept: %q", got.Arguments[len(got.Arguments)-40:])
+	}
+}
+
+func TestSecretsAreNowhereOnDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	b := open(t, path)
+	c := aCall(1)
+	params := `{"name":"echo","arguments":{"password":"` + canary + `","h":{"Authorization":"Bearer ` + canary + `"}}}`
+	c.Params, c.Arguments = []byte(params), hub.Span{Start: 27, End: len(params) - 1}
+	c.Reason = "cannot log in: token=" + canary
+	b.Recorder().Record(c, hub.Reply{Result: []byte(`{"text":"api_key: ` + canary + `"}`)})
+	c = aCall(2)
+	c.Method, c.Name = "resources/read", "https://me:"+canary+"@x.org/?access_token="+canary
+	c.PublicName = c.Name
+	c.Params, c.Arguments = []byte(`{"uri":"`+c.Name+`"}`), hub.Span{}
+	b.Recorder().Record(c, hub.Reply{Error: []byte(`{"code":1,"message":"secret=` + canary + `"}`)})
+	count(t, b)
+	files, _ := filepath.Glob(path + "*")
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil || strings.Contains(string(data), canary) {
+			t.Errorf("%s holds a secret, or %v", filepath.Base(f), err)
+		}
+		if info, _ := os.Stat(f); info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is %v", filepath.Base(f), info.Mode())
+		}
+	}
+}
