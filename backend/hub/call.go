@@ -57,7 +57,10 @@ type Call struct {
 	Session string
 	// Shim identifies the stdio shim process the call came through, or "".
 	Shim string
-	Era  Era
+	// Workspace is the absolute path of the folder that the client works in: its first
+	// root that is a file, or the folder in which its shim was started; "" when unknown.
+	Workspace string
+	Era       Era
 	// FromServer marks a request that a server sent to a client (sampling, elicitation, roots).
 	FromServer bool
 	Server     string // server id; "" when the name did not resolve

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code says what kind of failure an Error is. Machines branch on it; the set is
@@ -43,11 +44,17 @@ type FieldError struct {
 	Error string `json:"error"`
 }
 
+// Error is the message and its cause. A message that names its cause already does
+// not name it twice.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Message
 	}
-	return e.Message + ": " + e.Cause.Error()
+	cause := e.Cause.Error()
+	if strings.Contains(e.Message, cause) {
+		return e.Message
+	}
+	return e.Message + ": " + cause
 }
 
 func (e *Error) Unwrap() error { return e.Cause }

@@ -74,3 +74,15 @@ func TestDescribeNeverShowsAForeignErrorsText(t *testing.T) {
 		t.Fatalf("shown to people: %q", message)
 	}
 }
+
+func TestErrorNamesItsCauseOnce(t *testing.T) {
+	cause := errors.New("executable not found")
+	for message, want := range map[string]string{
+		"cannot start":                       "cannot start: executable not found",
+		"cannot start: executable not found": "cannot start: executable not found",
+	} {
+		if got := (&Error{Message: message, Cause: cause}).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
