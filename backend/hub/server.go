@@ -57,6 +57,19 @@ type ServerStatus struct {
 	InFlight  int             `json:"inFlight"`
 	Command   string          `json:"command,omitempty"` // what was started, resolved, without environment
 	ExitCode  *int            `json:"exitCode,omitempty"`
+	Stderr    []string        `json:"stderr,omitempty"`    // the last lines after a crash, safe to show
+	Instances []Instance      `json:"instances,omitempty"` // those of single clients, sessions or folders
+}
+
+// Instance is a process of a server that belongs to one client, session or folder.
+type Instance struct {
+	Name      string    `json:"name"` // whose it is, for people
+	Workspace string    `json:"workspace,omitempty"`
+	State     State     `json:"state"`
+	Reason    string    `json:"reason"`
+	Since     time.Time `json:"since"`
+	PID       int       `json:"pid,omitempty"`
+	InFlight  int       `json:"inFlight"`
 }
 
 // Kind is one of the four things a server can offer.
