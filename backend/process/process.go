@@ -22,6 +22,9 @@ const (
 	stderrGrace       = 250 * time.Millisecond
 	killPatience      = 5 * time.Second
 	poll              = 20 * time.Millisecond
+	// orphanGrace is how long what a dead daemon or watchdog leaves behind may take
+	// to end by itself.
+	orphanGrace = 500 * time.Millisecond
 )
 
 // Spec says what to start.

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,9 +50,10 @@ type Spawner struct {
 	mu     sync.Mutex // guards what follows
 	live   map[int]*Process
 	number int
-	closed bool
+	closed bool // nothing can be started any more
 	up     bool // the thread and the reaper run
 	quit   chan struct{}
+	leave  sync.Once // closes quit
 	gone   sync.WaitGroup
 }
 
@@ -174,6 +177,9 @@ func (s *Spawner) enter(name string) (mark string, err error) {
 	if !s.up {
 		s.up = true
 		s.gone.Go(func() { s.reaper.run(s.quit) })
+		if lost, ok := UnderWatchdog(); ok {
+			s.gone.Go(func() { s.hurryWhen(lost) })
+		}
 		s.gone.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
@@ -189,6 +195,28 @@ func (s *Spawner) enter(name string) (mark string, err error) {
 	}
 	s.number++
 	return s.instance + "/" + s.run + "/" + strconv.Itoa(s.number) + "/" + name, nil
+}
+
+// hurryWhen ends every process as fast as the watchdog would have, once the
+// watchdog is lost: until then a second accident would leave them all behind, so
+// the patience of the stop ladders is not for this. Nothing can be started afterwards.
+func (s *Spawner) hurryWhen(lost <-chan struct{}) {
+	select {
+	case <-lost:
+	case <-s.quit:
+		return
+	}
+	s.mu.Lock()
+	s.closed = true
+	all := slices.Collect(maps.Values(s.live))
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), orphanGrace)
+	defer cancel()
+	var stops sync.WaitGroup
+	for _, p := range all {
+		stops.Go(func() { _ = p.Stop(ctx) }) // Close tells what could not be ended
+	}
+	stops.Wait()
 }
 
 // owns reports whether pid is a direct child that somebody waits for, and
@@ -227,12 +255,8 @@ func (s *Spawner) forget(p *Process) {
 // patience of the stop ladders, not the ending.
 func (s *Spawner) Close(ctx context.Context) error {
 	s.mu.Lock()
-	already := s.closed
 	s.closed = true
-	var all []*Process
-	for _, p := range s.live {
-		all = append(all, p)
-	}
+	all := slices.Collect(maps.Values(s.live))
 	s.mu.Unlock()
 
 	errs := make([]error, len(all))
@@ -241,9 +265,7 @@ func (s *Spawner) Close(ctx context.Context) error {
 		stops.Go(func() { errs[i] = p.Stop(ctx) })
 	}
 	stops.Wait()
-	if !already {
-		close(s.quit)
-	}
+	s.leave.Do(func() { close(s.quit) })
 	s.gone.Wait()
 	s.endRun()
 	return errors.Join(errs...)

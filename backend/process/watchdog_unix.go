@@ -11,15 +11,11 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const watchdogHelps = true
-
-// How the watchdog ends orphans: TERM at once, KILL after the grace.
-const orphanGrace = 500 * time.Millisecond
 
 // RunWatchdog runs this program again with args as the daemon, waits for its end
 // and returns its exit status (128 plus the number of a signal that ended it).
