@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/wire"
@@ -17,6 +18,7 @@ type handshake struct {
 	instructions string
 	offers       map[hub.Kind]bool
 	notifies     map[hub.Kind]bool // it announces changes of the list
+	logs         bool
 }
 
 // rpcError is a JSON-RPC error that a server answered to a request of our own.
@@ -64,7 +66,27 @@ func (c *Conn) initialize(ctx context.Context) error {
 	}
 	c.speak(hub.Legacy, result.ProtocolVersion)
 	c.learn(result.Capabilities, result.ServerInfo, result.Instructions)
-	return c.t.Notify(ctx, "notifications/initialized", nil)
+	if err := c.t.Notify(ctx, "notifications/initialized", nil); err != nil {
+		return err
+	}
+	if c.handshake.logs {
+		c.running.Go(c.wantLogs)
+	}
+	return nil
+}
+
+// levelLimit is how long a server may take to answer that it took a log level.
+const levelLimit = 10 * time.Second
+
+// wantLogs asks for everything that the server can log: of a shared connection each
+// client hears what it wants, and many servers say nothing before they are asked.
+// Nothing waits for the answer, and a refusal changes nothing.
+func (c *Conn) wantLogs() {
+	ctx, cancel := context.WithTimeout(context.Background(), levelLimit)
+	defer cancel()
+	if _, err := c.request(ctx, "logging/setLevel", []byte(`{"level":"debug"}`)); err != nil {
+		c.o.Log.Debug("Cannot set the log level", "server", c.o.Server, "error", err)
+	}
 }
 
 func (c *Conn) discover(ctx context.Context) error {
@@ -102,6 +124,7 @@ func (c *Conn) learn(capabilities, info, instructions json.RawMessage) {
 	_ = json.Unmarshal(instructions, &h.instructions)
 	var said map[string]json.RawMessage
 	_ = json.Unmarshal(capabilities, &said)
+	h.logs = len(said["logging"]) > 0 && said["logging"][0] == '{'
 	for key, kinds := range map[string][]hub.Kind{
 		"tools": {hub.Tools}, "prompts": {hub.Prompts}, "resources": {hub.Resources, hub.Templates},
 	} {
