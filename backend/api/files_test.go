@@ -23,6 +23,11 @@ func TestPageIsServedWithAStrictPolicy(t *testing.T) {
 	if strings.Contains(h.Get("Content-Security-Policy"), "unsafe") {
 		t.Error("the policy allows something unsafe")
 	}
+	for _, want := range []string{"frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'", "require-trusted-types-for 'script'", "connect-src 'self'"} {
+		if !strings.Contains(h.Get("Content-Security-Policy"), want) {
+			t.Errorf("the policy lacks %s", want)
+		}
+	}
 	for name := range h {
 		if strings.HasPrefix(name, "Access-Control") {
 			t.Errorf("CORS header %s", name)
