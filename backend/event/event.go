@@ -20,6 +20,9 @@ const (
 	Catalog Kind = "catalog" // Data is the id of the server whose catalog changed
 	Config  Kind = "config"  // Data is a ConfigChange
 	Health  Kind = "health"  // Data is a Notice: something a person should know
+	// Approval is something that waits for a person, and its end: Data is an inbox.Item
+	// whose State is "" while it waits.
+	Approval Kind = "approval"
 )
 
 // ConfigChange tells that a configuration was applied or refused.
