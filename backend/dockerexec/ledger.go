@@ -41,8 +41,9 @@ func (e *Exec) delist() {
 }
 
 // Sweep ends what a killed daemon left running in containers, by its ledger
-// folder, and returns how many processes there were. An entry goes away once its
-// container was asked or is gone; while the Engine does not answer it stays.
+// folder, removes the containers of its `docker run` commands, and returns how many
+// processes and containers there were. An entry goes away once its container was
+// asked or is gone; while the Engine does not answer it stays.
 func Sweep(ctx context.Context, ledger string) (ended int, err error) {
 	files, err := os.ReadDir(ledger)
 	if errors.Is(err, os.ErrNotExist) {
@@ -53,10 +54,16 @@ func Sweep(ctx context.Context, ledger string) (ended int, err error) {
 	}
 	var errs []error
 	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), ".json") {
+		path := filepath.Join(ledger, file.Name())
+		if strings.HasSuffix(path, runSuffix) {
+			n, err := sweepRun(ctx, ledger, path)
+			ended += n
+			errs = append(errs, err)
 			continue
 		}
-		path := filepath.Join(ledger, file.Name())
+		if !strings.HasSuffix(path, ".json") {
+			continue
+		}
 		n, err := sweepOne(ctx, path)
 		ended += n
 		switch {

@@ -1,0 +1,118 @@
+package dockerexec
+
+import "strings"
+
+// The docker command's options that take no value; every other one takes one. A
+// short one's name is one letter.
+var (
+	globalFlags  = map[string]bool{"D": true, "debug": true, "tls": true, "tlsverify": true}
+	globalValues = map[string]bool{"config": true, "c": true, "context": true, "H": true, "host": true, "l": true,
+		"log-level": true, "tlscacert": true, "tlscert": true, "tlskey": true}
+	runFlags = map[string]bool{"d": true, "detach": true, "disable-content-trust": true, "help": true, "i": true, "interactive": true,
+		"init": true, "no-healthcheck": true, "oom-kill-disable": true, "P": true, "publish-all": true, "privileged": true,
+		"q": true, "quiet": true, "read-only": true, "rm": true, "sig-proxy": true, "t": true, "tty": true, "use-api-socket": true}
+)
+
+// splitRun takes the arguments of docker apart: the options that say which Engine,
+// the words that say "run", the options of the run, and the image with its command.
+func splitRun(args []string) (globals, verb, options, rest []string, ok bool) {
+	n := 0
+	for n < len(args) && strings.HasPrefix(args[n], "-") {
+		name, _, _ := strings.Cut(strings.TrimLeft(args[n], "-"), "=")
+		if !strings.HasPrefix(args[n], "--") && len(name) > 1 {
+			name = name[:1] // -Hunix:///var/run/docker.sock
+		}
+		if !globalFlags[name] && !globalValues[name] {
+			return nil, nil, nil, nil, false
+		}
+		n += width(args[n], globalFlags)
+	}
+	if n >= len(args) {
+		return nil, nil, nil, nil, false
+	}
+	globals, args = args[:n], args[n:]
+	n = 1
+	if args[0] == "container" && len(args) > 1 {
+		n = 2
+	}
+	if args[n-1] != "run" {
+		return nil, nil, nil, nil, false
+	}
+	verb, args = args[:n], args[n:]
+	n = 0
+	for n < len(args) && len(args[n]) > 1 && args[n][0] == '-' && args[n] != "--" {
+		n += width(args[n], runFlags)
+	}
+	n = min(n, len(args))
+	return globals, verb, args[:n], args[n:], true
+}
+
+// width is how many arguments an option takes: 2 when its value is the next one.
+func width(option string, flags map[string]bool) int {
+	if long, ok := strings.CutPrefix(option, "--"); ok {
+		if name, _, valued := strings.Cut(long, "="); valued || flags[name] {
+			return 1
+		}
+		return 2
+	}
+	for i, letter := range option[1:] {
+		if !flags[string(letter)] { // the rest of the word is its value, or the next word
+			if i+2 < len(option) {
+				return 1
+			}
+			return 2
+		}
+		if strings.HasPrefix(option[i+2:], "=") {
+			return 1
+		}
+	}
+	return 1
+}
+
+// withoutTerminal leaves -t out of the options of a run, and reports whether it was
+// there and whether the id already goes into a file.
+func withoutTerminal(options []string) (kept []string, terminal, cidfile bool) {
+	for n := 0; n < len(options); {
+		option, w := options[n], min(width(options[n], runFlags), len(options)-n)
+		name, value, _ := strings.Cut(option, "=")
+		switch {
+		case name == "--tty":
+			terminal = terminal || value != "false"
+		case name == "--cidfile":
+			cidfile = true
+			kept = append(kept, options[n:n+w]...)
+		case strings.HasPrefix(option, "--"):
+			kept = append(kept, options[n:n+w]...)
+		default:
+			short, had := withoutT(option)
+			terminal = terminal || had
+			if short != "-" {
+				kept = append(append(kept, short), options[n+1:n+w]...)
+			}
+		}
+		n += w
+	}
+	return kept, terminal, cidfile
+}
+
+// withoutT takes the t out of a word of short options, such as -it, but not out of a
+// value, such as -eterm=x.
+func withoutT(word string) (short string, had bool) {
+	short = "-"
+	for i := 1; i < len(word); i++ {
+		letter := word[i : i+1]
+		switch {
+		case !runFlags[letter]:
+			return short + word[i:], had
+		case letter == "t" && strings.HasPrefix(word[i+1:], "="):
+			return short, had || word[i+1:] != "=false"
+		case letter == "t":
+			had = true
+		case strings.HasPrefix(word[i+1:], "="):
+			return short + word[i:], had
+		default:
+			short += letter
+		}
+	}
+	return short, had
+}
