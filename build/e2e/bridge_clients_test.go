@@ -1,0 +1,172 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// person is somebody's machine without a network: an empty home, and a proxy that
+// nobody answers at for whatever is not on this machine.
+func person(t testing.TB) (home string, env []string) {
+	t.Helper()
+	home = t.TempDir()
+	const nobody = "http://127.0.0.1:9"
+	return home, []string{
+		"HOME=" + home, "SHELL=/bin/sh", "CI=true", "NO_COLOR=1",
+		"PATH=" + filepath.Dir(node) + ":" + os.Getenv("PATH"),
+		"HTTP_PROXY=" + nobody, "HTTPS_PROXY=" + nobody, "http_proxy=" + nobody, "https_proxy=" + nobody,
+		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
+	}
+}
+
+func settings(t testing.TB, path string, content object) {
+	t.Helper()
+	src, err := json.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, src, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
+
+// TestClientsConnectOverHTTPWithAToken runs published clients as a person does who
+// pasted our address and a token into their settings. No model is asked anything.
+func TestClientsConnectOverHTTPWithAToken(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	url := d.url + "/mcp"
+	module := func(path string) string {
+		full := abs("node_modules/" + path)
+		if _, err := os.Stat(full); err != nil {
+			t.Fatalf("%v; run make test-e2e, which installs it", err)
+		}
+		return full
+	}
+	bearer := func(name string) object { return object{"Authorization": "Bearer " + d.token(name)} }
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, home string, env []string) string
+		want string
+	}{
+		{"claude", func(t *testing.T, home string, env []string) string {
+			settings(t, filepath.Join(home, ".claude.json"), object{"mcpServers": object{
+				"drawbridge": object{"type": "http", "url": url, "headers": bearer("claude")},
+			}})
+			env = append(env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1")
+			return inHome(t, home, env, claude(t), "mcp", "list")
+		}, `(?m)^drawbridge: .*Connected`},
+		{"opencode", func(t *testing.T, home string, env []string) string {
+			settings(t, filepath.Join(home, ".config/opencode/opencode.json"), object{"mcp": object{
+				"drawbridge": object{"type": "remote", "url": url, "enabled": true, "oauth": false, "headers": bearer("opencode")},
+			}})
+			return inHome(t, home, append(env, "OPENCODE_DISABLE_AUTOUPDATE=1"), abs("node_modules/opencode-"+runtime.GOOS+"-"+arch+"/bin/opencode"), "mcp", "list")
+		}, `✓ drawbridge\s+connected`},
+		{"gemini", func(t *testing.T, home string, env []string) string {
+			settings(t, filepath.Join(home, ".gemini/settings.json"), object{"mcpServers": object{
+				"drawbridge": object{"type": "http", "url": url, "headers": bearer("gemini")},
+			}})
+			settings(t, filepath.Join(home, ".gemini/trustedFolders.json"), object{home: "TRUST_FOLDER"})
+			return inHome(t, home, env, node, module("@google/gemini-cli/bundle/gemini.js"), "mcp", "list")
+		}, `✓ drawbridge: .*Connected`},
+		{"inspector", func(t *testing.T, home string, env []string) string {
+			return inHome(t, home, env, node, module("@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
+				"--cli", url, "--transport", "http", "--header", "Authorization: Bearer "+d.token("inspector"), "--method", "tools/list")
+		}, `"name": "demo__echo"`},
+		{"mcp-remote", func(t *testing.T, home string, env []string) string {
+			return remote(t, home, env, module("mcp-remote/dist/proxy.js"), url, d.token("mcp-remote"))
+		}, `"name":"demo__echo"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home, env := person(t)
+			said := escapes.ReplaceAllString(c.run(t, home, env), "")
+			if !regexp.MustCompile(c.want).MatchString(said) {
+				t.Fatalf("%s says\n%s", c.name, tail(said))
+			}
+		})
+	}
+}
+
+func inHome(t testing.TB, home string, env []string, program string, args ...string) string {
+	t.Helper()
+	if _, err := os.Stat(program); err != nil {
+		t.Skipf("not there for this system: %v", err)
+	}
+	cmd := command(t, env, program, args...)
+	cmd.Dir = home
+	cmd.Env = env
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s\n%s", program, err, tail(string(out)), tail(errs.String()))
+	}
+	return string(out) + errs.String()
+}
+
+// remote speaks stdio to mcp-remote, as an application does that knows no HTTP, and
+// returns the list of tools.
+func remote(t testing.TB, home string, env []string, script, url, token string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit(20*time.Second))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, script, url, "--header", "Authorization:${TOKEN}")
+	cmd.Dir, cmd.Env = home, append(env, "TOKEN=Bearer "+token)
+	var errs lockedBuffer
+	cmd.Stderr = &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cancel()
+	lines := bufio.NewReader(out)
+	answer := func(id int) string {
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("mcp-remote: %v\n%s", err, tail(errs.String()))
+			}
+			if strings.Contains(line, fmt.Sprintf(`"id":%d`, id)) {
+				return line
+			}
+		}
+	}
+	say := func(text string) {
+		if _, err := io.WriteString(in, text+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"remote","version":"0"}}}`)
+	answer(1)
+	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	return answer(2)
+}
