@@ -93,7 +93,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	life.onStop("history", 2*time.Second, func(context.Context) error { return history.Close() })
 	recorder := history.Recorder()
-	life.run("recorder", 2*time.Second, recorder.Run)
+	life.run("recorder", 4*time.Second, recorder.Run) // writes what is left for at most 3 s
 	lastID, err := history.LastCallID(ctx)
 	if err != nil {
 		log.Warn("Cannot read the newest call", "error", err)
@@ -149,7 +149,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	startedAt := time.Now().UTC()
 
 	pages := api.New(api.Options{
-		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Folders.ConfigFile(),
+		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Usage: dialer.Usage,
@@ -167,6 +167,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Port: port, AllowedHosts: files.Current().Bridge.AllowedHosts, Shell: api.IsShell,
 	})(mux))
 
+	life.run("events", time.Second, pages.Run)
 	life.run("supervisor", 6*time.Second, servers.Run)
 	life.run("configuration", time.Second, files.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })

@@ -96,7 +96,7 @@ func openURL(ctx context.Context, rt loopback.Runtime, data string) (string, err
 	defer resp.Body.Close()
 	var doc struct{ URL string }
 	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil || doc.URL == "" {
-		return "", fmt.Errorf("Drawbridge gave no address (status %d)", resp.StatusCode)
+		return "", fmt.Errorf("drawbridge gave no address (status %d)", resp.StatusCode)
 	}
 	return doc.URL, nil
 }

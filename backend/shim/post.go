@@ -79,7 +79,7 @@ func (s *Shim) deliver(m message, resp *http.Response) error {
 		if resp.StatusCode == http.StatusUnauthorized {
 			return &hub.Error{Code: hub.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
 		}
-		return fmt.Errorf("Drawbridge answered with status %d", resp.StatusCode)
+		return fmt.Errorf("drawbridge answered with status %d", resp.StatusCode)
 	}
 	answered := false
 	err := events(resp.Body, func(data []byte) bool {

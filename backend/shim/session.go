@@ -114,7 +114,7 @@ func readAnswer(resp *http.Response, m message) (answer []byte, err error) {
 	case err != nil:
 		return nil, err
 	}
-	return nil, fmt.Errorf("Drawbridge answered the handshake with status %d", resp.StatusCode)
+	return nil, fmt.Errorf("drawbridge answered the handshake with status %d", resp.StatusCode)
 }
 
 // reopen shakes hands again after the session lost was refused. Several callers
@@ -212,7 +212,7 @@ func (s *Shim) stream(ctx context.Context, id string) error {
 	case http.StatusMethodNotAllowed:
 		return http.ErrNotSupported
 	default:
-		return fmt.Errorf("Drawbridge answered with status %d", resp.StatusCode)
+		return fmt.Errorf("drawbridge answered with status %d", resp.StatusCode)
 	}
 	return events(resp.Body, func(data []byte) bool {
 		if _, err := wire.Scan(data); err == nil {
