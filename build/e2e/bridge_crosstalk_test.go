@@ -1,0 +1,331 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func init() { roles["juggler"] = juggle }
+
+// juggle is an MCP server that holds calls back until as many are in flight as each
+// of them names, and then answers in an order of its own. A call that says hold is
+// answered never; the tool told answers which calls were cancelled.
+func juggle() {
+	type request struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			Name      string
+			RequestID json.RawMessage
+			Arguments struct {
+				Who    string
+				N, All int
+				Hold   bool
+			}
+			Meta map[string]json.RawMessage `json:"_meta"`
+		}
+	}
+	var mu sync.Mutex
+	out := bufio.NewWriter(os.Stdout)
+	say := func(format string, args ...any) { // needs mu
+		fmt.Fprintf(out, format+"\n", args...)
+		out.Flush()
+	}
+	waiting := map[string]request{}
+	var told []string
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var r request
+		if json.Unmarshal(line, &r) != nil {
+			continue
+		}
+		mu.Lock()
+		switch _, isModern := r.Params.Meta["io.modelcontextprotocol/protocolVersion"]; {
+		case r.Method == "initialize":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"juggler","version":"1"}}}`, r.ID)
+		case r.Method == "tools/list":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","tools":[{"name":"juggle","inputSchema":{"type":"object"}},{"name":"told","inputSchema":{"type":"object"}}]}}`, r.ID)
+		case r.Method == "ping":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, r.ID)
+		case r.Method == "notifications/cancelled":
+			id := string(r.Params.RequestID)
+			if call, ok := waiting[id]; ok {
+				delete(waiting, id)
+				told = append(told, fmt.Sprintf("%s %d", call.Params.Arguments.Who, call.Params.Arguments.N))
+			} else {
+				told = append(told, "a call of nobody")
+			}
+		case r.Method == "tools/call" && r.Params.Name == "told":
+			list, _ := json.Marshal(told)
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"told":%s}}}`, r.ID, list)
+		case r.Method == "tools/call":
+			a := r.Params.Arguments
+			say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"message":"%s %d"}}`, r.Params.Meta["progressToken"], a.Who, a.N)
+			waiting[string(r.ID)] = r
+			if len(waiting) < a.All {
+				break
+			}
+			for id, r := range waiting { // in no order
+				a := r.Params.Arguments
+				say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2,"message":"%s %d"}}`, r.Params.Meta["progressToken"], a.Who, a.N)
+				if a.Hold {
+					continue
+				}
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s %d"}]}}`, id, a.Who, a.N)
+				delete(waiting, id)
+			}
+		case r.ID != nil:
+			code := -32601
+			if isModern {
+				code = -32022
+			}
+			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"}}`, r.ID, code)
+		}
+		mu.Unlock()
+	}
+}
+
+// stream POSTs a request and hands each message of the answer to hear as it comes.
+func (c *rawClient) stream(ctx context.Context, name, body string, hear func(message string)) error {
+	req, err := http.NewRequestWithContext(ctx, "POST", c.url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	h := req.Header
+	h.Set("Authorization", "Bearer "+c.token)
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	if c.modern {
+		h.Set("MCP-Protocol-Version", "2026-07-28")
+		h.Set("Mcp-Method", "tools/call")
+		h.Set("Mcp-Name", name)
+	} else {
+		h.Set("MCP-Protocol-Version", "2025-11-25")
+		h.Set("Mcp-Session-Id", c.session)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		body, err := io.ReadAll(resp.Body)
+		hear(string(body))
+		return err
+	}
+	lines := bufio.NewReaderSize(resp.Body, 64<<10)
+	for {
+		line, err := lines.ReadString('\n')
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			hear(strings.TrimSuffix(data, "\n"))
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// TestTwoClientsWithEqualIDsNeverHearOfEachOther keeps 200 calls of each of two clients
+// in flight at once. Their ids and progress tokens are equal, and some are cancelled
+// at random. Everybody hears of its own calls and of nothing else, and the server is
+// told of exactly the calls that were cancelled.
+func TestTwoClientsWithEqualIDsNeverHearOfEachOther(t *testing.T) {
+	const each = 200
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("DRAWBRIDGE_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("DRAWBRIDGE_SEED=%d", seed)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, object{"mcpServers": object{"one": object{"command": self, "env": object{"DRAWBRIDGE_E2E_ROLE": "juggler"}}}})
+	d.running("one")
+
+	for round, modern := range [][2]bool{{false, false}, {true, true}, {false, true}} {
+		t.Run(fmt.Sprintf("modern=%v", modern), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, uint64(round)))
+			before := len(d.told(t))
+			var wg sync.WaitGroup
+			cancelled := map[string]bool{}
+			for k, who := range []string{"ann", "bob"} {
+				who += strconv.Itoa(round)
+				c := &rawClient{t: t, url: d.url + "/mcp", token: d.token(who), modern: modern[k]}
+				if !c.modern {
+					c.initialize()
+				}
+				for i := range each {
+					hold := random.IntN(4) == 0
+					if hold {
+						cancelled[fmt.Sprintf("%s %d", who, i)] = true
+					}
+					meta := `"_meta":{"progressToken":` + tokenOf(i) + `}`
+					if c.modern {
+						meta = strings.Replace(modernMeta, `{`, `{"progressToken":`+tokenOf(i)+`,`, 1)
+					}
+					body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"one__juggle","arguments":{"who":%q,"n":%d,"all":%d,"hold":%v},%s}}`,
+						i, who, i, 2*each, hold, meta)
+					wg.Go(func() { c.juggled(t, who, i, hold, body) })
+				}
+			}
+			wg.Wait()
+			// The server is told a moment after the client has hung up.
+			eventually(t, limit(5*time.Second), func() string {
+				told := d.told(t)[before:]
+				if len(told) < len(cancelled) {
+					return fmt.Sprintf("the server was told of %d cancelled calls, not %d", len(told), len(cancelled))
+				}
+				if len(told) > len(cancelled) {
+					t.Fatalf("the server was told of %d cancelled calls, not %d: %v", len(told), len(cancelled), told)
+				}
+				for _, call := range told {
+					if !cancelled[call] {
+						t.Errorf("the server was told that %s is cancelled, which it was not", call)
+					}
+				}
+				return ""
+			})
+			t.Logf("%d calls in flight, %d of them cancelled", 2*each, len(cancelled))
+		})
+	}
+}
+
+// tokenOf is the progress token of a client's call i: a number or a text.
+func tokenOf(i int) string {
+	if i%2 == 0 {
+		return strconv.Itoa(i)
+	}
+	return fmt.Sprintf(`"t%d"`, i)
+}
+
+// juggled makes one call, cancels it when it is one to be held, and checks all it hears.
+func (c *rawClient) juggled(t *testing.T, who string, i int, hold bool, body string) {
+	ctx, cancel := context.WithTimeout(t.Context(), limit(30*time.Second))
+	defer cancel()
+	me := fmt.Sprintf("%s %d", who, i)
+	progress, ended := 0, false
+	err := c.stream(ctx, "one__juggle", body, func(message string) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Message       string
+				ProgressToken json.RawMessage
+			}
+			Result struct{ Content []struct{ Text string } }
+			Error  json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(message), &m); err != nil {
+			t.Errorf("%s hears %q: %v", me, message, err)
+			return
+		}
+		switch {
+		case m.Method == "notifications/progress":
+			progress++
+			if m.Params.Message != me || string(m.Params.ProgressToken) != tokenOf(i) || ended {
+				t.Errorf("%s hears %s (after its end: %v)", me, message, ended)
+			}
+			if hold && progress == 2 { // everybody is in flight
+				if c.modern {
+					cancel()
+				} else {
+					note := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)
+					if err := c.stream(ctx, "", note, func(string) {}); err != nil {
+						t.Errorf("%s cannot be cancelled: %v", me, err)
+					}
+				}
+			}
+		case string(m.ID) == strconv.Itoa(i):
+			ended = true
+			text := ""
+			if len(m.Result.Content) == 1 {
+				text = m.Result.Content[0].Text
+			}
+			if !hold && text != me || hold && !strings.Contains(message, "cancelled") {
+				t.Errorf("%s (cancelled: %v) gets %s", me, hold, message)
+			}
+		default:
+			t.Errorf("%s hears %s", me, message)
+		}
+	})
+	if hold && c.modern {
+		return // it hung up
+	}
+	if err != nil || !ended || progress != 2 {
+		t.Errorf("%s: %v, answered: %v, %d notifications", me, err, ended, progress)
+	}
+}
+
+// told lists the calls that were cancelled as the server heard of them.
+func (d *daemon) told(t testing.TB) []string {
+	t.Helper()
+	code, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"one","tool":"told","arguments":{}}`))
+	var got struct {
+		Success bool
+		Data    struct{ Told []string }
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || !got.Success {
+		t.Fatalf("told: %d %s: %v", code, body, err)
+	}
+	return got.Data.Told
+}
+
+// TestFourThousandNotificationsArriveInOrderBeforeTheReply is about what a typed client
+// of a server loses: notifications that stand behind each other in the pipe.
+func TestFourThousandNotificationsArriveInOrderBeforeTheReply(t *testing.T) {
+	const n = 4000
+	d := start(t, object{"mcpServers": object{"one": testServer(t, "progress")}})
+	d.running("one")
+	for _, at := range []struct{ path, tool string }{{"/mcp", "one__echo"}, {"/s/one/mcp", "echo"}} {
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s modern=%v", at.path, modern), func(t *testing.T) {
+				c := &rawClient{t: t, url: d.url + at.path, token: d.token("raw"), modern: modern}
+				meta := `"_meta":{"progressToken":"p"}`
+				if modern {
+					meta = strings.Replace(modernMeta, `{`, `{"progressToken":"p",`, 1)
+				} else {
+					c.initialize()
+				}
+				heard := 0
+				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":%q,"arguments":{"n":%d},%s}}`, at.tool, n, meta)
+				err := c.stream(t.Context(), at.tool, body, func(message string) {
+					heard++
+					want := fmt.Sprintf(`"progress":%d,"progressToken":"p"`, heard)
+					if heard == n+1 {
+						want = `"id":"x"`
+					}
+					if heard > n+1 || !strings.Contains(message, want) {
+						t.Fatalf("message %d is %s", heard, tail(message))
+					}
+				})
+				if err != nil || heard != n+1 {
+					t.Fatalf("%d messages, want %d: %v", heard, n+1, err)
+				}
+			})
+		}
+	}
+}
