@@ -16,6 +16,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,9 @@ type Config struct {
 type Global struct {
 	RequestTimeout time.Duration // globalSettings.timeout
 	Debug          bool          // globalSettings.debug
+	// ApproveNewCommands is globalSettings.approveNewCommands: a command that is new
+	// or was changed waits for a person's word.
+	ApproveNewCommands bool
 }
 
 // Server is one entry of the server map. Strings are as written: ${VAR} is
@@ -69,12 +73,16 @@ type Server struct {
 	Trust    bool // the person trusts this server's own annotations
 	Debug    bool
 
+	Session   string // SessionShared, SessionPerClient, SessionPerSession or SessionPerRoot
 	Start     string // StartAuto, StartOnDemand or StartManual
 	Namespace string // replaces ID as the prefix of public names; "" means ID
 	Framing   string // FramingAuto, FramingNDJSON or FramingContentLength
 
 	StartupTimeout time.Duration // until initialized and listed
 	RequestTimeout time.Duration // of one call, starting again with each progress
+	MaxRequest     time.Duration // of one call in all, however much progress there is
+	IdleStop       time.Duration // without a call, after which the process ends; 0 never
+	CatalogRefresh time.Duration // between readings of lists whose changes the server does not announce; 0 never
 	Heartbeat      time.Duration // between pings; 0 switches them off
 	Stale          time.Duration // silence after which a server counts as gone; 0 never
 	Restart        Restart
@@ -90,6 +98,23 @@ const (
 	StartOnDemand = "onDemand" // by the first call or list that needs it
 	StartManual   = "manual"   // by a person
 )
+
+// What happens to a command that is new or was changed.
+const (
+	ApproveOff = "off" // it is run
+	ApproveAsk = "ask" // it waits for a person's word
+)
+
+// Who shares one process of a server.
+const (
+	SessionShared     = "shared"     // everybody
+	SessionPerClient  = "perClient"  // the calls of one client application
+	SessionPerSession = "perSession" // those of one session, or of one shim
+	SessionPerRoot    = "perRoot"    // those that come from one folder
+)
+
+// WorkspaceFolder is the variable that stands for the folder a client works in.
+const WorkspaceFolder = "workspaceFolder"
 
 // How messages are framed on stdout.
 const (
@@ -109,8 +134,11 @@ type Docker struct {
 
 // Restart says what happens when a server ends by itself.
 type Restart struct {
-	MaxAttempts int           // in a row without a healthy while between; 0 never restarts
-	Backoff     time.Duration // after the first restart, which comes at once
+	// MaxAttempts is how many starts in a row may end badly, the first included; then
+	// we give up. 0 and 1 never restart. A healthy minute begins the count anew. The default
+	// gives five starts: at once, at once, and after pauses of 1, 2 and 4 s.
+	MaxAttempts int
+	Backoff     time.Duration // before the second restart; the first comes at once
 	MaxBackoff  time.Duration
 	Strategy    string // RestartExponential or RestartFixed
 }
@@ -161,6 +189,9 @@ const (
 	DefaultMaxAttempts    = 5
 	DefaultBackoff        = time.Second
 	DefaultMaxBackoff     = 60 * time.Second
+	DefaultMaxRequest     = 10 * time.Minute
+	DefaultIdleStop       = 10 * time.Minute // of servers that start on demand, or not for everybody
+	DefaultCatalogRefresh = 10 * time.Minute
 	DefaultKeepFor        = 30 * 24 * time.Hour
 	DefaultMaxBytes       = 1 << 30
 	DefaultMaxPayload     = 64 << 10
@@ -194,6 +225,21 @@ func (c *Config) Server(id string) (Server, bool) {
 		}
 	}
 	return Server{}, false
+}
+
+// UsesWorkspace reports whether the server depends on the folder that its client
+// works in.
+func (s *Server) UsesWorkspace() bool {
+	uses := func(value string) bool { return strings.Contains(value, "${"+WorkspaceFolder) }
+	if uses(s.Cwd) || uses(s.Command) || slices.ContainsFunc(s.Args, uses) {
+		return true
+	}
+	for _, value := range s.Env {
+		if uses(value) {
+			return true
+		}
+	}
+	return false
 }
 
 // Broken reports whether a server was left out or a file was refused: there is

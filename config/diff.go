@@ -13,8 +13,9 @@ func (s Server) Equal(o Server) bool {
 		s.URL == o.URL && maps.Equal(s.Headers, o.Headers) &&
 		s.Docker == o.Docker &&
 		s.Disabled == o.Disabled && s.Trust == o.Trust && s.Debug == o.Debug &&
-		s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&
+		s.Session == o.Session && s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&
 		s.StartupTimeout == o.StartupTimeout && s.RequestTimeout == o.RequestTimeout &&
+		s.MaxRequest == o.MaxRequest && s.IdleStop == o.IdleStop && s.CatalogRefresh == o.CatalogRefresh &&
 		s.Heartbeat == o.Heartbeat && s.Stale == o.Stale && s.Restart == o.Restart
 }
 

@@ -112,6 +112,10 @@ func str(name string, to *string, check ...func(string) string) field {
 
 // oneOf is a string out of a closed set.
 func oneOf(name string, to *string, words ...string) field {
+	return oneOfThen(name, words, func(word string) { *to = word })
+}
+
+func oneOfThen(name string, words []string, set func(word string)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindString || !slices.Contains(words, n.text) {
 			suggestion := ""
@@ -121,7 +125,7 @@ func oneOf(name string, to *string, words ...string) field {
 			r.report(n.at, name, false, suggestion, "'%s'%s must be one of %s", name, r.in(), strings.Join(words, ", "))
 			return
 		}
-		*to = n.text
+		set(n.text)
 	}}
 }
 

@@ -89,6 +89,7 @@ func rootFields(c *Config, containers *[]container) []field {
 		section("globalSettings",
 			millis("timeout", 1, &c.Global.RequestTimeout),
 			boolean("debug", &c.Global.Debug),
+			oneOfThen("approveNewCommands", []string{ApproveOff, ApproveAsk}, func(word string) { c.Global.ApproveNewCommands = word == ApproveAsk }),
 		),
 		section("bridge",
 			str("listen", &c.Bridge.Listen, loopback),

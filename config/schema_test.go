@@ -135,6 +135,7 @@ func TestSchemaAgreesWithTheParser(t *testing.T) {
 	for name, want := range map[string]time.Duration{
 		"startupTimeoutMs": DefaultStartupTimeout, "requestTimeoutMs": DefaultRequestTimeout,
 		"heartbeatIntervalMs": DefaultHeartbeat, "staleTimeoutMs": DefaultStale,
+		"maxRequestMs": DefaultMaxRequest, "catalogRefreshMs": DefaultCatalogRefresh,
 	} {
 		if got := server.Properties[name].Default; got != float64(want.Milliseconds()) {
 			t.Errorf("%s: the schema says %v, Go %v", name, got, want)

@@ -46,12 +46,16 @@ func serverFields(e *entry) []field {
 		boolean("enabled", &e.enabled),
 		boolean("trust", &s.Trust),
 		boolean("debug", &s.Debug),
+		oneOf("session", &s.Session, SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot),
 		oneOf("start", &s.Start, StartAuto, StartOnDemand, StartManual),
 		str("namespace", &s.Namespace, serverID),
 		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
 		millis("startupTimeoutMs", time.Millisecond, &s.StartupTimeout),
 		millis("requestTimeoutMs", time.Millisecond, &s.RequestTimeout),
 		millis("timeout", time.Millisecond, &e.timeout),
+		millis("maxRequestMs", time.Millisecond, &s.MaxRequest),
+		millis("idleStopMs", 0, &s.IdleStop),
+		millis("catalogRefreshMs", 0, &s.CatalogRefresh),
 		millis("heartbeatIntervalMs", 0, &s.Heartbeat),
 		millis("staleTimeoutMs", 0, &s.Stale),
 		section("restart",
@@ -70,7 +74,7 @@ func (r *reader) serverEntry(m member, global Global) Server {
 	e := entry{enabled: true, Server: Server{
 		ID: idOf(m.name), Label: m.name, Source: m.at,
 		Debug: global.Debug, RequestTimeout: global.RequestTimeout,
-		Start: StartAuto, Framing: FramingAuto,
+		Start: StartAuto, Framing: FramingAuto, MaxRequest: DefaultMaxRequest, CatalogRefresh: DefaultCatalogRefresh,
 		StartupTimeout: DefaultStartupTimeout, Heartbeat: DefaultHeartbeat, Stale: DefaultStale,
 		Restart: Restart{MaxAttempts: DefaultMaxAttempts, Backoff: DefaultBackoff, MaxBackoff: DefaultMaxBackoff, Strategy: RestartExponential},
 		keys:    make(map[string]Position),
@@ -103,7 +107,25 @@ func (r *reader) serverEntry(m member, global Global) Server {
 		e.Docker.Container = e.container
 	}
 	r.transport(&e, m)
+	r.session(&e, m)
 	return e.Server
+}
+
+// session settles who shares a process of e, and for how long it stays.
+func (r *reader) session(e *entry, m member) {
+	uses := e.UsesWorkspace()
+	switch {
+	case e.Session == SessionShared && uses:
+		r.report(r.keyAt(e, m, "session"), "session", false, "use perRoot",
+			"'session'%s cannot be shared: each client has a ${%s} of its own", r.in(), WorkspaceFolder)
+	case e.Session == "" && uses:
+		e.Session = SessionPerRoot
+	case e.Session == "":
+		e.Session = SessionShared
+	}
+	if m.value.get("idleStopMs") == nil && (e.Start == StartOnDemand || e.Session != SessionShared) {
+		e.IdleStop = DefaultIdleStop
+	}
 }
 
 // transports are the spellings of "type" in the wild.

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"testing"
+	"time"
+)
+
+func TestWhoSharesAServerAndForHowLong(t *testing.T) {
+	for src, want := range map[string]Server{
+		`{"command": "a"}`:                                                              {Session: SessionShared},
+		`{"command": "a", "idleStopMs": 5000}`:                                          {Session: SessionShared, IdleStop: 5 * time.Second},
+		`{"command": "a", "start": "onDemand"}`:                                         {Session: SessionShared, IdleStop: DefaultIdleStop},
+		`{"command": "a", "start": "onDemand", "idleStopMs": 0}`:                        {Session: SessionShared},
+		`{"command": "a", "session": "perClient"}`:                                      {Session: SessionPerClient, IdleStop: DefaultIdleStop},
+		`{"command": "a", "cwd": "${workspaceFolder}/sub"}`:                             {Session: SessionPerRoot, IdleStop: DefaultIdleStop},
+		`{"command": "a", "args": ["${workspaceFolder:-/tmp}"]}`:                        {Session: SessionPerRoot, IdleStop: DefaultIdleStop},
+		`{"command": "a", "session": "perSession", "env": {"A": "${workspaceFolder}"}}`: {Session: SessionPerSession, IdleStop: DefaultIdleStop},
+	} {
+		c, problems := Parse("c.json", []byte(`{"mcpServers": {"a": `+src+`}}`))
+		if c == nil || len(problems) > 0 || len(c.Servers) != 1 {
+			t.Fatalf("%s: %v", src, problems)
+		}
+		if s := c.Servers[0]; s.Session != want.Session || s.IdleStop != want.IdleStop || s.MaxRequest != DefaultMaxRequest || s.CatalogRefresh != DefaultCatalogRefresh {
+			t.Errorf("%s: %s, %s, %s, %s", src, s.Session, s.IdleStop, s.MaxRequest, s.CatalogRefresh)
+		}
+	}
+}
+
+func TestNewCommandsAreAskedForOnlyOnRequest(t *testing.T) {
+	for src, want := range map[string]bool{`{}`: false, `{"globalSettings": {"approveNewCommands": "ask"}}`: true, `{"globalSettings": {"approveNewCommands": "off"}}`: false} {
+		if c, problems := Parse("c.json", []byte(src)); c == nil || c.Global.ApproveNewCommands != want {
+			t.Errorf("%s: %v", src, problems)
+		}
+	}
+}
