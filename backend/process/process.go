@@ -22,6 +22,9 @@ const (
 	stderrGrace       = 250 * time.Millisecond
 	killPatience      = 5 * time.Second
 	poll              = 20 * time.Millisecond
+	// emptyLooks is how often in a row nothing must be found before nothing is there:
+	// a process that forks and exits while one look is under way is not in it.
+	emptyLooks = 3
 	// orphanGrace is how long what a dead daemon or watchdog leaves behind may take
 	// to end by itself.
 	orphanGrace = 500 * time.Millisecond
@@ -210,23 +213,32 @@ func (p *Process) watch(cmd *exec.Cmd, stderr *output, ended func()) {
 
 // endLeftovers ends what a dead child left behind.
 func (p *Process) endLeftovers() {
-	if p.tree.alive() == 0 {
+	if p.nothingLeft() {
 		return
 	}
 	p.tree.terminate()
 	for deadline := time.Now().Add(leftoverGrace); time.Now().Before(deadline) && !p.impolite.Load(); {
 		time.Sleep(poll)
-		if p.tree.alive() == 0 {
+		if p.nothingLeft() {
 			return
 		}
 	}
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
 		p.tree.kill()
 		time.Sleep(poll / 4)
-		if p.tree.alive() == 0 {
+		if p.nothingLeft() {
 			return
 		}
 	}
+}
+
+func (p *Process) nothingLeft() bool {
+	for range emptyLooks {
+		if p.tree.alive() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // drain copies until the end of src. A writer that fails is ignored: stderr

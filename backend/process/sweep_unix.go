@@ -11,8 +11,8 @@ import (
 )
 
 // sweep ends processes of other runs of this instance. A ledger entry counts
-// only with its exact start time; what carries the mark counts when it is older
-// than this process.
+// only with its exact start time. What carries the mark of another run counts
+// whatever its age: a daemon that forks itself again and again is always young.
 func sweep(instance, run string, entries []ledgerEntry) []Swept {
 	names := make(map[string]Swept)
 	found := func(all []info) (guilty []info) {
@@ -24,14 +24,14 @@ func sweep(instance, run string, entries []ledgerEntry) []Swept {
 		spared := ancestors(self.pid, byPID)
 		roots := make(map[int]string)
 		for _, p := range all {
-			if p.zombie || spared[p.pid] || p.start > self.start || !sameUser(p.pid) {
+			if p.zombie || spared[p.pid] || !sameUser(p.pid) {
 				continue
 			}
 			for _, e := range entries {
 				if p.pid == e.PID && p.start == e.Start {
 					roots[p.pid] = e.Name
 				}
-				if p.pgid == e.PID && p.start >= e.Start && e.Start != 0 && byPID[e.PID].pid == 0 {
+				if p.pgid == e.PID && p.start >= e.Start && p.start <= self.start && e.Start != 0 && byPID[e.PID].pid == 0 {
 					roots[p.pid] = e.Name
 				}
 			}
@@ -96,11 +96,16 @@ func (s *Spawner) endRun() {
 func endAll(find func([]info) []info, grace time.Duration) {
 	begun := time.Now()
 	asked := make(map[string]bool)
+	empty := 0
 	for time.Since(begun) < killPatience {
 		guilty := find(scan())
 		if len(guilty) == 0 {
-			return
+			if empty++; empty == emptyLooks {
+				return
+			}
+			continue
 		}
+		empty = 0
 		for _, p := range guilty {
 			switch {
 			case time.Since(begun) >= grace:

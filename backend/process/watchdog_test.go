@@ -198,8 +198,8 @@ func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
 	// Another installation on this machine must not be touched.
 	other, dir := start(t, newTestSpawner(t), "sh>deaf", 2)
 
-	// A former run's processes are older than the daemon that sweeps them; the
-	// one of this test is older, so a new process has to do it.
+	// A former run's processes are older than the daemon that sweeps them, as those
+	// of this test are older than a new process.
 	sweeper := exec.Command(os.Args[0])
 	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+filepath.Join(s.dir, "ledger.json"), quickExit)
 	out, err := sweeper.CombinedOutput()
