@@ -1,0 +1,145 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/mcptest"
+	proc "drawbridge/backend/process"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/supervisor"
+	"drawbridge/config"
+)
+
+// holdings is what this process holds of the system.
+type holdings struct{ goroutines, descriptors, children, ledger int }
+
+func held(ledger string) (h holdings) {
+	h.goroutines = runtime.NumGoroutine()
+	fds, _ := os.ReadDir("/proc/self/fd")
+	h.descriptors = len(fds)
+	h.children = len(descendants(os.Getpid())) // zombies count
+	src, _ := os.ReadFile(ledger)
+	var file struct{ Processes []json.RawMessage }
+	_ = json.Unmarshal(src, &file)
+	h.ledger = len(file.Processes)
+	return h
+}
+
+func (h holdings) String() string {
+	return fmt.Sprintf("%d goroutines, %d descriptors, %d processes, %d in the ledger", h.goroutines, h.descriptors, h.children, h.ledger)
+}
+
+// flat reports whether h is no more than before, but for what comes and goes.
+func (h holdings) flat(before holdings) bool {
+	return h.goroutines <= before.goroutines+2 && h.descriptors <= before.descriptors+2 && h.children <= before.children && h.ledger <= before.ledger
+}
+
+// One server behind a launcher, restarted again and again by the supervisor itself in
+// this process, which can be looked into.
+func TestAThousandRestartsOfAServerStayFlat(t *testing.T) {
+	t.Setenv("SHELL", "/bin/sh")
+	ledger := filepath.Join(t.TempDir(), "processes.json")
+	log := slog.New(slog.DiscardHandler)
+	logs := serverlog.Open("")
+	spawner := proc.NewSpawner(proc.Options{Log: log, Ledger: ledger})
+	dialer := &supervisor.Dialer{Spawner: spawner, Logs: logs, Log: log}
+	servers := supervisor.New(supervisor.Options{Log: log, Bus: new(events.Bus), Registry: registry.New(registry.Options{}), Connect: dialer.Connect})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- servers.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := spawner.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := logs.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	src, err := json.Marshal(object{"mcpServers": object{"a": object{
+		"command": "/bin/sh", "args": []string{"-c", os.Args[0] + "; exit $?"}, "env": object{mcptest.Env: "legacy"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, problems := config.Parse("test", src)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	servers.Apply(cfg)
+
+	pid := 0
+	next := func() { // waits for another process, running
+		t.Helper()
+		deadline := time.Now().Add(limit(10 * time.Second))
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			st, _ := servers.Status("a")
+			if st.State == hub.StateRunning && st.PID != pid {
+				pid = st.PID
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no new process: %+v", st)
+			}
+			<-tick.C
+		}
+	}
+	next()
+	restart := func() {
+		t.Helper()
+		if err := servers.Restart(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		next()
+	}
+	for range 10 {
+		restart()
+	}
+	before := held(ledger)
+	if before.children != 3 || before.ledger != 1 {
+		t.Fatalf("before: %s", before)
+	}
+	n := 20 * rounds(t, 50, 50)
+	began := time.Now()
+	var took times
+	for range n {
+		at := time.Now()
+		restart()
+		took = append(took, time.Since(at))
+	}
+	var after holdings
+	eventually(t, limit(10*time.Second), func() string {
+		runtime.GC() // closes what only the collector would close: then it was not leaked
+		if after = held(ledger); !after.flat(before) {
+			return fmt.Sprintf("before: %s; after %d restarts: %s", before, n, after)
+		}
+		return ""
+	})
+	if st, _ := servers.Status("a"); st.Restarts < n {
+		t.Errorf("%d restarts are counted, %d were made", st.Restarts, n)
+	}
+	t.Logf("%d restarts in %s (each %s); before: %s; after: %s", n, time.Since(began).Round(time.Millisecond), took, before, after)
+	if slices.Max(took) > limit(5*time.Second) {
+		t.Errorf("one restart took %s", slices.Max(took))
+	}
+}
