@@ -11,20 +11,35 @@ import (
 
 // answer gives the result of one of our methods, or why there is none. The hot path
 // and go-sdk's middleware both end here, so that they cannot differ.
-func (b *Bridge) answer(ctx context.Context, rq *request, sink hub.Sink) ([]byte, *failure) {
+func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) ([]byte, *failure) {
 	if kind, ok := listKinds[rq.method]; ok {
 		return b.list(ctx, rq, kind)
+	}
+	if rq.era == hub.Modern && !rq.spans.RequestState.Empty() {
+		if reply, err, is := b.resume(ctx, rq, sink); is {
+			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
+			return b.finish(rq, public, reply, err)
+		}
 	}
 	call, f := b.resolve(ctx, rq)
 	if f != nil {
 		return nil, f
 	}
-	reply, err := b.Gateway.Call(ctx, call, sink)
-	if err == nil && rq.era == hub.Legacy {
+	reply, err := b.call(ctx, rq, call, sink)
+	switch {
+	case err != nil:
+	case rq.era == hub.Legacy:
 		reply, err = b.fulfil(ctx, call, sink, reply)
+	default:
+		reply, err = b.instead(ctx, rq, call, sink, reply)
 	}
+	return b.finish(rq, call.PublicName, reply, err)
+}
+
+// finish makes of a call's end what its client gets.
+func (b *Bridge) finish(rq *request, public string, reply hub.Reply, err error) ([]byte, *failure) {
 	if err != nil {
-		result, f := failedHere(rq.method, call.PublicName, rq.era, err)
+		result, f := failedHere(rq.method, public, rq.era, err)
 		if f != nil {
 			return nil, f
 		}

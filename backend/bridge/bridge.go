@@ -34,6 +34,7 @@ type Options struct {
 	Registry *registry.Registry
 	Gateway  Gateway
 	Lister   Lister
+	Inbox    Inbox            // nil: no person is asked for a client that cannot be
 	Log      *slog.Logger     // nil: nothing is logged
 	Version  string           // ours, for serverInfo
 	Now      func() time.Time // nil: time.Now
@@ -84,6 +85,7 @@ type Bridge struct {
 	sessions   *table
 	streams    *limiter
 	subscribed subscriptions
+	errands    errands
 	ended      context.Context // the parent of what outlives its HTTP request
 	end        context.CancelCauseFunc
 	closing    sync.WaitGroup // sessions that are being closed

@@ -127,7 +127,7 @@ func TestEndToEndAServerAsksTheClientOfItsCall(t *testing.T) {
 	if !strings.Contains(last, `"result":{"action":"accept","content":{"n":1.0}}`) {
 		t.Errorf("%s", last)
 	}
-	if got := one(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, "cannot be asked") {
+	if got := one(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, "does not support elicitation") {
 		t.Errorf("modern: %s", got)
 	}
 }

@@ -57,6 +57,7 @@ type callSink struct {
 	bridge *Bridge
 	rq     *request
 	out    *outlet
+	server string // id of the server that the call went to
 }
 
 // Notify implements hub.Sink.
@@ -101,11 +102,12 @@ func severity(level string) int {
 // for the server, not a failure of the call.
 func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
 	s := c.rq.session
-	if s == nil {
-		return unasked("the client of this call cannot be asked: it speaks " + hub.ModernVersion), nil
+	var can abilities // a modern client is never asked here: see errand
+	if s != nil {
+		can = s.can
 	}
-	if missing := s.can.lacks(method, params); missing != "" {
-		return unasked("the client of this call does not support " + missing), nil
+	if missing := can.lacks(method, params); missing != "" || s == nil {
+		return c.bridge.askPerson(ctx, c.server, c.rq, method, params, missing)
 	}
 	id, answer := s.ask(c.bridge.nonce)
 	defer s.forget(id)

@@ -32,22 +32,38 @@ func (b *Bridge) fulfil(ctx context.Context, call *hub.Call, sink hub.Sink, repl
 		if err != nil {
 			return hub.Reply{}, err
 		}
-		again := &hub.Call{
-			At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Era: call.Era, Server: call.Server,
-			Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID,
-			Capabilities: call.Capabilities, LogLevel: call.LogLevel,
-		}
-		open := hub.Span{Start: 0, End: bytes.IndexByte(call.Params, '{') + 1}
-		with := append(append([]byte(nil), call.Params[:open.End]...), answers...)
-		again.Params = wire.Splice(nil, call.Params, wire.Edit{Span: open, With: with})
-		again.Arguments = shift(call.Arguments, open, len(answers))
-		again.ProgressToken = shift(call.ProgressToken, open, len(answers))
-		again.BytesIn = len(again.Params)
-		if reply, err = b.Gateway.Call(ctx, again, sink); err != nil {
+		if reply, err = b.Gateway.Call(ctx, b.repeat(call, answers, nil), sink); err != nil {
 			return hub.Reply{}, err
 		}
 	}
 	return hub.Reply{}, hub.Errorf(hub.CodeRejected, "the server asked for input more than %d times", maxRounds)
+}
+
+// repeat makes a call like the first one that brings answers, members of params, and
+// says that the client can do capabilities, unless these are nil.
+func (b *Bridge) repeat(call *hub.Call, answers, capabilities []byte) *hub.Call {
+	again := &hub.Call{
+		At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Era: call.Era, Server: call.Server,
+		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID,
+		Capabilities: call.Capabilities, LogLevel: call.LogLevel,
+	}
+	params := append([]byte{'{'}, answers...)
+	_ = wire.Members(call.Params, func(m wire.Member) error {
+		if name := string(m.Name); len(answers) == 0 || name != "inputResponses" && name != "requestState" {
+			params = append(append(params, call.Params[m.Key.Start:m.Value.End]...), ',')
+		}
+		return nil
+	})
+	params = append(bytes.TrimSuffix(params, []byte{','}), '}')
+	spans, _ := wire.ScanParams(params)
+	if capabilities != nil && !spans.ClientCapabilities.Empty() {
+		again.Capabilities = capabilities
+		params = wire.Splice(nil, params, wire.Edit{Span: spans.ClientCapabilities, With: capabilities})
+		spans, _ = wire.ScanParams(params)
+	}
+	again.Params, again.Arguments, again.ProgressToken = params, spans.Arguments, spans.ProgressToken
+	again.BytesIn = len(params)
+	return again
 }
 
 // inputs is what a server needs before it can go on.

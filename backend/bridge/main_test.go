@@ -259,3 +259,21 @@ func until(t testing.TB, what string, ok func() bool) {
 func text(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf(format, args...)))
 }
+
+// leave posts a modern call and gives up when ctx ends.
+func (s *stand) leave(ctx context.Context, body string) {
+	s.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.srv.URL+"/mcp", strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+		versionHeader: hub.ModernVersion, methodHeader: "tools/call", nameHeader: "math__add",
+	} {
+		req.Header.Set(name, value)
+	}
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		_ = resp.Body.Close()
+	}
+}

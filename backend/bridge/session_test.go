@@ -226,7 +226,7 @@ func TestAServersRequestReachesTheClientOfItsCallAndTheAnswerReturns(t *testing.
 	for _, c := range []struct{ name, got, missing string }{
 		{"no elicitation", one(t, s.post("/mcp", call, s.open("/mcp", `{"sampling":{}}`)...)), "does not support elicitation"},
 		{"url only", one(t, s.post("/mcp", call, s.open("/mcp", `{"elicitation":{"url":{}}}`)...)), "does not support elicitation by form"},
-		{"modern", one(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)), "cannot be asked"},
+		{"modern", one(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)), "does not support elicitation"},
 	} {
 		if !strings.Contains(c.got, c.missing) || !strings.Contains(c.got, "-32601") {
 			t.Errorf("%s: %s", c.name, c.got)

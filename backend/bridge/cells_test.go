@@ -1,0 +1,262 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/gateway"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/policy"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/upstream"
+)
+
+// peer is a go-sdk server on the other end of two pipes.
+type peer struct {
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (p *peer) Stdin() io.WriteCloser { return p.stdin }
+func (p *peer) Stdout() io.Reader     { return p.stdout }
+func (p *peer) Done() <-chan struct{} { return p.done }
+func (p *peer) Stop(context.Context) error {
+	p.cancel()
+	_ = p.stdin.Close()
+	_ = p.stdout.Close()
+	<-p.done
+	return nil
+}
+
+func startPeer(s *mcp.Server) *peer {
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &peer{stdin: stdin, stdout: stdout, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		_ = s.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+		_ = out.Close()
+	}()
+	return p
+}
+
+// asking is a server whose tools need something of the client: what the tool is
+// called after. go-sdk asks by requests in the legacy era, by input_required in the
+// modern one.
+func asking(cancelled chan<- string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{
+		SupportedProtocolVersions: nil,
+	})
+	schema := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}, Required: []string{"name"}}
+	needs := map[string]mcp.InputRequest{
+		"form":     &mcp.ElicitParams{Message: "What is your name?", RequestedSchema: schema},
+		"url":      &mcp.ElicitParams{Mode: "url", Message: "Log in", URL: "https://example.com/login", ElicitationID: "e1"},
+		"sampling": &mcp.CreateMessageParams{MaxTokens: 10, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}}},
+		"roots":    &mcp.ListRootsParams{},
+	}
+	for name, need := range needs {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			answer, ok := r.Params.InputResponses["it"]
+			if !ok {
+				if context.AfterFunc(ctx, func() { cancelled <- name }); cancelled == nil {
+					return nil, fmt.Errorf("no channel")
+				}
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": need}, RequestState: "mine"}, nil
+			}
+			raw, _ := json.Marshal(answer)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments) + string(raw)}}}, nil
+		})
+	}
+	return s
+}
+
+// newCells puts one shared connection to a server behind the real call path.
+func newCells(t *testing.T, server *mcp.Server, era hub.Era, options ...func(*Options)) *stand {
+	t.Helper()
+	reg := registry.New(registry.Options{})
+	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}})
+	s := &stand{T: t, reg: reg, w: &waits{}}
+	conn, err := upstream.Connect(t.Context(), upstream.Options{
+		Server: "one", Era: era,
+		Dial:         func(context.Context) (upstream.Pipe, error) { return startPeer(server), nil },
+		Capabilities: json.RawMessage(`{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}`),
+		OnRequest: func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+			return s.b.Ask(ctx, "one", method, params)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	reg.Set("one", "one", conn.Catalog())
+	g := gateway.New(gateway.Options{
+		Upstreams: real{conn}, Recorder: real{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus),
+	})
+	o := Options{Registry: reg, Gateway: g, Lister: s.w}
+	for _, f := range options {
+		f(&o)
+	}
+	s.serve(o)
+	return s
+}
+
+// able is a client that can do everything and answers with who.
+func able(who string) *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{
+			RootsV2:     &mcp.RootCapabilities{},
+			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+		},
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if r.Params.Mode == "url" {
+				return &mcp.ElicitResult{Action: "accept", Meta: mcp.Meta{"who": who}}, nil
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": who}}, nil
+		},
+		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: &mcp.TextContent{Text: who}}, nil
+		},
+	}
+}
+
+// all is one client session with roots of its own.
+func (s *stand) able(path string, era hub.Era, who string) *mcp.ClientSession {
+	s.Helper()
+	version := hub.LegacyVersion
+	if era == hub.Modern {
+		version = hub.ModernVersion
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: who, Version: "1"}, able(who))
+	client.AddRoots(&mcp.Root{URI: "file:///" + who})
+	cs, err := client.Connect(s.Context(), &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = cs.Close() })
+	return cs
+}
+
+func answerOf(t testing.TB, res *mcp.CallToolResult, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Errorf("call: %v", err)
+		return ""
+	}
+	if len(res.Content) == 0 {
+		return ""
+	}
+	text, _ := res.Content[0].(*mcp.TextContent)
+	return text.Text
+}
+
+func TestServersGetTheirInputInAllFourCells(t *testing.T) {
+	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
+		for _, client := range []hub.Era{hub.Legacy, hub.Modern} {
+			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
+				s := newCells(t, asking(make(chan string, 100)), server)
+				cs := s.able("/mcp", client, "ann")
+				for _, tool := range []string{"form", "url", "sampling", "roots"} {
+					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__" + tool, Arguments: map[string]any{"n": 1}})
+					if got := answerOf(t, res, err); !strings.HasPrefix(got, `{"n":1}`) || !strings.Contains(got, "ann") && !strings.Contains(got, `"accept"`) {
+						t.Errorf("%s: %q", tool, got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Many clients of both eras share one connection. What the server asks reaches the
+// client whose call it belongs to, or nobody.
+func TestNoAnswerComesFromTheWrongClient(t *testing.T) {
+	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
+		t.Run(string(server), func(t *testing.T) {
+			s := newCells(t, asking(make(chan string, 1000)), server)
+			var wg sync.WaitGroup
+			for i := range 6 {
+				era, who := hub.Legacy, fmt.Sprintf("client%d", i)
+				if i%2 == 1 {
+					era = hub.Modern
+				}
+				cs := s.able("/mcp", era, who)
+				wg.Go(func() {
+					for range 10 {
+						res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
+						if err != nil {
+							continue // refused: it could not be told whose it was
+						}
+						if got := answerOf(t, res, err); strings.Contains(got, `"client`) && !strings.Contains(got, `"`+who+`"`) {
+							t.Errorf("%s got %s", who, got)
+						} else if server == hub.Modern && !strings.Contains(got, who) {
+							t.Errorf("%s got %s", who, got)
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
+	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
+		for _, client := range []hub.Era{hub.Legacy, hub.Modern} {
+			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
+				box := inbox.New(inbox.Options{Bus: new(event.Bus)})
+				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Inbox = box })
+				cs := s.connect("/mcp", client, nil)
+				got := make(chan string, 1)
+				go func() {
+					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
+					got <- answerOf(t, res, err)
+				}()
+				until(t, "the question is in the inbox", func() bool { return len(box.List()) == 1 })
+				item := box.List()[0]
+				if item.Server != "one" || item.Client.Name != "sdk" || item.Tool != "one__form" || item.Message != "What is your name?" {
+					t.Errorf("%+v", item)
+				}
+				if err := box.Answer(item.ID, inbox.Accept, json.RawMessage(`{"name":"the person"}`)); err != nil {
+					t.Fatal(err)
+				}
+				if answer := <-got; !strings.Contains(answer, "the person") {
+					t.Errorf("%q", answer)
+				}
+			})
+		}
+	}
+}
+
+func TestACallWhoseClientDoesNotComeBackIsCancelled(t *testing.T) {
+	cancelled := make(chan string, 10)
+	s := newCells(t, asking(cancelled), hub.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
+	body := strings.Replace(modernBody("tools/call", `"name":"one__form"`), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{}}`, 1)
+	got := one(t, s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "one__form"))
+	if !strings.Contains(got, "input_required") {
+		t.Fatal(got)
+	}
+	select {
+	case name := <-cancelled:
+		want(t, "cancelled", name, "form")
+	case <-time.After(10 * time.Second):
+		t.Fatal("the server was not told")
+	}
+	until(t, "it is forgotten", func() bool {
+		s.b.errands.mu.Lock()
+		defer s.b.errands.mu.Unlock()
+		return len(s.b.errands.byState) == 0
+	})
+}

@@ -1,0 +1,120 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/wire"
+)
+
+// Inbox asks the person at the screen; *inbox.Inbox implements it.
+type Inbox interface {
+	Ask(ctx context.Context, item inbox.Item) (inbox.Answer, error)
+}
+
+// askPerson answers for a client that cannot be asked. Only a question for a person
+// can be put to one; rq is nil when no single call is concerned.
+func (b *Bridge) askPerson(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (hub.Reply, error) {
+	refusal := unasked("the client of this call does not support " + missing)
+	if b.Inbox == nil || method != "elicitation/create" {
+		return refusal, nil
+	}
+	item, err := inbox.Question(params)
+	if err != nil {
+		return refusal, nil
+	}
+	item.Server = server
+	if rq != nil {
+		item.Client = rq.client
+		public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
+		item.Tool = public
+	}
+	answer, err := b.Inbox.Ask(ctx, item)
+	if ctx.Err() != nil {
+		return hub.Reply{}, context.Cause(ctx)
+	}
+	if err != nil {
+		message, _ := hub.Describe(err)
+		return hub.Reply{Error: wire.ErrorObject(codeRefused, message, nil)}, nil
+	}
+	return hub.Reply{Result: answer.Result()}, nil
+}
+
+// instead answers for a modern client that cannot elicit, when a modern server wants
+// nothing else, and repeats the call with the person's answers. Whatever the client
+// can do itself reaches it untouched.
+func (b *Bridge) instead(ctx context.Context, rq *request, call *hub.Call, sink *callSink, reply hub.Reply) (hub.Reply, error) {
+	if b.Inbox == nil {
+		return reply, nil
+	}
+	var err error
+	var capabilities []byte
+	if bytes.Contains(reply.Error, needsMark) {
+		if capabilities = withElicitation(reply.Error, rq.capabilities); capabilities == nil {
+			return reply, nil
+		}
+		if reply, err = b.Gateway.Call(ctx, b.repeat(call, nil, capabilities), sink); err != nil {
+			return hub.Reply{}, err
+		}
+	}
+	for range maxRounds {
+		need, ok := inputsOf(reply.Result)
+		if !ok || len(need.InputRequests) == 0 {
+			return reply, nil
+		}
+		can := abilitiesOf(rq.capabilities)
+		for _, request := range need.InputRequests {
+			if request.Method != "elicitation/create" || can.lacks(request.Method, request.Params) == "" {
+				return reply, nil
+			}
+		}
+		answers, err := ask(ctx, sink, need)
+		if err != nil {
+			return hub.Reply{}, err
+		}
+		if reply, err = b.Gateway.Call(ctx, b.repeat(call, answers, capabilities), sink); err != nil {
+			return hub.Reply{}, err
+		}
+	}
+	return hub.Reply{}, hub.Errorf(hub.CodeRejected, "the server asked for input more than %d times", maxRounds)
+}
+
+var needsMark = []byte("-32021")
+
+// withElicitation adds elicitation to the capabilities of a client, if that is all
+// that the server's error says is missing; else it returns nil.
+func withElicitation(object, capabilities []byte) []byte {
+	var e struct {
+		Code int `json:"code"`
+		Data struct {
+			Required map[string]json.RawMessage `json:"requiredCapabilities"`
+		} `json:"data"`
+	}
+	var has map[string]json.RawMessage
+	if json.Unmarshal(object, &e) != nil || e.Code != codeNeedsCapability || json.Unmarshal(capabilities, &has) != nil || has == nil {
+		return nil
+	}
+	wanted, ok := e.Data.Required["elicitation"]
+	if _, already := has["elicitation"]; !ok || already || len(e.Data.Required) != 1 {
+		return nil
+	}
+	has["elicitation"] = wanted
+	all, err := json.Marshal(has)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+// Ask answers what a server asks when no single call is concerned: the person, where
+// it is a question for one. It goes to no client, since it could be the wrong one.
+// app gives it to the supervisor's dialer.
+func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (hub.Reply, error) {
+	if b.Inbox == nil || method != "elicitation/create" {
+		return unasked("no client to ask: the request belongs to no call, or to one of several"), nil
+	}
+	return b.askPerson(ctx, server, nil, method, params, "elicitation")
+}
