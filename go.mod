@@ -108,3 +108,6 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 	modernc.org/sqlite v1.61.1 // indirect
 )
+
+// A newer pprof, which tidy would take, pulls sqlite and libc down with it.
+replace github.com/google/pprof => github.com/google/pprof v0.0.0-20250403155104-27863c87afa6
