@@ -21,6 +21,8 @@ import (
 	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/event"
 	"drawbridge/backend/gateway"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/policy"
 	"drawbridge/backend/process"
@@ -101,6 +103,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	views := registry.New(registry.Options{})
 	rules := policy.New(policy.Options{Views: views})
+	questions := inbox.New(inbox.Options{Bus: bus})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	dialer := &supervisor.Dialer{
 		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
@@ -110,13 +113,16 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 				front.ResourceUpdated(context.Background(), server, params)
 			}
 		},
+		OnRequest: func(ctx context.Context, server, method string, params json.RawMessage) (hub.Reply, error) {
+			return front.Ask(ctx, server, method, params)
+		},
 	}
 	servers := supervisor.New(supervisor.Options{
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
 	})
 	calls := gateway.New(gateway.Options{Upstreams: servers, Policy: rules, Recorder: recorder, Bus: bus, LastID: lastID})
-	front = bridge.New(bridge.Options{Registry: views, Gateway: calls, Lister: servers, Log: log, Version: version})
+	front = bridge.New(bridge.Options{Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version})
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)
 		bus.Publish(event.Catalog, c.Server)
