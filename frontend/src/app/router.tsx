@@ -6,6 +6,7 @@ import {
   lazyRouteComponent,
 } from '@tanstack/react-router';
 import { callFilters } from '@/features/calls/filters';
+import { type Grouping, groupings } from '@/features/tools/groups';
 import { CallsRoute, NotFound, OverviewRoute, ServersRoute } from './pages';
 import { Shell } from './shell';
 
@@ -41,10 +42,12 @@ const tools = createRoute({
   path: '/tools',
   validateSearch: (
     search: Record<string, unknown>,
-  ): { q?: string; server?: string; tool?: string } => ({
+  ): { q?: string; server?: string; tool?: string; group?: Grouping; from?: string } => ({
     q: text(search.q),
     server: text(search.server),
     tool: text(search.tool),
+    group: groupings.find((grouping) => grouping === search.group),
+    from: text(search.from),
   }),
   component: lazyRouteComponent(() => import('./tools-route'), 'ToolsRoute'),
 });

@@ -95,7 +95,12 @@ const bars = ['w-3/5', 'w-4/5', 'w-2/5', 'w-3/4', 'w-1/2'];
 /** Grey bars in the place of content. They wait a moment, so that a fast answer shows no flicker. */
 export function Loading() {
   return (
-    <div role="status" aria-label={texts.loading} className="appear-late space-y-3 p-4 md:p-6">
+    <div
+      role="status"
+      aria-label={texts.loading}
+      data-loading
+      className="appear-late space-y-3 p-4 md:p-6"
+    >
       {bars.map((width) => (
         <div key={width} className={classes('pulse-dot h-4 rounded bg-line', width)} />
       ))}

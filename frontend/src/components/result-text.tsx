@@ -1,14 +1,27 @@
+import { Download } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { JsonTree } from '@/components/json-tree';
 import { JsonView, LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
-import { bytes } from '@/lib/format';
+import { bytes, plain } from '@/lib/format';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
+import { save } from '@/lib/save';
 import { texts } from '@/lib/texts';
 
-interface Part {
+const t = texts.calls;
+
+export interface Part {
   type: string;
   text: string | undefined;
+  /** Base64, when the part holds bytes. */
+  data: string | undefined;
   mimeType: string | undefined;
+  /** Bytes of data, or what a link says of its target. */
   size: number;
+  uri: string | undefined;
+  title: string | undefined;
+  description: string | undefined;
 }
 
 /** The content of a tool result, or undefined when it has none that could be read as text. */
@@ -16,50 +29,131 @@ export function contentParts(result: string): Part[] | undefined {
   const content = jsonMembers(result)?.get('content');
   const parts = content === undefined ? undefined : jsonElements(content);
   return parts?.map((part) => {
-    const members = jsonMembers(part);
+    const outer = jsonMembers(part);
+    const inner = jsonMembers(outer?.get('resource') ?? '');
+    const get = (name: string) => jsonString(inner?.get(name)) ?? jsonString(outer?.get(name));
+    const data = get('data') ?? get('blob');
     return {
-      type: jsonString(members?.get('type')) ?? '',
-      text: jsonString(members?.get('text')),
-      mimeType: jsonString(members?.get('mimeType')),
-      size: Math.floor(((members?.get('data')?.length ?? 2) - 2) * 0.75),
+      type: jsonString(outer?.get('type')) ?? '',
+      text: get('text'),
+      data,
+      mimeType: get('mimeType'),
+      size: data === undefined ? Number(outer?.get('size') ?? 0) || 0 : decodedSize(data),
+      uri: get('uri'),
+      title: get('title') ?? get('name'),
+      description: get('description'),
     };
   });
 }
 
+function decodedSize(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
+  return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);
+}
+
+/** What else a result holds beside its content. */
+export function structuredContent(result: string): string | undefined {
+  const structured = jsonMembers(result)?.get('structuredContent');
+  return structured === 'null' ? undefined : structured;
+}
+
 /** Shows a tool result as people read it: its texts, and what else came with them. Never as markup. */
 export function ResultText({ text }: { text: string }) {
+  const structured = structuredContent(text);
   return (
     <div className="space-y-2">
       {(contentParts(text) ?? []).map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
         <PartView key={index} part={part} />
       ))}
+      {structured !== undefined && (
+        <div className="rounded-md border bg-sunken">
+          <h4 className="border-b px-3 py-1.5 text-xs text-ink3">{t.structured}</h4>
+          <ScrollArea aria-label={t.structured} className="max-h-[28rem] p-3">
+            <JsonTree text={structured} />
+          </ScrollArea>
+        </div>
+      )}
     </div>
   );
 }
 
 ResultText.canShow = (result: string): boolean => {
   const parts = contentParts(result);
-  return parts !== undefined && parts.length > 0 && parts.every((part) => part.type !== '');
+  return (
+    parts?.every((part) => part.type !== '') &&
+    (parts.length > 0 || structuredContent(result) !== undefined)
+  );
 };
 
+// What browsers decode without running anything; SVG is left out, it is a document.
+const pictures = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
+const maxPicture = 12_000_000;
+
 function PartView({ part }: { part: Part }) {
-  if (part.text === undefined) {
-    return (
-      <p className="rounded-md border bg-sunken px-3 py-2 text-sm text-ink2">
-        {[part.type, part.mimeType, part.size > 0 && bytes(part.size)].filter(Boolean).join(' · ')}
-      </p>
-    );
-  }
-  if (/^\s*[[{]/.test(part.text) && isJson(part.text)) {
-    return <JsonView text={part.text} label={texts.calls.resultText} />;
+  const isPicture =
+    part.data !== undefined &&
+    pictures.test(part.mimeType ?? '') &&
+    part.data.length < maxPicture &&
+    /^[A-Za-z0-9+/]+={0,2}$/.test(part.data);
+  return (
+    <div className="space-y-2">
+      {part.type !== 'text' && <PartLabel part={part} />}
+      {isPicture && <Picture part={part} />}
+      {part.text !== undefined && <PartText text={part.text} />}
+    </div>
+  );
+}
+
+function PartLabel({ part }: { part: Part }) {
+  const { data, uri } = part;
+  return (
+    <div className="flex items-start gap-2 rounded-md border bg-sunken px-3 py-2 text-sm text-ink2">
+      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+        {part.title && <p className="font-medium">{plain(part.title.slice(0, 500))}</p>}
+        {/* An address of a stranger is text to read and copy, never a link. */}
+        {uri && <p className="font-mono text-xs">{plain(uri.slice(0, 2000))}</p>}
+        {part.description && <p>{plain(part.description.slice(0, 2000))}</p>}
+        <p className="text-xs text-ink3">
+          {[part.type, part.mimeType, part.size > 0 && bytes(part.size)]
+            .filter((word): word is string => Boolean(word))
+            .map((word) => plain(word.slice(0, 200)))
+            .join(' · ')}
+        </p>
+      </div>
+      {data !== undefined && (
+        <Button small onClick={() => save(data, part.type)}>
+          <Download className="size-3.5" aria-hidden />
+          {t.saveFile}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Picture({ part }: { part: Part }) {
+  const [broken, setBroken] = useState(false);
+  if (broken) return <p className="text-xs text-warn">{t.brokenPicture}</p>;
+  return (
+    <img
+      src={`data:${part.mimeType};base64,${part.data}`}
+      alt={t.picture}
+      onError={() => setBroken(true)}
+      className="max-h-[28rem] max-w-full rounded-md border bg-sunken object-contain"
+    />
+  );
+}
+
+function PartText({ text }: { text: string }) {
+  if (/^\s*[[{]/.test(text) && isJson(text)) {
+    return <JsonView text={text} label={t.resultText} />;
   }
   return (
     <ScrollArea
-      aria-label={texts.calls.resultText}
+      aria-label={t.resultText}
       className="max-h-[28rem] rounded-md border bg-sunken p-3 font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]"
     >
-      <LongText text={part.text} />
+      <LongText text={text} />
     </ScrollArea>
   );
 }

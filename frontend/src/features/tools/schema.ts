@@ -56,43 +56,6 @@ function typeOf(value: unknown, depth = 0): string {
   return text(schema.type) || 'any';
 }
 
-/** Arguments to begin with: every required parameter with its default or an empty value. */
-export function skeleton(schema: string): string {
-  const root = parse(schema);
-  const properties = object(root?.properties) ?? {};
-  const required = Array.isArray(root?.required) ? root.required : [];
-  const start: Json = {};
-  for (const name of required) {
-    if (typeof name === 'string') start[name] = initial(properties[name]);
-  }
-  return JSON.stringify(start, null, 2);
-}
-
-function initial(value: unknown): unknown {
-  const schema = object(value);
-  if (!schema) return null;
-  if ('default' in schema) return schema.default;
-  if ('const' in schema) return schema.const;
-  if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[0];
-  if (Array.isArray(schema.examples) && schema.examples.length > 0) return schema.examples[0];
-  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  switch (type) {
-    case 'string':
-      return '';
-    case 'number':
-    case 'integer':
-      return typeof schema.minimum === 'number' ? schema.minimum : 0;
-    case 'boolean':
-      return false;
-    case 'array':
-      return [];
-    case 'object':
-      return {};
-    default:
-      return null;
-  }
-}
-
 export interface Effects {
   readOnly: boolean;
   destructive: boolean;

@@ -6,10 +6,11 @@ import { JsonView, LongText } from '@/components/json-view';
 import { Empty } from '@/components/page';
 import { DetailFrame } from '@/components/split';
 import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
+import { tokenCost } from './groups';
 import { effects, parameters } from './schema';
 import { TryTool } from './try-tool';
 
@@ -48,6 +49,9 @@ export function ToolDetail({
         <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
           {tool.title && <span>{plain(tool.title.slice(0, 300))}</span>}
           <EffectBadges annotations={tool.annotations} />
+          <span className="text-xs text-ink3" title={t.tokensHint}>
+            {t.tokens(count(tokenCost(tool)))}
+          </span>
         </span>
       }
       onClose={onClose}

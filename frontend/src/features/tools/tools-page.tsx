@@ -1,15 +1,18 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { useVirtualizer } from '@tanstack/react-virtual';
 import { Wrench, X } from 'lucide-react';
-import { useMemo } from 'react';
+import { type KeyboardEvent, useEffect, useMemo, useRef } from 'react';
 import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Empty, PageHeader } from '@/components/page';
+import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
+import { type Group, grouped, groupings, tokenCost } from './groups';
 
 const route = getRouteApi('/tools');
 const t = texts.tools;
@@ -23,98 +26,226 @@ export function matchesTool(tool: Tool, q: string, server: string | undefined): 
     .every((word) => text.includes(word));
 }
 
-function byServer(tools: Tool[]): [string, Tool[]][] {
-  const groups = new Map<string, Tool[]>();
-  for (const tool of tools) {
-    const group = groups.get(tool.server);
-    if (group) group.push(tool);
-    else groups.set(tool.server, [tool]);
-  }
-  return [...groups];
-}
+type Row = { group: Group } | { tool: Tool; first: boolean; last: boolean };
+
+const headHeight = 40;
+const toolHeight = 56;
 
 /** `labelOf` gives the name a person chose for a server. */
 export function ToolsPage({ labelOf }: { labelOf: (server: string) => string }) {
   const { data: tools } = useSuspenseQuery(toolsQuery);
-  const { q = '', server, tool: selected } = route.useSearch();
+  const { q = '', server, tool: selected, group: by = 'server' } = route.useSearch();
   const navigate = route.useNavigate();
   const groups = useMemo(
-    () => byServer(tools.filter((tool) => matchesTool(tool, q, server))),
-    [tools, q, server],
+    () =>
+      grouped(
+        tools.filter((tool) => matchesTool(tool, q, server)),
+        by,
+        labelOf,
+      ),
+    [tools, q, server, by, labelOf],
   );
+  const cost = useMemo(() => tools.reduce((sum, tool) => sum + tokenCost(tool), 0), [tools]);
   return (
     <>
-      <PageHeader title={t.title} note={t.count(tools.length)}>
+      <PageHeader
+        title={t.title}
+        note={
+          <>
+            {t.count(tools.length)}
+            {cost > 0 && <span title={t.tokensHint}> · {t.tokens(count(cost))}</span>}
+          </>
+        }
+      >
         {server && (
           <Button
             onClick={() =>
               navigate({ search: (old) => ({ ...old, server: undefined }), replace: true })
             }
           >
-            {plain(labelOf(server))}
+            {plain(labelOf(server).slice(0, 60))}
             <X className="size-3.5" aria-hidden />
           </Button>
         )}
         {tools.length > 3 && (
-          <SearchField
-            label={t.search}
-            value={q}
-            delayMs={80}
-            onChange={(text) =>
-              navigate({ search: (old) => ({ ...old, q: text || undefined }), replace: true })
-            }
-          />
+          <>
+            <Segments
+              label={t.group}
+              value={by}
+              onChange={(group) =>
+                navigate({ search: (old) => ({ ...old, group }), replace: true })
+              }
+              options={groupings.map((value) => ({ value, text: t.groups[value] }))}
+            />
+            <SearchField
+              label={t.search}
+              value={q}
+              delayMs={80}
+              onChange={(text) =>
+                navigate({ search: (old) => ({ ...old, q: text || undefined }), replace: true })
+              }
+            />
+          </>
         )}
       </PageHeader>
-      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
-        {tools.length === 0 ? (
-          <Empty icon={Wrench} title={t.emptyTitle}>
-            {t.emptyBody}
-          </Empty>
-        ) : groups.length === 0 ? (
-          <p className="py-10 text-center text-ink2">{t.noMatch}</p>
-        ) : (
-          groups.map(([id, group]) => (
-            <section key={id} className="mb-5 max-w-6xl" aria-label={plain(labelOf(id))}>
-              <h2 className="sticky top-0 z-10 flex items-baseline gap-2 bg-canvas py-1.5 text-sm font-semibold">
-                {plain(labelOf(id))}
-                <span className="text-xs font-normal text-ink3">{t.count(group.length)}</span>
-              </h2>
-              <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
-                {group.map((tool) => (
-                  <ToolRow key={tool.name} tool={tool} selected={tool.name === selected} />
-                ))}
-              </ul>
-            </section>
-          ))
-        )}
-      </div>
+      {tools.length === 0 ? (
+        <Empty icon={Wrench} title={t.emptyTitle}>
+          {t.emptyBody}
+        </Empty>
+      ) : groups.length === 0 ? (
+        <p className="py-10 text-center text-ink2">{t.noMatch}</p>
+      ) : (
+        <ToolList
+          groups={groups}
+          selected={selected}
+          badge={by !== 'server' ? labelOf : undefined}
+        />
+      )}
     </>
   );
 }
 
-function ToolRow({ tool, selected }: { tool: Tool; selected: boolean }) {
+/** All groups as one list, of which only what is in view exists as elements. */
+function ToolList({
+  groups,
+  selected,
+  badge,
+}: {
+  groups: Group[];
+  selected: string | undefined;
+  /** Names the server of each tool, where the group does not. */
+  badge: ((server: string) => string) | undefined;
+}) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const rows = useMemo<Row[]>(
+    () =>
+      groups.flatMap((group) => [
+        { group },
+        ...group.tools.map((tool, i) => ({
+          tool,
+          first: i === 0,
+          last: i === group.tools.length - 1,
+        })),
+      ]),
+    [groups],
+  );
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => ('group' in (rows[index] as Row) ? headHeight : toolHeight),
+    overscan: 10,
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other rows have other heights
+  useEffect(() => list.measure(), [rows]);
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+    if (!step || event.metaKey || event.ctrlKey || event.altKey) return;
+    const from = Number((event.target as HTMLElement).dataset.row ?? -1);
+    let to = from + step;
+    if (rows[to] && 'group' in (rows[to] as Row)) to += step;
+    if (!rows[to]) return;
+    event.preventDefault();
+    list.scrollToIndex(to);
+    const focus = () => scroller.current?.querySelector<HTMLElement>(`[data-row="${to}"]`)?.focus();
+    if (scroller.current?.querySelector(`[data-row="${to}"]`)) focus();
+    else requestAnimationFrame(focus);
+  };
   return (
-    <li
+    // biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the links inside
+    <div ref={scroller} onKeyDown={move} className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
+      <ul
+        aria-label={t.title}
+        className="relative max-w-6xl"
+        style={{ height: list.getTotalSize() }}
+      >
+        {list.getVirtualItems().map((item) => {
+          const row = rows[item.index] as Row;
+          return (
+            <li
+              key={item.key}
+              className="absolute inset-x-0 top-0"
+              style={{ height: item.size, transform: `translateY(${item.start}px)` }}
+            >
+              {'group' in row ? (
+                <GroupHead group={row.group} />
+              ) : (
+                <ToolRow row={row} index={item.index} selected={selected} badge={badge} />
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
+
+function GroupHead({ group }: { group: Group }) {
+  const cost = group.tools.reduce((sum, tool) => sum + tokenCost(tool), 0);
+  return (
+    <h2 className="flex h-full items-end gap-2 pb-1.5 text-sm font-semibold">
+      <span className="truncate">{plain(group.title.slice(0, 300))}</span>
+      <span className="shrink-0 text-xs font-normal text-ink3" title={t.tokensHint}>
+        {t.count(group.tools.length)} · {t.tokens(count(cost))}
+      </span>
+    </h2>
+  );
+}
+
+function ToolRow({
+  row: { tool, first, last },
+  index,
+  selected,
+  badge,
+}: {
+  row: { tool: Tool; first: boolean; last: boolean };
+  index: number;
+  selected: string | undefined;
+  badge: ((server: string) => string) | undefined;
+}) {
+  const here = tool.name === selected;
+  return (
+    <div
       className={classes(
-        'relative border-t px-4 py-2 first:border-t-0 [contain-intrinsic-size:auto_3.5rem] [content-visibility:auto]',
-        selected ? 'bg-accent-soft' : 'hover:bg-hover',
+        'relative flex h-full items-center gap-3 border-x border-t px-4',
+        first && 'rounded-t-lg',
+        last && 'rounded-b-lg border-b',
+        here ? 'bg-accent-soft' : 'bg-panel hover:bg-hover',
       )}
     >
-      <Link
-        to="/tools"
-        search={(old) => ({ ...old, tool: tool.name })}
-        aria-current={selected || undefined}
-        className="font-medium outline-offset-[-2px] [overflow-wrap:anywhere] after:absolute after:inset-0"
-      >
-        {plain(tool.tool)}
-      </Link>
-      {tool.title && tool.title !== tool.tool && (
-        <span className="ml-2 text-sm text-ink3">{plain(tool.title.slice(0, 200))}</span>
-      )}
-      <p className="line-clamp-1 text-sm text-ink2 [overflow-wrap:anywhere]">
-        {plain(tool.description.slice(0, 300)) || t.noDescription}
-      </p>
-    </li>
+      <div className="min-w-0 flex-1">
+        <div className="flex items-baseline gap-2">
+          <Link
+            to="/tools"
+            search={(old) => ({ ...old, tool: tool.name })}
+            aria-current={here || undefined}
+            data-row={index}
+            className="truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
+          >
+            {plain(tool.tool.slice(0, 300))}
+          </Link>
+          {tool.title && tool.title !== tool.tool && (
+            <span className="min-w-0 truncate text-sm text-ink3">
+              {plain(tool.title.slice(0, 200))}
+            </span>
+          )}
+        </div>
+        <p className="truncate text-sm text-ink2">
+          {plain(tool.description.slice(0, 300)) || t.noDescription}
+        </p>
+      </div>
+      <div className="flex max-w-[40%] shrink-0 flex-col items-end gap-0.5">
+        {badge && (
+          <span
+            title={t.source}
+            className="max-w-full truncate rounded bg-accent-soft px-1.5 text-xs text-accent"
+          >
+            {plain(badge(tool.server).slice(0, 100))}
+          </span>
+        )}
+        <span title={t.tokensHint} className="text-xs whitespace-nowrap text-ink3">
+          {t.tokens(count(tokenCost(tool)))}
+        </span>
+      </div>
+    </div>
   );
 }

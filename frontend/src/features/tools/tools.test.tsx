@@ -4,7 +4,8 @@ import { Tooltip } from 'radix-ui';
 import { describe, expect, it, vi } from 'vitest';
 import type { Tool } from '@/types/api';
 import { parseAnswer, parseTools } from './api';
-import { effects, parameters, skeleton } from './schema';
+import { grouped } from './groups';
+import { effects, parameters } from './schema';
 import { argumentsFault, TryTool } from './try-tool';
 
 const tool = {
@@ -16,10 +17,6 @@ const tool = {
 } as Tool;
 
 describe('schemas of strangers', () => {
-  it('give a skeleton of what is required', () => {
-    expect(JSON.parse(skeleton(tool.inputSchema))).toEqual({ path: '' });
-  });
-
   it('never throw', () => {
     for (const schema of [
       '',
@@ -30,7 +27,7 @@ describe('schemas of strangers', () => {
       '{"properties":{"a":null}}',
       '{"required":[1]}',
     ]) {
-      expect(() => [parameters(schema), skeleton(schema), effects(schema)]).not.toThrow();
+      expect(() => [parameters(schema), effects(schema)]).not.toThrow();
     }
   });
 
@@ -81,9 +78,63 @@ it('a tool cannot be run with broken arguments', async () => {
       <TryTool tool={tool} />
     </Tooltip.Provider>,
   );
+  await userEvent.click(screen.getByRole('button', { name: 'JSON' }));
   const box = screen.getByLabelText('Arguments (JSON)');
   await userEvent.clear(box);
   await userEvent.type(box, '{{');
   expect(screen.getByRole('button', { name: 'Run tool' })).toBeDisabled();
   expect(fetch).not.toHaveBeenCalled();
+});
+
+it('the form writes JSON that keeps what was typed', async () => {
+  const sent = vi.fn(async () => new Response('{"success":true,"raw":null,"callId":"1"}'));
+  vi.stubGlobal('fetch', sent);
+  render(
+    <Tooltip.Provider>
+      <TryTool tool={tool} />
+    </Tooltip.Provider>,
+  );
+  await userEvent.type(screen.getByLabelText(/^path/), 'a"b');
+  await userEvent.type(screen.getByLabelText(/^n/), '9007199254740993');
+  await userEvent.click(screen.getByRole('button', { name: 'JSON' }));
+  expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue(
+    '{\n  "path": "a\\"b",\n  "n": 9007199254740993\n}',
+  );
+});
+
+it('a tool without a readable schema is tried with JSON', () => {
+  render(
+    <Tooltip.Provider>
+      <TryTool tool={{ ...tool, inputSchema: '{"anyOf":[1,2]}' }} />
+    </Tooltip.Provider>,
+  );
+  expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue('{}');
+});
+
+it('tools are grouped by server, prefix or effect, and none is lost', () => {
+  const tools = [
+    { ...tool, name: 'g__issue_list', server: 'g', tool: 'issue_list', annotations: '' },
+    {
+      ...tool,
+      name: 'g__issue_get',
+      server: 'g',
+      tool: 'issue_get',
+      annotations: '{"readOnlyHint":true}',
+    },
+    { ...tool, name: 'f__read', server: 'f', tool: 'read', annotations: '{"readOnlyHint":true}' },
+  ];
+  const shape = (by: 'server' | 'prefix' | 'effect') =>
+    grouped(tools, by, (id) => id.toUpperCase()).map((g) => [g.title, g.tools.length]);
+  expect(shape('server')).toEqual([
+    ['G', 2],
+    ['F', 1],
+  ]);
+  expect(shape('prefix')).toEqual([
+    ['issue', 2],
+    ['Without a prefix', 1],
+  ]);
+  expect(shape('effect')).toEqual([
+    ['Read only', 2],
+    ['No effect stated', 1],
+  ]);
 });

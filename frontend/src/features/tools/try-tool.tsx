@@ -1,16 +1,18 @@
 import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
-import { useId, useRef, useState } from 'react';
+import { useId, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
+import { ObjectForm } from '@/components/schema-form';
+import { Segments } from '@/components/segments';
 import { plain } from '@/lib/format';
 import { formatJson, jsonFault, jsonMembers } from '@/lib/json-text';
 import { messageOf } from '@/lib/request';
+import { initialText, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { runTool, type ToolAnswer } from './api';
-import { skeleton } from './schema';
 
 const t = texts.tools;
 
@@ -27,9 +29,16 @@ export function argumentsFault(text: string): string | undefined {
   return jsonMembers(text) === undefined ? t.notObject : undefined;
 }
 
-/** Runs one tool with arguments typed as JSON. A call goes on when somebody leaves to watch it among the calls. */
-export function TryTool({ tool }: { tool: Tool }) {
-  const [args, setArgs] = useState(() => skeleton(tool.inputSchema));
+/**
+ * Runs one tool with arguments from a form or typed as JSON: two views of the same
+ * text. A call goes on when somebody leaves to watch it among the calls.
+ */
+export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefined }) {
+  const schema = useMemo(() => readSchema(tool.inputSchema), [tool.inputSchema]);
+  const hasForm = schema.kind === 'object';
+  const first = () => formatJson(begin ?? (hasForm ? initialText(schema) : '{}'));
+  const [args, setArgs] = useState(first);
+  const [view, setView] = useState<'form' | 'json'>(hasForm ? 'form' : 'json');
   const [run, setRun] = useState<Run>({ phase: 'idle' });
   const abort = useRef<AbortController | null>(null);
   const id = useId();
@@ -53,27 +62,50 @@ export function TryTool({ tool }: { tool: Tool }) {
   return (
     <div className="space-y-3">
       <p className="text-sm text-ink2">{t.tryHint}</p>
-      <div>
-        <label htmlFor={id} className="mb-1 block text-xs text-ink3">
-          {t.arguments}
-        </label>
-        <textarea
-          id={id}
-          value={args}
-          spellCheck={false}
-          autoCapitalize="off"
-          rows={Math.min(16, Math.max(4, args.split('\n').length + 1))}
-          aria-invalid={fault !== undefined}
-          aria-describedby={`${id}-fault`}
-          onChange={(event) => setArgs(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void start();
-          }}
-          className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
+      {hasForm && (
+        <Segments
+          label={t.how}
+          value={view}
+          onChange={setView}
+          options={[
+            { value: 'form', text: t.form },
+            { value: 'json', text: t.json },
+          ]}
         />
-        <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
-          {fault}
-        </p>
+      )}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for all controls inside */}
+      <div
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void start();
+        }}
+      >
+        {view === 'form' && !fault ? (
+          <ObjectForm field={schema} text={args} onChange={setArgs} />
+        ) : (
+          <>
+            <label htmlFor={id} className="mb-1 block text-xs text-ink3">
+              {t.arguments}
+            </label>
+            <textarea
+              id={id}
+              value={args}
+              spellCheck={false}
+              autoCapitalize="off"
+              rows={Math.min(16, Math.max(4, args.split('\n').length + 1))}
+              aria-invalid={fault !== undefined}
+              aria-describedby={`${id}-fault`}
+              onChange={(event) => {
+                setView('json');
+                setArgs(event.target.value);
+              }}
+              className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
+            />
+            <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
+              {fault}
+              {fault && view === 'form' && ` ${t.formNeedsJson}`}
+            </p>
+          </>
+        )}
       </div>
       <div className="flex flex-wrap items-center gap-2">
         <Button
@@ -91,14 +123,16 @@ export function TryTool({ tool }: { tool: Tool }) {
         {run.phase === 'running' && (
           <Button onClick={() => abort.current?.abort()}>{t.cancel}</Button>
         )}
-        <Button
-          look="quiet"
-          disabled={fault !== undefined}
-          onClick={() => setArgs(formatJson(args))}
-        >
-          {t.format}
-        </Button>
-        <Button look="quiet" onClick={() => setArgs(skeleton(tool.inputSchema))}>
+        {view === 'json' && (
+          <Button
+            look="quiet"
+            disabled={fault !== undefined}
+            onClick={() => setArgs(formatJson(args))}
+          >
+            {t.format}
+          </Button>
+        )}
+        <Button look="quiet" onClick={() => setArgs(first())}>
           {t.reset}
         </Button>
       </div>

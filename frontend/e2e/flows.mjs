@@ -1,0 +1,184 @@
+// What a person does with the page, against the mock daemon.
+import assert from 'node:assert/strict';
+import { startMock } from '../dev/mock.mjs';
+import { sizes } from './browser.mjs';
+import { watched } from './harness.mjs';
+
+const list = [];
+
+function flow(name, options, run) {
+  list.push({ name, options, run });
+}
+
+/** Every flow, each with a daemon and a browser context of its own. */
+export function flows(browser, check) {
+  return list.map(({ name, options, run }) => async () => {
+    await check(name, async () => {
+      const mock = await startMock(options);
+      const context = await browser.newContext({ viewport: sizes.desktop });
+      context.setDefaultTimeout(8000);
+      const page = await watched(context);
+      try {
+        await run(page, mock, context);
+        assert.deepEqual(page.troubles, []);
+      } finally {
+        await context.close();
+        await mock.close();
+      }
+    });
+  });
+}
+
+flow(
+  'a one-time code lets the browser in and leaves the address',
+  { scene: 'locked', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/`);
+    await page.getByText('This browser has not been let in').waitFor();
+    await page.goto(`${mock.url}/#code=good`);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.ok(!page.url().includes('good'), page.url());
+  },
+);
+
+flow(
+  'another tab that was let in unlocks this one',
+  { scene: 'locked', rate: 0 },
+  async (page, mock, context) => {
+    await page.goto(`${mock.url}/`);
+    await page.getByText('This browser has not been let in').waitFor();
+    const other = await context.newPage();
+    await other.goto(`${mock.url}/#code=good`);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  },
+);
+
+flow('a spent code says so', { scene: 'locked', rate: 0 }, async (page, mock) => {
+  await page.goto(`${mock.url}/#code=old`);
+  await page.getByText('already used or has expired').waitFor();
+});
+
+flow('a call is seen from its start to its end', { scene: 'full', rate: 0 }, async (page, mock) => {
+  await page.goto(`${mock.url}/#/calls`);
+  await page.getByText('Live').locator('visible=true').first().waitFor();
+  const call = {
+    ...mock.world.calls[5],
+    id: String(Date.now() * 1000),
+    at: new Date().toISOString(),
+    tool: 'brand_new',
+    outcome: '',
+  };
+  mock.send('call', call);
+  const row = page.getByRole('listitem').filter({ hasText: 'brand_new' });
+  await row.getByText('Running').waitFor();
+  mock.send('call', { ...call, outcome: 'ok', tookNs: 1_234_000_000 });
+  await row.getByText('1.23 s').waitFor();
+});
+
+flow('numbers beyond 2^53 are shown as sent', { scene: 'full', rate: 0 }, async (page, mock) => {
+  const call = mock.world.calls.find((c) => c.outcome === 'ok');
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  await page.getByText('9007199254740993').first().waitFor();
+  await page.getByText('1.0', { exact: true }).waitFor();
+});
+
+flow(
+  'the page recovers by itself when the daemon restarts',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/servers`);
+    await page.getByText('Live').locator('visible=true').first().waitFor();
+    const port = Number(new URL(mock.url).port);
+    await mock.close();
+    await page.getByText('Drawbridge does not answer').waitFor();
+    await page.getByRole('link', { name: 'GitHub' }).waitFor(); // the last known state stays
+    const again = await startMock({ scene: 'trouble', rate: 0, port });
+    try {
+      await page.getByRole('link', { name: 'Browser automation' }).waitFor({ timeout: 15_000 });
+      assert.equal(await page.getByText('Drawbridge does not answer').count(), 0);
+    } finally {
+      await again.close();
+    }
+  },
+);
+
+flow(
+  'a server is stopped and started from its row',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/servers`);
+    const row = page.getByRole('listitem').filter({ hasText: 'memory' });
+    await row.getByRole('button', { name: 'More actions for memory' }).click();
+    await page.getByRole('menuitem', { name: 'Stop' }).click();
+    await row.getByText('Stopped').waitFor();
+    await row.getByRole('button', { name: 'Start memory' }).click();
+    await row.getByText('Running').waitFor();
+  },
+);
+
+flow(
+  'filters live in the address and survive a reload',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls`);
+    await page.getByLabel('Outcome').selectOption('failed');
+    await page.getByLabel('Server').selectOption('github');
+    await page.waitForURL(/outcome=failed.*server=github|server=github.*outcome=failed/);
+    await page.reload();
+    await page.getByRole('listitem').first().waitFor();
+    assert.equal(await page.getByLabel('Server').inputValue(), 'github');
+    for (const text of await page.getByRole('listitem').allTextContents())
+      assert.match(text, /^(?=.*github)(?!.*\bOK\b)/);
+  },
+);
+
+flow(
+  'the keyboard walks the calls and closes the detail',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls`);
+    await page.getByRole('listitem').first().getByRole('link').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.waitForTimeout(150);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(mock.world.calls[2].id));
+    await page.keyboard.press('ArrowDown');
+    await page.waitForURL(new RegExp(mock.world.calls[3].id));
+    await page.keyboard.press('Escape');
+    await page.waitForURL(/#\/calls$/);
+  },
+);
+
+flow(
+  'the history is read to its end while scrolling',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls`);
+    await page.getByRole('listitem').first().waitFor();
+    const scroller = page.locator('.scroll-area').first();
+    for (let i = 0; i < 60 && (await page.getByText('That is all there is.').count()) === 0; i++) {
+      await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      await page.waitForTimeout(80);
+    }
+    assert.ok(await page.getByText('That is all there is.').count());
+    assert.ok((await page.getByRole('listitem').count()) < 80, 'only what is in view exists');
+    const last = mock.world.calls.at(-1).id;
+    await page.locator(`[data-call="${last}"]`).waitFor();
+  },
+);
+
+flow('a tool is tried, with arguments as typed', { scene: 'full', rate: 0 }, async (page, mock) => {
+  await page.goto(`${mock.url}/#/tools?tool=postgres__query`);
+  const box = page.getByLabel('Arguments (JSON)');
+  await box.fill('{"sql": }');
+  await page.getByText('see line 1, column 9').waitFor();
+  await box.fill('{"sql": "select 1", "n": 9007199254740993}');
+  const [request] = await Promise.all([
+    page.waitForRequest((r) => r.url().endsWith('/api/v1/call')),
+    page.getByRole('button', { name: 'Run tool' }).click(),
+  ]);
+  assert.match(request.postData(), /"n": 9007199254740993/);
+  await page.getByText('Succeeded').waitFor();
+  await page.getByText('9007199254740993', { exact: false }).nth(1).waitFor();
+});

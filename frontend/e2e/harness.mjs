@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+
+const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+
+/** A page that remembers everything that should not happen. */
+export async function watched(context) {
+  const page = await context.newPage();
+  page.troubles = [];
+  page.on('pageerror', (error) => page.troubles.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    page.troubles.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on('console', (message) => {
+    // A refused or failed request is logged by the browser itself; the flows ask for some.
+    if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text())) {
+      page.troubles.push(`console: ${message.text()}`);
+    }
+  });
+  return page;
+}
+
+/** Waits until the page has its heading and nothing loads any more, and stays so. */
+export async function settled(page) {
+  await page.waitForFunction(async () => {
+    const quiet = () =>
+      [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) &&
+      !document.querySelector('[data-loading]');
+    if (!quiet()) return false;
+    await new Promise((done) => setTimeout(done, 60));
+    return quiet();
+  });
+}
+
+/** No trouble so far and nothing that sticks out sideways; `deep` asks axe as well. */
+export async function inspect(page, deep) {
+  const wide = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+  assert.ok(wide <= 0, `the page is ${wide} px too wide`);
+  if (deep) {
+    // Through the debugger, which the page's policy does not bind.
+    if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
+    const found = await page.evaluate(async () => {
+      const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
+      return violations.map(
+        (v) => `${v.id}: ${v.nodes[0]?.html.slice(0, 200)} (${v.nodes.length})`,
+      );
+    });
+    assert.deepEqual(found, []);
+  }
+  assert.deepEqual(page.troubles, []);
+}
+
+/** Counts what passed and prints what did not; `only`, a part of a name, runs just those. */
+export function tally(only) {
+  const tally = { passed: 0, failed: 0, check };
+  async function check(name, run) {
+    if (only && !name.includes(only)) return;
+    try {
+      await run();
+      tally.passed++;
+    } catch (error) {
+      tally.failed++;
+      const text = String(error.message).split('\n').slice(0, 25).join('\n  ');
+      console.error(`FAIL ${name}\n  ${text}`);
+    }
+  }
+  return tally;
+}
+
+/** Runs jobs in order, a few of them at a time. */
+export async function lanes(jobs, width) {
+  const waiting = [...jobs];
+  const lane = async () => {
+    for (let job = waiting.shift(); job; job = waiting.shift()) await job();
+  };
+  await Promise.all(Array.from({ length: width }, lane));
+}

@@ -1,0 +1,75 @@
+// Every page in every scene: free of axe findings, policy reports, errors and sideways
+// scrolling, in light and dark, from 320 px up.
+import { startMock } from '../dev/mock.mjs';
+import { sizes } from './browser.mjs';
+import { inspect, settled, watched } from './harness.mjs';
+
+const addresses = [
+  '#/',
+  '#/servers',
+  '#/servers/ONE',
+  '#/add',
+  '#/calls',
+  '#/calls/CALL',
+  '#/calls/CALL?with=OTHER',
+  '#/calls/1',
+  '#/tools',
+  '#/tools?tool=TOOL',
+  '#/questions',
+  '#/clients',
+  '#/settings',
+  '#/nowhere',
+];
+
+// axe's findings depend on colours and on what a size hides; the two other sizes only
+// have to hold everything.
+const views = [
+  { size: 'desktop', viewport: sizes.desktop, colorScheme: 'light', deep: true },
+  { size: 'desktop', viewport: sizes.desktop, colorScheme: 'dark', deep: true },
+  { size: 'phone', viewport: sizes.phone, colorScheme: 'dark', deep: true },
+  { size: 'narrow', viewport: { width: 320, height: 640 }, colorScheme: 'light', deep: false },
+  { size: 'large', viewport: { width: 3840, height: 2160 }, colorScheme: 'light', deep: false },
+];
+
+/** One job for each scene and view: a single page walks all addresses, as a person would. */
+export function pages(browser, check) {
+  return ['full', 'empty', 'trouble', 'hostile', 'locked'].flatMap((scene) =>
+    views.map((view) => () => walk(browser, check, scene, view)),
+  );
+}
+
+async function walk(browser, check, scene, { size, viewport, colorScheme, deep }) {
+  const mock = await startMock({ scene, rate: 0 });
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
+  context.setDefaultTimeout(8000);
+  const { servers, calls, tools } = mock.world;
+  const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
+  const ended = calls.filter((call) => call.outcome === 'ok');
+  const fill = (address) =>
+    address
+      .replace('ONE', one?.id ?? 'none')
+      .replace('CALL', ended[0]?.id ?? '0')
+      .replace('OTHER', ended[1]?.id ?? '0')
+      .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));
+  let page = await watched(context);
+  await page.goto(`${mock.url}/`);
+  for (const address of scene === 'locked' ? ['#/'] : addresses) {
+    await check(`${scene} ${address} ${size} ${colorScheme}`, async () => {
+      try {
+        await page.evaluate((hash) => {
+          location.hash = hash;
+        }, fill(address));
+        await settled(page);
+        await inspect(page, deep);
+      } catch (error) {
+        // The next address must not suffer for this one.
+        await page.close();
+        page = await watched(context);
+        await page.goto(`${mock.url}/`);
+        throw error;
+      }
+    });
+  }
+  await context.close();
+  await mock.close();
+}

@@ -1,0 +1,27 @@
+/** Hands bytes to the person as a file. Its name is ours, because a stranger's could deceive. */
+export function save(base64: string, kind: string): void {
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  } catch {
+    return; // not base64: there are no bytes
+  }
+  saveBlob(new Blob([bytes], { type: 'application/octet-stream' }), `drawbridge-${word(kind)}.bin`);
+}
+
+export function saveText(text: string, name: string): void {
+  saveBlob(new Blob([text], { type: 'text/plain' }), name);
+}
+
+function word(kind: string): string {
+  return kind.replace(/[^a-z]/g, '').slice(0, 20) || 'content';
+}
+
+function saveBlob(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest';
+import { isNumber, withElement, withMember } from './json-edit';
+import { initialText, readSchema } from './schema';
+
+const kinds = (schema: object) =>
+  Object.fromEntries(readSchema(JSON.stringify(schema)).members.map((m) => [m.name, m.field.kind]));
+
+it('each shape gets its control, and what is unknown a field for JSON', () => {
+  expect(
+    kinds({
+      $defs: { color: { enum: ['red', 'blue'] } },
+      properties: {
+        a: { type: 'string' },
+        b: { type: ['integer', 'null'] },
+        c: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
+        d: { $ref: '#/$defs/color' },
+        e: { oneOf: [{ const: 'x', title: 'An x' }] },
+        f: { type: 'array', items: { type: 'number' } },
+        g: { type: 'object', properties: { h: { type: 'string' } } },
+        i: { type: 'object', additionalProperties: true },
+        j: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+        k: true,
+        l: { $ref: 'https://example.com/schema' },
+        m: { $ref: '#/$defs/none' },
+      },
+    }),
+  ).toEqual({
+    a: 'text',
+    b: 'number',
+    c: 'boolean',
+    d: 'choice',
+    e: 'choice',
+    f: 'list',
+    g: 'object',
+    i: 'json',
+    j: 'json',
+    k: 'json',
+    l: 'json',
+    m: 'json',
+  });
+});
+
+it('defaults and choices keep their digits', () => {
+  const field = readSchema(
+    '{"properties":{"n":{"type":"integer","default":9007199254740993},"c":{"enum":[9007199254740993]}},"required":["n","c"]}',
+  );
+  expect(initialText(field)).toBe('{"n":9007199254740993,"c":9007199254740993}');
+});
+
+it('a schema that refers to itself ends', () => {
+  const loop =
+    '{"$defs":{"a":{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"}';
+  expect(readSchema(loop).kind).toBe('object');
+  expect(readSchema('{"$ref":"#"}').kind).toBe('json');
+  for (const odd of ['', 'null', '[]', '{', '{"properties":3,"type":"object"}', '{"enum":[]}'])
+    expect(() => initialText(readSchema(odd))).not.toThrow();
+});
+
+it('an edit leaves everything else as it was written', () => {
+  expect(withMember('{"a":1.0,"b":1e400}', 'c', '"x"')).toBe(
+    '{\n  "a": 1.0,\n  "b": 1e400,\n  "c": "x"\n}',
+  );
+  expect(withMember('{"a":1.0,"b":2}', 'b', undefined)).toBe('{\n  "a": 1.0\n}');
+  expect(withElement('[1.0,2]', 1, undefined)).toBe('[\n  1.0\n]');
+  expect(withElement('[]', 9, 'true')).toBe('[\n  true\n]');
+});
+
+it('numbers are what JSON calls numbers', () => {
+  expect(['0', '-1.5', '1e400', '9007199254740993'].every(isNumber)).toBe(true);
+  expect(['', '01', '1.', '.5', '+1', '0x1', 'NaN', '1 '].some(isNumber)).toBe(false);
+});
