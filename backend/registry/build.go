@@ -29,6 +29,7 @@ func (h *held) build() {
 // aggregate makes the view of all servers.
 func aggregate(naming Naming, servers []*held) *View {
 	v := &View{resources: map[string]Target{}}
+	hidden := hidden{}
 	namer := newNamer(naming, servers)
 	for i, kind := range allKinds {
 		v.names[i] = make(map[string]Target)
@@ -36,7 +37,7 @@ func aggregate(naming Naming, servers []*held) *View {
 		case hub.Tools, hub.Prompts:
 			v.addNamed(i, namer, servers)
 		case hub.Resources, hub.Templates:
-			v.addURIs(i, servers)
+			v.addURIs(i, servers, hidden)
 		}
 	}
 	v.resources = v.names[indexOf(hub.Resources)]
@@ -47,6 +48,7 @@ func aggregate(naming Naming, servers []*held) *View {
 			v.waiting = append(v.waiting, unlisted{server: h.ID, before: before, after: after})
 		}
 	}
+	v.conflicts = conflicts(naming, servers, hidden)
 	v.seal()
 	return v
 }
@@ -72,10 +74,11 @@ func (v *View) addNamed(i int, n *namer, servers []*held) {
 
 // addURIs puts resources or templates under their URIs. What an earlier server has
 // listed already is left out, for it could not be reached under that URI.
-func (v *View) addURIs(i int, servers []*held) {
+func (v *View) addURIs(i int, servers []*held, hidden hidden) {
 	for _, h := range servers {
 		for _, e := range h.entries[i] {
-			if _, taken := v.names[i][e.name]; taken {
+			if first, taken := v.names[i][e.name]; taken {
+				hidden[[2]string{h.ID, first.Server}] = append(hidden[[2]string{h.ID, first.Server}], e.name)
 				continue
 			}
 			t := Target{Server: h.ID, Name: e.name, Raw: e.raw}

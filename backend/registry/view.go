@@ -20,6 +20,7 @@ type View struct {
 	templates []template
 	waiting   []unlisted
 	catalogs  []Offer
+	conflicts map[string][]string
 	hash      string
 }
 
@@ -125,6 +126,10 @@ func (v *View) ListResult(kind hub.Kind) []byte {
 
 // Offers returns the servers of the View in the order of the config.
 func (v *View) Offers() []Offer { return v.catalogs }
+
+// Conflicts says, in sentences, what a server's neighbours in the View stand in the
+// way of.
+func (v *View) Conflicts(server string) []string { return v.conflicts[server] }
 
 // Hash differs whenever what the View lists differs.
 func (v *View) Hash() string { return v.hash }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 		if fl.byID[c.ID] != nil {
 			continue // the config's ids are unique; a second one could never be addressed
 		}
-		r, note := s.take(c)
+		r, note := s.take(c, s.judge(cfg, c))
 		notes = append(notes, note)
 		fl.byID[c.ID] = r
 		fl.order = append(fl.order, r)
@@ -57,22 +58,30 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 // take returns the runner for c: the one that has this id, told of its new
 // configuration, or a new one. A server that comes back while its old process is
 // still being ended finds its old runner, so that there are never two. It needs s.mu.
-func (s *Supervisor) take(c *config.Server) (r *runner, note func()) {
+func (s *Supervisor) take(c *config.Server, held bool) (r *runner, note func()) {
 	r = s.all[c.ID]
 	if r == nil {
-		r = newRunner(s, c)
+		r = newRunner(s, c, held)
 		s.all[c.ID] = r
 		s.launch(r)
 		return r, func() {}
 	}
 	was, back := r.config(), r.retired.Swap(false)
-	if was.Equal(*c) && !back {
+	waited := r.held.Swap(held)
+	if was.Equal(*c) && !back && waited == held {
 		r.cfg.Store(c)
+		for _, one := range r.instances() {
+			one.cfg.Store(c)
+		}
 		return r, func() {}
 	}
 	r.cfg.Store(c)
 	renew := launchKey(was) != launchKey(c)
-	wake := back || was.Disabled != c.Disabled || was.Start != c.Start // the configuration has something to say about running
+	s.passOn(r, c, renew || held || c.Disabled || was.Session != c.Session)
+	if commandKey(was) != commandKey(c) {
+		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+spelled(was)+" is now "+spelled(c))
+	}
+	wake := back || waited != held || was.Disabled != c.Disabled || was.Start != c.Start // the configuration has something to say about running
 	taken := make(chan struct{})
 	r.post(func() {
 		defer close(taken)
@@ -86,6 +95,18 @@ func (s *Supervisor) take(c *config.Server) (r *runner, note func()) {
 		case <-taken:
 		case <-r.done:
 		}
+	}
+}
+
+// passOn tells the instances of a new configuration, or ends them. It needs s.mu.
+func (s *Supervisor) passOn(r *runner, c *config.Server, end bool) {
+	if end {
+		r.retireInstances()
+		return
+	}
+	for _, one := range r.instances() {
+		one.cfg.Store(c)
+		one.post(func() { one.reconfigured(false, false) })
 	}
 }
 
@@ -128,8 +149,8 @@ func (s *Supervisor) recall(c *config.Server) {
 func (s *Supervisor) retire(old, new *fleet) {
 	for id, r := range old.byID {
 		if new.byID[id] == nil {
-			r.retired.Store(true)
-			r.post(func() { r.reconfigured(false, true) })
+			r.retireInstances()
+			r.retire()
 			if !new.holds(id) {
 				s.o.Bus.Publish(events.Removed, id)
 			}
@@ -162,7 +183,10 @@ func (s *Supervisor) gone(r *runner) bool {
 	if !r.retired.Load() {
 		return false
 	}
-	delete(s.all, r.id)
+	delete(s.all, place(r.id, r.whose.key))
+	if r.own != nil {
+		r.own.dismiss(r)
+	}
 	return true
 }
 

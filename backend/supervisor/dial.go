@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/process"
@@ -33,6 +36,11 @@ type Dialer struct {
 	// DockerLedger is the folder in which running execs are kept for the sweep at
 	// the next start; "" keeps none.
 	DockerLedger string
+
+	// Lobby is the folder that stands for ${workspaceFolder} while nobody's workspace
+	// is known, as when a server is started to be listed. It is made when it is
+	// missing, and should stay empty. "" is the person's home.
+	Lobby string
 
 	running running
 	// OnNotification and OnRequest get what a server says outside of any call.
@@ -63,28 +71,30 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 	}
 	env := readEnvironment(ctx, d.Secret)
 	started := &started{}
+	var err error
+	if env.workspace, err = d.workspace(r); err != nil {
+		return Session{}, err
+	}
 	switch c.Type {
 	case hub.Stdio:
-		spec, err := d.spec(c, env)
+		spec, err := d.spec(c, env, started)
 		if err != nil {
 			return Session{Process: started.describe()}, err
 		}
-		// Arguments as they are written: expanded ones may hold a secret.
-		started.command = strings.Join(append([]string{spec.Path}, c.Args...), " ")
 		o.Dial = func(context.Context) (upstream.Pipe, error) { return d.spawn(c, spec, started) }
 	case hub.Docker:
 		spec, err := d.exec(c, env)
 		if err != nil {
 			return Session{Process: started.describe()}, err
 		}
-		started.command = "docker exec -i " + strings.Join(append([]string{spec.Container, c.Command}, c.Args...), " ")
+		started.Command = "docker exec -i " + strings.Join(append([]string{spec.Container, c.Command}, c.Args...), " ")
 		o.Dial = func(ctx context.Context) (upstream.Pipe, error) { return d.enter(ctx, c, spec, started) }
 	case hub.HTTP:
 		at, shown, err := remote(c, env)
 		if err != nil {
 			return Session{}, err
 		}
-		o.Remote, started.command = at, shown
+		o.Remote, started.Command = at, shown
 	default:
 		return Session{}, hub.Errorf(hub.CodeValidation, "servers of type %q cannot be reached", c.Type)
 	}
@@ -95,12 +105,15 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 	return Session{Conn: conn, Process: started.describe()}, nil
 }
 
-// spec says what to start for a stdio server.
-func (d *Dialer) spec(c *config.Server, env environment) (process.Spec, error) {
+// spec says what to start for a stdio server, and notes in s what is worth knowing of it.
+func (d *Dialer) spec(c *config.Server, env environment, s *started) (process.Spec, error) {
 	vars, err := env.of(c)
 	if err != nil {
 		return process.Spec{}, err
 	}
+	s.Environment = slices.Sorted(maps.Keys(vars))
+	s.SearchPath = vars["PATH"]
+	s.Warnings = env.withheld(c, vars)
 	command, err := env.expand("command", c.Command)
 	if err != nil {
 		return process.Spec{}, err
@@ -115,8 +128,11 @@ func (d *Dialer) spec(c *config.Server, env environment) (process.Spec, error) {
 	}
 	path, err := process.Resolve(command, vars["PATH"])
 	if err != nil {
-		return process.Spec{}, refusal(c, err)
+		return process.Spec{}, refusal(command, err)
 	}
+	// Arguments as they are written: expanded ones may hold a secret.
+	s.Command = strings.Join(append([]string{path}, c.Args...), " ")
+	s.Path, s.Dir = path, dir
 	return process.Spec{Name: c.ID, Path: path, Args: args, Env: pairs(vars), Dir: dir}, nil
 }
 
@@ -126,7 +142,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 	spec.Stderr = stderr
 	p, err := d.Spawner.Start(spec)
 	if err != nil {
-		return nil, refusal(c, err)
+		return nil, refusal(spec.Path, err)
 	}
 	s.set(p.PID(), func() (Exit, bool) {
 		select {
@@ -136,9 +152,10 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 			return Exit{}, false
 		}
 	})
-	d.running.add(c.ID, p)
-	return &watched{Pipe: p, stopped: func() error {
-		d.running.remove(c.ID, p)
+	one := local{p, launcher(spec.Path)}
+	d.running.add(c.ID, one)
+	return &watched{Pipe: tapePipe(p, s.tape()), stopped: func() error {
+		d.running.remove(c.ID, one)
 		return stderr.Close()
 	}}, nil
 }
@@ -156,38 +173,47 @@ func (w *watched) Stop(ctx context.Context) error {
 
 // refusal says why a process could not even begin. Trying again helps only where
 // the machine was short of something.
-func refusal(c *config.Server, err error) error {
+func refusal(command string, err error) error {
 	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, passing) {
 			return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Cause: err,
-				Message: fmt.Sprintf("cannot start server %q: %v", c.ID, err)}
+				Message: fmt.Sprintf("cannot start %s: %v", command, err)}
 		}
 	}
-	return &hub.Error{Code: hub.CodeValidation, Cause: err,
-		Message: fmt.Sprintf("cannot start server %q: %v", c.ID, err),
-		Hint:    "Correct command, cwd or PATH of the server; the change is picked up at once."}
+	message := err.Error()
+	if errors.Is(err, process.ErrNotFound) && !strings.ContainsAny(command, `/\`) {
+		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // the PATH is for the log
+	}
+	return &hub.Error{Code: hub.CodeValidation, Cause: err, Message: message,
+		Hint: "Correct command, cwd or PATH of the server; the change is picked up at once."}
 }
 
 // started remembers the newest process of one Connect, which may start a second
 // one when the first exits on an era that it does not know.
 type started struct {
-	command string
-
-	mu   sync.Mutex
-	pid  int
-	exit func() (Exit, bool)
+	mu sync.Mutex
+	Process
 }
 
 func (s *started) set(pid int, exit func() (Exit, bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pid, s.exit = pid, exit
+	s.PID, s.Exit = pid, exit
+}
+
+// tape starts a tape for a new process.
+func (s *started) tape() *tape {
+	t := &tape{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Frames = t.last
+	return t
 }
 
 func (s *started) describe() Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Process{Command: s.command, PID: s.pid, Exit: s.exit}
+	return s.Process
 }
 
 // LastLine returns the last line that a server wrote to stderr, safe to show.
@@ -199,6 +225,20 @@ func (d *Dialer) LastLine(server string) string {
 		}
 	}
 	return ""
+}
+
+// LastLines returns up to n lines that a server wrote to stderr since a time, oldest
+// first, safe to show.
+func (d *Dialer) LastLines(server string, n int, since time.Time) []string {
+	var list []string
+	lines := d.Logs.Tail(server, 500)
+	for i := len(lines) - 1; i >= 0 && len(list) < n && !lines[i].At.Before(since); i-- {
+		if lines[i].Level == serverlog.Stderr && strings.TrimSpace(lines[i].Text) != "" {
+			list = append(list, serverlog.Clean(lines[i].Text))
+		}
+	}
+	slices.Reverse(list)
+	return list
 }
 
 // Journal writes a lifecycle line to a server's own log.

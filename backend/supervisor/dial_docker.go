@@ -20,7 +20,7 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 	}
 	if container == "" {
 		return dockerexec.Spec{}, &hub.Error{Code: hub.CodeValidation,
-			Message: fmt.Sprintf("cannot start server %q: no container is named", c.ID),
+			Message: "no container is named",
 			Hint:    "Set docker.container to the name of a running container."}
 	}
 	command, err := env.expand("command", c.Command)
@@ -35,7 +35,7 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 	if err != nil {
 		return dockerexec.Spec{}, err
 	}
-	for _, name := range c.InheritEnv {
+	for _, name := range inherited(c.InheritEnv) {
 		if value, ok := env.lookup(name); ok {
 			if _, set := vars[name]; !set {
 				vars[name] = value
@@ -68,7 +68,7 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 			return Exit{}, false
 		}
 	})
-	return &watched{Pipe: e, stopped: stderr.Close}, nil
+	return &watched{Pipe: tapePipe(e, s.tape()), stopped: stderr.Close}, nil
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come
@@ -78,7 +78,7 @@ func dockerRefusal(c *config.Server, err error) error {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	case errors.Is(err, dockerexec.ErrPermission), errors.Is(err, dockerexec.ErrNoBinary):
-		return &hub.Error{Code: hub.CodeValidation, Message: fmt.Sprintf("cannot start server %q: %v", c.ID, err), Cause: err}
+		return &hub.Error{Code: hub.CodeValidation, Message: err.Error(), Cause: err}
 	}
 	return err
 }

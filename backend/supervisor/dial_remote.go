@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -20,7 +19,7 @@ func remote(c *config.Server, env environment) (r *upstream.Remote, shown string
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, "", &hub.Error{Code: hub.CodeValidation, Cause: err,
-			Message: fmt.Sprintf("cannot reach server %q: its url is no http or https address", c.ID),
+			Message: "its url is no http or https address",
 			Fields:  []hub.FieldError{{Field: "url", Error: "no http or https address"}}}
 	}
 	headers, err := env.expandAll("headers", c.Headers)

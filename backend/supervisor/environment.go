@@ -19,6 +19,8 @@ import (
 type environment struct {
 	login  map[string]string
 	secret func(name string) (string, bool) // may be nil
+	// workspace is the value of ${workspaceFolder}.
+	workspace string
 }
 
 // readEnvironment waits for the login shell, which is read once and within 5 s.
@@ -30,6 +32,9 @@ func readEnvironment(ctx context.Context, secret func(string) (string, bool)) en
 
 // lookup finds the value of ${name}.
 func (e environment) lookup(name string) (string, bool) {
+	if name == config.WorkspaceFolder {
+		return e.workspace, e.workspace != ""
+	}
 	if name, ok := strings.CutPrefix(name, "secret:"); ok {
 		if e.secret == nil {
 			return "", false
@@ -57,7 +62,7 @@ func (e environment) of(c *config.Server) (map[string]string, error) {
 	if path := e.login["PATH"]; path != "" {
 		env["PATH"] = path
 	}
-	for _, name := range c.InheritEnv {
+	for _, name := range inherited(c.InheritEnv) {
 		if value, ok := e.lookup(name); ok {
 			env[name] = value
 		}

@@ -18,18 +18,21 @@ import (
 
 // fakeConn is a connection that does as the test says.
 type fakeConn struct {
-	w      *fakeWorld
-	id     string
-	era    hub.Era
-	server string
-	ended  chan struct{}
-	once   sync.Once
-	closed chan struct{} // closes the process
-	shut   sync.Once
+	w         *fakeWorld
+	id        string
+	era       hub.Era
+	key       string
+	workspace string
+	ended     chan struct{}
+	once      sync.Once
+	closed    chan struct{} // closes the process
+	shut      sync.Once
 
-	mu      sync.Mutex
-	catalog *hub.Catalog
-	mute    bool // pings fail
+	mu        sync.Mutex
+	catalog   *hub.Catalog
+	mute      bool         // pings fail
+	next      *hub.Catalog // what Refresh finds
+	refreshed int
 }
 
 func (c *fakeConn) Send(ctx context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
@@ -67,6 +70,17 @@ func (c *fakeConn) silence() {
 	c.mute = true
 }
 
+// Refresh takes over what the test put in place.
+func (c *fakeConn) Refresh(context.Context, ...hub.Kind) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refreshed++
+	if c.next != nil {
+		c.catalog, c.next = c.next, nil
+	}
+	return nil
+}
+
 func (c *fakeConn) Era() hub.Era          { return c.era }
 func (c *fakeConn) Version() string       { return "v" }
 func (c *fakeConn) ID() string            { return c.id }
@@ -81,19 +95,12 @@ func (c *fakeConn) Close(context.Context) error {
 	c.shut.Do(func() {
 		time.Sleep(c.w.stopTime)
 		c.w.mu.Lock()
-		c.w.alive[c.server+string(c.wantEra())]--
+		c.w.alive[c.key]--
 		c.w.mu.Unlock()
 		close(c.closed)
 	})
 	<-c.closed
 	return nil
-}
-
-func (c *fakeConn) wantEra() hub.Era {
-	if c.era == hub.Modern {
-		return hub.Modern
-	}
-	return ""
 }
 
 // fakeWorld starts fake servers and counts what it started.
@@ -104,7 +111,10 @@ type fakeWorld struct {
 	// return a catalog. nil is one tool at once.
 	start func(ctx context.Context, r Request, n int) (*hub.Catalog, error)
 
+	several bool // processes of one server are not counted as one
+
 	mu     sync.Mutex
+	serial int
 	alive  map[string]int
 	starts map[string][]time.Time
 	conns  map[string]*fakeConn // the newest
@@ -114,6 +124,9 @@ type fakeWorld struct {
 
 func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
 	key := r.Server.ID + string(r.Era)
+	if w.several {
+		key = fmt.Sprintf("%s%s %d", r.Server.ID, r.Era, w.number())
+	}
 	w.mu.Lock()
 	w.alive[key]++
 	if w.alive[key] > 1 {
@@ -143,13 +156,30 @@ func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
 		w.alive[key]--
 		return Session{Process: Process{Command: "fake", Exit: func() (Exit, bool) { return Exit{3, "exited with status 3"}, true }}}, err
 	}
-	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), server: r.Server.ID, era: hub.Legacy,
+	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), key: key, workspace: r.Workspace, era: hub.Legacy,
 		ended: make(chan struct{}), closed: make(chan struct{}), catalog: catalog}
 	if r.Era == hub.Modern {
 		c.era = hub.Modern
 	}
 	w.conns[key] = c
 	return Session{Conn: c, Process: Process{Command: "fake", PID: 1000 + n}}, nil
+}
+
+func (w *fakeWorld) number() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.serial++
+	return w.serial
+}
+
+// processes is how many processes there are.
+func (w *fakeWorld) processes() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, alive := range w.alive {
+		n += alive
+	}
+	return n
 }
 
 func (w *fakeWorld) conn(key string) *fakeConn {

@@ -14,6 +14,8 @@ func (r *runner) arm() {
 		return
 	}
 	r.healthy.Reset(healthyAfter)
+	r.watchIdle()
+	r.watchCatalog()
 	if every := r.config().Heartbeat; every > 0 {
 		r.beat.Reset(every)
 	} else {
@@ -29,21 +31,28 @@ func (r *runner) heartbeat() {
 	if l == nil || r.pinging || l.silence() < r.config().Heartbeat {
 		return
 	}
-	r.pinging = true
+	r.pinging, r.pinged = true, time.Now()
 	r.helpers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 		defer cancel()
 		err := l.Ping(ctx)
-		r.post(func() { r.pinged(l, err) })
+		r.post(func() { r.answered(l, err) })
 	})
 }
 
-func (r *runner) pinged(l *link, err error) {
+func (r *runner) answered(l *link, err error) {
+	// Wall time, which goes on while the machine sleeps, unlike a timer.
+	took := time.Since(r.pinged.Round(0))
 	r.pinging = false
 	if l != r.primary {
 		return
 	}
+	if err != nil && took > 2*pingTimeout {
+		r.heartbeat() // the machine slept meanwhile: this ping says nothing of the server
+		return
+	}
 	if err == nil {
+		r.pingTook = took
 		l.hear()
 		if r.silent {
 			r.silent, r.reason = false, ""

@@ -20,17 +20,25 @@ var ErrAbsent = errors.New("waiting")
 // link is one open connection. It is what callers send through.
 type link struct {
 	Session
+	of       *runner
 	inFlight atomic.Int64
+	resting  atomic.Bool  // being ended, because nobody used it
 	heard    atomic.Int64 // when the server was last heard of, Unix nanoseconds
 }
 
 // Send passes call on. It fails at once when the connection breaks.
 func (l *link) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
 	l.inFlight.Add(1)
+	if l.resting.Load() {
+		l.inFlight.Add(-1)
+		return l.of.resend(ctx, call, sink)
+	}
 	defer l.inFlight.Add(-1)
 	reply, err := l.Conn.Send(ctx, call, sink)
+	now := time.Now().UnixNano()
+	l.of.used.Store(now)
 	if err == nil {
-		l.hear()
+		l.heard.Store(now)
 	}
 	return reply, err
 }
@@ -50,7 +58,7 @@ func (l *link) lost() <-chan struct{} {
 // usable reports whether the connection is there and has not broken. Callers ask,
 // because a connection may break before its runner has seen it.
 func (l *link) usable() bool {
-	if l == nil {
+	if l == nil || l.resting.Load() {
 		return false
 	}
 	select {
@@ -67,11 +75,12 @@ func (r *runner) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.abort, r.began = cancel, time.Now()
 	r.pending++
-	r.process = Process{}
+	r.process, r.detail = Process{}, ""
+	r.watch.Reset(watchEvery)
 	r.helpers.Go(func() {
 		session, err := r.connect(ctx, c, "", startup(c))
 		cancel()
-		if err == nil {
+		if err == nil && r.own == nil {
 			r.remember(c, session.Catalog())
 		}
 		r.post(func() { r.begun(session, err) })
@@ -87,8 +96,8 @@ func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, lim
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	request := Request{Server: c, Era: era, Changed: func(hub.Kind) {}}
-	if era == "" {
+	request := Request{Server: c, Era: era, Workspace: r.whose.workspace, Changed: func(hub.Kind) {}}
+	if r.own == nil { // of either era: a list may change in the process that a call went to
 		request.Changed = func(kind hub.Kind) { r.post(func() { r.relisted(kind) }) }
 	}
 	session, err := r.s.o.Connect(ctx, request)
@@ -122,9 +131,9 @@ func (r *runner) begun(session Session, err error) {
 	stopping := r.state.phase != phaseStarting
 	switch {
 	case err == nil && stopping:
-		r.shut(&link{Session: session})
+		r.shut(&link{Session: session, of: r})
 	case err == nil:
-		r.primary, r.took = &link{Session: session}, time.Since(r.began)
+		r.primary, r.took = &link{Session: session, of: r}, time.Since(r.began)
 		r.primary.hear()
 		r.connected()
 	case stopping: // it was told to stop; that it failed is no news
@@ -150,7 +159,10 @@ func failureOf(err error) event {
 func (r *runner) connected() {
 	l := r.primary
 	catalog := l.Catalog()
-	r.s.o.Registry.Update(r.id, catalog)
+	if r.own == nil {
+		r.s.o.Registry.Update(r.id, catalog)
+	}
+	r.used.Store(max(r.used.Load(), r.began.UnixNano()))
 	r.step(evConnected)
 	r.arm()
 	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,12 @@ type runner struct {
 	s       *Supervisor
 	id      string
 	cfg     atomic.Pointer[config.Server]
-	retired atomic.Bool // removed from the configuration
+	retired atomic.Bool               // removed from the configuration
+	held    atomic.Bool               // its command waits for approval
+	used    atomic.Int64              // when a call last needed it, Unix nanoseconds
+	own     *runner                   // of an instance: the server's own runner
+	whose   whose                     // of an instance
+	crew    atomic.Pointer[[]*runner] // the instances, when it is a server's own runner
 	live    atomic.Pointer[live]
 	inbox   chan func()
 	done    chan struct{} // closed when the goroutine is ending
@@ -43,11 +49,18 @@ type runner struct {
 	timer     *time.Timer // of phaseBackoff and phaseWaiting
 	healthy   *time.Timer
 	beat      *time.Ticker
+	idle      *time.Timer  // until nobody has called it for long enough
+	relist    *time.Timer  // until the lists are read again
+	watch     *time.Ticker // of phaseStarting: what is it doing?
+	rested    bool         // stopped because nobody called it
 	pinging   bool
+	pinged    time.Time // when the last ping was sent
+	pingTook  time.Duration
 	silent    bool // the last ping was not answered
 	reason    string
 	explained bool // reason is more than "the connection broke"
 	detail    string
+	stderr    []string
 	exitCode  *int
 	process   Process
 	restarts  int
@@ -56,15 +69,22 @@ type runner struct {
 
 // newRunner decides at once whether the server starts, so that a list which
 // arrives before its goroutine runs knows what to wait for.
-func newRunner(s *Supervisor, c *config.Server) *runner {
-	r := &runner{s: s, id: c.ID, inbox: make(chan func(), 1), done: make(chan struct{})}
+func newRunner(s *Supervisor, c *config.Server, held bool) *runner {
+	r := &runner{s: s, id: c.ID}
+	r.held.Store(held)
+	r.init(c)
+	return r
+}
+
+func (r *runner) init(c *config.Server) {
+	r.inbox, r.done = make(chan func(), 1), make(chan struct{})
+	r.used.Store(time.Now().UnixNano())
 	r.cfg.Store(c)
 	r.wanted = r.wantedByConfig()
 	r.state.limit = limit(c)
 	r.state, r.first = next(r.state, r.wanted, evWanted)
 	r.live.Store(&live{changed: make(chan struct{})})
 	r.publish()
-	return r
 }
 
 func (r *runner) config() *config.Server { return r.cfg.Load() }
@@ -84,8 +104,10 @@ func startup(c *config.Server) time.Duration {
 func (r *runner) wantedByConfig() bool {
 	c := r.config()
 	switch {
-	case c.Disabled || r.retired.Load():
+	case c.Disabled || r.retired.Load() || r.held.Load():
 		return false
+	case r.own != nil:
+		return true
 	case c.Start == config.StartManual:
 		return false
 	case c.Start == config.StartOnDemand:
@@ -128,7 +150,7 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 	case err := <-result:
 		return err
 	case <-r.done:
-		return hub.Errorf(hub.CodeUnavailable, "server %q is no longer there", r.id)
+		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is no longer there", r.id), Cause: errGone}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -139,14 +161,21 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 func (r *runner) run() {
 	defer r.helpers.Wait()
 	defer close(r.done)
-	r.timer, r.healthy = stoppedTimer(), stoppedTimer()
-	r.beat = time.NewTicker(time.Hour)
+	r.timer, r.healthy, r.idle, r.relist = stoppedTimer(), stoppedTimer(), stoppedTimer(), stoppedTimer()
+	r.beat, r.watch = time.NewTicker(time.Hour), time.NewTicker(time.Hour)
+	defer r.idle.Stop()
+	defer r.relist.Stop()
+	defer r.watch.Stop()
 	defer r.timer.Stop()
 	defer r.healthy.Stop()
 	defer r.beat.Stop()
 	r.beat.Stop()
+	r.watch.Stop()
 	quit := r.s.quit
 	r.act(r.first)
+	if r.own != nil {
+		r.watchIdle()
+	}
 	for {
 		if r.state.phase == phaseStopped && r.pending == 0 {
 			if r.closing || r.retired.Load() && r.s.gone(r) {
@@ -162,6 +191,12 @@ func (r *runner) run() {
 			r.step(evHealthy)
 		case <-r.beat.C:
 			r.heartbeat()
+		case <-r.watch.C:
+			r.look()
+		case <-r.idle.C:
+			r.rest()
+		case <-r.relist.C:
+			r.refresh()
 		case <-r.primary.lost():
 			r.fail(r.primary.Conn.Err())
 			r.step(evLost)
@@ -187,8 +222,11 @@ func (r *runner) step(e event) {
 	if was != r.state.phase {
 		r.left(was)
 	}
-	if a == doStart && was != phaseStopped {
-		r.restarts++
+	if a == doStart {
+		r.rested = false
+		if was != phaseStopped {
+			r.restarts++
+		}
 	}
 	r.act(a)
 	r.publish()
@@ -205,10 +243,16 @@ func (r *runner) left(was phase) {
 	case phaseRunning:
 		r.healthy.Stop()
 		r.beat.Stop()
+		r.relist.Stop()
+		if r.own == nil {
+			r.idle.Stop()
+		}
 		r.silent = false
+	case phaseStarting:
+		r.watch.Stop()
 	}
 	if r.state.phase == phaseStopped || r.state.phase == phaseRunning {
-		r.reason, r.detail, r.exitCode = "", "", nil
+		r.reason, r.detail, r.stderr, r.exitCode = "", "", nil, nil
 	}
 }
 
@@ -280,13 +324,13 @@ func (r *runner) reconfigured(renew, wake bool) {
 
 // fail keeps what is known about a failure, for people.
 func (r *runner) fail(err error) {
-	r.reason = sentence(err)
+	r.reason = r.sentence(err)
 	// Where all we know is that it broke, the end of the process says more.
 	code := hub.CodeOf(err)
 	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent)
 	r.noteExit()
 	r.s.o.Log.Info(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
-	r.s.o.Journal(r.id, slog.LevelError, "connection failed: "+r.reason)
+	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.forWhom()+": "+explain(err))
 	if len(r.s.fleet.Load().order) > 1 {
 		r.s.o.Log.Info("Continuing with other MCP servers")
 	}
@@ -296,7 +340,10 @@ func (r *runner) fail(err error) {
 // known only after the process was cleared away, when a clean or violent end may
 // be our own doing.
 func (r *runner) noteExit() {
-	r.detail = r.s.o.LastLine(r.id)
+	r.stderr = r.s.o.LastLines(r.id, crashLines, r.began)
+	if r.detail = ""; len(r.stderr) > 0 {
+		r.detail = r.stderr[len(r.stderr)-1]
+	}
 	if r.process.Exit == nil {
 		return
 	}
@@ -308,12 +355,21 @@ func (r *runner) noteExit() {
 	}
 }
 
-func sentence(err error) string {
+// sentence is what people read beside the server's name, so the name is left out.
+func (r *runner) sentence(err error) string {
+	text := explain(err)
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		text = e.Message
+	}
+	for _, prefix := range []string{"cannot connect to", "cannot start"} {
+		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
+	}
+	return text
+}
+
+func explain(err error) string {
 	if err == nil {
 		return "the connection was closed"
-	}
-	if e, ok := errors.AsType[*hub.Error](err); ok {
-		return e.Message
 	}
 	return err.Error()
 }

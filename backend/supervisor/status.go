@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,14 +26,20 @@ type live struct {
 	hope    bool
 	rest    time.Time
 	opening time.Time
-	changed chan struct{} // closed when something newer has been published
+	// conflicts are the part of the status's warnings that comes from other servers.
+	conflicts []string
+	process   Process
+	timings   Timings
+	changed   chan struct{} // closed when something newer has been published
 }
 
 // publish replaces the snapshot and tells the onlookers when people would see a difference.
 func (r *runner) publish() {
 	old := r.live.Load()
-	l := &live{phase: r.state.phase, wanted: r.wanted, changed: make(chan struct{})}
+	l := &live{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
+	l.conflicts = r.conflicts()
 	l.status = r.status(old.status)
+	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {
 		l.primary, l.modern = r.primary, r.sibling.link
 		l.hope = r.primary.Era() == hub.Legacy && r.sibling.possible()
@@ -44,8 +51,36 @@ func (r *runner) publish() {
 	r.live.Store(l)
 	close(old.changed)
 	r.tell(old.status, l.status)
-	if !r.retired.Load() && differ(old.status, l.status) {
-		r.s.o.Bus.Publish(events.Server, r.current(l))
+	switch {
+	case !differ(old.status, l.status):
+	case r.own != nil:
+		r.own.announce()
+	default:
+		r.announce()
+	}
+}
+
+// announce tells the onlookers what is known of a server.
+func (r *runner) announce() {
+	if !r.retired.Load() {
+		r.s.o.Bus.Publish(events.Server, r.current(r.live.Load()))
+	}
+}
+
+// conflicts says what of the server other servers stand in the way of.
+func (r *runner) conflicts() []string {
+	if r.own != nil {
+		return nil
+	}
+	return r.s.o.Registry.All().Conflicts(r.id)
+}
+
+// noteConflicts publishes the servers whose conflicts have changed. It does not block.
+func (s *Supervisor) noteConflicts() {
+	for _, r := range s.fleet.Load().order {
+		if !slices.Equal(r.conflicts(), r.live.Load().conflicts) {
+			r.post(r.publish)
+		}
 	}
 }
 
@@ -58,8 +93,8 @@ func (r *runner) tell(old, now hub.ServerStatus) {
 	if now.State == hub.StateCrashed {
 		level = slog.LevelError
 	}
-	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason)
-	r.s.o.Journal(r.id, level, strings.TrimSuffix(fmt.Sprintf("%s: %s", now.State, now.Reason), ": "))
+	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason, "instance", r.whose.name)
+	r.s.o.Journal(r.id, level, strings.TrimSuffix(fmt.Sprintf("%s%s: %s", now.State, r.forWhom(), now.Reason), ": "))
 }
 
 // status describes the server as its goroutine knows it.
@@ -68,7 +103,7 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 	st := hub.ServerStatus{
 		ID: r.id, Label: c.Label, Transport: c.Type,
 		Since: now, Updated: old.Updated, Restarts: r.restarts,
-		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail,
+		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
 	}
 	st.State, st.Reason = r.words(c)
 	if st.State == old.State && !old.Since.IsZero() {
@@ -84,6 +119,7 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 		st.Tools, st.Prompts = len(catalog.Tools), len(catalog.Prompts)
 		st.Resources, st.Templates = len(catalog.Resources), len(catalog.Templates)
 	}
+	st.Warnings = slices.Concat(st.Warnings, r.process.Warnings)
 	return st
 }
 
@@ -131,6 +167,10 @@ func (r *runner) words(c *config.Server) (hub.State, string) {
 	switch {
 	case c.Disabled:
 		return hub.StateDisabled, ""
+	case r.held.Load():
+		return hub.StateNeedsApproval, "its command is new, and waits for your word"
+	case r.rested:
+		return hub.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", c.IdleStop)
 	case c.Start == config.StartManual:
 		return hub.StateStopped, "starts when a person asks for it"
 	case c.Start == config.StartOnDemand:
@@ -150,29 +190,46 @@ func (r *runner) again() string {
 // current is the snapshot's status with what changes all the time filled in.
 func (r *runner) current(l *live) hub.ServerStatus {
 	st := l.status
-	for _, link := range []*link{l.primary, l.modern} {
-		if link == nil {
-			continue
-		}
-		st.InFlight += int(link.inFlight.Load())
-		if heard := time.Unix(0, link.heard.Load()).UTC(); heard.After(st.Updated) {
-			st.Updated = heard
-		}
+	st.InFlight = l.inFlight()
+	if heard := heard(l); heard.After(st.Updated) {
+		st.Updated = heard
 	}
-	if st.State == hub.StateStarting {
-		st.Detail = r.s.o.LastLine(r.id)
-	}
+	r.among(&st)
 	if st.Updated.IsZero() {
 		st.Updated = st.Since
 	}
 	return st
 }
 
+// inFlight is how many calls are on their way.
+func (l *live) inFlight() (n int) {
+	for _, link := range []*link{l.primary, l.modern} {
+		if link != nil {
+			n += int(link.inFlight.Load())
+		}
+	}
+	return n
+}
+
+// heard is when the server was last heard of over its open connections.
+func heard(l *live) (last time.Time) {
+	for _, link := range []*link{l.primary, l.modern} {
+		if link == nil {
+			continue
+		}
+		if at := time.Unix(0, link.heard.Load()).UTC(); at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
 // differ reports whether people would see a difference.
 func differ(a, b hub.ServerStatus) bool {
 	return a.State != b.State || a.Reason != b.Reason || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
-		a.Restarts != b.Restarts || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version
+		a.Restarts != b.Restarts || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
+		!slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)
 }
 
 // Statuses returns what is known of every server, in the order of the config; those

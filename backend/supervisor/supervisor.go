@@ -7,6 +7,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	events "drawbridge/backend/event"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/process"
 	"drawbridge/backend/registry"
 	"drawbridge/config"
 )
@@ -29,6 +31,8 @@ const (
 	parallel       = 4                // starts at once: enough to overlap their waiting, few enough for a small machine
 	slotTime       = 5 * time.Second  // then a start is waiting for the network rather than working, and another may begin
 	probeTimeout   = 15 * time.Second // to find out whether a server speaks the modern era as well
+	watchEvery     = time.Second      // looks at what a start is doing
+	crashLines     = 5                // of stderr, kept with a crash
 	modernPatience = 3 * time.Second  // how long a modern call waits for a connection in its own era
 )
 
@@ -37,6 +41,8 @@ type Conn interface {
 	Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
 	Catalog() *hub.Catalog
 	Ping(ctx context.Context) error
+	// Refresh reads lists again; see upstream.Conn.
+	Refresh(ctx context.Context, kinds ...hub.Kind) error
 	Era() hub.Era
 	Version() string
 	ID() string
@@ -57,6 +63,13 @@ type Process struct {
 	Command string              // resolved, without environment
 	PID     int                 // 0 when there is no local process
 	Exit    func() (Exit, bool) // nil, or how it ended; not ok while it runs
+
+	Path        string         // the executable
+	Dir         string         // "" is ours
+	Environment []string       // names, sorted
+	SearchPath  string         // the PATH in which Path was searched
+	Warnings    []string       // what a person should know of how it was started
+	Frames      func() []Frame // nil, or the last messages
 }
 
 // Exit is how a process ended.
@@ -69,6 +82,8 @@ type Exit struct {
 type Request struct {
 	Server *config.Server
 	Era    hub.Era // the only one to try; "" means whichever the server speaks, legacy first
+	// Workspace is the folder that ${workspaceFolder} stands for, "" when unknown.
+	Workspace string
 	// Changed is told, from any goroutine, that the lists of a kind were read again.
 	Changed func(hub.Kind)
 }
@@ -104,6 +119,14 @@ type Options struct {
 	Journal func(server string, level slog.Level, text string)
 	// LastLine is the last thing that a server wrote to stderr. May be nil.
 	LastLine func(server string) string
+	// LastLines are the last n lines that it wrote since a time. May be nil.
+	LastLines func(server string, n int, since time.Time) []string
+	// Progress says what a server that is starting is doing, or "". May be nil.
+	Progress func(server string) string
+	// Usage measures the processes of a server. May be nil.
+	Usage func(server string) (process.Usage, error)
+	// Approvals remembers which commands a person has agreed to; nil: for this run only.
+	Approvals Approvals
 }
 
 // Supervisor runs the servers. All methods may be called from any goroutine.
@@ -119,6 +142,7 @@ type Supervisor struct {
 	running bool
 	ended   bool
 	all     map[string]*runner // also those that were removed and have not ended yet
+	agreed  map[string]string  // by server: the key of the newest command that may run
 	active  sync.WaitGroup     // goroutines of runners
 }
 
@@ -140,9 +164,24 @@ func New(o Options) *Supervisor {
 	if o.LastLine == nil {
 		o.LastLine = func(string) string { return "" }
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), all: map[string]*runner{}}
+	if o.LastLines == nil {
+		o.LastLines = func(server string, _ int, _ time.Time) []string {
+			if line := o.LastLine(server); line != "" {
+				return []string{line}
+			}
+			return nil
+		}
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) string { return "" }
+	}
+	if o.Usage == nil {
+		o.Usage = func(string) (process.Usage, error) { return process.Usage{}, errors.New("nothing measures it") }
+	}
+	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}}
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))
+	o.Registry.OnChange(func(registry.Change) { s.noteConflicts() })
 	return s
 }
 
@@ -189,6 +228,7 @@ func (s *Supervisor) Start(ctx context.Context, id string) error {
 // flight end with an error. It returns when that has begun.
 func (s *Supervisor) Restart(ctx context.Context, id string) error {
 	return s.command(ctx, id, func(r *runner) error {
+		r.retireInstances()
 		r.wanted = true
 		r.step(evRenew)
 		return nil
@@ -199,6 +239,7 @@ func (s *Supervisor) Restart(ctx context.Context, id string) error {
 // when nothing of it is left, or when ctx ends.
 func (s *Supervisor) Stop(ctx context.Context, id string) error {
 	if err := s.command(ctx, id, func(r *runner) error {
+		r.retireInstances()
 		r.wanted = false
 		r.step(evWanted)
 		return nil
@@ -206,10 +247,23 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 		return err
 	}
 	r := s.fleet.Load().byID[id]
-	for r != nil {
+	if r == nil {
+		return nil
+	}
+	for _, one := range append([]*runner{r}, r.instances()...) {
+		if err := one.stopped(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopped waits until nothing runs, or somebody wants it again.
+func (r *runner) stopped(ctx context.Context) error {
+	for {
 		l := r.live.Load()
-		if l.phase == phaseStopped || l.wanted {
-			break
+		if l.phase == phaseStopped || l.wanted && !r.retired.Load() {
+			return nil
 		}
 		select {
 		case <-l.changed:
@@ -217,7 +271,6 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 			return ctx.Err()
 		}
 	}
-	return nil
 }
 
 // command runs f in the goroutine of a server.
@@ -231,6 +284,9 @@ func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) err
 		e := hub.Errorf(hub.CodeConflict, "server %q is disabled", id)
 		e.Hint = "Enable it first: drawbridge enable " + id + "."
 		return e
+	}
+	if r.held.Load() {
+		return r.unapproved()
 	}
 	return r.ask(ctx, func() error { return f(r) })
 }

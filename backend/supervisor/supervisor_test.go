@@ -30,7 +30,7 @@ func always(err error) func(context.Context, Request, int) (*hub.Catalog, error)
 func TestRunningMeansListed(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second / 2)
 			return nil, nil
 		}
 	}, func(g *rig) {

@@ -12,22 +12,28 @@ import (
 // zero value is ready to use.
 type running struct {
 	mu       sync.Mutex
-	byServer map[string][]*process.Process
+	byServer map[string][]local
 }
 
-func (r *running) add(server string, p *process.Process) {
+// local is a process and the launcher that it is, if it is one.
+type local struct {
+	*process.Process
+	launcher string
+}
+
+func (r *running) add(server string, p local) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byServer == nil {
-		r.byServer = map[string][]*process.Process{}
+		r.byServer = map[string][]local{}
 	}
 	r.byServer[server] = append(r.byServer[server], p)
 }
 
-func (r *running) remove(server string, p *process.Process) {
+func (r *running) remove(server string, p local) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := slices.DeleteFunc(r.byServer[server], func(o *process.Process) bool { return o == p })
+	left := slices.DeleteFunc(r.byServer[server], func(o local) bool { return o == p })
 	if len(left) == 0 {
 		delete(r.byServer, server)
 		return
@@ -35,7 +41,7 @@ func (r *running) remove(server string, p *process.Process) {
 	r.byServer[server] = left
 }
 
-func (r *running) of(server string) []*process.Process {
+func (r *running) of(server string) []local {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.byServer[server])

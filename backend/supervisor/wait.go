@@ -25,12 +25,9 @@ func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) 
 	if r == nil {
 		return nil, fl.unknown(call.Server)
 	}
-	l := r.live.Load()
-	if !l.primary.usable() {
-		var err error
-		if l, err = r.await(ctx); err != nil {
-			return nil, err
-		}
+	r, l, err := s.find(ctx, r, call)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case call.Era != hub.Modern || !l.hope:
@@ -76,13 +73,17 @@ func (r *runner) await(ctx context.Context) (*live, error) {
 // called notes that a call needs the server. It runs in the runner's goroutine.
 func (r *runner) called() error {
 	c := r.config()
+	r.used.Store(time.Now().UnixNano())
 	switch {
+	case r.own != nil && r.retired.Load():
+		return errGone
+	case r.held.Load():
+		return r.unapproved()
 	case c.Disabled:
 		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
 			Hint: "Enable it: drawbridge enable " + r.id + "."}
-	case !r.wanted && c.Start == config.StartManual:
-		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
-			Hint: "Start it in the window or the tray menu."}
+	case !r.wanted && c.Start == config.StartManual && r.own == nil && !r.rested:
+		return r.manual()
 	case r.state.phase == phaseCrashed:
 		if time.Since(r.lastCall) < retryCrashed {
 			return nil
@@ -96,6 +97,11 @@ func (r *runner) called() error {
 		r.step(evWanted)
 	}
 	return nil
+}
+
+func (r *runner) manual() error {
+	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
+		Hint: "Start it in the window or the tray menu."}
 }
 
 // unavailable says why there is no connection. What a server wrote to stderr stays

@@ -1,0 +1,142 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// Approvals remembers, beyond this run, which commands a person has agreed to. key
+// stands for everything that decides what is run.
+type Approvals interface {
+	Approved(ctx context.Context, server, key string) (bool, error)
+	Approve(ctx context.Context, server, key string) error
+}
+
+// Approval is a command that waits for a person's word.
+type Approval struct {
+	Server      string   `json:"server"`
+	Key         string   `json:"key"`     // names exactly this command; see Approve
+	Command     string   `json:"command"` // with its arguments, as written in the configuration
+	Environment []string `json:"environment,omitempty"`
+	Cwd         string   `json:"cwd,omitempty"`
+}
+
+// Approvals lists the commands that wait, in the order of the configuration.
+func (s *Supervisor) Approvals() []Approval {
+	list := []Approval{}
+	for _, r := range s.fleet.Load().order {
+		if c := r.config(); r.held.Load() {
+			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: spelled(c),
+				Environment: slices.Sorted(maps.Keys(c.Env)), Cwd: c.Cwd})
+		}
+	}
+	return list
+}
+
+// Approve lets a server with a new command run, now and in later runs. A key that is not
+// "" has to be the one that the person saw: a conflict says that the command has
+// changed since.
+func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fl := s.fleet.Load()
+	r := fl.byID[id]
+	if r == nil {
+		return fl.unknown(id)
+	}
+	c := r.config()
+	if key != "" && key != commandKey(c) {
+		return &hub.Error{Code: hub.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed since", id), Hint: "Look at it again."}
+	}
+	if err := s.agree(ctx, c); err != nil {
+		return fmt.Errorf("cannot keep the approval: %w", err)
+	}
+	if r.held.Swap(false) {
+		s.o.Journal(id, slog.LevelInfo, "its command was approved: "+spelled(c))
+		r.post(func() { r.reconfigured(true, true) })
+	}
+	return nil
+}
+
+// judge decides whether c may run. Without approveNewCommands everything may, and
+// is remembered, so that what was in use needs no approval later. It needs s.mu.
+func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held bool) {
+	if c.Type != hub.Stdio && c.Type != hub.Docker {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	known := s.agreed[c.ID] == commandKey(c)
+	if !known && s.o.Approvals != nil {
+		var err error
+		if known, err = s.o.Approvals.Approved(ctx, c.ID, commandKey(c)); err != nil {
+			s.o.Log.Warn("Cannot read approvals", "server", c.ID, "error", err)
+		}
+	}
+	if known {
+		s.agreed[c.ID] = commandKey(c)
+		return false
+	}
+	if cfg.Global.ApproveNewCommands {
+		return true
+	}
+	if err := s.agree(ctx, c); err != nil {
+		s.o.Log.Warn("Cannot keep approval", "server", c.ID, "error", err)
+	}
+	return false
+}
+
+// agree notes that c may run. It needs s.mu.
+func (s *Supervisor) agree(ctx context.Context, c *config.Server) error {
+	s.agreed[c.ID] = commandKey(c)
+	if s.o.Approvals == nil {
+		return nil
+	}
+	return s.o.Approvals.Approve(ctx, c.ID, commandKey(c))
+}
+
+// unapproved says why a server does not run.
+func (r *runner) unapproved() error {
+	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q waits for approval: its command is new", r.id),
+		Hint: "Look at the command and approve it in Drawbridge's window."}
+}
+
+// spelled is the command as it is written, without what variables stand for.
+func spelled(c *config.Server) string {
+	words := append([]string{c.Command}, c.Args...)
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\r\n\"") {
+			words[i] = fmt.Sprintf("%q", w)
+		}
+	}
+	text := strings.Join(words, " ")
+	if c.Type == hub.Docker {
+		return "in container " + c.Docker.Container + c.Docker.Label + ": " + text
+	}
+	return text
+}
+
+// commandKey is equal for servers that run the same command.
+func commandKey(c *config.Server) string {
+	b, _ := json.Marshal(struct {
+		Type       hub.Transport
+		Command    string
+		Args       []string
+		Env        map[string]string
+		InheritEnv []string
+		Cwd        string
+		Docker     config.Docker
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.Docker})
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,92 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// patience is how long this runner goes on without a call; 0 is for ever.
+func (r *runner) patience() time.Duration {
+	c := r.config()
+	if c.IdleStop <= 0 && r.own != nil {
+		return config.DefaultIdleStop // what a client left behind never stays for ever
+	}
+	return c.IdleStop
+}
+
+// watchIdle sets the clock that ends a server nobody calls.
+func (r *runner) watchIdle() {
+	if limit := r.patience(); limit > 0 {
+		r.idle.Reset(max(limit-r.unused(), time.Second))
+		return
+	}
+	r.idle.Stop()
+}
+
+// unused is how long nobody has called.
+func (r *runner) unused() time.Duration { return time.Since(time.Unix(0, r.used.Load())) }
+
+// rest ends the server when it has been idle for long enough.
+func (r *runner) rest() {
+	limit := r.patience()
+	if limit <= 0 || r.state.phase == phaseStopped {
+		return
+	}
+	if r.unused() < limit || !r.quiet() {
+		r.watchIdle()
+		return
+	}
+	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("nobody called it for %s%s", limit, r.forWhom()))
+	if r.own != nil {
+		r.retired.Store(true)
+		r.reconfigured(false, true)
+		return
+	}
+	r.wanted, r.rested = false, true
+	r.step(evWanted)
+}
+
+// quiet reports whether no call is on its way. If so, none can begin any more: what
+// has found a connection but not yet used it finds that it rests, and asks anew.
+func (r *runner) quiet() bool {
+	links := []*link{r.primary, r.sibling.link}
+	for _, l := range links {
+		if l != nil {
+			l.resting.Store(true)
+		}
+	}
+	busy := false
+	for _, l := range links {
+		busy = busy || l != nil && l.inFlight.Load() > 0
+	}
+	if busy {
+		for _, l := range links {
+			if l != nil {
+				l.resting.Store(false)
+			}
+		}
+	}
+	return !busy
+}
+
+// forWhom names the instance in a sentence.
+func (r *runner) forWhom() string {
+	if r.own == nil {
+		return ""
+	}
+	return " (instance of " + r.whose.name + ")"
+}
+
+// resend serves a call whose connection was just being ended because nobody used it.
+func (r *runner) resend(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	up, err := r.s.For(ctx, call)
+	if err != nil {
+		return hub.Reply{}, err
+	}
+	return up.Send(ctx, call, sink)
+}

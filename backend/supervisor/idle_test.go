@@ -1,0 +1,91 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func idle(after time.Duration) func(*config.Server) {
+	return func(s *config.Server) { s.IdleStop = after }
+}
+
+func TestServerThatNobodyCallsIsStoppedAndStaysListed(t *testing.T) {
+	for _, start := range []string{config.StartAuto, config.StartOnDemand, config.StartManual} {
+		t.Run(start, func(t *testing.T) {
+			inBubble(t, nil, func(g *rig) {
+				g.apply(server("a", idle(5*time.Minute), func(s *config.Server) { s.Start = start }), server("b"))
+				if start == config.StartManual {
+					_ = g.Start(context.Background(), "a")
+					synctest.Wait()
+				}
+				pass(4 * time.Minute)
+				up, err := g.For(context.Background(), call("a"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = up.Send(context.Background(), call("a"), nil)
+				pass(4 * time.Minute)
+				g.want("a", hub.StateRunning) // the call counts, heartbeats do not
+				pass(2 * time.Minute)
+				if st := g.want("a", hub.StateStopped); !strings.HasPrefix(st.Reason, "nobody called it for 5m") {
+					t.Errorf("reason %q", st.Reason)
+				}
+				if _, ok := g.registry.All().Lookup(hub.Tools, "a__read"); !ok {
+					t.Error("its tools are gone")
+				}
+				g.want("b", hub.StateRunning)
+				if _, err := g.For(context.Background(), call("a")); err != nil {
+					t.Fatal(err)
+				}
+				g.want("a", hub.StateRunning)
+			})
+		})
+	}
+}
+
+func TestCallInFlightKeepsAServerFromBeingIdle(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a", idle(time.Minute)))
+		ctx, cancel := context.WithCancel(context.Background())
+		var calls sync.WaitGroup
+		c := call("a")
+		c.Name = "hang"
+		up, err := g.For(ctx, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls.Go(func() { _, _ = up.Send(ctx, c, nil) })
+		pass(time.Hour)
+		g.want("a", hub.StateRunning)
+		cancel()
+		calls.Wait()
+		pass(2 * time.Minute)
+		g.want("a", hub.StateStopped)
+	})
+}
+
+func TestCallThatMeetsAnIdleStopIsServed(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 2 * time.Second }, func(g *rig) {
+		g.apply(server("a", idle(time.Minute)))
+		c := call("a")
+		up, err := g.For(context.Background(), c) // found, but not used before the server is ended
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Minute)
+		g.want("a", hub.StateStopped)
+		if _, err := up.Send(context.Background(), c, nil); err != nil {
+			t.Fatalf("the call fell between two stools: %v", err)
+		}
+		if c.Instance != "a#2" {
+			t.Fatalf("served by %q", c.Instance)
+		}
+	})
+}

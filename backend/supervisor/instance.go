@@ -1,0 +1,244 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// A server whose session is not shared has instances: a runner, and so a process,
+// for each client, session or folder. An instance begins with a call, serves the
+// calls of its key alone, and ends when nobody has called it for a while, when the
+// server is stopped or restarted, or when its configuration changes. The server's
+// own runner stays what lists the catalog; calls without a key go there.
+
+// maxInstances bounds the instances of one server. The one that has been idle for
+// longest makes room for a new one.
+const maxInstances = 16
+
+var errGone = errors.New("the instance has ended")
+
+// whose says which instance serves a call.
+type whose struct {
+	key       string // "" is the server's own runner
+	name      string // for people
+	workspace string
+}
+
+// owner finds whose instance serves call. A client is the token that it shows and
+// the name that it gives; a session is a shim process, a legacy session, or, in the
+// modern era that has none, a client.
+func owner(c *config.Server, call *hub.Call) whose {
+	client := call.Client.Name
+	if client == "" {
+		client = call.Client.Token
+	}
+	w := whose{name: client}
+	if call.Client.Token != "" || call.Client.Name != "" {
+		w.key = "client\x00" + call.Client.Token + "\x00" + call.Client.Name
+	}
+	switch c.Session {
+	case config.SessionPerClient:
+	case config.SessionPerSession:
+		switch {
+		case call.Shim != "":
+			w.key, w.name = "shim\x00"+call.Shim, client+" shim "+short(call.Shim)
+		case call.Era == hub.Legacy && call.Session != "":
+			w.key, w.name = "session\x00"+call.Session, client+" session "+short(call.Session)
+		}
+	case config.SessionPerRoot:
+		w = whose{}
+	default:
+		return whose{}
+	}
+	if call.Workspace != "" && (c.Session == config.SessionPerRoot || c.UsesWorkspace()) {
+		w.workspace = filepath.Clean(call.Workspace)
+		w.key += "\x00" + w.workspace
+		if w.name != "" {
+			w.name += " in "
+		}
+		w.name += w.workspace
+	}
+	return w
+}
+
+func short(id string) string { return id[:min(len(id), 6)] }
+
+func shared(c *config.Server) bool { return c.Session == "" || c.Session == config.SessionShared }
+
+// place is the key of s.all.
+func place(id, key string) string {
+	if key == "" {
+		return id
+	}
+	return id + "\x00" + key
+}
+
+// instance returns the runner that serves call, making it where there is none.
+func (s *Supervisor) instance(own *runner, call *hub.Call) (*runner, error) {
+	c := own.config()
+	w := owner(c, call)
+	if w.key == "" {
+		return own, nil
+	}
+	if c.Start == config.StartManual && !own.live.Load().wanted {
+		return nil, own.manual()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.all[place(own.id, w.key)]
+	switch {
+	case own.retired.Load():
+		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", own.id)
+	case c.Disabled, own.held.Load():
+		return own, nil // which says why it cannot serve
+	case r == nil:
+		if err := s.makeRoom(own); err != nil {
+			return nil, err
+		}
+		r = newInstance(own, c, w)
+		s.all[place(own.id, w.key)] = r
+		s.launch(r)
+		own.enroll(r)
+	case r.retired.Swap(false): // it comes back while its process is still being ended
+		r.cfg.Store(c)
+		r.used.Store(time.Now().UnixNano())
+		r.post(func() { r.reconfigured(false, true) })
+	}
+	return r, nil
+}
+
+func newInstance(own *runner, c *config.Server, w whose) *runner {
+	r := &runner{s: own.s, id: own.id, own: own, whose: w}
+	r.init(c)
+	return r
+}
+
+// makeRoom ends the instance that was idle for longest when there are too many. It
+// needs s.mu.
+func (s *Supervisor) makeRoom(own *runner) error {
+	var idle *runner
+	active := 0
+	for _, r := range own.instances() {
+		if r.retired.Load() {
+			continue
+		}
+		active++
+		if r.live.Load().inFlight() == 0 && (idle == nil || r.used.Load() < idle.used.Load()) {
+			idle = r
+		}
+	}
+	if active < maxInstances {
+		return nil
+	}
+	if idle == nil {
+		return &hub.Error{Code: hub.CodeUnavailable, Retriable: true,
+			Message: fmt.Sprintf("server %q has %d instances already, and all are busy", own.id, active),
+			Hint:    "Wait for a call to end, or set the server's session to shared."}
+	}
+	idle.retire()
+	return nil
+}
+
+// retire ends an instance. Its runner is forgotten once nothing is left of it.
+func (r *runner) retire() {
+	r.retired.Store(true)
+	r.post(func() { r.reconfigured(false, true) })
+}
+
+// retireInstances ends the instances of a server.
+func (r *runner) retireInstances() {
+	for _, one := range r.instances() {
+		one.retire()
+	}
+}
+
+// instances is a snapshot. Those that are being ended are in it.
+func (r *runner) instances() []*runner {
+	if list := r.crew.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// enroll and dismiss need s.mu.
+func (r *runner) enroll(one *runner) {
+	list := append(slices.Clone(r.instances()), one)
+	r.crew.Store(&list)
+}
+
+func (r *runner) dismiss(one *runner) {
+	list := slices.DeleteFunc(slices.Clone(r.instances()), func(o *runner) bool { return o == one })
+	r.crew.Store(&list)
+	r.announce()
+}
+
+// EndSession ends the instances of a legacy session or of a shim that is gone.
+// Without it they end when they have been idle for long enough.
+func (s *Supervisor) EndSession(id string) {
+	for _, own := range s.fleet.Load().order {
+		for _, one := range own.instances() {
+			for _, kind := range []string{"shim\x00", "session\x00"} {
+				if key := kind + id; one.whose.key == key || one.whose.key == key+"\x00"+one.whose.workspace {
+					one.retire()
+				}
+			}
+		}
+	}
+}
+
+// find returns a snapshot of a runner that serves call.
+func (s *Supervisor) find(ctx context.Context, own *runner, call *hub.Call) (*runner, *live, error) {
+	for {
+		r := own
+		if !shared(own.config()) {
+			var err error
+			if r, err = s.instance(own, call); err != nil {
+				return nil, nil, err
+			}
+		}
+		l := r.live.Load()
+		if l.primary.usable() {
+			return r, l, nil
+		}
+		l, err := r.await(ctx)
+		if !errors.Is(err, errGone) {
+			return r, l, err
+		}
+	}
+}
+
+// among adds what the instances are doing to the status of their server.
+func (r *runner) among(st *hub.ServerStatus) {
+	up, bad := 0, ""
+	for _, one := range r.instances() {
+		l := one.live.Load()
+		in := hub.Instance{Name: one.whose.name, Workspace: one.whose.workspace, State: l.status.State, Reason: l.status.Reason,
+			Since: l.status.Since, PID: l.status.PID, InFlight: l.inFlight()}
+		st.Instances = append(st.Instances, in)
+		st.InFlight += in.InFlight
+		switch l.status.State {
+		case hub.StateRunning:
+			up++
+			if u := heard(l); u.After(st.Updated) {
+				st.Updated = u
+			}
+		case hub.StateStarting, hub.StateStopped, hub.StateDisabled:
+		default:
+			bad = fmt.Sprintf("for %s: %s", one.whose.name, l.status.Reason)
+		}
+	}
+	switch {
+	case st.State != hub.StateRunning && st.State != hub.StateStopped: // its own runner has more to say
+	case bad != "":
+		st.State, st.Reason = hub.StateDegraded, bad
+	case up > 0:
+		st.State, st.Reason = hub.StateRunning, "" // Instances say the rest
+	}
+}

@@ -1,0 +1,295 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func session(kind string) func(*config.Server) {
+	return func(s *config.Server) { s.Session, s.IdleStop = kind, config.DefaultIdleStop }
+}
+
+func from(call *hub.Call, client string) *hub.Call {
+	call.Client = hub.Client{Token: client, Name: client + "-app"}
+	return call
+}
+
+// served returns the connection that serves call.
+func (g *rig) served(call *hub.Call) string {
+	g.t.Helper()
+	if _, err := g.For(context.Background(), call); err != nil {
+		g.t.Fatalf("%+v: %v", call.Client, err)
+	}
+	return call.Instance
+}
+
+func TestOwnerOfACall(t *testing.T) {
+	legacy := func(session string) *hub.Call {
+		c := from(call("a"), "ann")
+		c.Session = session
+		return c
+	}
+	shim := func(id string, era hub.Era) *hub.Call {
+		c := from(call("a"), "ann")
+		c.Shim, c.Era = id, era
+		return c
+	}
+	in := func(c *hub.Call, folder string) *hub.Call {
+		c.Workspace = folder
+		return c
+	}
+	modern := from(modernCall("a"), "ann")
+	modern.Session = "ignored"
+	for _, c := range []struct {
+		name, session, cwd string
+		a, b               *hub.Call
+		same               bool
+	}{
+		{"shared: all the same", "shared", "", from(call("a"), "ann"), from(call("a"), "bob"), true},
+		{"perClient: one client in two sessions", "perClient", "", legacy("1"), legacy("2"), true},
+		{"perClient: two clients", "perClient", "", from(call("a"), "ann"), from(call("a"), "bob"), false},
+		{"perClient: both eras of one client", "perClient", "", legacy("1"), modern, true},
+		{"perSession: one session", "perSession", "", legacy("1"), legacy("1"), true},
+		{"perSession: two sessions", "perSession", "", legacy("1"), legacy("2"), false},
+		{"perSession: the modern era has none, so a client is one", "perSession", "", modern, from(modernCall("a"), "ann"), true},
+		{"perSession: each shim is one", "perSession", "", shim("1", hub.Modern), shim("2", hub.Modern), false},
+		{"perSession: a shim is one in both eras", "perSession", "", shim("1", hub.Modern), shim("1", hub.Legacy), true},
+		{"perRoot: two clients in one folder", "perRoot", "", in(from(call("a"), "ann"), "/w"), in(from(call("a"), "bob"), "/w/"), true},
+		{"perRoot: one client in two folders", "perRoot", "", in(legacy("1"), "/w"), in(legacy("1"), "/v"), false},
+		{"perClient with a folder: two folders", "perClient", "${workspaceFolder}", in(legacy("1"), "/w"), in(legacy("1"), "/v"), false},
+		{"perClient without: the folder does not count", "perClient", "", in(legacy("1"), "/w"), in(legacy("1"), "/v"), true},
+	} {
+		cfg := server("a", session(c.session), func(s *config.Server) { s.Cwd = c.cwd })
+		a, b := owner(&cfg, c.a), owner(&cfg, c.b)
+		if (a.key == b.key) != c.same {
+			t.Errorf("%s: %q and %q", c.name, a.key, b.key)
+		}
+		if shared(&cfg) != (a.key == "") {
+			t.Errorf("%s: key %q", c.name, a.key)
+		}
+	}
+}
+
+func TestEachClientHasAProcessOfItsOwnAndKeepsIt(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerClient)))
+		if n := g.processes(); n != 1 {
+			t.Fatalf("%d processes before any call, want the one that lists", n)
+		}
+		ann, bob := g.served(from(call("a"), "ann")), g.served(from(call("a"), "bob"))
+		if ann == bob {
+			t.Fatal("two clients share a process")
+		}
+		synctest.Wait()
+		st := g.want("a", hub.StateRunning)
+		if len(st.Instances) != 2 || st.Instances[0].Name != "ann-app" || st.Instances[0].State != hub.StateRunning || st.Instances[0].PID == 0 {
+			t.Fatalf("got %+v", st.Instances)
+		}
+		for range 3 {
+			pass(time.Minute)
+			if g.served(from(call("a"), "ann")) != ann || g.served(from(call("a"), "bob")) != bob {
+				t.Fatal("a client was moved")
+			}
+		}
+		if n := g.processes(); n != 3 {
+			t.Fatalf("%d processes", n)
+		}
+	})
+}
+
+func TestWorkspaceReachesTheStart(t *testing.T) {
+	var mu sync.Mutex
+	var started []string
+	inBubble(t, func(g *rig, _ *Options) {
+		g.several = true
+		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			started = append(started, r.Workspace)
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerRoot)))
+		for _, folder := range []string{"/w", "/v", "/w"} {
+			c := call("a")
+			c.Workspace = folder
+			g.served(c)
+		}
+		if fmt.Sprint(started) != "[ /w /v]" {
+			t.Fatalf("started in %q", started)
+		}
+	})
+}
+
+func TestInstancesEndWhenIdleAndWithTheirServer(t *testing.T) {
+	for name, end := range map[string]func(g *rig){
+		"idle":    func(*rig) { pass(config.DefaultIdleStop + time.Minute) },
+		"stopped": func(g *rig) { _ = g.Stop(context.Background(), "a") },
+		"removed": func(g *rig) { g.apply() },
+		"disabled": func(g *rig) {
+			g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Disabled = true }))
+		},
+		"shared now": func(g *rig) { g.apply(server("a"), server("b")); _ = g.Stop(context.Background(), "a"); g.apply() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(g *rig, _ *Options) { g.several, g.stopTime = true, time.Second }, func(g *rig) {
+				g.apply(server("a", session(config.SessionPerClient)))
+				g.served(from(call("a"), "ann"))
+				g.served(from(call("a"), "bob"))
+				end(g)
+				pass(5 * time.Second)
+				if n := g.processes(); n != 0 {
+					t.Fatalf("%d processes are left", n)
+				}
+				if st, ok := g.Status("a"); ok && len(st.Instances) != 0 {
+					t.Fatalf("got %+v", st.Instances)
+				}
+			})
+		})
+	}
+}
+
+func TestChangedCommandReachesEveryInstance(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerClient)))
+		before := g.served(from(call("a"), "ann"))
+		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.RequestTimeout = time.Minute }))
+		if g.served(from(call("a"), "ann")) != before {
+			t.Fatal("a setting of no consequence restarted the instance")
+		}
+		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Args = []string{"new"} }))
+		if g.served(from(call("a"), "ann")) == before {
+			t.Fatal("the instance still runs the old command")
+		}
+	})
+}
+
+func TestOneKeyNeverHasTwoProcesses(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several, g.stopTime = true, 30*time.Second }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerClient)))
+		g.served(from(call("a"), "ann"))
+		for range 3 {
+			for _, one := range g.fleet.Load().byID["a"].instances() {
+				one.retire()
+			}
+			synctest.Wait()
+			begin := time.Now()
+			g.served(from(call("a"), "ann")) // while its old process is still ending
+			if took := time.Since(begin); took < 29*time.Second {
+				t.Fatalf("served after %s, beside the old process", took)
+			}
+			if n := g.processes(); n != 2 {
+				t.Fatalf("%d processes, want the one that lists and one", n)
+			}
+		}
+	})
+}
+
+func TestInstancesAreBoundedAndTheOneIdleForLongestMakesRoom(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerClient)))
+		first := ""
+		for i := range maxInstances + 3 {
+			id := g.served(from(call("a"), fmt.Sprint("client", i)))
+			if i == 0 {
+				first = id
+			}
+			pass(time.Second)
+		}
+		if n := g.processes(); n != maxInstances+1 {
+			t.Fatalf("%d processes", n)
+		}
+		if g.served(from(call("a"), "client0")) == first {
+			t.Fatal("the oldest was not the one to go")
+		}
+		// All busy: one more is refused, in words.
+		ctx, cancel := context.WithCancel(context.Background())
+		var calls sync.WaitGroup
+		for _, one := range g.Statuses()[0].Instances {
+			c := from(call("a"), strings.TrimSuffix(one.Name, "-app"))
+			c.Name = "hang"
+			calls.Go(func() {
+				if up, err := g.For(ctx, c); err == nil {
+					_, _ = up.Send(ctx, c, nil)
+				}
+			})
+		}
+		synctest.Wait()
+		_, err := g.For(context.Background(), from(call("a"), "late"))
+		if hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "16 instances") {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+		calls.Wait()
+	})
+}
+
+func TestCrashedInstanceIsToldAndLeavesTheOthersAlone(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.several = true
+		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+			if r.Workspace == "/bad" {
+				return nil, hub.Errorf(hub.CodeValidation, "no such folder")
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerRoot)))
+		in := func(folder string) *hub.Call {
+			c := call("a")
+			c.Workspace = folder
+			return c
+		}
+		g.served(in("/good"))
+		if _, err := g.For(context.Background(), in("/bad")); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "no such folder") {
+			t.Fatalf("got %v", err)
+		}
+		if st := g.want("a", hub.StateDegraded); st.Reason != "for /bad: no such folder" {
+			t.Fatalf("got %q", st.Reason)
+		}
+		g.served(in("/good"))
+		pass(config.DefaultIdleStop + time.Minute)
+		if st := g.want("a", hub.StateStopped); !strings.Contains(st.Reason, "nobody called it") {
+			t.Fatalf("got %q", st.Reason)
+		}
+	})
+}
+
+func TestEndedSessionTakesItsProcessAlong(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerSession)))
+		for _, id := range []string{"s1", "s2"} {
+			c := from(call("a"), "ann")
+			c.Session = id
+			g.served(c)
+		}
+		g.EndSession("s1")
+		synctest.Wait()
+		if n := g.processes(); n != 2 {
+			t.Fatalf("%d processes", n)
+		}
+	})
+}
+
+func TestManualServerHasInstancesOnlyWhileItRuns(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Start = config.StartManual }))
+		if _, err := g.For(context.Background(), from(call("a"), "ann")); hub.CodeOf(err) != hub.CodeUnavailable {
+			t.Fatalf("got %v", err)
+		}
+		if err := errors.Join(g.Start(context.Background(), "a")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		g.served(from(call("a"), "ann"))
+	})
+}

@@ -1,0 +1,64 @@
+package supervisor
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"drawbridge/backend/serverlog"
+)
+
+// launchers are the programs that fetch a server before they run it, as a child.
+var launchers = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pnpx": true, "pipx": true}
+
+// launcher returns the name of the launcher that command is, or "".
+func launcher(command string) string {
+	name := strings.ToLower(filepath.Base(command))
+	if runtime.GOOS == "windows" {
+		for _, suffix := range []string{".exe", ".cmd", ".bat"} {
+			name = strings.TrimSuffix(name, suffix)
+		}
+	}
+	if launchers[name] || name == "docker" || name == "podman" {
+		return name
+	}
+	return ""
+}
+
+// Progress says what a server that is starting is doing, where that can be seen:
+// "downloading (npx)". A launcher downloads as long as it has no child; one of
+// containers says so on stderr. "" means that nothing is known.
+func (d *Dialer) Progress(server string) string {
+	for _, p := range d.running.of(server) {
+		switch p.launcher {
+		case "":
+		case "docker", "podman":
+			if pulling(d.Logs.Tail(server, 50)) {
+				return "downloading (" + p.launcher + ")"
+			}
+		default:
+			if u, err := p.Usage(); err == nil && len(u.Tree) == 1 {
+				return "downloading (" + p.launcher + ")"
+			}
+		}
+	}
+	return ""
+}
+
+// pulling reports whether the last thing that was said of an image is that it is missing.
+func pulling(lines []serverlog.Line) bool {
+	for i := len(lines) - 1; i >= 0; i-- {
+		text := lines[i].Text
+		switch {
+		case lines[i].Level != serverlog.Stderr:
+			if lines[i].Level == serverlog.Info && strings.HasPrefix(text, "starting") {
+				return false // what stands before belongs to an earlier start
+			}
+		case strings.HasPrefix(text, "Unable to find image"), strings.HasPrefix(text, "Trying to pull"):
+			return true
+		case strings.HasPrefix(text, "Status: "), strings.HasPrefix(text, "Writing manifest"):
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,27 @@
+package supervisor
+
+// look tells the onlookers when a start does something new.
+func (r *runner) look() {
+	if r.state.phase != phaseStarting {
+		r.watch.Stop()
+		return
+	}
+	if now := r.doing(); now != r.detail {
+		r.detail = now
+		r.publish()
+	}
+}
+
+// doing is what a start does, as far as that can be seen: "downloading (npx): " and the
+// last line of stderr.
+func (r *runner) doing() string {
+	text := r.s.o.Progress(r.id)
+	lines := r.s.o.LastLines(r.id, 1, r.began)
+	if len(lines) == 0 {
+		return text
+	}
+	if text != "" {
+		text += ": "
+	}
+	return text + lines[0]
+}

@@ -1,0 +1,74 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// refreshTimeout bounds one reading of the lists.
+const refreshTimeout = 30 * time.Second
+
+// quietKinds are the kinds that a server offers without announcing changes.
+func quietKinds(capabilities json.RawMessage) []hub.Kind {
+	var said map[string]json.RawMessage
+	if json.Unmarshal(capabilities, &said) != nil {
+		return nil
+	}
+	var kinds []hub.Kind
+	for _, of := range []struct {
+		key   string
+		kinds []hub.Kind
+	}{{"tools", []hub.Kind{hub.Tools}}, {"prompts", []hub.Kind{hub.Prompts}}, {"resources", []hub.Kind{hub.Resources, hub.Templates}}} {
+		var detail *struct{ ListChanged bool }
+		if _, ok := said[of.key]; !ok || json.Unmarshal(said[of.key], &detail) != nil || detail == nil {
+			continue
+		}
+		if !detail.ListChanged {
+			kinds = append(kinds, of.kinds...)
+		}
+	}
+	return kinds
+}
+
+// watchCatalog sets the clock for the next reading of the lists, if the server does
+// not say itself when they change.
+func (r *runner) watchCatalog() {
+	every := r.config().CatalogRefresh
+	if every <= 0 || r.own != nil || r.primary == nil || len(quietKinds(r.primary.Catalog().Capabilities)) == 0 {
+		r.relist.Stop()
+		return
+	}
+	r.relist.Reset(jitter(every))
+}
+
+// refresh reads the lists again. The result counts as a change only where it differs.
+func (r *runner) refresh() {
+	l, c := r.primary, r.config()
+	if l == nil || r.state.phase != phaseRunning {
+		return
+	}
+	r.helpers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+		defer cancel()
+		err := l.Refresh(ctx, quietKinds(l.Catalog().Capabilities)...)
+		if err == nil {
+			r.remember(c, l.Catalog())
+		}
+		r.post(func() {
+			if l != r.primary {
+				return
+			}
+			if err != nil {
+				r.s.o.Log.Debug("Cannot read the lists again", "server", r.id, "error", err)
+			} else {
+				l.hear()
+				r.s.o.Registry.Update(r.id, l.Catalog())
+				r.publish()
+			}
+			r.watchCatalog()
+		})
+	})
+}

@@ -1,0 +1,133 @@
+package supervisor
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"drawbridge/backend/upstream"
+)
+
+// What a tape keeps of a connection.
+const (
+	tapeFrames = 5
+	tapeBytes  = 512 // of each frame
+)
+
+// Frame is a message, or what stood in its place, as it went over a server's pipe.
+type Frame struct {
+	At    time.Time `json:"at"`    // UTC, when its end was seen
+	Sent  bool      `json:"sent"`  // by us
+	Text  string    `json:"text"`  // the first 512 bytes; it holds what clients and servers said, secrets too
+	Bytes int       `json:"bytes"` // its whole length
+}
+
+// tape keeps the beginnings of the last frames of one connection. It is always on,
+// and costs a search for the line's end and a copy of a few bytes.
+type tape struct {
+	mu     sync.Mutex
+	frames [tapeFrames]Frame
+	next   int
+}
+
+func (t *tape) add(f Frame) {
+	t.mu.Lock()
+	t.frames[t.next%tapeFrames] = f
+	t.next++
+	t.mu.Unlock()
+}
+
+// last returns the frames, oldest first.
+func (t *tape) last() []Frame {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make([]Frame, 0, tapeFrames)
+	for i := max(0, t.next-tapeFrames); i < t.next; i++ {
+		list = append(list, t.frames[i%tapeFrames])
+	}
+	return list
+}
+
+// head cuts a stream into lines and puts them on a tape. One goroutine uses it.
+type head struct {
+	tape  *tape
+	sent  bool
+	text  []byte
+	bytes int
+}
+
+func (h *head) see(p []byte) {
+	for len(p) > 0 {
+		line, rest, ended := bytes.Cut(p, []byte{'\n'})
+		h.text = append(h.text, line[:min(len(line), tapeBytes-len(h.text))]...)
+		h.bytes += len(line)
+		if !ended {
+			return
+		}
+		if h.bytes > 0 {
+			h.tape.add(Frame{At: time.Now().UTC(), Sent: h.sent, Text: whole(h.text), Bytes: h.bytes})
+		}
+		h.text, h.bytes, p = h.text[:0], 0, rest
+	}
+}
+
+// whole is text without the half of a character that was cut at its end.
+func whole(text []byte) string {
+	for n := 0; n < utf8.UTFMax-1 && len(text) > 0; n++ {
+		if r, size := utf8.DecodeLastRune(text); r != utf8.RuneError || size != 1 {
+			break
+		}
+		text = text[:len(text)-1]
+	}
+	return string(bytes.TrimRight(text, "\r"))
+}
+
+// taped is a pipe whose two streams pass a tape.
+type taped struct {
+	upstream.Pipe
+	in  io.WriteCloser
+	out io.Reader
+}
+
+func tapePipe(p upstream.Pipe, t *tape) upstream.Pipe {
+	w := &tapedWriter{WriteCloser: p.Stdin(), head: head{tape: t, sent: true}}
+	in := io.WriteCloser(w)
+	if d, ok := w.WriteCloser.(deadliner); ok {
+		in = &tapedDeadlineWriter{w, d}
+	}
+	return &taped{Pipe: p, in: in, out: &tapedReader{Reader: p.Stdout(), head: head{tape: t}}}
+}
+
+func (t *taped) Stdin() io.WriteCloser { return t.in }
+func (t *taped) Stdout() io.Reader     { return t.out }
+
+type deadliner interface{ SetWriteDeadline(time.Time) error }
+
+type tapedWriter struct {
+	io.WriteCloser
+	head head
+}
+
+func (w *tapedWriter) Write(p []byte) (int, error) {
+	n, err := w.WriteCloser.Write(p)
+	w.head.see(p[:n])
+	return n, err
+}
+
+type tapedDeadlineWriter struct {
+	*tapedWriter
+	deadliner
+}
+
+type tapedReader struct {
+	io.Reader
+	head head
+}
+
+func (r *tapedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.head.see(p[:n])
+	return n, err
+}

@@ -1,0 +1,28 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"drawbridge/backend/hub"
+)
+
+// workspace is what ${workspaceFolder} stands for in one start.
+func (d *Dialer) workspace(r Request) (string, error) {
+	if !r.Server.UsesWorkspace() {
+		return "", nil
+	}
+	if r.Workspace == "" {
+		if d.Lobby == "" {
+			return os.UserHomeDir()
+		}
+		return d.Lobby, os.MkdirAll(d.Lobby, 0o700)
+	}
+	info, err := os.Stat(r.Workspace)
+	if !filepath.IsAbs(r.Workspace) || err != nil || !info.IsDir() {
+		return "", &hub.Error{Code: hub.CodeValidation, Cause: err,
+			Message: fmt.Sprintf("the client's workspace %q is no folder on this machine", r.Workspace)}
+	}
+	return r.Workspace, nil
+}
