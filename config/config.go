@@ -156,7 +156,15 @@ type Bridge struct {
 	AllowedHosts []string      // further values of the Host header to accept
 	ListWait     time.Duration // how long a list waits for servers that are starting
 	Naming       string        // one of Namings
+	// DescribeServer says where tools of the address for all servers name their own:
+	// one of Describes.
+	DescribeServer string
+	SelfTools      bool // offer Drawbridge's own tools at the address for all servers
 }
+
+// Describes are the places for a server's name: nowhere, a tool's title, or its
+// description.
+var Describes = []string{"off", "title", "description"}
 
 // Namings are the ways to make a public tool name from server and tool.
 var Namings = []string{
@@ -207,6 +215,8 @@ func Default() *Config {
 			RequireToken: true,
 			ListWait:     DefaultListWait,
 			Naming:       Namings[0],
+
+			DescribeServer: "title",
 		},
 		History: History{
 			Enabled:    true,

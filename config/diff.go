@@ -58,7 +58,7 @@ func Same(a, b *Config) bool {
 // Equal reports whether both mean the same.
 func (b Bridge) Equal(o Bridge) bool {
 	return b.Listen == o.Listen && b.RequireToken == o.RequireToken && b.ListWait == o.ListWait &&
-		b.Naming == o.Naming && slices.Equal(b.AllowedHosts, o.AllowedHosts)
+		b.Naming == o.Naming && b.DescribeServer == o.DescribeServer && b.SelfTools == o.SelfTools && slices.Equal(b.AllowedHosts, o.AllowedHosts)
 }
 
 func byID(c *Config) map[string]Server {

@@ -97,6 +97,8 @@ func rootFields(c *Config, containers *[]container) []field {
 			list("allowedHosts", &c.Bridge.AllowedHosts),
 			millis("listWaitMs", 0, &c.Bridge.ListWait),
 			oneOf("naming", &c.Bridge.Naming, Namings...),
+			oneOf("describeServer", &c.Bridge.DescribeServer, Describes...),
+			boolean("selfTools", &c.Bridge.SelfTools),
 		),
 		section("history",
 			boolean("enabled", &c.History.Enabled),
