@@ -1,0 +1,270 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"drawbridge/backend/api"
+	"drawbridge/backend/loopback"
+)
+
+// scene is one attacking page and its target.
+type scene struct {
+	Name    string `json:"name"`
+	Page    string `json:"page"`   // the address of the attacking page
+	Target  string `json:"target"` // the origin that it attacks, as it names it
+	Rebound bool   `json:"rebound,omitempty"`
+	Link    string `json:"link,omitempty"` // opens our own page in the same browser first
+}
+
+// attacked is what came of it.
+type attacked struct {
+	Name    string
+	Tried   []struct{ Kind, Path, Read string }
+	Answers []struct {
+		Kind, Method, Path string
+		Status             int
+	}
+}
+
+func attack(t testing.TB, scenes []scene) map[string]attacked {
+	t.Helper()
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skipf("no browser: %v", err)
+	}
+	order, err := json.Marshal(object{"chromium": browser, "scenes": scenes, "hello": hello})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/bridge_attacks.mjs"))
+	cmd.Stdin = strings.NewReader(string(order))
+	var list []attacked
+	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &list); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]attacked{}
+	for _, a := range list {
+		found[a.Name] = a
+	}
+	return found
+}
+
+// hits is a handler that remembers what reached it, and by which attack of which page.
+type hits struct {
+	mu   sync.Mutex
+	seen []string
+	by   map[string]map[string]int
+}
+
+func (h *hits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	h.mu.Lock()
+	h.seen = append(h.seen, r.Method+" "+r.URL.Path)
+	q := r.URL.Query()
+	page := q.Get("page")
+	if h.by == nil {
+		h.by = map[string]map[string]int{}
+	}
+	if h.by[page] == nil {
+		h.by[page] = map[string]int{}
+	}
+	h.by[page][q.Get("by")]++
+	h.mu.Unlock()
+	io.WriteString(w, "reached")
+}
+
+func (h *hits) list() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.seen)
+}
+
+// evil is another web application on this machine, on a port of its own. It keeps every
+// cookie that browsers bring it.
+type evil struct {
+	*httptest.Server
+	mu      sync.Mutex
+	cookies []string
+}
+
+func newEvil(t testing.TB) *evil {
+	e := &evil{}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.mu.Lock()
+		e.cookies = append(e.cookies, r.Header["Cookie"]...)
+		e.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<!doctype html><title>evil</title>")
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// under is an origin under another name for this machine.
+func under(name, origin string) string {
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(origin, "http://"))
+	return "http://" + name + ":" + port
+}
+
+// TestForeignPagesInARealBrowserReachNothing lets three pages attack: one of another site,
+// one whose name was bound to our address after it was loaded, and one of another program
+// on this machine, all in a browser in which the person has our page open. The same
+// attacks on a server without a guard reach it, or they would prove nothing.
+func TestForeignPagesInARealBrowserReachNothing(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	config, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newEvil(t)
+	bare, counted := &hits{}, &hits{}
+	unguarded := httptest.NewServer(bare)
+	defer unguarded.Close()
+	listener, err := loopback.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: uint16(listener.Addr().(*net.TCPAddr).Port), Shell: api.IsShell})(counted))
+	go guarded.Serve(listener)
+	defer guarded.Close()
+	counting := "http://" + listener.Addr().String()
+
+	link := func() string { return strings.TrimSpace(d.cli(0, "open", "--print")) }
+	var scenes []scene
+	for target, origin := range map[string]string{"the daemon": d.url, "a counter behind the guard": counting, "no guard": unguarded.URL} {
+		var ours string
+		for _, page := range []string{"another site", "a rebound name", "another port"} {
+			if origin == d.url {
+				ours = link()
+			}
+			s := scene{Name: page + " against " + target, Target: origin, Link: ours}
+			switch page {
+			case "another site":
+				s.Page = under("evil.test", other.URL) + "/attack"
+			case "a rebound name":
+				s.Rebound, s.Target = true, under("evil.test", origin)
+				s.Page = s.Target + "/attack"
+			case "another port":
+				s.Page = other.URL + "/attack"
+			}
+			scenes = append(scenes, s)
+		}
+	}
+	found := attack(t, scenes)
+
+	for _, page := range []string{"another site", "a rebound name", "another port"} {
+		rebound := page == "a rebound name"
+		for _, target := range []string{"the daemon", "a counter behind the guard"} {
+			name := page + " against " + target
+			for _, a := range found[name].Answers {
+				shell := !rebound && a.Method == "GET" && a.Path == "/" && a.Kind == "document"
+				if a.Status != http.StatusForbidden && !(shell && a.Status == http.StatusOK) && a.Status != 0 {
+					t.Errorf("%s: %s by %s of %s gets %d", name, a.Method, a.Kind, a.Path, a.Status)
+				}
+			}
+			for _, a := range found[name].Tried {
+				if bad := readable(a.Read); bad != "" {
+					t.Errorf("%s: %s of %s reads %s", name, a.Kind, a.Path, bad)
+				}
+			}
+			if n := len(found[name].Tried); n < 96 {
+				t.Errorf("%s: only %d attacks were tried", name, n)
+			}
+		}
+		// What reaches a server without a guard shows that the browser did try.
+		name := page + " against no guard"
+		bare.mu.Lock()
+		reached := bare.by[name]
+		bare.mu.Unlock()
+		var none []string
+		for _, a := range found[name].Tried {
+			// A form that GETs puts its own fields into the address, and a browser refuses a
+			// worker of another origin by itself.
+			if reached[a.Kind] == 0 && a.Kind != "form GET" && (a.Kind != "worker" || rebound) {
+				none = append(none, a.Kind)
+			}
+		}
+		if len(none) > 0 {
+			t.Errorf("%s: no attack by %v arrives: %v", name, none, reached)
+		}
+		t.Logf("%s: %d attacks; without a guard %v arrive", page, len(found[name].Tried), reached)
+	}
+	if len(bare.list()) < 200 {
+		t.Errorf("only %d requests reached the server without a guard", len(bare.list()))
+	}
+	shells := 0
+	for _, hit := range counted.list() {
+		switch hit {
+		case "GET /":
+			shells++
+		case "GET /favicon.ico": // the browser's own, for a tab that shows a refusal
+		default:
+			t.Errorf("behind the guard: %s", hit)
+		}
+	}
+	if shells != 2 { // by the links in a new tab, of the two pages that know our name
+		t.Errorf("the shell was reached %d times: %v", shells, counted.list())
+	}
+	if strings.Contains(d.log.String(), "without a valid token") {
+		t.Errorf("something came past the guard, up to the token:\n%s", tail(d.log.String()))
+	}
+	if calls := d.calls(); len(calls) != 0 {
+		t.Errorf("a call was recorded: %+v", calls[0])
+	}
+	if now, err := os.ReadFile(filepath.Join(d.data, "config.jsonc")); err != nil || string(now) != string(config) {
+		t.Errorf("the configuration was changed (%v):\n%s", err, now)
+	}
+	d.running("demo") // nobody stopped it
+
+	other.replay(t, d)
+}
+
+// readable returns what of an answer a page must not have been able to read.
+func readable(read string) string {
+	switch {
+	case strings.HasPrefix(read, "refused"), read == "nothing came", read == "", read == "true", read == "opaque 0 ":
+		return ""
+	case strings.Contains(read, `"status":403`) && !strings.Contains(read, "demo"):
+		return "" // a rebound page reads that it is refused, and nothing else
+	}
+	return fmt.Sprintf("%.300q", read)
+}
+
+// replay tries with no browser what the other application can do with the cookies that
+// the browser brought it, ours among them.
+func (e *evil) replay(t *testing.T, d *daemon) {
+	t.Helper()
+	e.mu.Lock()
+	cookies := slices.Clone(e.cookies)
+	e.mu.Unlock()
+	at, _ := url.Parse(d.url)
+	ours := slices.IndexFunc(cookies, func(c string) bool { return strings.Contains(c, "drawbridge_"+at.Port()+"=") })
+	if ours < 0 {
+		t.Fatalf("the browser brought the other application no cookie of ours, so this proves nothing: %q", cookies)
+	}
+	for _, r := range routes(t) {
+		if r.open {
+			continue
+		}
+		head := headOf(r.method, r.path, at.Host, 0, "Cookie: "+cookies[ours], "Accept: application/json, text/event-stream")
+		if code, body, _ := d.rawHTTP(t, head, ""); code != 401 && code != 429 {
+			t.Errorf("%s %s with our cookie: %d %s", r.method, r.path, code, body)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// What a web page of somebody else can try against a program on this machine, in a real
+// browser: {chromium, hello, scenes: [{name, page, target, rebound, link}]} in; for each
+// attack what the page could read, and every answer that the browser got from the target, out.
+//
+// page is where the attacking page lives. When it is rebound, that is the target's own port
+// under another name, which the browser is told is this machine, as a name server would
+// tell it a moment later: the page was loaded before, and now its own origin is the target.
+import { text } from 'node:stream/consumers'
+import { chromium } from 'playwright-core'
+
+const order = JSON.parse(await text(process.stdin))
+const browser = await chromium.launch({
+  executablePath: order.chromium,
+  // Nothing that a browser of tomorrow may hold back is held back.
+  args: ['--no-sandbox', '--disable-gpu', '--host-resolver-rules=MAP evil.test 127.0.0.1',
+    '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests,HttpsUpgrades'],
+})
+const found = []
+for (const scene of order.scenes) {
+  const context = await browser.newContext()
+  if (scene.link) {
+    // The person has our page open in the same browser: cookie and key are there.
+    const own = await context.newPage()
+    await own.goto(scene.link)
+    await own.locator('nav:visible').first().waitFor()
+    await own.close()
+  }
+  const page = await context.newPage()
+  const port = new URL(scene.target).port
+  const answers = []
+  context.on('response', (response) => {
+    const url = new URL(response.url())
+    let own = true // what a tab of ours loads for itself once it is open is no attack
+    try {
+      own = response.frame().page() === page || response.request().isNavigationRequest()
+    } catch {
+      // of a worker or of a frame that is gone: the attacker's
+    }
+    if (own && url.port === port) answers.push({ kind: response.request().resourceType(), method: response.request().method(), path: url.pathname, status: response.status() })
+  })
+  const html = '<!doctype html><title>attack</title><body></body>'
+  if (scene.rebound) await context.route((url) => url.href === scene.page, (route) => route.fulfill({ contentType: 'text/html', body: html }))
+  await page.goto(scene.page)
+  answers.length = 0
+
+  const tried = await page.evaluate(async ({ name, target, hello }) => {
+    const out = []
+    const wait = (promise) => Promise.race([promise, new Promise((done) => setTimeout(() => done('nothing came'), 1500))])
+    const attempt = async (kind, path, f) => {
+      let read = ''
+      try {
+        read = String((await wait(f(`${target}${path}?page=${encodeURIComponent(name)}&by=${encodeURIComponent(kind)}`))) ?? '')
+      } catch (error) {
+        read = 'refused: ' + error
+      }
+      out.push({ kind, path, read })
+    }
+    const readOf = async (response) => `${response.type} ${response.status} ${response.type === 'opaque' ? '' : await response.text()}`
+    const element = (name, set) => (url) => new Promise((done) => {
+      const e = document.createElement(name)
+      e.onload = () => done('loaded ' + (e.naturalWidth ?? ''))
+      e.onerror = () => done('refused')
+      set(e, url)
+      document.body.append(e)
+    })
+    const submit = (method, encoding) => (url) => new Promise((done) => {
+      const frame = document.createElement('iframe')
+      frame.name = 'f' + Math.random()
+      document.body.append(frame)
+      const form = document.createElement('form')
+      Object.assign(form, { method, action: url, target: frame.name, enctype: encoding })
+      const field = document.createElement('input')
+      // Encoded as text/plain, name and value together are JSON.
+      Object.assign(field, { name: hello.slice(0, -1) + ',"x":"', value: '"}' })
+      form.append(field)
+      document.body.append(form)
+      frame.onload = () => {
+        try {
+          done('frame ' + frame.contentDocument.body.innerText)
+        } catch {
+          done('refused')
+        }
+      }
+      form.submit()
+    })
+    const json = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+    for (const path of ['/mcp', '/api/v1/call', '/api/session', '/api/v1/servers/demo/stop']) {
+      await attempt('fetch JSON', path, (url) => fetch(url, { method: 'POST', body: hello, headers: json, credentials: 'include' }).then(readOf))
+      await attempt('fetch no-cors text', path, (url) => fetch(url, { method: 'POST', body: hello, mode: 'no-cors', credentials: 'include' }).then(readOf))
+      await attempt('fetch blob', path, (url) => fetch(url, { method: 'POST', body: new Blob([hello]), mode: 'no-cors', credentials: 'include' }).then(readOf))
+      await attempt('fetch blob of JSON', path, (url) => fetch(url, { method: 'POST', body: new Blob([hello], { type: 'application/json' }), credentials: 'include' }).then(readOf))
+      await attempt('beacon', path, async (url) => navigator.sendBeacon(url, new Blob([hello], { type: 'text/plain' })))
+      await attempt('form text', path, submit('POST', 'text/plain'))
+      await attempt('form', path, submit('POST', 'application/x-www-form-urlencoded'))
+      await attempt('form multipart', path, submit('POST', 'multipart/form-data'))
+      await attempt('guessed token', path, (url) => fetch(url, { method: 'POST', body: hello, headers: { ...json, Authorization: 'Bearer dbr_guess', 'X-Drawbridge-Client': 'admin' } }).then(readOf))
+    }
+    for (const path of ['/s/demo/mcp', '/api/v1/calls', '/api/v1/events', '/healthz', '/']) {
+      await attempt('fetch', path, (url) => fetch(url, { credentials: 'include' }).then(readOf))
+      await attempt('fetch no-cors', path, (url) => fetch(url, { mode: 'no-cors', credentials: 'include' }).then(readOf))
+      await attempt('img', path, element('img', (e, url) => (e.src = url)))
+      await attempt('script', path, element('script', (e, url) => (e.src = url)))
+      await attempt('script module', path, element('script', (e, url) => { e.type = 'module'; e.src = url }))
+      await attempt('style', path, element('link', (e, url) => { e.rel = 'stylesheet'; e.href = url }))
+      await attempt('video', path, (url) => new Promise((done) => { const v = document.createElement('video'); v.onloadeddata = () => done('loaded'); v.onerror = () => done('refused'); v.src = url }))
+      await attempt('EventSource', path, (url) => new Promise((done) => {
+        const source = new EventSource(url, { withCredentials: true })
+        source.onopen = () => done('loaded')
+        source.onmessage = (event) => done('loaded ' + event.data)
+        source.onerror = () => { source.close(); done('refused') }
+      }))
+      await attempt('WebSocket', path, (url) => new Promise((done) => {
+        const socket = new WebSocket(url.replace('http', 'ws'))
+        socket.onopen = () => done('loaded')
+        socket.onerror = () => done('refused')
+      }))
+      await attempt('form GET', path, submit('GET', 'application/x-www-form-urlencoded'))
+      await attempt('iframe', path, (url) => new Promise((done) => {
+        const frame = document.createElement('iframe')
+        frame.onload = () => {
+          try {
+            done('frame ' + frame.contentDocument.body.innerText)
+          } catch {
+            done('refused')
+          }
+        }
+        frame.src = url
+        document.body.append(frame)
+      }))
+      await attempt('worker', path, async (url) => new Promise((done) => { const w = new Worker(url); w.onmessage = () => done('loaded'); w.onerror = () => done('refused') }))
+    }
+    return out
+  }, { name: scene.name, target: scene.target, hello: order.hello })
+
+  // A link to us in a new tab: the only thing that may lead anywhere, to the empty page.
+  for (const path of ['/', '/api/v1/calls', '/mcp', '/healthz']) {
+    const opened = context.waitForEvent('page')
+    await page.evaluate((url) => void window.open(url), scene.target + path)
+    const tab = await opened
+    await tab.waitForLoadState().catch(() => {}) // a download is refused as well
+    await tab.close()
+  }
+  found.push({ name: scene.name, tried, answers })
+  await context.close()
+}
+await browser.close()
+process.stdout.write(JSON.stringify(found))
