@@ -98,15 +98,19 @@ func (s *Supervisor) instance(own *runner, call *hub.Call) (*runner, error) {
 		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", own.id)
 	case c.Disabled, own.held.Load():
 		return own, nil // which says why it cannot serve
-	case r == nil:
-		if err := s.makeRoom(own); err != nil {
-			return nil, err
-		}
+	case r != nil && !r.retired.Load():
+		return r, nil
+	}
+	if err := s.makeRoom(own); err != nil {
+		return nil, err
+	}
+	if r == nil {
 		r = newInstance(own, c, w)
 		s.all[place(own.id, w.key)] = r
 		s.launch(r)
 		own.enroll(r)
-	case r.retired.Swap(false): // it comes back while its process is still being ended
+	} else { // it comes back while its process is still being ended
+		r.retired.Store(false)
 		r.cfg.Store(c)
 		r.used.Store(time.Now().UnixNano())
 		r.post(func() { r.reconfigured(false, true) })

@@ -211,6 +211,7 @@ func TestInstancesAreBoundedAndTheOneIdleForLongestMakesRoom(t *testing.T) {
 		if g.served(from(call("a"), "client0")) == first {
 			t.Fatal("the oldest was not the one to go")
 		}
+		synctest.Wait()
 		// All busy: one more is refused, in words.
 		ctx, cancel := context.WithCancel(context.Background())
 		var calls sync.WaitGroup
