@@ -1,0 +1,38 @@
+package registry
+
+import (
+	"fmt"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func resources(uris ...string) *hub.Catalog {
+	c := &hub.Catalog{}
+	for _, uri := range uris {
+		c.Resources = append(c.Resources, hub.Item{Name: uri, Raw: []byte(fmt.Sprintf(`{"uri":%q}`, uri))})
+	}
+	return c
+}
+
+func TestConflictIsToldToTheServerThatIsTheWorseForIt(t *testing.T) {
+	r := New(Options{})
+	r.Arrange(Prefixed, []Server{{ID: "a"}, {ID: "b"}, {ID: "c", Namespace: "A"}, {ID: "d"}})
+	r.Set("a", "a", resources("mem://x", "mem://y"))
+	r.Set("b", "b", resources("mem://x", "mem://z"))
+	r.Set("d", "d", resources("mem://y", "mem://x", "mem://z"))
+	for server, want := range map[string]string{
+		"a": `[the names of its tools carry a hash: server "c" has the same namespace]`,
+		"b": `[resource "mem://x" cannot be reached: server "a" lists the same and comes first]`,
+		"c": `[the names of its tools carry a hash: server "a" has the same namespace]`,
+		"d": `[2 resources, such as "mem://y", cannot be reached: server "a" lists the same and comes first resource "mem://z" cannot be reached: server "b" lists the same and comes first]`,
+	} {
+		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
+			t.Errorf("%s: %s", server, got)
+		}
+	}
+	r.Remove("a")
+	if got := r.All().Conflicts("b"); len(got) != 0 {
+		t.Errorf("settled, but told: %v", got)
+	}
+}

@@ -1,0 +1,100 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// agreements is what a store keeps of approvals.
+type agreements struct {
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+func (a *agreements) Approved(_ context.Context, server, key string) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.keys[server+key], nil
+}
+
+func (a *agreements) Approve(_ context.Context, server, key string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keys[server+key] = true
+	return nil
+}
+
+func (g *rig) askFirst(on bool) {
+	c := *g.cfg
+	c.Global.ApproveNewCommands = on
+	g.cfg = &c
+}
+
+func TestNewCommandWaitsForApprovalAndIsNotRun(t *testing.T) {
+	kept := &agreements{keys: map[string]bool{}}
+	ctx := context.Background()
+	changed := func(s *config.Server) { s.Args = []string{"--evil"} }
+	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {
+		g.apply(server("used")) // applied before anybody asked
+		g.askFirst(true)
+		g.apply(server("used"), server("new"))
+		g.want("used", hub.StateRunning)
+		g.want("new", hub.StateNeedsApproval)
+		for name, act := range map[string]func() error{
+			"call":    func() error { _, err := g.For(ctx, call("new")); return err },
+			"start":   func() error { return g.Start(ctx, "new") },
+			"restart": func() error { return g.Restart(ctx, "new") },
+		} {
+			if err := act(); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "approval") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := len(g.started("new")); n != 0 {
+			t.Fatalf("started %d times", n)
+		}
+		waiting := g.Approvals()
+		if len(waiting) != 1 || waiting[0].Server != "new" || waiting[0].Command != "run-new" {
+			t.Fatalf("got %+v", waiting)
+		}
+		if err := g.Approve(ctx, "new", "something else"); hub.CodeOf(err) != hub.CodeConflict {
+			t.Fatalf("a word for another command: %v", err)
+		}
+		if err := g.Approve(ctx, "new", waiting[0].Key); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		g.want("new", hub.StateRunning)
+
+		g.apply(server("used", changed), server("new"))
+		g.want("used", hub.StateNeedsApproval)
+		if g.processes() != 1 {
+			t.Error("the old command goes on although the configuration has another")
+		}
+		g.apply(server("used"), server("new")) // taken back
+		g.want("used", hub.StateRunning)
+	})
+	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) { // the next run
+		g.askFirst(true)
+		g.apply(server("new"), server("used", changed))
+		g.want("new", hub.StateRunning)
+		g.want("used", hub.StateNeedsApproval)
+		g.askFirst(false)
+		g.apply(server("new"), server("used", changed))
+		g.want("used", hub.StateRunning)
+	})
+}
+
+func TestSettingThatIsNoCommandNeedsNoApproval(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		g.askFirst(true)
+		g.apply(server("a", func(s *config.Server) { s.Label, s.Debug, s.Framing = "A", true, config.FramingNDJSON }))
+		g.want("a", hub.StateRunning)
+	})
+}
