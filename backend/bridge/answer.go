@@ -58,7 +58,11 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) ([]byte, 
 		return nil, failed(codeInvalidParams, "the cursor is unknown: lists are sent whole")
 	}
 	b.Lister.WaitListed(ctx, rq.at.server)
-	result := b.view(rq.at).ListResult(kind)
+	view := b.view(rq.at)
+	result := view.ListResult(kind)
+	if kind == hub.Tools && rq.at.server == "" {
+		result = b.aggregate(view)
+	}
 	if rq.era == hub.Modern {
 		out := make([]byte, 0, len(result)+len(b.suffix))
 		out = append(out, result[:len(result)-1]...)
@@ -101,6 +105,10 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	}
 	call.PublicName, call.Name = public, public
 	target, ok := find(b.view(rq.at), public)
+	if !ok && rq.at.server == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
+		target, ok = b.Self.All().Lookup(hub.Tools, public)
+		ok = ok && rq.method == "tools/call"
+	}
 	if !ok {
 		// It may belong to a server that is starting.
 		b.Lister.WaitListed(ctx, rq.at.server)

@@ -34,10 +34,19 @@ type Options struct {
 	Registry *registry.Registry
 	Gateway  Gateway
 	Lister   Lister
-	Inbox    Inbox            // nil: no person is asked for a client that cannot be
-	Log      *slog.Logger     // nil: nothing is logged
-	Version  string           // ours, for serverInfo
-	Now      func() time.Time // nil: time.Now
+	Inbox    Inbox        // nil: no person is asked for a client that cannot be
+	Log      *slog.Logger // nil: nothing is logged
+
+	// Self holds the one server that is not configured but our own: always at its own
+	// address, and at the one for all servers where SelfTools says so. Nil: there is none.
+	Self      *registry.Registry
+	SelfTools func() bool // asked for every list; nil: never
+	// DescribeServer says where tools name their server at the address for all: "title",
+	// "description" or nowhere. It is asked for every list; nil: nowhere.
+	DescribeServer func() string
+
+	Version string           // ours, for serverInfo
+	Now     func() time.Time // nil: time.Now
 
 	MaxBody     int64         // largest request body in bytes; 0: 4 MiB
 	MaxSessions int           // legacy sessions of one client; 0: 64
@@ -86,6 +95,7 @@ type Bridge struct {
 	streams    *limiter
 	subscribed subscriptions
 	errands    errands
+	offering   atomic.Pointer[offering]
 	ended      context.Context // the parent of what outlives its HTTP request
 	end        context.CancelCauseFunc
 	closing    sync.WaitGroup // sessions that are being closed
@@ -250,7 +260,10 @@ func (b *Bridge) known(at endpoint) bool {
 	case at.server == "":
 		return true
 	}
-	_, ok := b.Registry.Server(at.server)
+	if _, ok := b.Registry.Server(at.server); ok || b.Self == nil {
+		return ok
+	}
+	_, ok := b.Self.Server(at.server)
 	return ok
 }
 
@@ -261,6 +274,11 @@ func (b *Bridge) view(at endpoint) *registry.View {
 	}
 	if v, ok := b.Registry.Server(at.server); ok {
 		return v
+	}
+	if b.Self != nil {
+		if v, ok := b.Self.Server(at.server); ok {
+			return v
+		}
 	}
 	return b.nothing
 }

@@ -1,0 +1,122 @@
+package bridge
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/wire"
+)
+
+// The places in which a tool of the aggregate can say which server it is of.
+const (
+	describeTitle       = "title"
+	describeDescription = "description"
+)
+
+// offering is what the aggregate lists: the tools of a view, each saying whose it
+// is, and our own where they are wanted. It is made anew when one of these changes.
+type offering struct {
+	view, own *registry.View // own is nil where our tools are not wanted
+	mode      string
+	tools     []byte
+}
+
+// aggregate returns the tools of the aggregate as a whole list result.
+func (b *Bridge) aggregate(v *registry.View) []byte {
+	mode, own := "", (*registry.View)(nil)
+	if b.DescribeServer != nil {
+		mode = b.DescribeServer()
+	}
+	if b.Self != nil && b.SelfTools != nil && b.SelfTools() {
+		own = b.Self.All()
+	}
+	plain := v.ListResult(hub.Tools)
+	if mode != describeTitle && mode != describeDescription && own == nil {
+		return plain
+	}
+	if o := b.offering.Load(); o != nil && o.view == v && o.own == own && o.mode == mode {
+		return o.tools
+	}
+	labels := map[string]string{}
+	for _, offer := range v.Offers() {
+		labels[offer.Server] = cmp.Or(offer.Label, offer.Server)
+	}
+	tools := append(make([]byte, 0, len(plain)+len(plain)/8), `{"tools":[`...)
+	add := func(raw []byte) {
+		if tools[len(tools)-1] != '[' {
+			tools = append(tools, ',')
+		}
+		tools = append(tools, raw...)
+	}
+	for _, item := range v.Items(hub.Tools) {
+		add(describe(item, mode, labels[item.Server]))
+	}
+	if own != nil {
+		for _, item := range own.Items(hub.Tools) {
+			if _, taken := v.Lookup(hub.Tools, item.Public); !taken {
+				add(item.Raw)
+			}
+		}
+	}
+	tools = append(tools, `]}`...)
+	b.offering.Store(&offering{view: v, own: own, mode: mode, tools: tools})
+	return tools
+}
+
+// describe returns a tool's definition with its server's name in front of its title
+// or description. Everything else stays as it is, byte for byte.
+func describe(item registry.Item, mode, server string) []byte {
+	raw := item.Raw
+	var title, description, hint, annotations, name hub.Span
+	err := wire.Members(raw, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "title":
+			title = m.Value
+		case "description":
+			description = m.Value
+		case "annotations":
+			annotations = m.Value
+		case "name":
+			name = m.Value
+		}
+		return nil
+	})
+	if err != nil || name.Empty() || server == "" || mode != describeTitle && mode != describeDescription {
+		return raw
+	}
+	var edits []wire.Edit
+	set := func(key string, at hub.Span, text string) {
+		with := wire.AppendString(nil, text)
+		if at.Empty() { // it follows the name
+			at = hub.Span{Start: name.End, End: name.End}
+			with = append([]byte(`,"`+key+`":`), with...)
+		}
+		edits = append(edits, wire.Edit{Span: at, With: with})
+	}
+	if mode == describeDescription {
+		text, _ := wire.Unquote(wire.Bytes(raw, description))
+		set("description", description, strings.TrimSpace("["+server+"] "+text))
+		return wire.Splice(nil, raw, edits...)
+	}
+	// The title of the first revisions stood in the annotations, and some clients
+	// show that one.
+	if object := wire.Bytes(raw, annotations); len(object) > 0 && object[0] == '{' {
+		_ = wire.Members(object, func(m wire.Member) error {
+			if string(m.Name) == "title" {
+				hint = hub.Span{Start: annotations.Start + m.Value.Start, End: annotations.Start + m.Value.End}
+			}
+			return nil
+		})
+	}
+	shown, _ := wire.Unquote(wire.Bytes(raw, title))
+	old, _ := wire.Unquote(wire.Bytes(raw, hint))
+	set("title", title, server+": "+cmp.Or(shown, old, item.Name))
+	if old != "" {
+		set("title", hint, server+": "+old)
+	}
+	slices.SortFunc(edits, func(a, b wire.Edit) int { return a.Span.Start - b.Span.Start })
+	return wire.Splice(nil, raw, edits...)
+}
