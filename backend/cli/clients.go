@@ -10,7 +10,6 @@ import (
 
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +17,8 @@ import (
 func (p *program) clients() *cobra.Command {
 	cmd := &cobra.Command{Use: "clients", Short: "Connect AI clients of this machine, and take them back", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(true) }
-	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect())
+	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
+		p.clientsRestore(), p.clientsForget(), p.clientsSavings())
 	return cmd
 }
 
@@ -47,6 +47,7 @@ func (p *program) connector() (*clientconf.Connector, error) {
 		Dir:     filepath.Join(folders.Data, "clients"),
 		Program: self,
 		Data:    data,
+		Config:  folders.ConfigFile(),
 	})
 }
 
@@ -58,6 +59,11 @@ type clientDocument struct {
 	Detected  bool   `json:"detected"`
 	Connected bool   `json:"connected"`
 	Problem   string `json:"problem"`
+	State     string `json:"state"`
+	Key       string `json:"key"`
+	Project   string `json:"project,omitempty"`
+	Reload    string `json:"reload"`
+	MaxTools  int    `json:"maxTools,omitempty"`
 }
 
 func (p *program) clientsList() *cobra.Command {
@@ -81,104 +87,23 @@ func (p *program) listClients(all bool) error {
 		if !all && !s.Detected && !s.Connected {
 			continue
 		}
-		docs = append(docs, clientDocument{s.Client.ID, s.Client.Name, s.Path, s.Detected, s.Connected, s.Problem})
+		docs = append(docs, clientDocument{s.Client.ID, s.Client.Name, s.Path, s.Detected, s.Connected, s.Problem,
+			string(s.State), s.Key, s.Project, s.Client.Reload, s.Client.MaxTools})
 		state := "not installed"
 		switch {
-		case s.Connected:
+		case s.State == clientconf.Connected:
 			state = "connected"
 		case s.Problem != "":
 			state = short(s.Problem, 50)
 		case s.Detected:
 			state = "not connected"
 		}
-		t.add(s.Client.ID, s.Client.Name, state, s.Path)
+		t.add(s.Key, s.Client.Name, state, s.Path)
 	}
 	if p.json {
 		return p.document(map[string]any{"items": docs, "next": ""})
 	}
 	return t.print(p.Stdout, p.Terminal())
-}
-
-func (p *program) clientsConnect() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "connect CLIENT", Short: "Write our entry into a client's configuration file", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			plan, err := c.Plan(args[0])
-			if err != nil {
-				return err
-			}
-			if plan.Action != clientconf.Equal {
-				if !p.json {
-					fmt.Fprintf(p.Stdout, "%s\n%s\n", line(plan.Path), clean(plan.Diff))
-				}
-				if !yes {
-					if err := p.ask("Write this?"); err != nil {
-						return err
-					}
-				}
-				// The token first: the client may start the shim at once.
-				folders, err := p.folders()
-				if err != nil {
-					return err
-				}
-				tokens, err := loopback.NewTokens(folders.Data, nil)
-				if err != nil {
-					return err
-				}
-				if _, err := tokens.Create(args[0]); err != nil {
-					return err
-				}
-				if err := c.Apply(cmd.Context(), plan); err != nil {
-					return err
-				}
-			}
-			if p.json {
-				return p.document(map[string]any{"id": args[0], "path": plan.Path, "action": plan.Action, "diff": plan.Diff})
-			}
-			fmt.Fprintf(p.Stdout, "%s is connected.", plan.Client.Name)
-			if plan.Client.Reload != "" {
-				fmt.Fprintf(p.Stdout, " To use it: %s.", strings.TrimSuffix(plan.Client.Reload, "."))
-			}
-			fmt.Fprintln(p.Stdout)
-			return nil
-		},
-	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
-}
-
-func (p *program) clientsDisconnect() *cobra.Command {
-	var yes, force bool
-	cmd := &cobra.Command{
-		Use: "disconnect CLIENT", Short: "Take our entry out of a client's configuration file", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			how, err := c.Undo(cmd.Context(), args[0], force)
-			if err != nil {
-				return err
-			}
-			if p.json {
-				return p.document(map[string]any{"id": args[0], "undone": how})
-			}
-			_, err = fmt.Fprintln(p.Stdout, map[clientconf.Undone]string{
-				clientconf.Restored:  "The file is byte for byte what it was before.",
-				clientconf.Removed:   "Our entry is removed; the rest of the file was changed since and stays.",
-				clientconf.WasAbsent: "Our entry was gone already.",
-			}[how])
-			return err
-		},
-	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "accepted for scripts; disconnecting never asks")
-	cmd.Flags().BoolVar(&force, "force", false, "also when the entry was changed by hand")
-	return cmd
 }
 
 // ask needs a yes. Without a terminal there is nobody to say it.

@@ -43,10 +43,24 @@ type Client struct {
 	HTTP  json.RawMessage `json:"http"`
 	// Reload tells the person how the client notices the change.
 	Reload string `json:"reload"`
-	// Lock is the client's own lock that we take while writing: "mkdir" (FILE.lock as a folder).
+	// Lock is the client's own lock that we take while writing: "mkdir" (FILE.lock as
+	// a folder) or "flock" (of .mcp-writer.lock beside the file).
 	Lock string `json:"lock"`
 	// Rewrites marks clients that write the whole file back from memory while they run.
 	Rewrites bool `json:"rewrites"`
+	// Vars are the forms in which an entry may refer to a variable of the client's
+	// environment: "${}", "$", "${env:}", "{env:}", and "${input:}", which asks the person.
+	Vars []string `json:"vars"`
+	// TimeoutUnit of the entry's field timeout: "s", or "" for milliseconds.
+	TimeoutUnit string `json:"timeoutUnit"`
+	// Project is the file of a project, relative to its folder; "" where there is none.
+	Project string `json:"project"`
+	// Synced marks clients that carry their file to the person's other machines.
+	Synced bool `json:"synced"`
+	// MaxTools is how many tools the client offers its model; 0 where no limit is known.
+	MaxTools int `json:"maxTools"`
+	// Header is how a new file begins.
+	Header string `json:"header"`
 }
 
 // Format is the syntax of a client's file.

@@ -1,13 +1,12 @@
 package clientconf
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -25,7 +24,9 @@ type Options struct {
 	Program string
 	// Data is the data folder to name in the entry; "" for the default one.
 	Data string
-	Now  func() time.Time // nil: time.Now
+	// Config is our own configuration file, into which Move writes; "" where nothing is moved.
+	Config string
+	Now    func() time.Time // nil: time.Now
 }
 
 // Connector plans, writes and takes back our entry in clients' files. Its methods
@@ -35,6 +36,7 @@ type Connector struct {
 	dir     string
 	program string
 	data    string
+	config  string
 	now     func() time.Time
 }
 
@@ -46,55 +48,7 @@ func New(o Options) (*Connector, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Connector{system: o.System, dir: o.Dir, program: o.Program, data: o.Data, now: o.Now}, nil
-}
-
-// Status is what is known of one client on this machine.
-type Status struct {
-	Client    Client
-	Path      string // of its file; "" where it has none on this system
-	Detected  bool   // it seems to be installed
-	Connected bool   // its file holds our entry
-	// Problem says why the file cannot be edited, or that our entry was lost since.
-	Problem string
-}
-
-// List returns the status of every known client. It only reads.
-func (c *Connector) List() []Status {
-	var all []Status
-	for _, client := range Known() {
-		s := Status{Client: client, Detected: c.system.detected(client)}
-		if loc, ok := c.system.locate(client); ok {
-			s.Path = loc.path
-			s.Connected, s.Problem = c.inspect(client, loc)
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-func (c *Connector) inspect(client Client, loc location) (connected bool, problem string) {
-	if loc.exists && editable(client) {
-		src, _, err := read(loc.path)
-		if err != nil {
-			return false, err.Error()
-		}
-		file, err := parse(src, client)
-		if err != nil {
-			return false, err.Error()
-		}
-		_, entry, err := file.entry(client.KeyPath, EntryName)
-		if err != nil {
-			return false, err.Error()
-		}
-		if entry != nil && isOurs(entry) {
-			return true, ""
-		}
-	}
-	if _, recorded, _ := c.loadRecord(client.ID); recorded {
-		return false, "our entry is no longer in the file"
-	}
-	return false, ""
+	return &Connector{system: o.System, dir: o.Dir, program: o.Program, data: o.Data, config: o.Config, now: o.Now}, nil
 }
 
 // Action is what a plan would do.
@@ -114,79 +68,196 @@ type Plan struct {
 	Action Action
 	Diff   string // to show; secrets are masked
 	Entry  json.RawMessage
+	// Warnings are sentences to show before the person says yes.
+	Warnings []string
 
+	choice  Choice
 	target  string // Path with links followed
 	before  []byte
 	existed bool
 	after   []byte
+	edits   []edit
+	takes   []edit // originals that Move takes out or replaces: they may be overwritten
+	own     *ownChange
 }
 
-// Plan prepares the connection of a client through the shim. A file that cannot be
-// edited safely is an error whose hint is the snippet to paste.
-func (c *Connector) Plan(id string) (*Plan, error) {
-	client, err := ByID(id)
+// Key names the connection that the plan makes.
+func (p *Plan) Key() string { return Key(p.choice.Client, p.choice.Project) }
+
+// Plan prepares the connection of a client. A file that cannot be edited safely is
+// an error whose hint is the snippet to paste.
+func (c *Connector) Plan(choice Choice) (*Plan, error) {
+	p, err := c.open(choice)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"stdio", "--client", id}
-	if c.data != "" {
-		args = append(args, "--data", c.data)
+	if p.edits, err = c.entries(p.Client, choice, p.target); err != nil {
+		return nil, err
 	}
-	p := &Plan{Client: client, Entry: stdioEntry(client, EntryName, c.program, args)}
-	loc, ok := c.system.locate(client)
-	if !ok {
+	p.Entry = p.edits[0].value
+	if p.Path == "" {
 		return nil, p.refuse(errors.New("it has no configuration file on this system"))
 	}
-	p.Path = loc.path
-	if !editable(client) {
-		return nil, p.refuse(errors.New("files of this format are not edited yet"))
+	if err := p.read(); err != nil {
+		return nil, err
 	}
-	if p.target, err = target(loc.path); err != nil {
-		return nil, p.refuse(err)
-	}
-	if p.before, p.existed, err = read(p.target); err != nil {
-		return nil, p.refuse(err)
+	if err := c.replaceOld(p); err != nil {
+		return nil, err
 	}
 	return p, p.splice()
 }
 
-// splice computes what the file becomes and checks that only our entry differs.
-func (p *Plan) splice() error {
-	file, err := parse(p.before, p.Client)
+// open finds the file of a choice.
+func (c *Connector) open(choice Choice) (*Plan, error) {
+	client, err := ByID(choice.Client)
 	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Client: client, choice: choice}
+	switch {
+	case choice.Project == "":
+		if loc, ok := c.system.locate(client); ok {
+			p.Path = loc.path
+		}
+	case !filepath.IsAbs(choice.Project):
+		return nil, hub.Errorf(hub.CodeValidation, "the folder of a project must be absolute")
+	case client.Project == "":
+		return nil, hub.Errorf(hub.CodeValidation, "%s has no file for projects", client.Name)
+	default:
+		p.Path = filepath.Join(choice.Project, filepath.FromSlash(client.Project))
+	}
+	if p.Path == "" {
+		return p, nil
+	}
+	if p.target, err = target(p.Path); err != nil {
+		p.Entry = c.shimEntry(client, Single{Name: EntryName})
+		return nil, p.refuse(err)
+	}
+	p.Warnings = c.warnings(p)
+	return p, nil
+}
+
+func (c *Connector) warnings(p *Plan) (all []string) {
+	if p.choice.Project != "" {
+		all = append(all, "The file belongs to the project: whoever checks it out gets the entry, and needs Drawbridge.")
+	}
+	if p.Client.Rewrites && p.Client.ID != "claude-code" && c.running(p.Client) {
+		all = append(all, p.Client.Name+" is running and writes its whole file back from memory: quit it completely first, or it will wipe the entry.")
+	}
+	if info, err := os.Stat(p.target); err == nil && p.choice.HTTP && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+		all = append(all, "Others on this machine can read the file, and it will hold the client's token: chmod 600 it.")
+	}
+	return all
+}
+
+func (p *Plan) read() error {
+	if !editable(p.Client) {
+		return p.refuse(errors.New("files of this format are not edited"))
+	}
+	var err error
+	if p.before, p.existed, err = read(p.target); err != nil {
 		return p.refuse(err)
 	}
-	_, present, err := file.entry(p.Client.KeyPath, EntryName)
-	if err != nil {
-		return p.refuse(err)
+	return nil
+}
+
+// replaceOld takes out entries of an earlier choice that the new one does not have.
+func (c *Connector) replaceOld(p *Plan) error {
+	old, recorded, err := c.loadRecord(p.Key())
+	if err != nil || !recorded || old.Path != p.target {
+		return err
+	}
+	for _, o := range old.Edits {
+		if o.Hash == "" || slices.ContainsFunc(p.edits, o.same) {
+			continue
+		}
+		back := edit{path: o.Path, name: o.Name}
+		if o.Before != "" {
+			back.value = o.Value
+		}
+		p.edits = append(p.edits, back)
+	}
+	return nil
+}
+
+// splice computes what the file becomes and checks that only our entries differ.
+func (p *Plan) splice() error {
+	content := p.before
+	if !p.existed && p.Client.Header != "" {
+		content = []byte(p.Client.Header)
+	}
+	var ours, foreign bool
+	equal := true
+	for _, e := range p.edits {
+		file, err := parse(content, p.Client)
+		if err != nil {
+			return p.refuse(err)
+		}
+		_, present, err := file.entry(e.path, e.name)
+		if err != nil {
+			return p.refuse(err)
+		}
+		switch {
+		case present == nil && e.value == nil, present != nil && e.value != nil && sameJSON(present, e.value):
+			continue
+		case present == nil:
+		case isOurs(present):
+			ours = true
+		case slices.ContainsFunc(p.takes, e.same):
+			foreign = true
+		default:
+			return p.refuse(errors.New("it already has a server called " + quote(e.name) + " that is not ours"))
+		}
+		equal = false
+		if e.value == nil {
+			content, _, err = file.remove(e.path, e.name)
+		} else {
+			content, err = file.set(e.path, e.name, e.value)
+		}
+		if err != nil {
+			return p.refuse(err)
+		}
 	}
 	switch {
-	case present == nil && !p.existed:
-		p.Action = Create
-	case present == nil:
-		p.Action = Add
-	case sameJSON(present, p.Entry):
+	case equal:
 		p.Action, p.after = Equal, p.before
 		return nil
-	case isOurs(present):
+	case !p.existed:
+		p.Action = Create
+	case ours && !foreign:
 		p.Action = Update
 	default:
-		return p.refuse(errors.New("it already has a server called " + quote(EntryName) + " that is not ours"))
+		p.Action = Add
 	}
-	if p.after, err = file.set(p.Client.KeyPath, EntryName, p.Entry); err != nil {
-		return p.refuse(err)
-	}
-	if !p.existed && p.Client.Format != TOML {
+	p.after = content
+	if !p.existed && (p.Client.Format == JSON || p.Client.Format == JSONC) {
 		p.after = append(p.after, '\n')
 	}
-	again, err := parse(p.after, p.Client)
-	if err != nil || !sameElse(p.before, p.after, p.Client, EntryName) {
-		return p.refuse(errors.New("it cannot be edited without touching other parts"))
+	before := p.before
+	if !p.existed {
+		before = []byte(p.Client.Header)
 	}
-	if _, written, err := again.entry(p.Client.KeyPath, EntryName); err != nil || !sameJSON(written, p.Entry) {
-		return p.refuse(errors.New("it cannot be edited without touching other parts"))
+	if err := checkAfter(p.Client, before, p.after, p.edits); err != nil {
+		return p.refuse(err)
 	}
 	p.Diff = diff(p.Path, p.before, p.after)
+	return nil
+}
+
+// checkAfter holds that after is readable, has every edit, and says the same as
+// before in everything else.
+func checkAfter(client Client, before, after []byte, edits []edit) error {
+	touched := errors.New("it cannot be edited without touching other parts")
+	file, err := parse(after, client)
+	if err != nil || !sameElse(before, after, client, edits) {
+		return touched
+	}
+	for _, e := range edits {
+		_, written, err := file.entry(e.path, e.name)
+		if err != nil || (written == nil) != (e.value == nil) || e.value != nil && !sameJSON(written, e.value) {
+			return touched
+		}
+	}
 	return nil
 }
 
@@ -199,83 +270,33 @@ func (p *Plan) refuse(why error) error {
 	return &hub.Error{
 		Code: hub.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
-		Hint:    "Nothing was changed. Add this to " + where + " by hand:\n" + snippet(p.Client, EntryName, p.Entry),
+		Hint:    "Nothing was changed. Add this to " + where + " by hand:\n" + p.snippet(),
 	}
 }
 
-// Apply makes the planned change: under the client's lock, with a backup, old or
-// new at every moment. It verifies what it wrote. A file that changed since the
-// plan was made is left alone (code conflict).
-func (c *Connector) Apply(ctx context.Context, p *Plan) error {
-	old, recorded, err := c.loadRecord(p.Client.ID)
+// snippet is every entry of the plan as a person pastes it.
+func (p *Plan) snippet() string {
+	var all []string
+	for _, e := range p.edits {
+		if e.value != nil {
+			all = append(all, snippet(p.Client, e.name, e.value))
+		}
+	}
+	if len(all) == 0 && p.Entry != nil {
+		all = []string{snippet(p.Client, EntryName, p.Entry)}
+	}
+	return strings.Join(all, "\n")
+}
+
+// Snippet is the entry to paste where no file can be written.
+func (c *Connector) Snippet(choice Choice) (string, error) {
+	client, err := ByID(choice.Client)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if p.Action == Equal && recorded {
-		return nil
+	p := &Plan{Client: client}
+	if p.edits, err = c.entries(client, choice, ""); err != nil {
+		return "", err
 	}
-	r := record{Client: p.Client.ID, Entry: EntryName, Path: p.target, At: c.now().UTC(), Existed: p.existed}
-	switch {
-	case recorded && old.Path == p.target && old.PostHash == hash(p.before):
-		// Our own last write is still in place: the pre-image stays the first one.
-		r.Existed, r.Backup, r.MadeDirs = old.Existed, old.Backup, old.MadeDirs
-	case p.Action == Add:
-		if r.Backup, err = c.saveBackup(p.Client.ID, p.before); err != nil {
-			return err
-		}
-	case p.Action == Create:
-		if r.MadeDirs, err = makeDirs(filepath.Dir(p.target)); err != nil {
-			return err
-		}
-	}
-	unlock, err := c.lock(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	r.PostHash = hash(p.after)
-	if file, err := parse(p.after, p.Client); err == nil {
-		entry, _, _ := file.entry(p.Client.KeyPath, EntryName)
-		r.EntryHash = hash(entry)
-	}
-	// The record comes first: killed in between, undo still finds the pre-image.
-	if err := c.saveRecord(r); err != nil {
-		return err
-	}
-	if p.Action != Equal {
-		if err := replace(p.target, p.before, p.existed, p.after); err != nil {
-			c.restoreRecord(old, recorded, p.Client.ID)
-			return err
-		}
-	}
-	if now, _, err := read(p.target); err != nil || !bytes.Equal(now, p.after) {
-		return errors.Join(hub.Errorf(hub.CodeConflict, "the file was changed again right after it was written"), err)
-	}
-	return nil
-}
-
-func (c *Connector) restoreRecord(old record, had bool, id string) {
-	if had {
-		_ = c.saveRecord(old) // the write's own error is what the caller hears
-	} else {
-		os.Remove(c.recordPath(id))
-	}
-}
-
-func (c *Connector) lock(ctx context.Context, p *Plan) (unlock func(), err error) {
-	if p.Client.Lock != "mkdir" || p.Action == Equal {
-		return func() {}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	return lockFolder(ctx, p.target)
-}
-
-// makeDirs creates dir and returns the folders that were missing, outermost first.
-func makeDirs(dir string) (made []string, err error) {
-	for missing := dir; !exists(missing); missing = filepath.Dir(missing) {
-		made = append(made, missing)
-	}
-	slices.Reverse(made)
-	return made, os.MkdirAll(dir, 0o700)
+	return p.snippet(), nil
 }

@@ -50,7 +50,7 @@ func content(t *testing.T, path string) string {
 
 func connect(t *testing.T, c *Connector, id string) *Plan {
 	t.Helper()
-	p, err := c.Plan(id)
+	p, err := c.Plan(Choice{Client: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestForeignEntryUnderOurNameIsNeverOverwritten(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, `{"mcpServers": {"drawbridge": {"command": "somebody-elses"}}}`)
-	_, err := c.Plan("claude-code")
+	_, err := c.Plan(Choice{Client: "claude-code"})
 	if hub.CodeOf(err) != hub.CodeRejected {
 		t.Fatalf("got %v", err)
 	}
@@ -186,7 +186,7 @@ func TestChangeSinceThePlanIsAConflict(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
-	p, err := c.Plan("claude-code")
+	p, err := c.Plan(Choice{Client: "claude-code"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestReadOnlyFileIsRefused(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
 	os.Chmod(path, 0o400)
-	p, err := c.Plan("claude-code")
+	p, err := c.Plan(Choice{Client: "claude-code"})
 	if err == nil {
 		err = c.Apply(context.Background(), p)
 	}
@@ -250,7 +250,7 @@ func TestClientsOwnLockIsRespected(t *testing.T) {
 	if err := os.Mkdir(path+".lock", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.Plan("claude-code")
+	p, err := c.Plan(Choice{Client: "claude-code"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,12 @@ import (
 
 const diffContext = 3
 
+// What is secret by its form, or by the name before it in TOML and YAML.
+var (
+	secretText = regexp.MustCompile(`(?i)\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}|(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
+	secretLine = regexp.MustCompile(`(?i)^(\s*(?:- )?[\w."'-]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w."'-]*\s*[:=]\s*)([^\s\[{].*)$`)
+)
+
 // secretMember finds "key": "value" where the key's name says that the value is secret.
 var secretMember = regexp.MustCompile(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
 
@@ -42,7 +48,13 @@ func diff(path string, before, after []byte) string {
 	return out.String()
 }
 
-func mask(line string) string { return secretMember.ReplaceAllString(line, `$1"***"`) }
+func mask(line string) string {
+	line = secretMember.ReplaceAllString(line, `$1"***"`)
+	if !strings.Contains(line, `"***"`) {
+		line = secretLine.ReplaceAllString(line, `$1***`)
+	}
+	return secretText.ReplaceAllString(line, "***")
+}
 
 func lines(b []byte) []string {
 	if len(b) == 0 {

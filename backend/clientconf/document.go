@@ -15,33 +15,40 @@ type document interface {
 	set(path []string, name string, value json.RawMessage) ([]byte, error)
 	// remove returns the file without the entry. ok is false when there is none.
 	remove(path []string, name string) (out []byte, ok bool, err error)
+	// replace puts other text in the place of a present entry's bytes.
+	replace(path []string, name string, raw []byte) ([]byte, error)
 	// meaning returns what the whole file says. Numbers keep their digits.
 	meaning() (map[string]any, error)
 }
 
 // parse reads src with the tolerance of the client. An empty file is an empty document.
 func parse(src []byte, client Client) (document, error) {
-	if client.Format == TOML {
+	switch client.Format {
+	case TOML:
 		return parseTOML(src, client)
+	case YAML:
+		return parseYAML(src, client)
 	}
 	return parseJSON(src, client)
 }
 
 // editable reports whether the client's file can be edited; else the person gets a snippet.
 func editable(c Client) bool {
-	return c.Format == TOML || c.Format != YAML && c.Container == ""
+	return c.Format == TOML || c.Format == YAML || c.Container == ""
 }
 
-// sameElse reports whether before and after mean the same but for the entry
-// called name. It is the last check before a write.
-func sameElse(before, after []byte, client Client, name string) bool {
+// sameElse reports whether before and after mean the same but for the edited
+// entries. It is the last check before a write.
+func sameElse(before, after []byte, client Client, edits []edit) bool {
 	a, okA := meaningOf(before, client)
 	b, okB := meaningOf(after, client)
 	if !okA || !okB {
 		return false
 	}
-	strip(a, client.KeyPath, name)
-	strip(b, client.KeyPath, name)
+	for _, e := range edits {
+		strip(a, e.path, e.name)
+		strip(b, e.path, e.name)
+	}
 	return reflect.DeepEqual(a, b)
 }
 
@@ -62,6 +69,8 @@ func strip(m map[string]any, path []string, name string) {
 		return
 	}
 	switch child := m[path[0]].(type) {
+	case nil:
+		delete(m, path[0])
 	case map[string]any:
 		strip(child, path[1:], name)
 		if len(child) == 0 {

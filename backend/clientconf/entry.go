@@ -27,9 +27,11 @@ func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
 	return json.RawMessage(emptyEnv.ReplaceAllString(filled, ""))
 }
 
-// isOurs reports whether entry starts our shim, wherever its program is: an entry
-// under our name that somebody else wrote is never overwritten.
-func isOurs(entry json.RawMessage) bool {
+// isOurs reports whether entry leads to us: it starts our shim, wherever its program
+// is, or has our address. An entry that somebody else wrote is never overwritten.
+func isOurs(entry json.RawMessage) bool { return startsShim(entry) || isOurAddress(entry) }
+
+func startsShim(entry json.RawMessage) bool {
 	var e struct {
 		Command json.RawMessage
 		Cmd     string

@@ -3,6 +3,7 @@ package clientconf
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -198,6 +199,18 @@ func (f *jsonFile) append(o node, name string, value json.RawMessage, depth int)
 	}
 	comment := lineRest(rest)
 	return f.bytes(at, at+comment, ","+string(rest[:comment])+member)
+}
+
+func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, error) {
+	o, missing, err := f.find(path)
+	if err != nil || len(missing) > 0 {
+		return nil, errors.Join(err, errors.New("the entry is not there"))
+	}
+	m, err := only(o, name)
+	if err != nil || m == nil {
+		return nil, errors.Join(err, errors.New("the entry is not there"))
+	}
+	return f.bytes(m.Value.StartOffset, m.Value.EndOffset, string(raw)), nil
 }
 
 // remove takes the member out with one comma and the white space that came with it.

@@ -66,7 +66,7 @@ func TestAddedEntryLeavesEveryOtherByteInPlace(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("cannot remove: %v", err)
 			}
-			if !sameElse([]byte(c.src), back, c.client, EntryName) {
+			if !sameElse([]byte(c.src), back, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
 				t.Fatalf("after removing:\n%s", back)
 			}
 			if _, err := parse(back, c.client); err != nil {
@@ -89,7 +89,7 @@ func checkAdded(t *testing.T, client Client, src, out []byte) {
 	if err != nil || !sameJSON(got, entry) {
 		t.Fatalf("our entry is %s (%v)", got, err)
 	}
-	if !sameElse(src, out, client, EntryName) {
+	if !sameElse(src, out, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 		t.Fatalf("other parts changed:\n%s", out)
 	}
 	rest := out
@@ -142,7 +142,7 @@ func FuzzAddingNeverTouchesOtherParts(f *testing.F) {
 		if comments {
 			client = lenient
 		}
-		p := &Plan{Client: client, Path: "x", Entry: entry, before: src, existed: true}
+		p := &Plan{Client: client, Path: "x", edits: []edit{{client.KeyPath, EntryName, entry}}, before: src, existed: true}
 		if p.splice() != nil || p.Action == Equal {
 			return // refused, or nothing to do
 		}
@@ -161,7 +161,7 @@ func FuzzAddingNeverTouchesOtherParts(f *testing.F) {
 			if _, err := parse(back, client); err != nil {
 				t.Fatalf("removing left %q: %v", back, err)
 			}
-			if !sameElse(src, back, client, EntryName) {
+			if !sameElse(src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 				t.Fatalf("removing changed other parts: %q", back)
 			}
 		}

@@ -3,7 +3,9 @@ package clientconf
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -170,6 +172,14 @@ func (f *tomlFile) set(path []string, name string, value json.RawMessage) ([]byt
 	return f.bytes(len(f.src), len(f.src), lead+text), nil
 }
 
+func (f *tomlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
+	tables, err := f.span(path, name)
+	if err != nil || len(tables) == 0 {
+		return nil, errors.Join(err, errors.New("the entry is not there"))
+	}
+	return f.bytes(tables[0].start, tables[len(tables)-1].end, string(raw)), nil
+}
+
 func (f *tomlFile) remove(path []string, name string) ([]byte, bool, error) {
 	tables, err := f.span(path, name)
 	if err != nil || len(tables) == 0 {
@@ -201,14 +211,18 @@ func (f *tomlFile) table(path []string, name string, value json.RawMessage) (str
 	if f.list {
 		b.WriteString("[[" + strings.Join(path, ".") + "]]" + f.newline)
 	} else {
-		b.WriteString("[" + strings.Join(append(slices.Clone(path), name), ".") + "]" + f.newline)
+		keys := append(slices.Clone(path), name)
+		for i, key := range keys {
+			keys[i] = tomlKey(key)
+		}
+		b.WriteString("[" + strings.Join(keys, ".") + "]" + f.newline)
 	}
 	for _, m := range members {
 		text, err := tomlValue(m.value)
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(m.key + " = " + text + f.newline)
+		b.WriteString(tomlKey(m.key) + " = " + text + f.newline)
 	}
 	return b.String(), nil
 }
@@ -236,6 +250,15 @@ func orderedMembers(object json.RawMessage) ([]member, error) {
 		members = append(members, m)
 	}
 	return members, nil
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func tomlKey(key string) string {
+	if bareKey.MatchString(key) {
+		return key
+	}
+	return jsonString(key)
 }
 
 // tomlValue writes a JSON value as TOML. JSON strings are valid basic strings.

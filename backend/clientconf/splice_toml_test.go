@@ -56,11 +56,11 @@ func TestTOMLEntryIsAppendedAndTakenOutAgain(t *testing.T) {
 			if _, got, err := again.entry(c.client.KeyPath, EntryName); err != nil || !sameJSON(got, value) {
 				t.Fatalf("our entry is %s (%v)\n%s", got, err, out)
 			}
-			if !sameElse([]byte(c.src), out, c.client, EntryName) {
+			if !sameElse([]byte(c.src), out, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
 				t.Fatalf("other parts changed:\n%s", out)
 			}
 			back, ok, err := again.remove(c.client.KeyPath, EntryName)
-			if err != nil || !ok || !sameElse([]byte(c.src), back, c.client, EntryName) {
+			if err != nil || !ok || !sameElse([]byte(c.src), back, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
 				t.Fatalf("removing: %v %v\n%s", ok, err, back)
 			}
 			if got := strings.TrimRight(string(back), "\r\n"); got != strings.TrimRight(c.src, "\r\n") {
@@ -117,7 +117,7 @@ func TestCodexIsConnectedAndRestored(t *testing.T) {
 		t.Fatalf("after undo:\n%s", content(t, path))
 	}
 	write(t, path, "mcp_servers = { drawbridge = { command = \"x\" } }\n")
-	_, err := c.Plan("codex")
+	_, err := c.Plan(Choice{Client: "codex"})
 	if _, hint := hub.Describe(err); !strings.Contains(hint, "[mcp_servers.drawbridge]\ncommand = ") {
 		t.Fatalf("no snippet in TOML: %v %q", err, hint)
 	}
@@ -136,7 +136,7 @@ func FuzzTOMLAddingNeverTouchesOtherParts(f *testing.F) {
 		if list {
 			client, value = vibe, named
 		}
-		p := &Plan{Client: client, Path: "x", Entry: value, before: src, existed: true}
+		p := &Plan{Client: client, Path: "x", edits: []edit{{client.KeyPath, EntryName, value}}, before: src, existed: true}
 		if p.splice() != nil || p.Action != Add {
 			return
 		}
@@ -145,7 +145,7 @@ func FuzzTOMLAddingNeverTouchesOtherParts(f *testing.F) {
 			t.Fatal(err)
 		}
 		back, ok, err := file.remove(client.KeyPath, EntryName)
-		if err != nil || !ok || !sameElse(src, back, client, EntryName) {
+		if err != nil || !ok || !sameElse(src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 			t.Fatalf("removing: %v %v %q", ok, err, back)
 		}
 	})

@@ -15,39 +15,38 @@ type Undone string
 
 const (
 	Restored  Undone = "restored"  // the file is byte for byte what it was
-	Removed   Undone = "removed"   // only our entry went: the file was changed since
+	Removed   Undone = "removed"   // only our entries went: the file was changed since
 	WasAbsent Undone = "wasAbsent" // our entry was gone already
 )
 
-// Undo takes our entry out of the client's file. A file that nobody touched since
-// becomes byte for byte what it was before; else only our own span goes. An entry
-// that was changed by hand is left alone (code conflict) unless force is set.
-func (c *Connector) Undo(ctx context.Context, id string, force bool) (Undone, error) {
-	client, err := ByID(id)
-	if err != nil {
-		return "", err
-	}
-	r, recorded, err := c.loadRecord(id)
+// Undo takes our entries out of the client's file and puts back what Move had taken.
+// A file that nobody touched since becomes byte for byte what it was before; else
+// only our own spans change. An entry that was changed by hand is left alone (code
+// conflict) unless force is set. What Move added to our configuration goes too.
+func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, error) {
+	r, recorded, err := c.loadRecord(key)
 	if err != nil {
 		return "", err
 	}
 	if !recorded {
-		loc, ok := c.system.locate(client)
-		if !ok {
-			return WasAbsent, nil
+		p, err := c.open(Choice{Client: key})
+		if err != nil || p.Path == "" {
+			return WasAbsent, err
 		}
-		if r.Path, err = target(loc.path); err != nil {
-			return "", err
-		}
+		r = record{Choice: p.choice, Path: p.target, Edits: []done{{Path: p.Client.KeyPath, Name: EntryName}}}
+	}
+	client, err := ByID(r.Choice.Client)
+	if err != nil {
+		return "", err
 	}
 	now, existed, err := read(r.Path)
 	if err != nil {
 		return "", err
 	}
 	if !existed {
-		return WasAbsent, c.forget(client.ID)
+		return WasAbsent, errors.Join(c.undoOwn(r), c.forget(key))
 	}
-	p := &Plan{Client: client, Path: r.Path, target: r.Path, before: now, existed: true}
+	p := &Plan{Client: client, Path: r.Path, choice: r.Choice, target: r.Path, before: now, existed: true}
 	unlock, err := c.lock(ctx, p)
 	if err != nil {
 		return "", err
@@ -55,10 +54,21 @@ func (c *Connector) Undo(ctx context.Context, id string, force bool) (Undone, er
 	defer unlock()
 	if recorded && r.PostHash == hash(now) {
 		if done, err := c.restore(r, now); done || err != nil {
-			return Restored, errors.Join(err, c.forget(id))
+			return Restored, errors.Join(err, c.undoOwn(r), c.forget(key))
 		}
 	}
-	return c.removeEntry(p, r, recorded, force)
+	how, err := c.takeBack(p, r, recorded, force)
+	if err != nil {
+		return "", err
+	}
+	return how, errors.Join(c.undoOwn(r), c.forget(key))
+}
+
+func (c *Connector) undoOwn(r record) error {
+	if r.Own == nil {
+		return nil
+	}
+	return (&ownChange{ownRecord: *r.Own, dir: c.dir}).undo()
 }
 
 // restore puts the pre-image back. done is false when there is none to put back.
@@ -84,46 +94,61 @@ func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 	return true, replace(r.Path, now, true, before)
 }
 
-func (c *Connector) removeEntry(p *Plan, r record, recorded, force bool) (Undone, error) {
-	file, err := parse(p.before, p.Client)
-	if err != nil {
-		return "", &hub.Error{
-			Code: hub.CodeRejected, Cause: err,
-			Message: "cannot edit the configuration of " + p.Client.Name,
-			Hint:    "Nothing was changed. Take the entry " + quote(EntryName) + " out of " + p.Path + " by hand.",
+// takeBack undoes each entry by itself, the last first.
+func (c *Connector) takeBack(p *Plan, r record, recorded, force bool) (Undone, error) {
+	content := p.before
+	var edits []edit
+	for _, d := range slices.Backward(r.Edits) {
+		file, err := parse(content, p.Client)
+		if err != nil {
+			return "", p.byHand(err)
 		}
-	}
-	raw, entry, err := file.entry(p.Client.KeyPath, EntryName)
-	if err != nil {
-		return "", err
-	}
-	if entry == nil {
-		return WasAbsent, c.forget(p.Client.ID)
-	}
-	ours := isOurs(entry) && (!recorded || hash(raw) == r.EntryHash)
-	if !ours && !force {
-		return "", &hub.Error{
-			Code:    hub.CodeConflict,
-			Message: "the entry " + quote(EntryName) + " in " + p.Path + " was changed by hand",
-			Hint:    "Nothing was changed. Add --force to remove it all the same.",
+		_, present, err := file.entry(d.Path, d.Name)
+		if err != nil {
+			return "", p.byHand(err)
 		}
+		e := edit{path: d.Path, name: d.Name, value: d.Value}
+		switch {
+		case present == nil && d.Value == nil, present != nil && d.Value != nil && sameJSON(present, d.Value):
+			continue
+		case present == nil:
+			content, err = file.set(d.Path, d.Name, d.Value)
+		case (!isOurs(present) || recorded && !d.holds(present)) && !force:
+			return "", &hub.Error{
+				Code:    hub.CodeConflict,
+				Message: "the entry " + quote(d.Name) + " in " + p.Path + " was changed by hand",
+				Hint:    "Nothing was changed. Add --force to remove it all the same.",
+			}
+		case d.Value != nil:
+			content, err = file.replace(d.Path, d.Name, []byte(d.Before))
+		default:
+			content, _, err = file.remove(d.Path, d.Name)
+		}
+		if err != nil {
+			return "", p.byHand(err)
+		}
+		edits = append(edits, e)
 	}
-	after, ok, err := file.remove(p.Client.KeyPath, EntryName)
-	if err != nil || !ok {
-		return "", errors.Join(errors.New("cannot find our entry again"), err)
+	if bytes.Equal(content, p.before) {
+		return WasAbsent, nil
 	}
-	if _, err := parse(after, p.Client); err != nil || !sameElse(p.before, after, p.Client, EntryName) || bytes.Equal(after, p.before) {
-		return "", hub.Errorf(hub.CodeRejected, "cannot take our entry out of %s without touching other parts", p.Path)
+	if err := checkAfter(p.Client, p.before, content, edits); err != nil {
+		return "", p.byHand(err)
 	}
-	if err := replace(p.target, p.before, true, after); err != nil {
-		return "", err
+	return Removed, replace(p.target, p.before, true, content)
+}
+
+func (p *Plan) byHand(why error) error {
+	return &hub.Error{
+		Code: hub.CodeRejected, Cause: why,
+		Message: "cannot edit the configuration of " + p.Client.Name,
+		Hint:    "Nothing was changed. Take the entry " + quote(EntryName) + " out of " + p.Path + " by hand.",
 	}
-	return Removed, c.forget(p.Client.ID)
 }
 
 // forget drops the record. Backups stay until newer ones push them out.
-func (c *Connector) forget(id string) error {
-	if err := os.Remove(c.recordPath(id)); err != nil && !isNotExist(err) {
+func (c *Connector) forget(key string) error {
+	if err := os.Remove(c.recordPath(key)); err != nil && !isNotExist(err) {
 		return err
 	}
 	return nil

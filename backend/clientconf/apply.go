@@ -1,0 +1,155 @@
+package clientconf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"drawbridge/backend/hub"
+)
+
+// Apply makes the planned change: under the client's lock, with a backup, old or
+// new at every moment. It verifies what it wrote. A file that changed since the
+// plan was made is left alone (code conflict).
+func (c *Connector) Apply(ctx context.Context, p *Plan) error {
+	old, recorded, err := c.loadRecord(p.Key())
+	if err != nil {
+		return err
+	}
+	if p.Action == Equal && recorded && p.own == nil {
+		return nil
+	}
+	r, err := c.newRecord(p, old, recorded)
+	if err != nil {
+		return err
+	}
+	unlock, err := c.lock(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// The record comes first: killed in between, undo still finds the pre-image.
+	if err := c.saveRecord(r); err != nil {
+		return err
+	}
+	if p.own != nil {
+		if err := p.own.write(); err != nil {
+			c.restoreRecord(old, recorded, p.Key())
+			return err
+		}
+	}
+	if p.Action != Equal {
+		if err := replace(p.target, p.before, p.existed, p.after); err != nil {
+			if p.own != nil {
+				err = errors.Join(err, p.own.undo())
+			}
+			c.restoreRecord(old, recorded, p.Key())
+			return err
+		}
+	}
+	if now, _, err := read(p.target); err != nil || !bytes.Equal(now, p.after) {
+		return errors.Join(hub.Errorf(hub.CodeConflict, "the file was changed again right after it was written"), err)
+	}
+	return nil
+}
+
+// newRecord prepares what undo will need, and saves the pre-image.
+func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err error) {
+	r = record{Choice: p.choice, Path: p.target, At: c.now().UTC(), Existed: p.existed, PostHash: hash(p.after)}
+	if p.own != nil {
+		if p.own.Existed {
+			if p.own.Backup, err = c.saveBackup("config", p.own.before); err != nil {
+				return r, err
+			}
+		}
+		r.Own = &p.own.ownRecord
+	} else if recorded {
+		r.Own = old.Own
+	}
+	switch {
+	case recorded && old.Path == p.target && old.PostHash == hash(p.before):
+		// Our own last write is still in place: the pre-image stays the first one.
+		r.Existed, r.Backup, r.MadeDirs = old.Existed, old.Backup, old.MadeDirs
+	case p.Action == Add:
+		if r.Backup, err = c.saveBackup(p.Key(), p.before); err != nil {
+			return r, err
+		}
+	case p.Action == Create:
+		if r.MadeDirs, err = makeDirs(filepath.Dir(p.target)); err != nil {
+			return r, err
+		}
+	}
+	if p.Action != Equal {
+		if r.Version, err = c.saveBackup(p.Key(), p.after); err != nil {
+			return r, err
+		}
+	} else {
+		r.Version = old.Version
+	}
+	r.Edits, err = p.done(old)
+	return r, err
+}
+
+// done lists what became of each entry.
+func (p *Plan) done(old record) ([]done, error) {
+	before, err := parse(p.before, p.Client)
+	if err != nil {
+		return nil, err
+	}
+	after, err := parse(p.after, p.Client)
+	if err != nil {
+		return nil, err
+	}
+	var all []done
+	for _, e := range p.edits {
+		d := done{Path: e.path, Name: e.name}
+		if i := slices.IndexFunc(old.Edits, func(o done) bool { return o.same(e) }); i >= 0 {
+			d.Before, d.Value = old.Edits[i].Before, old.Edits[i].Value
+		} else if raw, value, _ := before.entry(e.path, e.name); value != nil && !isOurs(value) {
+			d.Before, d.Value = string(raw), value
+		}
+		if e.value != nil && !(d.Value != nil && sameJSON(e.value, d.Value)) {
+			_, value, err := after.entry(e.path, e.name)
+			if err != nil {
+				return nil, err
+			}
+			d.Hash = hashMeaning(value)
+		}
+		if d.Hash != "" || d.Value != nil && e.value == nil {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+func (c *Connector) restoreRecord(old record, had bool, key string) {
+	if had {
+		_ = c.saveRecord(old) // the write's own error is what the caller hears
+	} else {
+		os.Remove(c.recordPath(key))
+	}
+}
+
+func (c *Connector) lock(ctx context.Context, p *Plan) (unlock func(), err error) {
+	if p.Client.Lock == "" || p.Action == Equal || p.choice.Project != "" {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	if p.Client.Lock == "flock" {
+		return lockFile(ctx, filepath.Join(filepath.Dir(p.target), ".mcp-writer.lock"))
+	}
+	return lockFolder(ctx, p.target)
+}
+
+// makeDirs creates dir and returns the folders that were missing, outermost first.
+func makeDirs(dir string) (made []string, err error) {
+	for missing := dir; !exists(missing); missing = filepath.Dir(missing) {
+		made = append(made, missing)
+	}
+	slices.Reverse(made)
+	return made, os.MkdirAll(dir, 0o700)
+}

@@ -1,0 +1,185 @@
+package clientconf
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// TokenVar is the variable that holds a client's token where its file must not.
+const TokenVar = "DRAWBRIDGE_TOKEN"
+
+// Choice says how a client is to be connected. The zero value of everything but
+// Client is the usual one: one entry of the shim in the person's own file.
+type Choice struct {
+	Client string `json:"client"`
+	// Project is the folder whose own file is meant, absolute; "" for the person's file.
+	Project string `json:"project,omitempty"`
+	// Servers gives each its own entry, under the name that the client knows; none
+	// means one entry for all servers.
+	Servers []Single `json:"servers,omitempty"`
+	// HTTP writes an address instead of a program: then nothing starts Drawbridge
+	// when the client needs it. URL is the daemon's, without a slash at the end.
+	HTTP bool   `json:"http,omitempty"`
+	URL  string `json:"url,omitempty"`
+	// ByVariable refers to TokenVar instead of writing the token.
+	ByVariable bool `json:"byVariable,omitempty"`
+	// Token is the client's; it is needed for HTTP and never kept.
+	Token string `json:"-"`
+}
+
+// Single is one server in an entry of its own.
+type Single struct {
+	Name   string `json:"name"`   // of the entry, as the client's permission rules know it
+	Server string `json:"server"` // its id with us
+	// Scope is the project in whose part of the person's file the entry stands; ""
+	// for all projects. Only Claude Code has such parts.
+	Scope string `json:"scope,omitempty"`
+}
+
+// Key names one connection: the client's id, with a mark of the project behind it.
+func Key(client, project string) string {
+	if project == "" {
+		return client
+	}
+	sum := sha256.Sum256([]byte(project))
+	return client + "@" + hex.EncodeToString(sum[:4])
+}
+
+// edit is one entry that is to be put in, or out where value is nil.
+type edit struct {
+	path  []string
+	name  string
+	value json.RawMessage
+}
+
+// entries makes what the choice wants in the file.
+func (c *Connector) entries(client Client, choice Choice, file string) ([]edit, error) {
+	singles := choice.Servers
+	if len(singles) == 0 {
+		singles = []Single{{Name: EntryName}}
+	}
+	var all []edit
+	for _, s := range singles {
+		value := c.shimEntry(client, s)
+		if choice.HTTP {
+			var err error
+			if value, err = httpEntry(client, s, choice, file); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, edit{scopePath(client, s.Scope), s.Name, value})
+	}
+	return all, nil
+}
+
+func scopePath(client Client, scope string) []string {
+	if scope == "" {
+		return client.KeyPath
+	}
+	return append([]string{"projects", scope}, client.KeyPath...)
+}
+
+func (c *Connector) shimEntry(client Client, s Single) json.RawMessage {
+	args := []string{"stdio", "--client", client.ID}
+	if s.Server != "" {
+		args = append(args, "--server", s.Server)
+	}
+	if c.data != "" {
+		args = append(args, "--data", c.data)
+	}
+	return stdioEntry(client, s.Name, c.program, args)
+}
+
+// httpEntry fills the client's HTTP template. The token is written only where it
+// stays on this machine and in the person's own file.
+func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMessage, error) {
+	if client.HTTP == nil {
+		return nil, hub.Errorf(hub.CodeValidation, "%s takes programs only, no addresses", client.Name)
+	}
+	address := choice.URL + "/mcp"
+	if s.Server != "" {
+		address = choice.URL + "/s/" + url.PathEscape(s.Server) + "/mcp"
+	}
+	token := choice.Token
+	if choice.ByVariable || choice.Project != "" || client.Synced || inRepository(file) {
+		if token = reference(client, TokenVar); token == "" {
+			return nil, &hub.Error{
+				Code:    hub.CodeRejected,
+				Message: "the file leaves this machine, and " + client.Name + " cannot take a token from a variable",
+				Hint:    "Nothing was changed. Connect without --http: the shim keeps the token out of the file.",
+			}
+		}
+	}
+	if token == "" {
+		return nil, errors.New("an address needs the client's token")
+	}
+	return json.RawMessage(strings.NewReplacer(
+		`{{URL}}`, inString(address), `{{TOKEN}}`, inString(token), `{{NAME}}`, inString(s.Name),
+	).Replace(string(client.HTTP))), nil
+}
+
+// inString is s as it stands between the quotes of a JSON string.
+func inString(s string) string { return strings.Trim(jsonString(s), `"`) }
+
+// reference writes a variable as the client expands it, or "" where it cannot.
+func reference(client Client, name string) string {
+	for _, form := range client.Vars {
+		switch form {
+		case "${}":
+			return "${" + name + "}"
+		case "${env:}":
+			return "${env:" + name + "}"
+		case "{env:}":
+			return "{env:" + name + "}"
+		}
+	}
+	return ""
+}
+
+// inRepository reports whether file lies in a git work tree, as dotfiles do.
+func inRepository(file string) bool {
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		if exists(filepath.Join(dir, ".git")) {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}
+
+var bridgePath = regexp.MustCompile(`^/(mcp|[sp]/[^/]+/mcp)$`)
+
+// isOurAddress reports whether an entry of an address leads to a bridge of ours:
+// on this machine, with our path, and with a token of ours or a reference to it.
+func isOurAddress(entry json.RawMessage) bool {
+	var m map[string]any
+	if json.Unmarshal(entry, &m) != nil {
+		return false
+	}
+	address := firstText(m, "url", "httpUrl", "serverUrl", "uri", "baseUrl")
+	u, err := url.Parse(address)
+	if err != nil || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) || !bridgePath.MatchString(u.Path) {
+		return false
+	}
+	text := string(entry)
+	return strings.Contains(text, "Bearer dbr_") || strings.Contains(text, TokenVar)
+}
+
+func firstText(m map[string]any, keys ...string) string {
+	for _, key := range keys {
+		if s, ok := m[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,211 @@
+package clientconf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// variants are the forms in which people have the same file.
+var variants = map[string]func([]byte) []byte{
+	"as is":   func(b []byte) []byte { return b },
+	"crlf":    func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) },
+	"bom":     func(b []byte) []byte { return append([]byte("\xEF\xBB\xBF"), b...) },
+	"no end":  func(b []byte) []byte { return bytes.TrimRight(b, "\n") },
+	"blanks":  func(b []byte) []byte { return append(bytes.Clone(b), "\n\n\n"...) },
+	"huge":    huge,
+	"symlink": nil,
+}
+
+// huge puts a megabyte of comment or string in front, as history does in real files.
+func huge(b []byte) []byte {
+	text := strings.Repeat("x", 1<<18)
+	if at := bytes.IndexByte(b, '{'); at == 0 && bytes.Contains(b, []byte(`"`)) {
+		return append([]byte(`{"history": "`+text+`",`), b[1:]...)
+	}
+	if bytes.ContainsAny(b[:min(1, len(b))], "{[/") {
+		return b
+	}
+	if bytes.HasPrefix(b, []byte("---")) {
+		return append([]byte("---\n# "+text+"\n"), bytes.TrimPrefix(b, []byte("---\n"))...)
+	}
+	return append([]byte("# "+text+"\n"), b...)
+}
+
+// refusals are the files that must not be edited.
+var refusals = []string{"broken", "double", "commented", "foreign", "trailing", "array-root", "two-docs", "flow.", "flow-inside", "inline", "dotted", "null.json"}
+
+func TestCorpusIsConnectedAndUndoneWithoutATraceOrRefusedWithASnippet(t *testing.T) {
+	files, err := filepath.Glob("testdata/corpus/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases int
+	var refused atomic.Int32
+	for _, file := range files {
+		id, _, _ := strings.Cut(filepath.Base(file), "__")
+		base, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range variants {
+			if name == "huge" && !strings.Contains(file, "typical") {
+				continue
+			}
+			cases++
+			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				src := base
+				if change != nil {
+					src = change(base)
+				}
+				c, home := newConnector(t)
+				p, _ := c.open(Choice{Client: id})
+				write(t, p.Path, string(src))
+				if name == "symlink" {
+					real := filepath.Join(home, "dotfiles", "the file")
+					write(t, real, string(src))
+					if err := errors.Join(os.Remove(p.Path), os.Symlink(real, p.Path)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if !roundTrip(t, c, id, p.Path, string(src)) {
+					refused.Add(1)
+					for _, word := range refusals {
+						if strings.Contains(filepath.Base(file), word) {
+							return
+						}
+					}
+					if !strings.Contains(file, "quoted-colon") {
+						t.Fatalf("refused:\n%.400s", src)
+					}
+				}
+			})
+		}
+	}
+	if cases < 120 {
+		t.Fatalf("only %d files", cases)
+	}
+	t.Cleanup(func() { t.Logf("%d files, %d of them refused", cases, refused.Load()) })
+}
+
+// roundTrip connects, undoes, connects, lets somebody else write, and disconnects.
+// False means that the file was refused: untouched, and with a snippet.
+func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
+	t.Helper()
+	p, err := c.Plan(Choice{Client: id})
+	if err != nil {
+		e, ok := errors.AsType[*hub.Error](err)
+		if !ok || !strings.Contains(e.Hint, "stdio") {
+			t.Fatalf("refused without a snippet: %v", err)
+		}
+		if content(t, path) != src {
+			t.Fatal("refused, and changed")
+		}
+		return false
+	}
+	if err := c.Apply(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	checkKept(t, p.Client, []byte(src), []byte(content(t, path)))
+	if how := undo(t, c, id); how != Restored || content(t, path) != src {
+		t.Fatalf("undone as %s:\n%.2000q\nwant\n%.2000q", how, content(t, path), src)
+	}
+	connect(t, c, id)
+	other := content(t, path) + "\n"
+	if err := os.WriteFile(path, []byte(other), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if how := undo(t, c, id); how != Removed {
+		t.Fatalf("undone as %s", how)
+	}
+	edits := []edit{{path: p.Client.KeyPath, name: EntryName}}
+	if after := content(t, path); !sameElse([]byte(src), []byte(after), p.Client, edits) || strings.Contains(after, c.program) {
+		t.Fatalf("disconnect changed other parts:\n%.2000s", after)
+	}
+	return true
+}
+
+// checkKept holds that nothing was taken away: every byte of the old file that is
+// not white space is in the new one, in order.
+func checkKept(t *testing.T, client Client, src, out []byte) {
+	t.Helper()
+	if _, err := parse(out, client); err != nil {
+		t.Fatalf("the client cannot read it any more: %v\n%.2000s", err, out)
+	}
+	rest := out
+	for _, b := range src {
+		if strings.IndexByte(" \t\r\n{}", b) >= 0 {
+			continue
+		}
+		at := bytes.IndexByte(rest, b)
+		if at < 0 {
+			t.Fatalf("the old text is not in the new one:\n%.2000s", out)
+		}
+		rest = rest[at+1:]
+	}
+	if bytes.Contains(src, []byte("\r\n")) && bytes.Count(out, []byte("\n")) != bytes.Count(out, []byte("\r\n")) {
+		t.Fatalf("mixed line ends:\n%.2000q", out)
+	}
+}
+
+func TestReadOnlyFileIsRefusedAndKept(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	if err := os.Chmod(path, 0o440); err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Plan(Choice{Client: "claude-code"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(context.Background(), p); hub.CodeOf(err) != hub.CodeRejected {
+		t.Fatalf("got %v", err)
+	}
+	if content(t, path) != claudeFile {
+		t.Fatal("the file changed")
+	}
+	if s, ok := c.Status("claude-code"); ok {
+		t.Fatalf("a record is left: %+v", s)
+	}
+}
+
+func FuzzYAMLAddingNeverTouchesOtherParts(f *testing.F) {
+	files, _ := filepath.Glob("testdata/corpus/*.yaml")
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil {
+			f.Add(b, strings.Contains(file, "continue"))
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte, list bool) {
+		client := Client{ID: "y", Name: "Y", Format: YAML, KeyPath: []string{"extensions"}}
+		value := entry
+		if list {
+			client.Container, client.KeyPath = "list", []string{"mcpServers"}
+			value = []byte(`{"name": "drawbridge", "command": "/opt/drawbridge", "args": ["stdio"]}`)
+		}
+		p := &Plan{Client: client, Path: "x", edits: []edit{{client.KeyPath, EntryName, value}}, before: src, existed: true}
+		if p.splice() != nil || p.Action != Add {
+			return // refused, or nothing to do
+		}
+		file, err := parse(p.after, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, ok, err := file.remove(client.KeyPath, EntryName)
+		if err != nil || !ok {
+			t.Fatalf("cannot remove: %v\n%q", err, p.after)
+		}
+		if _, err := parse(back, client); err != nil {
+			return // undo checks the same and refuses
+		}
+	})
+}

@@ -1,0 +1,45 @@
+//go:build unix
+
+package clientconf
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drawbridge/backend/hub"
+)
+
+// lockFile takes the advisory lock of a file that the client locks as well. It waits
+// until ctx ends. The file stays: the client expects it.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, os.NewSyscallError("flock", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.Close()
+			return nil, &hub.Error{
+				Code: hub.CodeConflict, Retriable: true, Cause: err,
+				Message: "the client is writing its file at this moment",
+				Hint:    "Try again, or close the client first.",
+			}
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package clientconf
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// Import is one server of a client and what it becomes with us.
+type Import struct {
+	Client string `json:"client"`
+	Name   string `json:"name"`
+	// Scope is the project whose part of the file it stands in; "" for all projects.
+	Scope string `json:"scope,omitempty"`
+	// Label is its name with us; Entry what our configuration will hold.
+	Label string          `json:"label"`
+	Entry json.RawMessage `json:"entry"`
+	// Have is set when our configuration has it already, under Label.
+	Have bool `json:"have"`
+	// Same lists other clients that have the same server.
+	Same []string `json:"same,omitempty"`
+	// Notes are what the person should know, Skip why it cannot be taken over.
+	Notes []string `json:"notes,omitempty"`
+	Skip  string   `json:"skip,omitempty"`
+
+	path  []string
+	value json.RawMessage // as the client has it
+}
+
+// Servers reads the servers of a client and shows what each becomes. It evaluates
+// nothing: references stay references, and commands that make values are only marked.
+// Our own entry is not among them.
+func (c *Connector) Servers(choice Choice) ([]Import, error) {
+	p, err := c.open(choice)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.readServers(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.label(all); err != nil {
+		return nil, err
+	}
+	c.markSame(all, choice.Client)
+	return all, nil
+}
+
+// readServers reads one file.
+func (c *Connector) readServers(p *Plan) ([]Import, error) {
+	if p.Path == "" {
+		return nil, nil
+	}
+	src, existed, err := read(p.target)
+	if err != nil || !existed {
+		return nil, err
+	}
+	file, err := parse(src, p.Client)
+	if err != nil {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
+	}
+	m, err := file.meaning()
+	if err != nil {
+		return nil, err
+	}
+	all := importsAt(p, m, p.Client.KeyPath, p.choice.Project)
+	if p.choice.Project != "" || p.Client.ID != "claude-code" {
+		return all, nil
+	}
+	projects, _ := m["projects"].(map[string]any)
+	for _, dir := range slices.Sorted(maps.Keys(projects)) {
+		found := importsAt(p, m, scopePath(p.Client, dir), dir)
+		for i := range found {
+			found[i].Scope = dir
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// importsAt reads the servers of one container: a map, or a list of entries with a name.
+func importsAt(p *Plan, m map[string]any, path []string, dir string) (all []Import) {
+	var container any = m
+	for _, key := range path {
+		object, _ := container.(map[string]any)
+		container = object[key]
+	}
+	entries := map[string]any{}
+	switch container := container.(type) {
+	case map[string]any:
+		entries = container
+	case []any:
+		for _, e := range container {
+			if e, ok := e.(map[string]any); ok {
+				name, _ := e["name"].(string)
+				entries[name] = e
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		raw, err := json.Marshal(entries[name])
+		if err != nil || isOurs(raw) {
+			continue
+		}
+		i := Import{Client: p.Client.ID, Name: name, Label: name, path: path, value: raw}
+		b := becoming{client: p.Client, dir: dir}
+		entry, err := b.from(entries[name])
+		if err != nil {
+			i.Skip = err.Error()
+		} else {
+			i.Entry, _ = encode(entry)
+			i.Notes = b.notes
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+func encode(v any) (json.RawMessage, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return json.RawMessage(strings.TrimSpace(b.String())), err
+}
+
+// label gives each its name with us: the client's, unless our configuration or an
+// earlier one has another server of that name.
+func (c *Connector) label(all []Import) error {
+	have := map[string]json.RawMessage{}
+	if c.config != "" {
+		o, err := openOwn(c.config, c.dir)
+		if err != nil {
+			return err
+		}
+		if have, err = o.servers(); err != nil {
+			return err
+		}
+	}
+	for n := range all {
+		i := &all[n]
+		if i.Skip != "" {
+			continue
+		}
+		candidates := []string{i.Name, i.Name + "-" + i.Client}
+		if i.Scope != "" {
+			candidates = []string{i.Name, i.Name + "-" + filepath.Base(i.Scope)}
+		}
+		for k := 2; k < 100; k++ {
+			candidates = append(candidates, candidates[1]+"-"+string(rune('0'+k%10)))
+		}
+		for _, label := range candidates {
+			key := strings.ToLower(label)
+			if other, taken := have[key]; taken && !sameServer(other, i.Entry) {
+				continue
+			} else if taken {
+				i.Have = true
+			}
+			i.Label, have[key] = label, i.Entry
+			break
+		}
+	}
+	return nil
+}
+
+// sameServer reports whether two entries of our configuration run the same.
+func sameServer(a, b json.RawMessage) bool { return identity(a) == identity(b) }
+
+// identity is what makes a server the same in two places: what runs, where, and with
+// which settings; not how long it may take or whether it is switched on.
+func identity(entry json.RawMessage) string {
+	m, err := decodeObject(entry)
+	if err != nil {
+		return string(entry)
+	}
+	for key := range m {
+		if !slices.Contains([]string{"command", "args", "env", "cwd", "url", "headers", "container", "inheritEnv"}, key) {
+			delete(m, key)
+		}
+	}
+	for _, key := range []string{"args", "env", "headers", "inheritEnv"} {
+		switch v := m[key].(type) {
+		case []any:
+			if len(v) == 0 {
+				delete(m, key)
+			}
+		case map[string]any:
+			if len(v) == 0 {
+				delete(m, key)
+			}
+		}
+	}
+	b, _ := json.Marshal(m)
+	return string(b)
+}
+
+// markSame says which other clients have the same servers.
+func (c *Connector) markSame(all []Import, client string) {
+	index := map[string][]string{}
+	for _, other := range Known() {
+		if other.ID == client {
+			continue
+		}
+		p, err := c.open(Choice{Client: other.ID})
+		if err != nil {
+			continue
+		}
+		theirs, _ := c.readServers(p)
+		for _, i := range theirs {
+			key := identity(i.Entry)
+			if i.Skip == "" && !slices.Contains(index[key], other.ID) {
+				index[key] = append(index[key], other.ID)
+			}
+		}
+	}
+	for n := range all {
+		if all[n].Skip == "" {
+			all[n].Same = index[identity(all[n].Entry)]
+		}
+	}
+}
+
+// errNoServer is an entry that says neither what to run nor where to call.
+var errNoServer = errors.New("it says neither a command nor an address")
+
+// millis reads a number of some unit.
+func millis(v any, factor float64) int64 {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0
+	}
+	f, err := n.Float64()
+	if err != nil || f <= 0 {
+		return 0
+	}
+	return int64(f * factor)
+}
+
+// firstOf returns the first of the members that is there.
+func firstOf(m map[string]any, keys ...string) any {
+	for _, key := range keys {
+		if v, ok := m[key]; ok && v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func texts(v any) (all []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, item := range v {
+			if s, ok := item.(string); ok {
+				all = append(all, s)
+			} else if n, ok := item.(json.Number); ok {
+				all = append(all, n.String())
+			} else if m, ok := item.(map[string]any); ok { // codex: {name, source}
+				all = append(all, cmp.Or(firstText(m, "name"), ""))
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,172 @@
+package clientconf
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// ownRecord is what Move added to our own configuration.
+type ownRecord struct {
+	Path     string            `json:"path"`
+	Existed  bool              `json:"existed"`
+	Backup   string            `json:"backup"`
+	PostHash string            `json:"postHash"`
+	Servers  map[string]string `json:"servers"` // label to the hash of its meaning
+}
+
+// ownChange edits our configuration as people do: the file, whose comments stay.
+type ownChange struct {
+	ownRecord
+	dir           string // of backups
+	before, after []byte
+}
+
+// ownClient describes our own file to the splicer.
+func ownClient(src []byte) Client {
+	c := Client{ID: "drawbridge", Name: "Drawbridge", Format: JSONC, TrailingCommas: true, KeyPath: []string{"mcpServers"}}
+	m, ok := meaningOf(src, c)
+	if !ok {
+		return c
+	}
+	if mcp, ok := m["mcp"].(map[string]any); ok && m["mcpServers"] == nil && mcp["servers"] != nil {
+		c.KeyPath = []string{"mcp", "servers"}
+	} else if m["mcpServers"] == nil && m["servers"] != nil {
+		c.KeyPath = []string{"servers"}
+	}
+	return c
+}
+
+func openOwn(path, dir string) (*ownChange, error) {
+	real, err := target(path)
+	if err != nil {
+		return nil, err
+	}
+	o := &ownChange{ownRecord: ownRecord{Path: real, Servers: map[string]string{}}, dir: dir}
+	if o.before, o.Existed, err = read(real); err != nil {
+		return nil, err
+	}
+	o.after = o.before
+	if !o.Existed {
+		o.after = config.Starter()
+	}
+	return o, nil
+}
+
+// servers returns what the configuration has, by label in lower case.
+func (o *ownChange) servers() (map[string]json.RawMessage, error) {
+	client := ownClient(o.after)
+	file, err := parse(o.after, client)
+	if err != nil {
+		return nil, err
+	}
+	m, err := file.meaning()
+	if err != nil {
+		return nil, err
+	}
+	var container any = m
+	for _, key := range client.KeyPath {
+		object, _ := container.(map[string]any)
+		container = object[key]
+	}
+	object, isObject := container.(map[string]any)
+	if container != nil && !isObject {
+		return nil, hub.Errorf(hub.CodeRejected, "our configuration keeps its servers in a list: nothing can be added to it")
+	}
+	all := map[string]json.RawMessage{}
+	for label, value := range object {
+		if all[strings.ToLower(label)], err = encode(value); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// add puts servers in and checks the whole. It returns the ids that labels get.
+func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
+	for _, i := range all {
+		if i.Have {
+			continue
+		}
+		client := ownClient(o.after)
+		file, err := parse(o.after, client)
+		if err != nil {
+			return nil, err
+		}
+		after, err := file.set(client.KeyPath, i.Label, i.Entry)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkAfter(client, o.after, after, []edit{{client.KeyPath, i.Label, i.Entry}}); err != nil {
+			return nil, err
+		}
+		o.after, o.Servers[i.Label] = after, hashMeaning(i.Entry)
+	}
+	o.PostHash = hash(o.after)
+	parsed, problems := config.Parse(o.Path, o.after)
+	for _, p := range problems {
+		if _, mine := o.Servers[p.Server]; !p.Warning && (mine || p.Server == "") {
+			return nil, &hub.Error{Code: hub.CodeValidation, Message: "our configuration cannot take it: " + p.Message, Hint: p.Suggestion}
+		}
+	}
+	ids = map[string]string{}
+	if parsed != nil {
+		for _, s := range parsed.Servers {
+			ids[strings.ToLower(s.Label)] = s.ID
+		}
+	}
+	return ids, nil
+}
+
+func (o *ownChange) write() error {
+	if len(o.Servers) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
+		return err
+	}
+	return replace(o.Path, o.before, o.Existed, o.after)
+}
+
+// undo takes out what was added: byte for byte when nobody wrote the file since.
+func (o *ownChange) undo() error {
+	now, existed, err := read(o.Path)
+	if err != nil || !existed || len(o.Servers) == 0 {
+		return err
+	}
+	if hash(now) == o.PostHash {
+		if !o.Existed {
+			return os.Remove(o.Path)
+		}
+		before, err := os.ReadFile(filepath.Join(o.dir, "backups", filepath.Base(o.Backup)))
+		if err == nil && o.Backup != "" {
+			return replace(o.Path, now, true, before)
+		}
+	}
+	client, content := ownClient(now), now
+	for label, want := range o.Servers {
+		file, err := parse(content, client)
+		if err != nil {
+			return err
+		}
+		_, value, err := file.entry(client.KeyPath, label)
+		if err != nil {
+			return err
+		}
+		if value == nil || hashMeaning(value) != want {
+			continue // the person made it theirs
+		}
+		if content, _, err = file.remove(client.KeyPath, label); err != nil {
+			return err
+		}
+	}
+	if slices.Equal(content, now) {
+		return nil
+	}
+	return replace(o.Path, now, true, content)
+}

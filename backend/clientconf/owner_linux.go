@@ -1,0 +1,12 @@
+package clientconf
+
+import (
+	"os"
+	"syscall"
+)
+
+// ownedByUs reports whether a file of /proc belongs to this person.
+func ownedByUs(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Getuid()
+}

@@ -1,0 +1,163 @@
+package clientconf
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Process is one process of the person.
+type Process struct {
+	PID, Parent int
+	Args        []string
+	Bytes       int64 // resident memory
+}
+
+// Started is one MCP server that a client started by itself.
+type Started struct {
+	Client string `json:"client"` // whose configuration has it; "" when only its name tells
+	Name   string `json:"name"`
+	PID    int    `json:"pid"`
+	Bytes  int64  `json:"bytes"` // of its whole tree
+	Copy   bool   `json:"copy"`  // another one like it runs
+}
+
+// Savings is what clients start by themselves, and what sharing would save.
+type Savings struct {
+	Configured int       `json:"configured"` // servers in clients' files
+	Clients    int       `json:"clients"`    // that have any
+	Running    []Started `json:"running"`
+	Copies     int       `json:"copies"`
+	Bytes      int64     `json:"bytes"`     // of all that run
+	CopyBytes  int64     `json:"copyBytes"` // of those that are one too many
+}
+
+// Savings looks through the clients' files and the person's own processes. Servers
+// below the process self, which is the daemon's, are ours and do not count.
+func (c *Connector) Savings(self int) Savings {
+	var found Savings
+	var known []Import
+	for _, client := range Known() {
+		p, err := c.open(Choice{Client: client.ID})
+		if err != nil {
+			continue
+		}
+		servers, _ := c.readServers(p)
+		servers = slices.DeleteFunc(servers, func(i Import) bool { return i.Skip != "" })
+		if len(servers) > 0 {
+			found.Clients++
+			found.Configured += len(servers)
+			known = append(known, servers...)
+		}
+	}
+	found.count(processes(), known, self)
+	return found
+}
+
+var looksLikeServer = regexp.MustCompile(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
+
+// count finds the servers among processes: the topmost process of each tree counts,
+// with the memory of all below it.
+func (s *Savings) count(all []Process, known []Import, self int) {
+	byPID := map[int]Process{}
+	children := map[int][]int{}
+	for _, p := range all {
+		byPID[p.PID] = p
+		children[p.Parent] = append(children[p.Parent], p.PID)
+	}
+	var tree func(pid, depth int) int64
+	tree = func(pid, depth int) int64 {
+		sum := byPID[pid].Bytes
+		for _, child := range children[pid] {
+			if depth < 64 {
+				sum += tree(child, depth+1)
+			}
+		}
+		return sum
+	}
+	match := map[int]Started{}
+	for _, p := range all {
+		if m, ok := serverOf(p, known); ok {
+			match[p.PID] = m
+		}
+	}
+	seen := map[string]int{}
+	for _, p := range all {
+		m, ok := match[p.PID]
+		for up, n := byPID[p.PID], 0; ok && up.PID != 0 && n < 64; up, n = byPID[up.Parent], n+1 {
+			if _, above := match[up.Parent]; above || up.PID == self || up.Parent == self && self != 0 {
+				ok = false
+			}
+		}
+		if !ok {
+			continue
+		}
+		m.PID, m.Bytes = p.PID, tree(p.PID, 0)
+		kind := strings.Join(essence(p.Args), " ")
+		if seen[kind]++; seen[kind] > 1 {
+			m.Copy = true
+			s.Copies++
+			s.CopyBytes += m.Bytes
+		}
+		s.Bytes += m.Bytes
+		s.Running = append(s.Running, m)
+	}
+}
+
+// serverOf says which configured server a process is, or that it looks like one.
+func serverOf(p Process, known []Import) (Started, bool) {
+	if len(p.Args) > 1 && programName(p.Args[0]) == "drawbridge" {
+		return Started{}, false
+	}
+	words := essence(p.Args)
+	for _, i := range known {
+		m, err := decodeObject(i.Entry)
+		if err != nil || m["command"] == nil {
+			continue
+		}
+		want := essence(append([]string{m["command"].(string)}, texts(m["args"])...))
+		if len(want) > 0 && len(words) >= len(want) && slices.Equal(words[len(words)-len(want):], want) {
+			return Started{Client: i.Client, Name: i.Name}, true
+		}
+	}
+	for _, w := range p.Args[:min(len(p.Args), 4)] {
+		if looksLikeServer.MatchString(w) && !strings.Contains(w, " ") {
+			return Started{Name: programName(w)}, true
+		}
+	}
+	return Started{}, false
+}
+
+// essence is a command line without what differs between two starts of the same
+// server: the interpreter, the folder of the program, and options of the launcher.
+func essence(args []string) (words []string) {
+	for i, a := range args {
+		name := filepath.Base(a)
+		switch {
+		case len(words) == 0 && slices.Contains([]string{"node", "npx", "npm", "exec", "sh", "bash", "uv", "uvx", "tool", "run", "python", "python3", "env", "-y", "--yes", "-q", "-c", "--"}, name):
+		case i < 3 && strings.ContainsAny(a, `/\`) && len(words) == 0:
+			words = append(words, name)
+		default:
+			words = append(words, a)
+		}
+	}
+	return words
+}
+
+// running reports whether one of the client's programs runs.
+func (c *Connector) running(client Client) bool {
+	names := append([]string{}, client.Binaries...)
+	if client.ID == "claude-desktop" {
+		names = append(names, "claude-desktop", "Claude", "claude.exe")
+	}
+	for _, p := range processes() {
+		if name := filepath.Base(p.Args[0]); slices.Contains(names, name) {
+			return true
+		}
+		if client.ID == "claude-desktop" && slices.ContainsFunc(p.Args[:min(2, len(p.Args))], func(a string) bool { return strings.Contains(a, "claude-desktop/") }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,388 @@
+package clientconf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// yamlFile splices whole lines into a YAML text: a block mapping of entries, or a
+// block list of entries with a name. The parser says on which line an entry begins;
+// where it ends follows from indentation. Flow style around our entry, several
+// documents and tagged containers are refused.
+type yamlFile struct {
+	bom     bool
+	src     []byte
+	list    bool
+	newline string
+	lines   []int // offset of each line's start, and the length of src at the end
+	root    *ast.MappingNode
+	all     map[string]any
+}
+
+// yamlChild is one entry of a container: lines first to last-1, its key or dash at column.
+type yamlChild struct {
+	name        string
+	first, last int
+}
+
+func parseYAML(src []byte, client Client) (*yamlFile, error) {
+	f := &yamlFile{newline: "\n", list: client.Container == "list"}
+	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
+	if bytes.Contains(f.src, []byte("\r\n")) {
+		f.newline = "\r\n"
+	}
+	text := bytes.ReplaceAll(f.src, []byte("\r\n"), []byte("\n")) // the parser miscounts; lines stay lines
+	tree, err := parser.ParseBytes(text, 0)
+	if err == nil {
+		err = yaml.Unmarshal(text, &f.all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the file is no valid YAML: %w", errors.New(strings.SplitN(err.Error(), "\n", 2)[0]))
+	}
+	if f.all == nil {
+		f.all = map[string]any{}
+	}
+	f.lines = append(f.lines, 0)
+	for i, c := range f.src {
+		if c == '\n' && i+1 < len(f.src) {
+			f.lines = append(f.lines, i+1)
+		}
+	}
+	f.lines = append(f.lines, len(f.src))
+	if documentMark.Match(f.src) && len(documentMark.FindAll(f.src, -1)) > 1 || len(tree.Docs) > 1 || documentEnd.Match(f.src) {
+		return nil, errors.New("the file holds several YAML documents")
+	}
+	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return f, nil
+	}
+	switch body := tree.Docs[0].Body.(type) {
+	case *ast.MappingNode:
+		f.root = body
+	case *ast.MappingValueNode:
+		f.root = &ast.MappingNode{BaseNode: &ast.BaseNode{}, Values: []*ast.MappingValueNode{body}}
+	case *ast.NullNode, *ast.CommentGroupNode:
+	default:
+		return nil, errors.New("the file holds no YAML mapping")
+	}
+	if f.root != nil && f.root.IsFlowStyle {
+		return nil, errors.New("the file is written in one line, which cannot be edited safely")
+	}
+	return f, nil
+}
+
+var (
+	documentMark = regexp.MustCompile(`(?m)^---(?:\s|$)`)
+	documentEnd  = regexp.MustCompile(`(?m)^\.\.\.(?:\s|$)`)
+)
+
+// line returns line n (from 0) without its end.
+func (f *yamlFile) line(n int) string {
+	return strings.TrimRight(string(f.src[f.lines[n]:f.lines[n+1]]), "\r\n")
+}
+
+func (f *yamlFile) count() int { return len(f.lines) - 1 }
+
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// container is what is known of the place where the entries stand.
+type yamlContainer struct {
+	key      int // line of its key; -1 when it is not there
+	column   int // of its entries
+	empty    bool
+	children []yamlChild
+}
+
+// container finds the entries. Only containers at the top are known to any client.
+func (f *yamlFile) container(path []string) (yamlContainer, error) {
+	c := yamlContainer{key: -1, column: 2}
+	if len(path) != 1 {
+		return c, errors.New("entries deep in a YAML file cannot be edited safely")
+	}
+	if f.root == nil {
+		return c, nil
+	}
+	var value ast.Node
+	for _, m := range f.root.Values {
+		if at := m.Key.GetToken(); at.Value == path[0] {
+			value, c.key = m.Value, at.Position.Line-1
+		}
+	}
+	if c.key < 0 {
+		return c, nil
+	}
+	if c.key >= f.count() {
+		return c, errors.New("the file cannot be read line by line")
+	}
+	var names []string
+	switch v := value.(type) {
+	case nil, *ast.NullNode:
+		c.empty = true
+		return c, nil
+	case *ast.MappingValueNode:
+		names, c.column = []string{v.Key.GetToken().Value}, v.Key.GetToken().Position.Column-1
+	case *ast.MappingNode:
+		if c.empty = len(v.Values) == 0; c.empty {
+			return c, nil
+		}
+		if v.IsFlowStyle {
+			return c, fmt.Errorf("%s is written in one line, which cannot be edited safely", quote(path[0]))
+		}
+		for _, m := range v.Values {
+			names = append(names, m.Key.GetToken().Value)
+		}
+		c.column = v.Values[0].Key.GetToken().Position.Column - 1
+	case *ast.SequenceNode:
+		if c.empty = len(v.Values) == 0; c.empty {
+			return c, nil
+		}
+		if v.IsFlowStyle {
+			return c, fmt.Errorf("%s is written in one line, which cannot be edited safely", quote(path[0]))
+		}
+		items, _ := f.all[path[0]].([]any)
+		for _, item := range items {
+			m, _ := item.(map[string]any)
+			names = append(names, fmt.Sprint(m["name"]))
+		}
+		c.column = v.Start.Position.Column - 1
+	default:
+		return c, fmt.Errorf("%s is written in a form that cannot be edited safely", quote(path[0]))
+	}
+	if _, isList := value.(*ast.SequenceNode); isList != f.list {
+		return c, fmt.Errorf("%s is not of the form that the client reads", quote(path[0]))
+	}
+	return c, f.children(&c, names)
+}
+
+// children finds the lines of each entry and checks them against what the parser saw.
+func (f *yamlFile) children(c *yamlContainer, names []string) error {
+	for n := c.key + 1; n < f.count(); n++ {
+		line := f.line(n)
+		text := strings.TrimLeft(line, " ")
+		deeper := indentOf(line) > c.column
+		switch {
+		case text == "" || !deeper && strings.HasPrefix(text, "#"):
+		case deeper:
+			if k := len(c.children); k > 0 {
+				c.children[k-1].last = n + 1
+			}
+		case indentOf(line) < c.column || f.list && !strings.HasPrefix(text, "-"):
+			n = f.count() // the container ends here
+		default:
+			c.children = append(c.children, yamlChild{first: n})
+		}
+	}
+	if len(c.children) != len(names) {
+		return errors.New("the entries are written in a form that cannot be edited safely")
+	}
+	for i := range c.children {
+		child := &c.children[i]
+		child.name, child.last = names[i], max(child.last, child.first+1)
+	}
+	return nil
+}
+
+func (f *yamlFile) find(path []string, name string) (c yamlContainer, child *yamlChild, err error) {
+	if c, err = f.container(path); err != nil {
+		if lookup(f.all, path, name) == nil && !f.present(path) {
+			err = nil
+		}
+		return c, nil, err
+	}
+	for i := range c.children {
+		if c.children[i].name != name {
+			continue
+		}
+		if child != nil {
+			return c, nil, fmt.Errorf("key %s occurs twice", quote(name))
+		}
+		child = &c.children[i]
+	}
+	return c, child, nil
+}
+
+func (f *yamlFile) present(path []string) bool { return len(path) > 0 && f.all[path[0]] != nil }
+
+func (f *yamlFile) entry(path []string, name string) ([]byte, json.RawMessage, error) {
+	value := lookup(f.all, path, name)
+	if value == nil {
+		return nil, nil, nil
+	}
+	_, child, err := f.find(path, name)
+	if err != nil || child == nil {
+		return nil, nil, errors.Join(err, errors.New("the entry cannot be found again"))
+	}
+	b, err := json.Marshal(value)
+	return f.src[f.lines[child.first]:f.lines[child.last]], b, err
+}
+
+func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byte, error) {
+	c, child, err := f.find(path, name)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case child != nil:
+		text, err := f.render(name, value, c.column)
+		return f.bytes(f.lines[child.first], f.lines[child.last], text), err
+	case len(c.children) > 0:
+		text, err := f.render(name, value, c.column)
+		at := f.lines[c.children[len(c.children)-1].last]
+		return f.insert(at, text), err
+	case c.key >= 0:
+		return f.fill(c, name, value)
+	}
+	text, err := f.render(name, value, 2)
+	return f.insert(len(f.src), path[0]+":"+f.newline+text), err
+}
+
+// emptyValue is what may stand behind the key of an empty container.
+var emptyValue = regexp.MustCompile(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
+
+func (f *yamlFile) fill(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
+	m := emptyValue.FindStringSubmatch(f.line(c.key))
+	if m == nil {
+		return nil, errors.New("the empty list of servers is written in a form that cannot be edited safely")
+	}
+	text, err := f.render(name, value, 2)
+	return f.bytes(f.lines[c.key], f.lines[c.key+1], m[1]+m[2]+f.newline+text), err
+}
+
+// insert puts lines at an offset where a line begins, or at the end of the file.
+func (f *yamlFile) insert(at int, text string) []byte {
+	if at == len(f.src) && at > 0 && f.src[at-1] != '\n' {
+		text = f.newline + strings.TrimSuffix(text, f.newline)
+	}
+	return f.bytes(at, at, text)
+}
+
+func (f *yamlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
+	_, child, err := f.find(path, name)
+	if err != nil || child == nil {
+		return nil, errors.Join(err, errors.New("the entry is not there"))
+	}
+	return f.bytes(f.lines[child.first], f.lines[child.last], string(raw)), nil
+}
+
+func (f *yamlFile) remove(path []string, name string) ([]byte, bool, error) {
+	c, child, err := f.find(path, name)
+	if err != nil || child == nil {
+		return nil, false, err
+	}
+	start, end := f.lines[child.first], f.lines[child.last]
+	if len(c.children) > 1 {
+		return f.bytes(start, end, ""), true, nil
+	}
+	if c.key+1 == child.first && strings.TrimSpace(f.line(c.key)) == path[0]+":" {
+		return f.bytes(f.lines[c.key], end, ""), true, nil // an empty key would mean null
+	}
+	return f.bytes(start, end, strings.Repeat(" ", c.column)+"{}"+f.newline), true, nil
+}
+
+func (f *yamlFile) meaning() (map[string]any, error) { return cloneMap(f.all) }
+
+// cloneMap makes every value what JSON makes of it, so that files compare by meaning.
+func cloneMap(m map[string]any) (map[string]any, error) {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return decodeObject(b)
+}
+
+func (f *yamlFile) bytes(start, end int, with string) []byte {
+	out := slices.Concat(f.src[:start], []byte(with), f.src[end:])
+	if f.bom {
+		out = slices.Concat(utf8BOM, out)
+	}
+	return out
+}
+
+// render writes the entry as block lines that begin at column.
+func (f *yamlFile) render(name string, value json.RawMessage, column int) (string, error) {
+	members, err := orderedMembers(value)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	pad := strings.Repeat(" ", column)
+	if !f.list {
+		b.WriteString(pad + yamlKey(name) + ":\n")
+	}
+	for i, m := range members {
+		lead := pad + "  "
+		if f.list && i == 0 {
+			lead = pad + "- "
+		}
+		if err := yamlMember(&b, lead, column+2, m); err != nil {
+			return "", err
+		}
+	}
+	return strings.ReplaceAll(b.String(), "\n", f.newline), nil
+}
+
+func yamlMember(b *strings.Builder, lead string, column int, m member) error {
+	b.WriteString(lead + yamlKey(m.key) + ":")
+	pad := strings.Repeat(" ", column+2)
+	switch trimmed := bytes.TrimSpace(m.value); trimmed[0] {
+	case '{':
+		inner, err := orderedMembers(trimmed)
+		if err != nil {
+			return err
+		}
+		if len(inner) == 0 {
+			b.WriteString(" {}")
+		}
+		b.WriteString("\n")
+		for _, i := range inner {
+			if err := yamlMember(b, pad, column+2, i); err != nil {
+				return err
+			}
+		}
+	case '[':
+		var items []json.RawMessage
+		if err := json.Unmarshal(trimmed, &items); err != nil {
+			return err
+		}
+		if len(items) == 0 {
+			b.WriteString(" []")
+		}
+		b.WriteString("\n")
+		for _, item := range items {
+			b.WriteString(pad + "- " + yamlScalar(item) + "\n")
+		}
+	default:
+		b.WriteString(" " + yamlScalar(trimmed) + "\n")
+	}
+	return nil
+}
+
+// yamlScalar writes a value on one line: YAML reads what JSON writes.
+func yamlScalar(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
+		return jsonString(s)
+	}
+	return string(raw)
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+func yamlKey(key string) string {
+	switch strings.ToLower(key) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
+		return jsonString(key)
+	}
+	if plainKey.MatchString(key) {
+		return key
+	}
+	return jsonString(key)
+}

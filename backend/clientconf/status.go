@@ -1,0 +1,127 @@
+package clientconf
+
+import (
+	"maps"
+	"slices"
+)
+
+// State is what became of one connection.
+type State string
+
+const (
+	NotConnected State = "notConnected"
+	Connected    State = "connected"
+	Vanished     State = "vanished"   // our entry is no longer in the file
+	Changed      State = "changed"    // our entry says something else now
+	Unreadable   State = "unreadable" // the file cannot be edited; Problem says why
+)
+
+// Status is what is known of one client on this machine.
+type Status struct {
+	Client   Client
+	Key      string // names the connection
+	Project  string // "" for the person's own file
+	Path     string // of its file; "" where it has none on this system
+	Detected bool   // it seems to be installed
+	State    State
+	// Connected is set when the file holds our entry, as we wrote it or not.
+	Connected bool
+	// Problem says why the file cannot be edited, or that our entry was lost since.
+	Problem string
+	// Choice is how it was connected.
+	Choice Choice
+}
+
+// List returns the status of every known client, and behind them those of projects.
+// It only reads.
+func (c *Connector) List() []Status {
+	records, _ := c.records()
+	var all []Status
+	for _, client := range Known() {
+		s := Status{Client: client, Key: client.ID, Detected: c.system.detected(client), State: NotConnected}
+		if loc, ok := c.system.locate(client); ok {
+			s.Path = loc.path
+			r, recorded := records[client.ID]
+			c.inspect(&s, r, recorded)
+		}
+		all = append(all, s)
+	}
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		r := records[key]
+		client, err := ByID(r.Choice.Client)
+		if r.Choice.Project == "" || err != nil {
+			continue
+		}
+		s := Status{Client: client, Key: key, Project: r.Choice.Project, Path: r.Path, Detected: true}
+		c.inspect(&s, r, true)
+		all = append(all, s)
+	}
+	return all
+}
+
+// inspect fills in what the client's file says.
+func (c *Connector) inspect(s *Status, r record, recorded bool) {
+	s.Choice = r.Choice
+	edits := r.Edits
+	if !recorded {
+		edits = []done{{Path: s.Client.KeyPath, Name: EntryName}}
+	}
+	path := s.Path
+	if recorded {
+		path = r.Path
+	}
+	lost, changed, found, err := look(s.Client, path, edits, recorded)
+	switch {
+	case err != nil:
+		s.State, s.Problem = Unreadable, err.Error()
+	case !recorded && found == 0:
+		s.State = NotConnected
+	case r.Gone && found == 0:
+		s.State = NotConnected
+	case lost > 0:
+		s.State, s.Problem = Vanished, "our entry is no longer in the file"
+	case changed > 0:
+		s.State, s.Problem = Changed, "our entry was changed"
+	default:
+		s.State = Connected
+	}
+	s.Connected = found > 0
+}
+
+// look counts what became of our entries.
+func look(client Client, path string, edits []done, recorded bool) (lost, changed, found int, err error) {
+	if !editable(client) {
+		return 0, 0, 0, nil
+	}
+	src, existed, err := read(path)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	var file document
+	if existed {
+		if file, err = parse(src, client); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	for _, d := range edits {
+		if recorded && d.Hash == "" {
+			continue // an original that was only taken out
+		}
+		var value []byte
+		if file != nil {
+			if _, value, err = file.entry(d.Path, d.Name); err != nil {
+				return 0, 0, 0, err
+			}
+		}
+		switch {
+		case value == nil || !isOurs(value) && !d.holds(value):
+			lost++
+		case recorded && !d.holds(value):
+			changed++
+			found++
+		default:
+			found++
+		}
+	}
+	return lost, changed, found, nil
+}
