@@ -159,11 +159,7 @@ func TestTwoClientsWithEqualIDsNeverHearOfEachOther(t *testing.T) {
 		}
 	}
 	t.Logf("DRAWBRIDGE_SEED=%d", seed)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := start(t, object{"mcpServers": object{"one": object{"command": self, "env": object{"DRAWBRIDGE_E2E_ROLE": "juggler"}}}})
+	d := start(t, object{"mcpServers": object{"one": testServerAs(t, "juggler")}})
 	d.running("one")
 
 	for round, modern := range [][2]bool{{false, false}, {true, true}, {false, true}} {

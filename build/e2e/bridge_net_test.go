@@ -1,0 +1,424 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func (d *daemon) host() string { return strings.TrimPrefix(d.url, "http://") }
+
+func (d *daemon) port() string {
+	_, port, _ := net.SplitHostPort(d.host())
+	return port
+}
+
+// rss is the resident memory of the daemon and its watchdog, servers aside.
+func (d *daemon) rss(t testing.TB) (bytes int) {
+	t.Helper()
+	for _, p := range descendants(d.cmd.Process.Pid) {
+		if !strings.HasPrefix(p.command, binary) || strings.Contains(p.command, "demo-server") {
+			continue
+		}
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+		_, rest, _ := strings.Cut(string(status), "VmRSS:")
+		fields := strings.Fields(rest)
+		if len(fields) > 0 {
+			n, _ := strconv.Atoi(fields[0])
+			bytes += n << 10
+		}
+	}
+	if bytes == 0 {
+		t.Fatal("the daemon's memory cannot be read")
+	}
+	return bytes
+}
+
+func bridged(t testing.TB) *daemon {
+	t.Helper()
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	return d
+}
+
+func TestNET01HostsThatAreNotOursAreRefusedBeforeTheToken(t *testing.T) {
+	d := bridged(t)
+	token := d.token("net")
+	port := d.port()
+	hosts := []string{
+		"evil.com", "evil.com:" + port, "localhost.evil.com:" + port, "127.0.0.1.evil.com:" + port, "localhost.:" + port, "localhost:1", "127.0.0.1:1",
+		"127.0.0.1", "localhost", "0.0.0.0:" + port, "2130706433:" + port, "0x7f.1:" + port, "017700000001:" + port, "127.1:" + port, "127.0.0.2:" + port,
+		"[::ffff:127.0.0.1]:" + port, "[::]:" + port, "[::1%lo]:" + port, "127.0.0.1:" + port + ":80", "127.0.0.1:" + port + ", evil.com", "evil.com, 127.0.0.1:" + port,
+		"127.0.0.1:0" + port, "user@127.0.0.1:" + port, "<b>evil</b>", "", "127.0.0.1:" + port + "#evil", "127.0.0.1\\@evil.com:" + port,
+	}
+	for _, host := range hosts {
+		for _, path := range []string{"/", "/mcp", "/healthz", "/api/v1/status", "/register", "/nothing"} {
+			code, body, _ := d.rawHTTP(t, headOf("GET", path, host, 0, "Authorization: Bearer "+d.admin), "")
+			// What is not even a host is refused by the HTTP server itself.
+			if code != 403 && !(code == 400 && strings.ContainsAny(host, "<, \\@#")) {
+				t.Errorf("host %q at %s: %d %s", host, path, code, body)
+			}
+			if host != "" && strings.Contains(body, host) || strings.Contains(body, "evil") {
+				t.Errorf("host %q is echoed: %s", host, body)
+			}
+		}
+		if code, _, _ := d.rawHTTP(t, headOf("POST", "/mcp", host, len(hello), "Content-Type: application/json", "Authorization: Bearer "+token), hello); code != 403 && code != 400 {
+			t.Errorf("host %q: a POST gets %d", host, code)
+		}
+	}
+	for _, head := range [][]string{
+		{"GET http://evil.com/mcp HTTP/1.1", "Host: " + d.host()}, // the target's host counts, and is not ours
+		{"GET /mcp HTTP/1.1", "Host: evil.com", "X-Forwarded-Host: " + d.host(), "Forwarded: host=" + d.host()},
+		{"GET /mcp HTTP/1.1", "Host: " + d.host(), "Host: evil.com"},
+		{"GET /mcp HTTP/1.1"},
+		{"GET /mcp HTTP/1.0"},
+	} {
+		if code, _, _ := d.rawHTTP(t, append(head, "Authorization: Bearer "+token), ""); code != 403 && code != 400 {
+			t.Errorf("%q: %d", head, code)
+		}
+	}
+	if strings.Contains(d.log.String(), "without a valid token") {
+		t.Error("something came up to the token")
+	}
+	for _, host := range []string{"127.0.0.1:" + port, "localhost:" + port, "LocalHost:" + port, "[::1]:" + port} {
+		if code, body, _ := d.rawHTTP(t, headOf("GET", "/healthz", host, 0), ""); code != 200 {
+			t.Errorf("host %q: %d %s", host, code, body)
+		}
+	}
+}
+
+func TestNET02ForeignOriginsAreRefusedOnEveryPathAndMethod(t *testing.T) {
+	d := bridged(t)
+	token := d.token("net")
+	seen := map[string]bool{}
+	for _, r := range routes(t) {
+		if seen[r.path] {
+			continue
+		}
+		seen[r.path] = true
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {
+			for _, origin := range []string{"http://evil.com", "null", "http://localhost:3000", "http://127.0.0.1:1", "https://" + d.host(), "http://127.0.0.1", "file://", ""} {
+				bearer := d.admin
+				if r.mcp {
+					bearer = token
+				}
+				code, body, header := d.rawHTTP(t, headOf(method, r.path, d.host(), 0, "Origin: "+origin, "Authorization: Bearer "+bearer), "")
+				if code != 403 || strings.Contains(body, "evil") || header.Get("Access-Control-Allow-Origin") != "" {
+					t.Errorf("%s %s of origin %q: %d %s", method, r.path, origin, code, body)
+				}
+			}
+		}
+	}
+}
+
+func TestNET03PagesOfOthersReadNoStreamHistoryOrList(t *testing.T) {
+	d := bridged(t)
+	for _, site := range []string{"cross-site", "same-site", "nonsense", "none, cross-site"} {
+		for _, path := range []string{"/api/v1/events", "/api/v1/calls", "/api/v1/calls/1", "/api/v1/config", "/mcp", "/healthz", "/assets/x.js", "/index.html"} {
+			head := headOf("GET", path, d.host(), 0, "Sec-Fetch-Site: "+site, "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image", "Authorization: Bearer "+d.admin)
+			if code, body, _ := d.rawHTTP(t, head, ""); code != 403 {
+				t.Errorf("%s from %s: %d %s", path, site, code, body)
+			}
+		}
+	}
+}
+
+func TestNET04OnlyPlainJSONIsRead(t *testing.T) {
+	d := bridged(t)
+	token := d.token("net")
+	for _, content := range [][]string{
+		{"Content-Type: text/plain"}, {"Content-Type: application/x-www-form-urlencoded"}, {"Content-Type: multipart/form-data; boundary=x"}, nil,
+		{"Content-Type: "}, {"Content-Type: application/json; charset=utf-16"}, {"Content-Type: text/plain, application/json"},
+		{"Content-Type: text/plain; x=application/json"}, {"Content-Type: application/jsonp"}, {"Content-Type: application/json", "Content-Type: text/plain"},
+		{"Content-Type: application/json", "Content-Encoding: gzip"}, {"Content-Type: application/json", "Content-Encoding: identity"},
+	} {
+		for path, bearer := range map[string]string{"/mcp": token, "/s/demo/mcp": token, "/api/v1/call": d.admin, "/api/session": "", "/api/v1/servers/demo/stop": d.admin} {
+			code, body, _ := d.rawHTTP(t, headOf("POST", path, d.host(), len(hello), append(content, "Authorization: Bearer "+bearer)...), hello)
+			if code != 415 {
+				t.Errorf("%s with %q: %d %s", path, content, code, body)
+			}
+		}
+	}
+}
+
+func TestNET06OnlyATokenInItsHeaderLetsAnybodyIn(t *testing.T) {
+	d := bridged(t)
+	token := d.token("net")
+	json := "Content-Type: application/json"
+	accept := "Accept: application/json, text/event-stream"
+	throttled := 0
+	for _, path := range []string{"/mcp", "/s/demo/mcp"} {
+		for _, c := range []struct {
+			query   string
+			headers []string
+		}{
+			{"", nil},
+			{"?token=" + token + "&access_token=" + token, nil},
+			{"", []string{"Authorization: Bearer dbr_wrong"}},
+			{"", []string{"Authorization: Bearer " + token, "Authorization: Bearer " + token}},
+			{"", []string{"Authorization: Bearer " + token, "Authorization: Bearer dbr_wrong"}},
+			{"", []string{"Authorization: " + token}},
+			{"", []string{"Authorization: Basic " + token}},
+			{"", []string{"Authorization: Bearer " + token + "x"}},
+			{"", []string{"Authorization: Bearer " + token[:len(token)-1]}},
+			{"", []string{"Authorization: Bearer " + token + ", Bearer " + token}},
+			{"", []string{"Authorization: Bearer " + d.admin}},
+			{"", []string{"Authorization: Bearer " + strings.Repeat("x", 10_000)}},
+			{"", []string{"Cookie: drawbridge_" + d.port() + "=" + token, "X-Drawbridge-Key: " + token}},
+			{"", []string{"X-Drawbridge-Client: net", "X-Drawbridge-Shim: net"}},
+			{"", []string{"Proxy-Authorization: Bearer " + token}},
+		} {
+			code, body, header := d.rawHTTP(t, headOf("POST", path+c.query, d.host(), len(hello), append(c.headers, json, accept)...), hello)
+			switch {
+			case code == 429 && header.Get("Retry-After") != "":
+				throttled++
+			case code != 401 || header.Get("WWW-Authenticate") == "":
+				t.Errorf("%s%.10s %.60q: %d %s", path, c.query, c.headers, code, body)
+			}
+		}
+	}
+	// The throttle holds up whoever guesses, and nobody who knows.
+	for range 20 {
+		code, _, _ := d.rawHTTP(t, headOf("POST", "/mcp", d.host(), len(hello), json, accept, "Authorization: Bearer dbr_guess"), hello)
+		if code == 429 {
+			throttled++
+		}
+		if code, body, _ := d.rawHTTP(t, headOf("POST", "/mcp", d.host(), len(hello), json, accept, "Authorization: Bearer "+token), hello); code != 200 {
+			t.Fatalf("with the right token: %d %s", code, body)
+		}
+	}
+	if throttled == 0 {
+		t.Error("50 guesses in a moment are not throttled")
+	}
+	logged := d.log.String()
+	files, _ := filepath.Glob(filepath.Join(d.data, "logs", "*"))
+	for _, name := range files {
+		src, _ := os.ReadFile(name)
+		logged += string(src)
+	}
+	for _, secret := range []string{token, d.admin, "dbr_"} {
+		if strings.Contains(logged, secret) {
+			t.Errorf("a token is in the log: %.12s", secret)
+		}
+	}
+	if !strings.Contains(logged, "without a valid token") {
+		t.Error("a refused request is not in the log")
+	}
+}
+
+func TestNET07EveryRouteButTheListedOnesNeedsAToken(t *testing.T) {
+	d := bridged(t)
+	open := []string{"GET /healthz", "GET /health", "POST /api/session", "GET /", "HEAD /", "POST /", "PUT /", "DELETE /"}
+	for _, r := range routes(t) {
+		code, body, _ := d.rawHTTP(t, headOf(r.method, r.path, d.host(), 0), "")
+		switch listed := slices.Contains(open, r.method+" "+r.path); {
+		case listed != r.open:
+			t.Errorf("%s %s is open: %v", r.method, r.path, r.open)
+		case !listed && code != 401 && code != 429:
+			t.Errorf("%s %s without a token: %d %s", r.method, r.path, code, body)
+		case listed && (r.method == "GET" || r.method == "HEAD") && code != 200:
+			t.Errorf("%s %s: %d %s", r.method, r.path, code, body)
+		case listed && r.method != "GET" && r.method != "HEAD" && code < 400:
+			t.Errorf("%s %s without a token does something: %d %s", r.method, r.path, code, body)
+		}
+	}
+	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server", "/mcp/.well-known/openid-configuration", "/register", "/authorize", "/token"} {
+		for _, method := range []string{"GET", "POST"} {
+			code, body, header := d.rawHTTP(t, headOf(method, path, d.host(), 0), "")
+			if code != 404 || header.Get("Content-Type") != "application/json" || !strings.Contains(body, "drawbridge token") {
+				t.Errorf("%s %s: %d %s", method, path, code, body)
+			}
+		}
+	}
+}
+
+// endless is a body that does not end; after limit bytes the test has failed.
+type endless struct{ sent, limit int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.sent > e.limit {
+		return 0, io.EOF
+	}
+	e.sent += copy(p, bytes.Repeat([]byte{'1'}, len(p)))
+	return len(p), nil
+}
+
+func TestNET08LargeEndlessAndPackedBodiesCostNoMemory(t *testing.T) {
+	d := bridged(t)
+	token := d.token("net")
+	send := func(path, bearer, encoding string, body io.Reader) int {
+		req, err := http.NewRequest("POST", d.url+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+bearer)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if encoding != "" {
+			req.Header.Set("Content-Encoding", encoding)
+		}
+		transport := &http.Transport{DisableKeepAlives: true}
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return 0 // cut off while we still wrote: as good
+		}
+		defer resp.Body.Close()
+		io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode
+	}
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	for range 64 {
+		z.Write(make([]byte, 1<<20))
+	}
+	z.Close()
+	large := func(n int) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"` + strings.Repeat("a", n) + `"}}}`
+	}
+	// The exchange of a one-time code gives up earlier, when it sees that this is none.
+	refused := func(path string, code int) bool {
+		return code == 413 || code == 0 || code == 422 && path == "/api/session"
+	}
+	round := func() {
+		for path, bearer := range map[string]string{"/mcp": token, "/api/v1/call": d.admin, "/api/session": ""} {
+			// 5 MB is more than the bridge takes, 9 MB more than anybody does.
+			for _, n := range []int{5 << 20, 9 << 20} {
+				if code := send(path, bearer, "", strings.NewReader(large(n))); !refused(path, code) {
+					t.Errorf("%s with %d bytes: %d", path, n, code)
+				}
+			}
+			e := &endless{limit: 64 << 20}
+			code := send(path, bearer, "", io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":`), e))
+			if !refused(path, code) || e.sent > 40<<20 {
+				t.Errorf("%s with an endless body: %d after %d bytes", path, code, e.sent)
+			}
+			if code := send(path, bearer, "gzip", bytes.NewReader(bomb.Bytes())); code != 415 {
+				t.Errorf("%s with a packed body: %d", path, code)
+			}
+		}
+	}
+	round()
+	before := d.rss(t)
+	for range 4 {
+		round()
+	}
+	if after := d.rss(t); after > before+16<<20 {
+		t.Errorf("memory grows from %d to %d MB", before>>20, after>>20)
+	}
+}
+
+func TestNET09SlowHeadersHoldNothingUp(t *testing.T) {
+	d := bridged(t)
+	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("net"), modern: true}
+	call := func() time.Duration {
+		began := time.Now()
+		c.post("tools/call", "demo__echo", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"},`+modernMeta+`}}`)
+		return time.Since(began)
+	}
+	measure := func(n int) (list times) {
+		for range n {
+			list = append(list, call())
+		}
+		slices.Sort(list)
+		return list
+	}
+	quiet := measure(200)
+	var slow []net.Conn
+	for range 800 {
+		conn, err := net.DialTimeout("tcp", d.host(), limit(5*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: "+d.host()+"\r\nX-Slow: "); err != nil {
+			t.Fatal(err)
+		}
+		slow = append(slow, conn)
+	}
+	began := time.Now()
+	loaded := measure(200)
+	if open := time.Since(began); open > limit(4*time.Second) {
+		t.Errorf("200 calls beside 800 slow connections took %s", open)
+	}
+	var wg sync.WaitGroup
+	for _, conn := range slow {
+		wg.Go(func() {
+			conn.SetReadDeadline(began.Add(limit(8 * time.Second)))
+			if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
+				t.Errorf("a slow connection is still open: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("800 slow connections were closed after %s; calls: quiet %s, beside them %s", time.Since(began).Round(time.Millisecond), quiet, loaded)
+	p99 := len(quiet) * 99 / 100
+	if loaded[p99] > limit(4*quiet[p99]+10*time.Millisecond) {
+		t.Errorf("p99 grows from %s to %s", quiet[p99], loaded[p99])
+	}
+}
+
+// TestNET11OneMeaningForPolicyAndServer sends what two readers of JSON may understand in
+// two ways. It is refused, or the server receives exactly what was checked.
+func TestNET11OneMeaningForPolicyAndServer(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"echo": testServer(t, "echo")}})
+	d.running("echo")
+	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("net")}
+	c.initialize()
+	call := func(params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
+	}
+	const ok = `{"name":"echo__echo","arguments":{"a":1}}`
+	for name, body := range map[string]string{
+		"two methods":            `{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":` + ok + `}`,
+		"a method spelled twice": `{"jsonrpc":"2.0","id":1,"method":"tools/list","m\u0065thod":"tools/call","params":` + ok + `}`,
+		"Method":                 `{"jsonrpc":"2.0","id":1,"Method":"tools/call","method":"ping","params":` + ok + `}`,
+		"METHOD alone":           `{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","params":` + ok + `}`,
+		"paramſ":                 `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + ok + `,"paramſ":{"name":"x"}}`,
+		"a NUL in a key":         `{"jsonrpc":"2.0","id":1,"method":"tools/call","method\u0000":"ping","params":` + ok + `}`,
+		"two names":              call(`{"name":"echo__echo","name":"other__tool"}`),
+		"a name spelled twice":   call(`{"name":"echo__echo","n\u0061me":"other__tool"}`),
+		"two arguments":          call(`{"name":"echo__echo","arguments":{},"arguments":{"x":1}}`),
+		"depth 9,000":            call(`{"name":"echo__echo","arguments":{"a":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}}`),
+		"depth 1,000,000":        call(`{"name":"echo__echo","arguments":{"a":` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + `}}`),
+		"depth outside params":   `{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `,"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + ok + `}`,
+		"an object as id":        `{"jsonrpc":"2.0","id":{},"method":"tools/call","params":` + ok + `}`,
+		"rest after the end":     call(ok) + call(ok),
+		"a comment":              `{"jsonrpc":"2.0",/*x*/"id":1,"method":"tools/call","params":` + ok + `}`,
+		"a byte order mark":      "\xef\xbb\xbf" + call(ok),
+		"a comma too much":       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + ok + `,}`,
+	} {
+		code, answer := d.as(c, body)
+		if code < 400 && !strings.Contains(answer, `"error"`) && !strings.Contains(answer, `"isError":true`) || strings.Contains(answer, "structuredContent") {
+			t.Errorf("%s: %d %s", name, code, tail(answer))
+		}
+	}
+	// One meaning: these reach the server, token for token.
+	for _, arguments := range []string{
+		`{"dup":1,"dup":2}`, `{"name":"x","Name":"y"}`, `{"\u0000":1}`, `{"a\u0000":"\u0000"}`, `{"ſ":"s","s":"ſ"}`, `{"n":1e400,"m":-0,"k":0.10}`, `{"u":"\ud83d\ude00","raw":"😀"}`,
+	} {
+		if code, answer := d.as(c, call(`{"name":"echo__echo","arguments":`+arguments+`}`)); code != 200 || !strings.Contains(answer, `"structuredContent":`+arguments) {
+			t.Errorf("%s arrives as %d %s", arguments, code, answer)
+		}
+	}
+}
+
+// as POSTs a body with the headers of a client, whatever comes of it.
+func (d *daemon) as(c *rawClient, body string) (int, string) {
+	d.t.Helper()
+	code, answer, _ := d.rawHTTP(d.t, headOf("POST", strings.TrimPrefix(c.url, d.url), d.host(), len(body), "Content-Type: application/json",
+		"Accept: application/json, text/event-stream", "Authorization: Bearer "+c.token, "Mcp-Session-Id: "+c.session, "MCP-Protocol-Version: 2025-11-25"), body)
+	return code, answer
+}

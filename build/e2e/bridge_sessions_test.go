@@ -1,0 +1,267 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// listen opens the stream of a legacy session and sends each message to the channel,
+// which is closed with the stream.
+func (c *rawClient) listen(t testing.TB, headers ...string) (messages chan string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", c.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Mcp-Session-Id", c.session)
+	req.Header.Set("MCP-Protocol-Version", "2025-11-25")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	messages = make(chan string, 1000)
+	go func() {
+		defer close(messages)
+		lines := bufio.NewReader(resp.Body)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if data, ok := strings.CutPrefix(line, "data: "); ok && strings.TrimSpace(data) != "" {
+				messages <- data
+			}
+		}
+	}()
+	return messages, resp.StatusCode
+}
+
+func (d *daemon) sessions() (n int) {
+	d.t.Helper()
+	var clients struct{ Items []struct{ Sessions int } }
+	d.get("/api/v1/clients", &clients)
+	for _, c := range clients.Items {
+		n += c.Sessions
+	}
+	return n
+}
+
+func TestSES01SessionsOfOthersAreUnknown(t *testing.T) {
+	d := bridged(t)
+	client := func(name, path string) *rawClient {
+		return &rawClient{t: t, url: d.url + path, token: d.token(name)}
+	}
+	mine := client("mine", "/mcp")
+	mine.initialize()
+	ended := client("mine", "/mcp")
+	ended.initialize()
+	if code, _, _ := d.rawHTTP(t, headOf("DELETE", "/mcp", d.host(), 0, "Authorization: Bearer "+ended.token, "Mcp-Session-Id: "+ended.session), ""); code != 204 {
+		t.Fatalf("DELETE: %d", code)
+	}
+	for name, c := range map[string]*rawClient{
+		"unknown":              {url: d.url + "/mcp", token: mine.token, session: "AAAAAAAAAAAAAAAAAAAAAAAAAA"},
+		"ended":                ended,
+		"another client's":     {url: d.url + "/mcp", token: d.token("thief"), session: mine.session},
+		"of another address":   {url: d.url + "/s/demo/mcp", token: mine.token, session: mine.session},
+		"almost the right one": {url: d.url + "/mcp", token: mine.token, session: mine.session[:len(mine.session)-1]},
+		"in another case":      {url: d.url + "/mcp", token: mine.token, session: strings.ToLower(mine.session)},
+	} {
+		if c.session == mine.session && c.token == mine.token && c.url == mine.url {
+			continue // it has no capital letters
+		}
+		for _, body := range []string{
+			ping, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","id":"x","result":{}}`, `[` + ping + `]`,
+			`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`,
+		} {
+			if code, answer := d.as(c, body); code != 404 || strings.Contains(answer, "demo") || strings.Contains(answer, mine.session) {
+				t.Errorf("%s: %.60s gets %d %s", name, body, code, answer)
+			}
+		}
+		for _, method := range []string{"GET", "DELETE"} {
+			head := headOf(method, strings.TrimPrefix(c.url, d.url), d.host(), 0, "Accept: text/event-stream", "Authorization: Bearer "+c.token, "Mcp-Session-Id: "+c.session)
+			if code, answer, _ := d.rawHTTP(t, head, ""); code != 404 {
+				t.Errorf("%s: %s gets %d %s", name, method, code, answer)
+			}
+		}
+	}
+	if code, answer := d.as(mine, ping); code != 200 {
+		t.Errorf("its own: %d %s", code, answer)
+	}
+	// Whoever got 404 begins again, as the protocol says.
+	ended.session = ""
+	ended.t = t
+	ended.initialize()
+	if code, answer := d.as(ended, ping); code != 200 {
+		t.Errorf("initialized again: %d %s", code, answer)
+	}
+}
+
+func TestSES03TenThousandInitializesLeaveABoundedNumberOfSessions(t *testing.T) {
+	d := bridged(t)
+	greedy := &rawClient{t: t, url: d.url + "/mcp", token: d.token("greedy")}
+	other := &rawClient{t: t, url: d.url + "/mcp", token: d.token("other")}
+	other.initialize()
+	open := func(n int) (ids []string) {
+		for range n {
+			greedy.session = ""
+			greedy.post("initialize", "", hello)
+			ids = append(ids, greedy.session)
+		}
+		return ids
+	}
+	first := open(1000)
+	before := d.rss(t)
+	began := time.Now()
+	last := open(9000)
+	took := time.Since(began)
+	if n := d.sessions(); n != 65 {
+		t.Errorf("%d sessions are open, want 64 of one client and 1 of the other", n)
+	}
+	for i, want := range map[int]int{0: 404, 8000: 404, 8935: 404, 8936: 200, 8999: 200} {
+		greedy.session = last[i]
+		if code, answer := d.as(greedy, ping); code != want {
+			t.Errorf("session %d: %d %s, want %d", i, code, answer, want)
+		}
+	}
+	greedy.session = first[0]
+	if code, _ := d.as(greedy, ping); code != 404 {
+		t.Errorf("the first session: %d", code)
+	}
+	if code, answer := d.as(other, ping); code != 200 {
+		t.Errorf("the other client's session was taken: %d %s", code, answer)
+	}
+	after := d.rss(t)
+	t.Logf("10,000 sessions: memory %.1f MB, then %.1f MB; %s each", float64(before)/(1<<20), float64(after)/(1<<20), took/9000)
+	if after > before+10<<20 {
+		t.Errorf("memory grows by %d MB", (after-before)>>20)
+	}
+}
+
+func TestSES04AModernClientThatVanishesCancelsItsCall(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"one": testServerAs(t, "juggler")}})
+	d.running("one")
+	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("ses"), modern: true}
+	ctx, vanish := context.WithCancel(t.Context())
+	defer vanish()
+	meta := strings.Replace(modernMeta, `{`, `{"progressToken":1,`, 1)
+	c.stream(ctx, "one__juggle", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__juggle","arguments":{"who":"gone","n":7,"all":1,"hold":true},`+meta+`}}`,
+		func(string) { vanish() })
+	eventually(t, limit(2*time.Second), func() string {
+		if told := d.told(t); !slices.Equal(told, []string{"gone 7"}) {
+			return fmt.Sprintf("the server was told of %q", told)
+		}
+		return ""
+	})
+	eventually(t, limit(2*time.Second), func() string {
+		for _, row := range d.calls() {
+			if row.Tool == "juggle" && row.Outcome == "cancelled" {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no cancelled call in %+v", d.calls())
+	})
+	if n := d.sessions(); n != 0 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+func TestSES06EqualToolsStayApartAndARenameIsAnnounced(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"left": testServer(t, "echo"), "right": testServer(t, "legacy")}})
+	d.running("left", "right")
+	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("ses")}
+	c.initialize()
+	heard, status := c.listen(t)
+	if status != 200 {
+		t.Fatalf("GET: %d", status)
+	}
+	list := func() string {
+		_, answer := d.as(c, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		return answer
+	}
+	if got := list(); !strings.Contains(got, `"left__echo"`) || !strings.Contains(got, `"right__echo"`) {
+		t.Fatalf("listed are %s", got)
+	}
+	d.write("config.jsonc", object{"mcpServers": object{"left": testServer(t, "echo"), "renamed": testServer(t, "legacy")}})
+	d.running("left", "renamed")
+	eventually(t, limit(5*time.Second), func() string {
+		if got := list(); !strings.Contains(got, `"left__echo"`) || !strings.Contains(got, `"renamed__echo"`) || strings.Contains(got, `"right__echo"`) {
+			return "listed are " + got
+		}
+		return ""
+	})
+	for tool, works := range map[string]bool{"left__echo": true, "renamed__echo": true, "right__echo": false} {
+		_, answer := d.as(c, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"x":1}}}`)
+		if strings.Contains(answer, `"structuredContent":{"x":1}`) != works {
+			t.Errorf("%s: %s", tool, answer)
+		}
+	}
+	// What was said is in the stream by now, or comes with what we say next: the end.
+	d.stop()
+	changes := 0
+	for message := range heard {
+		if strings.Contains(message, "notifications/tools/list_changed") {
+			changes++
+		}
+	}
+	t.Logf("the rename was announced %d times", changes)
+	if changes < 1 || changes > 2 { // one name went, the other came once its server was up
+		t.Errorf("the rename was announced %d times", changes)
+	}
+}
+
+func TestSES08AForgedEventIDNeverLeadsToEventsOfAnother(t *testing.T) {
+	d := bridged(t)
+	victim := &rawClient{t: t, url: d.url + "/mcp", token: d.token("victim")}
+	victim.initialize()
+	if _, status := victim.listen(t); status != 200 {
+		t.Fatalf("GET: %d", status)
+	}
+	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("forger")}
+	c.initialize()
+	for _, id := range []string{"1", "0", "forged_1", victim.session + "_0", "_0", victim.session, "-1", strings.Repeat("9", 40), "\u00e9", "a_b_c"} {
+		messages, status := c.listen(t, "Last-Event-ID", id)
+		if status == 200 {
+			t.Errorf("Last-Event-ID %q opens a stream", id)
+			continue
+		}
+		for message := range messages {
+			t.Errorf("Last-Event-ID %q gets %s", id, message)
+		}
+		if status != 400 && status != 404 {
+			t.Errorf("Last-Event-ID %q: %d", id, status)
+		}
+	}
+	if code, answer := d.as(c, ping); code != 200 {
+		t.Errorf("the session is lost: %d %s", code, answer)
+	}
+	// Without an event id it opens its stream as ever.
+	if _, status := c.listen(t); status != 200 {
+		t.Errorf("GET: %d", status)
+	}
+}
+
+// testServerAs is the entry of a server that this binary is under a role.
+func testServerAs(t testing.TB, role string) object {
+	e := testServer(t, "")
+	e["env"] = object{"DRAWBRIDGE_E2E_ROLE": role}
+	return e
+}
