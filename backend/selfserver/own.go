@@ -1,0 +1,139 @@
+package selfserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+// ID is the server id under which Drawbridge offers its own tools.
+const ID = "drawbridge"
+
+// History is what is asked of the call log; *store.Store implements it.
+type History interface {
+	Calls(ctx context.Context, q store.Query) (calls []hub.Call, next int64, err error)
+	Call(ctx context.Context, id int64) (*store.Record, error)
+}
+
+// Options is what our own server tells of. Status and History are needed.
+type Options struct {
+	Status  func() []hub.ServerStatus
+	History History
+	// SeesAll reports whether a client, by the name of its token, may read the calls of
+	// other clients. Nil: none may.
+	SeesAll func(token string) bool
+	Version string
+	Now     func() time.Time // nil: time.Now
+}
+
+// Own is the built-in server: it tells how the servers are and what was called, and
+// changes nothing. It needs no process and no connection: it is an upstream itself.
+type Own struct{ o Options }
+
+// NewOwn returns the built-in server.
+func NewOwn(o Options) *Own {
+	if o.Status == nil || o.History == nil {
+		panic("selfserver: incomplete options")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Own{o}
+}
+
+// tool is one of our tools.
+type tool struct {
+	name, title, about string
+	input              string // properties of the input schema
+	run                func(o *Own, ctx context.Context, who hub.Client, arguments []byte) (any, error)
+}
+
+var tools = []tool{
+	{"status", "Status of the servers", "Lists every MCP server that Drawbridge runs: its state, why it is in it, and what it offers.",
+		``, (*Own).status},
+	{"analytics_get", "Figures about calls", "Counts your calls by server and tool over the last hours: how many, how many failed, and how long they took.",
+		`"hours":{"type":"integer","minimum":1,"maximum":720,"default":24},"server":{"type":"string","description":"only this server"}`, (*Own).analytics},
+	{"history_search", "Search in the call history", "Finds your earlier calls, newest first. The text is looked for in names, arguments and results.",
+		`"text":{"type":"string"},"server":{"type":"string"},"tool":{"type":"string"},` +
+			`"outcome":{"enum":["ok","tool_error","protocol_error","timeout","cancelled","rejected"]},` +
+			`"before":{"type":"string","description":"the next of an earlier answer"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Own).search},
+	{"explain", "Explain a server or a call", "Says why a server is in the state it is in, or why a call of yours ended as it did.",
+		`"server":{"type":"string"},"call":{"type":"string","description":"id of a call"}`, (*Own).explain},
+}
+
+// Catalog is what our server offers.
+func (o *Own) Catalog() *hub.Catalog {
+	info, _ := json.Marshal(map[string]string{"name": ID, "title": "Drawbridge", "version": o.o.Version})
+	c := &hub.Catalog{
+		Capabilities: json.RawMessage(`{"tools":{}}`), Info: info,
+		Instructions: "Ask these tools when a tool of another server is missing or fails: they know which servers run and what went wrong.",
+		ListedAt:     o.o.Now().UTC(),
+	}
+	for _, t := range tools {
+		raw := fmt.Appendf(nil, `{"name":%q,"title":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s},"additionalProperties":false},`+
+			`"annotations":{"title":%q,"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`, t.name, t.title, t.about, t.input, t.title)
+		c.Tools = append(c.Tools, hub.Item{Name: t.name, Raw: raw})
+	}
+	return c
+}
+
+// Send answers a call. Only tools/call means anything; sink is not used.
+func (o *Own) Send(ctx context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	call.Instance = ID
+	if call.Method == "tools/call" {
+		for _, t := range tools {
+			if t.name == call.Name {
+				arguments := call.Params[call.Arguments.Start:call.Arguments.End]
+				answer, err := t.run(o, ctx, call.Client, arguments)
+				return reply(answer, err), nil
+			}
+		}
+	}
+	return hub.Reply{Error: json.RawMessage(`{"code":-32601,"message":"Drawbridge's own server has tools only"}`)}, nil
+}
+
+func reply(answer any, err error) hub.Reply {
+	result := struct {
+		Content []text `json:"content"`
+		Data    any    `json:"structuredContent,omitempty"`
+		IsError bool   `json:"isError,omitempty"`
+	}{Data: answer}
+	if err != nil {
+		message, hint := hub.Describe(err)
+		result.Content = []text{{"text", strings.TrimSpace(message + ". " + hint)}}
+		result.Data, result.IsError = nil, true
+	} else {
+		data, err := json.Marshal(answer)
+		if err != nil {
+			return hub.Reply{Error: json.RawMessage(`{"code":-32603,"message":"the answer cannot be written"}`)}
+		}
+		result.Content = []text{{"text", string(data)}}
+	}
+	raw, _ := json.Marshal(result)
+	return hub.Reply{Result: raw}
+}
+
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// read takes arguments strictly: a name that is not known is more likely a mistake
+// than a wish to be ignored.
+func read(arguments []byte, into any) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &hub.Error{Code: hub.CodeValidation, Message: "the arguments do not fit the tool", Cause: err}
+	}
+	return nil
+}
