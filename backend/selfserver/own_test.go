@@ -34,7 +34,7 @@ func newHistory(t *testing.T) *store.Store {
 			call := &hub.Call{
 				ID: now.UnixMicro() + int64(10*i+n), At: now, Client: who, Era: hub.Modern, Server: "files", Method: "tools/call",
 				Name: "read", PublicName: "files__read", Params: json.RawMessage(`{"arguments":{"letter":"of ` + who.Token + who.Name + `"}}`),
-				Arguments: hub.Span{Start: 13, End: 32 + len(who.Token) + len(who.Name)}, Outcome: hub.OutcomeOK, Took: time.Duration(n+1) * time.Millisecond,
+				Arguments: hub.Span{Start: 13, End: 29 + len(who.Token) + len(who.Name)}, Outcome: hub.OutcomeOK, Took: time.Duration(n+1) * time.Millisecond,
 			}
 			if n == 2 {
 				call.Outcome, call.Code, call.Reason = hub.OutcomeTimeout, hub.CodeTimeout, "too slow"
