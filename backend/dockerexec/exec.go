@@ -30,6 +30,7 @@ const (
 // Spec says what to run where.
 type Spec struct {
 	Container string    // name or id of a running container
+	Label     string    // with an empty Container: "key" or "key=value" of a running one, the newest of them
 	Cmd       []string  // program and arguments
 	Env       []string  // added to the container's own, KEY=value
 	User      string    // "" is the container's own
@@ -88,7 +89,7 @@ type Exec struct {
 // There is never a terminal: it would echo, translate line ends and merge stderr
 // into stdout.
 func Start(ctx context.Context, spec Spec) (*Exec, error) {
-	if spec.Container == "" || len(spec.Cmd) == 0 || spec.Cmd[0] == "" {
+	if spec.Container == "" && spec.Label == "" || len(spec.Cmd) == 0 || spec.Cmd[0] == "" {
 		return nil, errors.New("cannot run in container: no container or no command given")
 	}
 	if spec.Stderr == nil {
@@ -97,6 +98,12 @@ func Start(ctx context.Context, spec Spec) (*Exec, error) {
 	cli, host, err := connect(spec.Host)
 	if err != nil {
 		return nil, err
+	}
+	if spec.Container == "" {
+		if spec.Container, err = labelled(ctx, cli, host, spec.Label); err != nil {
+			cli.Close()
+			return nil, err
+		}
 	}
 	e := &Exec{
 		spec: spec, cli: cli, host: host, mark: rand.Text(),

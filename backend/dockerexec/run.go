@@ -86,13 +86,21 @@ func (r *Run) Enlist() error {
 	return os.WriteFile(r.at.path(r.ledger), text, 0o600)
 }
 
+// Forget takes the run out of the ledger. Call it when the command could not be started.
+func (r *Run) Forget() error {
+	if r.ledger == "" {
+		return nil
+	}
+	return r.at.delist(r.ledger)
+}
+
 // Remove ends and removes the container, however far it came. Call it when the
 // docker command has ended. It returns when the container is gone, or when ctx ends;
 // then the run stays in the ledger.
 func (r *Run) Remove(ctx context.Context) error {
 	_, err := r.at.remove(ctx)
-	if err == nil && r.ledger != "" {
-		err = r.at.delist(r.ledger)
+	if err == nil {
+		err = r.Forget()
 	}
 	return err
 }

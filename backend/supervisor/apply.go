@@ -46,6 +46,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 		fl.order = append(fl.order, r)
 	}
 	s.fleet.Store(fl)
+	s.first.Do(func() { close(s.applied) })
 	s.retire(old, fl)
 	for _, b := range fl.broken {
 		if !old.reports(b) {

@@ -134,6 +134,9 @@ type Supervisor struct {
 	o     Options
 	slots chan struct{}
 	quit  chan struct{} // closed when Run is ending
+	// applied is closed by first, once there is a configuration.
+	applied chan struct{}
+	first   sync.Once
 
 	fleet    atomic.Pointer[fleet]
 	listWait atomic.Int64
@@ -178,7 +181,7 @@ func New(o Options) *Supervisor {
 	if o.Usage == nil {
 		o.Usage = func(string) (process.Usage, error) { return process.Usage{}, errors.New("nothing measures it") }
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}}
+	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}}
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))
 	o.Registry.OnChange(func(registry.Change) { s.noteConflicts() })

@@ -167,8 +167,8 @@ func (r *runner) serveLegacy(call *hub.Call) (Upstream, error) {
 func (s *Supervisor) WaitListed(ctx context.Context, server string) {
 	var limit <-chan time.Time
 	for {
-		l := s.firstUnlisted(server)
-		if l == nil {
+		changed := s.unlisted(server)
+		if changed == nil {
 			return
 		}
 		if limit == nil {
@@ -177,7 +177,7 @@ func (s *Supervisor) WaitListed(ctx context.Context, server string) {
 			limit = timer.C
 		}
 		select {
-		case <-l.changed:
+		case <-changed:
 		case <-limit:
 			return
 		case <-ctx.Done():
@@ -186,15 +186,22 @@ func (s *Supervisor) WaitListed(ctx context.Context, server string) {
 	}
 }
 
-// firstUnlisted returns the snapshot of a server that a list has to wait for.
-func (s *Supervisor) firstUnlisted(server string) *live {
+// unlisted returns what is closed when a server that a list has to wait for has
+// changed; nil when it has to wait for none. Before the first configuration is in
+// force, nobody knows what there will be.
+func (s *Supervisor) unlisted(server string) <-chan struct{} {
+	select {
+	case <-s.applied:
+	default:
+		return s.applied
+	}
 	fl := s.fleet.Load()
 	for _, r := range fl.order {
 		if server != "" && r.id != server {
 			continue
 		}
 		if l := r.live.Load(); l.status.State == hub.StateStarting && !r.listed() {
-			return l
+			return l.changed
 		}
 	}
 	return nil

@@ -1,0 +1,172 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"drawbridge/backend/mcptest"
+)
+
+// A server whose process is killed while it works on a call: the client of that call
+// hears of it at once, in words; the next call is served by a new process.
+func TestServerKilledInACallFailsItAtOnceAndServesTheNext(t *testing.T) {
+	flag := filepath.Join(t.TempDir(), "flag")
+	// A process that starts while the flag is there never answers a call.
+	script := `if [ -e "$FLAG" ]; then export ` + mcptest.Env + `=silent-call; fi; exec "$SERVER"`
+	raise := func() {
+		if err := os.WriteFile(flag, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raise()
+	d := start(t, object{"mcpServers": object{
+		"fragile": object{"command": "/bin/sh", "args": []string{"-c", script}, "env": object{mcptest.Env: "legacy", "FLAG": flag, "SERVER": os.Args[0]}},
+		"other":   testServer(t, "echo"),
+	}})
+	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("e2e"), modern: true}
+	call := func(server, note string) string {
+		return client.post("tools/call", server+"__echo", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+server+`__echo","arguments":{"note":"`+note+`"},`+modernMeta+`}}`)
+	}
+	type status struct {
+		server
+		PID      int
+		InFlight int
+	}
+	var failing, next times
+	for round := range rounds(t, 5, 20) {
+		d.running("fragile", "other")
+		var st status
+		answered := make(chan string, 1)
+		go func() { answered <- call("fragile", "lost") }()
+		eventually(t, limit(5*time.Second), func() string {
+			if d.get("/api/v1/servers/fragile", &st); st.InFlight != 1 || st.PID == 0 {
+				return fmt.Sprintf("round %d: no call is under way: %+v", round, st)
+			}
+			return ""
+		})
+		if err := os.Remove(flag); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := syscall.Kill(st.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		var answer string
+		select {
+		case answer = <-answered:
+		case <-time.After(limit(5 * time.Second)):
+			t.Fatal("the call goes on though its server is dead")
+		}
+		failing = append(failing, time.Since(began))
+		if !strings.Contains(answer, `fragile`) || !strings.Contains(answer, `"isError":true`) && !strings.Contains(answer, `"error"`) {
+			t.Fatalf("the lost call: %s", answer)
+		}
+		if round == 0 {
+			t.Logf("the lost call: %s", tail(answer))
+		}
+		if got := call("other", "well"); !strings.Contains(got, "well") {
+			t.Errorf("another server: %s", got)
+		}
+		began = time.Now()
+		if got := call("fragile", "served"); !strings.Contains(got, `"note":"served"`) {
+			t.Fatalf("the next call: %s", got)
+		}
+		next = append(next, time.Since(began))
+		raise()
+		d.get("/api/v1/servers/fragile", &st)
+		served := st.PID
+		if code, body := d.do("POST", "/api/v1/servers/fragile/restart", strings.NewReader("{}")); code != http.StatusOK {
+			t.Fatalf("%d %s", code, body)
+		}
+		eventually(t, limit(10*time.Second), func() string {
+			if d.get("/api/v1/servers/fragile", &st); st.PID == served {
+				return "the server is not restarted"
+			}
+			return ""
+		})
+	}
+	t.Logf("a call whose server was killed failed after %s; the next one, with the restart, took %s", failing, next)
+}
+
+// Twenty servers that start on demand: what they offered before is listed before any
+// of them runs.
+func TestColdStartListsTheToolsOfTwentyServersFromTheCache(t *testing.T) {
+	const n = 20
+	servers := object{}
+	for i := range n {
+		s := testServer(t, "echo")
+		s["start"] = "onDemand"
+		servers[fmt.Sprintf("s%02d", i)] = s
+	}
+	d := start(t, object{"mcpServers": servers})
+	token := d.token("e2e")
+	eventually(t, limit(20*time.Second), func() string {
+		if got := len(d.tools()); got != n {
+			return fmt.Sprintf("%d of %d tools are known", got, n)
+		}
+		return ""
+	})
+	d.stop()
+
+	address := strings.TrimPrefix(d.url, "http://")
+	var ready, listed times
+	for range rounds(t, 3, 5) {
+		d.done = make(chan struct{})
+		d.cmd = exec.Command(binary, "serve", "--data", d.data, "--listen", address)
+		d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = d.env(), d.log, d.log
+		began := time.Now()
+		if err := d.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			d.cmd.Wait()
+			close(d.done)
+		}()
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			conn, err := net.Dial("tcp", address)
+			if err == nil {
+				conn.Close()
+				break
+			}
+			if time.Since(began) > limit(5*time.Second) || d.ended() {
+				t.Fatal(err)
+			}
+			<-tick.C
+		}
+		ready = append(ready, time.Since(began))
+		client := &rawClient{t: t, url: d.url + "/mcp", token: token, modern: true}
+		answer := client.post("tools/list", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+modernMeta+`}}`)
+		listed = append(listed, time.Since(began))
+		var reply struct {
+			Result struct{ Tools []struct{ Name string } }
+		}
+		if err := json.Unmarshal([]byte(answer), &reply); err != nil {
+			t.Fatalf("%v in %s", err, tail(answer))
+		}
+		if got := len(reply.Result.Tools); got != n {
+			t.Fatalf("the first list has %d of %d tools", got, n)
+		}
+		if family := descendants(d.cmd.Process.Pid); len(family) != 2 { // the watchdog and the daemon
+			t.Errorf("a list started processes: %v", family)
+		}
+		called := client.post("tools/call", "s07__echo", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s07__echo","arguments":{"a":1},`+modernMeta+`}}`)
+		if !strings.Contains(called, `"a":1`) {
+			t.Errorf("a call does not start its server: %s", called)
+		}
+		d.stop()
+	}
+	t.Logf("after the start of the program: accepting connections %s; first complete tools/list of %d servers %s", ready, n, listed)
+}
