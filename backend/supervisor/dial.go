@@ -87,7 +87,7 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 		if err != nil {
 			return Session{Process: started.describe()}, err
 		}
-		started.Command = "docker exec -i " + strings.Join(append([]string{spec.Container, c.Command}, c.Args...), " ")
+		started.Command = "docker exec -i " + strings.Join(append([]string{c.Docker.Container + c.Docker.Label, c.Command}, c.Args...), " ")
 		o.Dial = func(ctx context.Context) (upstream.Pipe, error) { return d.enter(ctx, c, spec, started) }
 	case hub.HTTP:
 		at, shown, err := remote(c, env)

@@ -18,10 +18,14 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 	if err != nil {
 		return dockerexec.Spec{}, err
 	}
-	if container == "" {
+	label, err := env.expand("docker.label", c.Docker.Label)
+	if err != nil {
+		return dockerexec.Spec{}, err
+	}
+	if container == "" && label == "" {
 		return dockerexec.Spec{}, &hub.Error{Code: hub.CodeValidation,
 			Message: "no container is named",
-			Hint:    "Set docker.container to the name of a running container."}
+			Hint:    "Set docker.container to the name of a running container, or docker.label to a label of it."}
 	}
 	command, err := env.expand("command", c.Command)
 	if err != nil {
@@ -47,7 +51,7 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 		return dockerexec.Spec{}, err
 	}
 	return dockerexec.Spec{
-		Container: container, Cmd: append([]string{command}, args...), Env: pairs(vars),
+		Container: container, Label: label, Cmd: append([]string{command}, args...), Env: pairs(vars),
 		User: c.Docker.User, Workdir: workdir, Ledger: d.DockerLedger,
 	}, nil
 }

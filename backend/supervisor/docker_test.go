@@ -5,6 +5,7 @@ package supervisor
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,17 +68,24 @@ func stoppedContainer(t *testing.T) string {
 	}
 	image := docker(t, root.Bytes(), "import", "-")
 	t.Cleanup(func() { docker(t, nil, "image", "rm", "-f", image) })
-	id := docker(t, nil, "create", "--network", "none", image, "/bin/sleep", "3600")
+	id := docker(t, nil, "create", "--network", "none", "--label", "drawbridge.test="+rand.Text(), image, "/bin/sleep", "3600")
 	t.Cleanup(func() { docker(t, nil, "rm", "-f", id) })
 	return id
 }
 
 func TestContainerServerWaitsForItsContainerAndComesBackWithIt(t *testing.T) {
 	container := stoppedContainer(t)
+	label := docker(t, nil, "inspect", "--format", `drawbridge.test={{index .Config.Labels "drawbridge.test"}}`, container)
+	for name, where := range map[string]config.Docker{"by id": {Container: container}, "by label": {Label: label}} {
+		t.Run(name, func(t *testing.T) { containerComesAndGoes(t, container, where) })
+	}
+}
+
+func containerComesAndGoes(t *testing.T, container string, where config.Docker) {
 	g := newReal(t)
 	g.apply(server("box", func(s *config.Server) {
 		s.Type, s.Command, s.Args = hub.Docker, "/mcpserver", []string{"legacy"}
-		s.Docker.Container, s.StartupTimeout = container, 30*time.Second
+		s.Docker, s.StartupTimeout = where, 30*time.Second
 	}), mode("local", "legacy"))
 	if st := g.wait("box", hub.StateWaiting); !strings.Contains(st.Reason, "not running") {
 		t.Errorf("got %q", st.Reason)
