@@ -1,0 +1,124 @@
+package bridge
+
+import (
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestSES01AnExpiredSessionIsUnknownAndLeaksNothing: to whoever comes late, even with the
+// right token, an expired session is like one that never was, and a new one is to be had.
+func TestSES01AnExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
+	var clock atomic.Int64
+	s := newStand(t, nil, func(o *Options) {
+		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	})
+	h := s.open("/mcp", `{}`, ClientHeader, "ann")
+	never := append([]string{sessionHeader, "NEVERNEVERNEVER"}, h[2:]...)
+	clock.Add(31 * 60)
+	s.b.sweep()
+	for _, body := range []string{ping, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, `[` + ping + `]`} {
+		late, unknown := s.post("/mcp", body, h...), s.post("/mcp", body, never...)
+		a, _ := io.ReadAll(late.Body)
+		b, _ := io.ReadAll(unknown.Body)
+		if late.StatusCode != http.StatusNotFound || unknown.StatusCode != http.StatusNotFound || string(a) != string(b) {
+			t.Errorf("expired: %s %s, unknown: %s %s", late.Status, a, unknown.Status, b)
+		}
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		if resp := s.do(method, "/mcp", "", h...); resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", method, resp.Status)
+		}
+	}
+	if len(s.gw.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gw.last())
+	}
+	again := s.open("/mcp", `{}`, ClientHeader, "ann")
+	if resp := s.post("/mcp", ping, again...); resp.StatusCode != http.StatusOK || again[1] == h[1] {
+		t.Errorf("a new session: %s", resp.Status)
+	}
+}
+
+// TestSessionsOpenedEndedAndSweptTogetherStayCounted lets clients open, use and end
+// sessions in any order while the sweep runs: nothing races, nobody gets more than the
+// limit, and the counts come back to nothing.
+func TestSessionsOpenedEndedAndSweptTogetherStayCounted(t *testing.T) {
+	const most = 4
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	var clock atomic.Int64
+	s := newStand(t, nil, func(o *Options) {
+		o.MaxSessions = most
+		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	})
+	var wg sync.WaitGroup
+	for i, who := range []string{"ann", "bob", "cyd"} {
+		for k := range 3 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(seed, uint64(10*i+k)))
+				var mine [][]string
+				for range 40 {
+					switch r.IntN(5) {
+					case 0, 1:
+						// A sweep or the limit may take it at once, so it says no more than hello.
+						resp := s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`, ClientHeader, who)
+						_ = messages(s, resp)
+						mine = append(mine, []string{sessionHeader, resp.Header.Get(sessionHeader), ClientHeader, who})
+					case 2:
+						if len(mine) > 0 {
+							s.do("DELETE", "/mcp", "", mine[r.IntN(len(mine))]...)
+						}
+					case 3:
+						if len(mine) > 0 {
+							s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, mine[r.IntN(len(mine))]...)
+						}
+					default:
+						clock.Add(int64(r.IntN(20 * 60)))
+						s.b.sweep()
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	count := map[string]int{}
+	for _, one := range s.b.Sessions() {
+		if count[one.Client.Token]++; count[one.Client.Token] > most {
+			t.Errorf("%s has more than %d sessions", one.Client.Token, most)
+		}
+		if one.InFlight != 0 {
+			t.Errorf("%+v", one)
+		}
+	}
+	clock.Add(61 * 60)
+	s.b.sweep()
+	if left := s.b.Sessions(); len(left) != 0 || len(s.b.sessions.count) != 0 {
+		t.Errorf("left: %+v, counted: %v", left, s.b.sessions.count)
+	}
+}
+
+// TestForgedSessionIDsOfAnyShapeAreUnknown sends what no session is called.
+func TestForgedSessionIDsOfAnyShapeAreUnknown(t *testing.T) {
+	s := newStand(t, nil)
+	h := s.open("/mcp", `{}`)
+	for _, id := range []string{
+		strings.ToLower(h[1]), h[1] + "A", h[1][1:], " ", "..", "../" + h[1], h[1] + "," + h[1], `"` + h[1] + `"`, strings.Repeat("A", 8000), "\u00e9", "null", "0",
+	} {
+		if strings.TrimSpace(id) == "" || id == h[1] {
+			continue
+		}
+		for _, body := range []string{ping, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`} {
+			if resp := s.post("/mcp", body, sessionHeader, id, versionHeader, "2025-11-25"); resp.StatusCode != http.StatusNotFound {
+				t.Errorf("%.60q: %s", id, resp.Status)
+			}
+		}
+	}
+	if len(s.gw.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gw.last())
+	}
+}

@@ -1,0 +1,134 @@
+package loopback
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestGuardMatrix holds Guard against a table of what is right for each header: a request
+// passes exactly when every one of its headers is, whatever the others say.
+func TestGuardMatrix(t *testing.T) {
+	type value struct {
+		is    string
+		right bool
+	}
+	reached := 0
+	guard := Guard(GuardOptions{Port: testPort, Shell: shell})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
+	tried, passed := 0, 0
+	for _, method := range []value{{"GET", true}, {"HEAD", true}, {"POST", true}, {"PUT", true}, {"DELETE", true}, {"OPTIONS", false}, {"PATCH", false}, {"TRACE", false}, {"get", false}} {
+		for _, path := range []string{"/", "/mcp", "/s/files/mcp", "/api/v1/call", "/healthz", "/nothing"} {
+			for _, host := range []value{{"127.0.0.1:7575", true}, {"localhost:7575", true}, {"[::1]:7575", true}, {"evil.test:7575", false}, {"127.0.0.1", false}, {"127.0.0.1:7576", false}, {"", false}} {
+				for _, origin := range []value{{"", true}, {"http://127.0.0.1:7575", true}, {"http://localhost:7575", true}, {"null", false}, {"https://127.0.0.1:7575", false}, {"http://evil.test:7575", false}} {
+					for _, site := range []value{{"", true}, {"none", true}, {"same-origin", true}, {"same-site", false}, {"cross-site", false}} {
+						for _, kind := range []value{{"application/json", true}, {"", false}, {"text/plain", false}} {
+							for _, upgrade := range []value{{"", true}, {"websocket", false}} {
+								body := ""
+								if method.is == "POST" || method.is == "PUT" {
+									body = "{}"
+								}
+								r := httptest.NewRequest("POST", path, strings.NewReader(body))
+								r.Method, r.Host = method.is, host.is
+								set := func(name, v string) {
+									if v != "" {
+										r.Header[name] = []string{v}
+									}
+								}
+								set("Origin", origin.is)
+								set("Sec-Fetch-Site", site.is)
+								set("Content-Type", kind.is)
+								set("Upgrade", upgrade.is)
+								before := reached
+								w := httptest.NewRecorder()
+								guard.ServeHTTP(w, r)
+								tried++
+								want := method.right && host.right && origin.right && site.right && upgrade.right && (kind.right || body == "")
+								if got := reached > before; got != want {
+									t.Errorf("%s %s, host %q, origin %q, site %q, type %q, upgrade %q: passes %v, want %v (%d)",
+										method.is, path, host.is, origin.is, site.is, kind.is, upgrade.is, got, want, w.Code)
+								}
+								if want {
+									passed++
+								} else if w.Code < 400 || strings.Contains(w.Body.String(), "evil") {
+									t.Errorf("refused with %d %s", w.Code, w.Body)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d combinations, %d of them right", tried, passed)
+}
+
+// TestSlowBodiesAreCutOff: a client that says it sends something and does not is not
+// waited for longer than BodyTimeout, and others are served meanwhile.
+func TestSlowBodiesAreCutOff(t *testing.T) {
+	ended := make(chan error, 64)
+	guard := Guard(GuardOptions{Port: testPort, BodyTimeout: 100 * time.Millisecond, AllowedHosts: []string{"x:1"}})
+	srv := httptest.NewServer(guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(r.Body)
+		ended <- err
+	})))
+	defer srv.Close()
+	var open sync.WaitGroup
+	for range 20 {
+		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: x:1\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+		open.Go(func() {
+			conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
+				t.Errorf("still open: %v", err)
+			}
+		})
+	}
+	for range 20 {
+		if err := <-ended; err == nil {
+			t.Error("a body that never came was read")
+		}
+	}
+	open.Wait()
+}
+
+// TestGuessesCannotTellHowNearTheyAre: a wrong token gets the same answer whether it is
+// nearly right or nothing like it, but for the throttle.
+func TestGuessesCannotTellHowNearTheyAre(t *testing.T) {
+	tokens, err := NewTokens(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, err := tokens.Create("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := ann.Token
+	ask := func(with string) string {
+		// A throttle of its own for each, so that it plays no part.
+		h := Bearer(BearerOptions{Tokens: tokens})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+		r := httptest.NewRequest("POST", "/mcp", nil)
+		r.Header.Set("Authorization", "Bearer "+with)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return fmt.Sprint(w.Code, w.Header(), w.Body)
+	}
+	if got := ask(token); !strings.HasPrefix(got, "418") {
+		t.Fatalf("the right token: %s", got)
+	}
+	far := ask("x")
+	for _, near := range []string{token[:len(token)-1], token + "A", strings.ToUpper(token), TokenPrefix, TokenPrefix + strings.Repeat("A", 43)} {
+		if got := ask(near); got != far {
+			t.Errorf("%.8s… is answered otherwise: %s, want %s", near, got, far)
+		}
+	}
+}
