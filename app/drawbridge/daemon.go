@@ -154,11 +154,16 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log})
 	startedAt := time.Now().UTC()
 
+	connector, guard, err := watchClients(o, bus, tokens, url, log)
+	if err != nil {
+		return err
+	}
+
 	pages := api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Usage: dialer.Usage,
+		Usage: dialer.Usage, Connector: connector,
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{
@@ -176,6 +181,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("events", time.Second, pages.Run)
 	life.run("supervisor", 6*time.Second, servers.Run)
 	life.run("configuration", time.Second, files.Run)
+	life.run("clients", time.Second, guard.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
 	life.run("bridge", time.Second, front.Run) // ends before http, so that open streams get their last answer
 	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt}); err != nil {

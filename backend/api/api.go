@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"drawbridge/backend/bridge"
+	"drawbridge/backend/clientconf"
 	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
@@ -82,6 +83,8 @@ type Options struct {
 	Sessions *loopback.Sessions
 	Admin    *loopback.Admin
 	Bus      *event.Bus
+
+	Connector *clientconf.Connector // optional: the clients' own files
 
 	UI      fs.FS                                  // optional: the page, index.html at its root
 	Usage   func(id string) (process.Usage, error) // optional: what a server's processes take

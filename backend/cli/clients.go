@@ -3,9 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 
 	"drawbridge/backend/clientconf"
@@ -28,27 +25,7 @@ func (p *program) connector() (*clientconf.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("cannot find our own program: %w", err)
-	}
-	home := p.Getenv("HOME")
-	if runtime.GOOS == "windows" || home == "" {
-		if home, err = os.UserHomeDir(); err != nil {
-			return nil, err
-		}
-	}
-	data := ""
-	if folders.Own {
-		data = folders.Data
-	}
-	return clientconf.New(clientconf.Options{
-		System:  clientconf.System{GOOS: runtime.GOOS, Home: home, Getenv: p.Getenv},
-		Dir:     filepath.Join(folders.Data, "clients"),
-		Program: self,
-		Data:    data,
-		Config:  folders.ConfigFile(),
-	})
+	return clientconf.Here(folders.Data, folders.Own, folders.ConfigFile(), p.Getenv)
 }
 
 // clientDocument is one client of clients list --json.

@@ -51,6 +51,7 @@ func (c *Connector) Savings(self int) Savings {
 			known = append(known, servers...)
 		}
 	}
+	found.Running = []Started{}
 	found.count(processes(), known, self)
 	return found
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"drawbridge/backend/cli"
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/event"
+	"drawbridge/backend/loopback"
+)
+
+// watchClients arranges what concerns the clients' own files: entries with an address
+// follow ours, and the guard says when an entry of ours is lost. It never puts one back.
+func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
+	connector, err := clientconf.Here(o.Folders.Data, o.Folders.Own, o.Folders.ConfigFile(), os.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	rewritten, err := connector.Rewrite(context.Background(), "", url, func(client string) (string, error) {
+		t, err := tokens.Create(client)
+		return t.Token, err
+	})
+	if err != nil {
+		log.Warn("Cannot bring clients' entries up to date", "error", err)
+	}
+	for _, r := range rewritten {
+		if r.Error != "" {
+			log.Error("A client has an old address of ours", "client", r.Key, "path", r.Path, "error", r.Error)
+			continue
+		}
+		log.Info("A client's entry follows our address", "client", r.Key, "path", r.Path)
+	}
+	guard := &clientconf.Guard{Connector: connector, Log: log, Tell: func(s clientconf.Status) {
+		notice := event.Notice{Subject: "clients/" + s.Key}
+		switch s.State {
+		case clientconf.Vanished:
+			notice.Message = "Our entry is no longer in the configuration of " + s.Client.Name + "."
+		case clientconf.Changed:
+			notice.Message = "Our entry in the configuration of " + s.Client.Name + " was changed."
+		case clientconf.Unreadable:
+			notice.Message = "The configuration of " + s.Client.Name + " cannot be read."
+		}
+		log.Info("A client's entry changed its state", "client", s.Key, "state", s.State, "path", s.Path)
+		bus.Publish(event.Health, notice)
+	}}
+	return connector, guard, nil
+}

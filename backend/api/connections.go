@@ -1,0 +1,235 @@
+package api
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/hub"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Connection is one client application of this machine, and what its own file says of us.
+type Connection struct {
+	Key       string `json:"key"` // names the connection in the routes below
+	ID        string `json:"id"`  // of the client
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Project   string `json:"project"` // "" for the person's own file
+	Path      string `json:"path"`    // of the file; "" where there is none on this system
+	Detected  bool   `json:"detected"`
+	State     string `json:"state"`     // notConnected, connected, vanished, changed or unreadable
+	Connected bool   `json:"connected"` // the file holds our entry, as we wrote it or not
+	Problem   string `json:"problem"`
+	HTTP      bool   `json:"http"`      // connected by address
+	TakesHTTP bool   `json:"takesHttp"` // could be
+	Reload    string `json:"reload"`    // what to do for the client to notice
+	MaxTools  int    `json:"maxTools"`  // that the client offers its model; 0 where no limit is known
+	Tested    bool   `json:"tested"`    // the format was measured on the real program
+}
+
+// ConnectionRequest says how to connect a client.
+type ConnectionRequest struct {
+	Project  string   `json:"project,omitempty"`  // folder whose own file is meant
+	HTTP     bool     `json:"http,omitempty"`     // an address instead of the shim
+	Move     bool     `json:"move,omitempty"`     // take the client's servers over
+	Together bool     `json:"together,omitempty"` // with move: one entry for all
+	Servers  []string `json:"servers,omitempty"`  // with move: these alone
+	Diff     string   `json:"diff,omitempty"`     // what the person saw: another one is refused
+}
+
+// ConnectionPlan is what connecting changes.
+type ConnectionPlan struct {
+	Key      string   `json:"key"`
+	Path     string   `json:"path"`
+	Action   string   `json:"action"` // create, add, update or equal
+	Diff     string   `json:"diff"`   // secrets are masked
+	Warnings []string `json:"warnings"`
+	Reload   string   `json:"reload"`
+}
+
+// ImportableServer is one server of a client and what it becomes.
+type ImportableServer struct {
+	Name  string   `json:"name"`
+	Scope string   `json:"scope"` // project, or ""
+	Label string   `json:"label"` // its name with us
+	Entry string   `json:"entry"` // JSON text
+	Have  bool     `json:"have"`  // our configuration has it already
+	Same  []string `json:"same"`  // other clients with the same server
+	Notes []string `json:"notes"`
+	Skip  string   `json:"skip"` // why it cannot be taken over
+}
+
+// Undone says how a connection was taken back.
+type Undone struct {
+	Key    string `json:"key"`
+	Result string `json:"result"` // restored, removed, wasAbsent, whole, entry or forgotten
+}
+
+type connectionInput struct {
+	Key string `path:"key"`
+}
+
+type connectionRequestInput struct {
+	Key  string `path:"key"`
+	Body ConnectionRequest
+}
+
+type connectionActionInput struct {
+	Key    string `path:"key"`
+	Action string `path:"action" enum:"undo,restore,forget"`
+}
+
+func (a *API) registerConnections(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/connections", "The client applications of this machine", a.listConnections)
+	op(a, doc, "GET", "/api/v1/connections/{key}/servers", "The servers of a client and what each becomes", a.listImportable)
+	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "What connecting a client changes; nothing is written", a.planConnection)
+	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
+	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Take a connection back, put a lost entry back, or forget it", a.changeConnection)
+	op(a, doc, "GET", "/api/v1/savings", "The servers that clients start by themselves", a.savings)
+}
+
+func (a *API) connector() (*clientconf.Connector, error) {
+	if a.Connector == nil {
+		return nil, hub.Errorf(hub.CodeUnavailable, "the files of clients are not in reach")
+	}
+	return a.Connector, nil
+}
+
+func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	out := List[Connection]{Items: []Connection{}}
+	for _, s := range c.List() {
+		out.Items = append(out.Items, Connection{
+			Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
+			Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
+			TakesHTTP: s.Client.HTTP != nil, Reload: s.Client.Reload, MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
+		})
+	}
+	return &answer[List[Connection]]{Body: out}, nil
+}
+
+func (a *API) listImportable(_ context.Context, in *connectionInput) (*answer[List[ImportableServer]], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Servers(clientconf.Choice{Client: in.Key})
+	if err != nil {
+		return nil, err
+	}
+	out := List[ImportableServer]{Items: []ImportableServer{}}
+	for _, i := range all {
+		out.Items = append(out.Items, ImportableServer{
+			Name: i.Name, Scope: i.Scope, Label: i.Label, Entry: string(i.Entry), Have: i.Have,
+			Same: append([]string{}, i.Same...), Notes: append([]string{}, i.Notes...), Skip: i.Skip,
+		})
+	}
+	return &answer[List[ImportableServer]]{Body: out}, nil
+}
+
+// plan prepares what a request asks for.
+func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientconf.Plan, error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, nil, err
+	}
+	choice := clientconf.Choice{Client: in.Key, HTTP: in.Body.HTTP, URL: a.URL}
+	if in.Body.Project != "" {
+		choice.Project = filepath.Clean(in.Body.Project)
+	}
+	if in.Body.HTTP {
+		t, err := a.Tokens.Create(in.Key)
+		if err != nil {
+			return nil, nil, err
+		}
+		choice.Token = t.Token
+	} else {
+		choice.URL = ""
+	}
+	if in.Body.Move {
+		p, err := c.Move(choice, in.Body.Servers, in.Body.Together)
+		return c, p, err
+	}
+	p, err := c.Plan(choice)
+	return c, p, err
+}
+
+func planned(p *clientconf.Plan) *answer[ConnectionPlan] {
+	return &answer[ConnectionPlan]{Body: ConnectionPlan{
+		Key: p.Key(), Path: p.Path, Action: string(p.Action), Diff: p.Diff,
+		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.Reload,
+	}}
+}
+
+func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
+	_, p, err := a.plan(in)
+	if err != nil {
+		return nil, err
+	}
+	return planned(p), nil
+}
+
+func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
+	c, p, err := a.plan(in)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
+		return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "the file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+	}
+	// The token first: the client may start the shim at once.
+	if _, err := a.Tokens.Create(in.Key); err != nil {
+		return nil, err
+	}
+	if err := c.Apply(ctx, p); err != nil {
+		return nil, err
+	}
+	return planned(p), nil
+}
+
+func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (*answer[Undone], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	out := Undone{Key: in.Key}
+	switch in.Action {
+	case "undo":
+		how, err := c.Undo(ctx, in.Key, false)
+		if err != nil {
+			return nil, err
+		}
+		out.Result = string(how)
+	case "restore":
+		whole, err := c.Restore(ctx, in.Key, func(client string) (string, error) {
+			t, err := a.Tokens.Create(client)
+			return t.Token, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if out.Result = "entry"; whole {
+			out.Result = "whole"
+		}
+	case "forget":
+		if err := c.Forget(in.Key); err != nil {
+			return nil, err
+		}
+		out.Result = "forgotten"
+	}
+	return &answer[Undone]{Body: out}, nil
+}
+
+func (a *API) savings(context.Context, *none) (*answer[clientconf.Savings], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	return &answer[clientconf.Savings]{Body: c.Savings(os.Getpid())}, nil
+}

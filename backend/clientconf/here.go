@@ -1,0 +1,34 @@
+package clientconf
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Here makes a Connector for the person who runs this program: records are in
+// data/clients, config is our own configuration file. own says that the data folder
+// was named, so that entries have to name it too.
+func Here(data string, own bool, config string, getenv func(string) string) (*Connector, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find our own program: %w", err)
+	}
+	home := getenv("HOME")
+	if runtime.GOOS == "windows" || home == "" {
+		if home, err = os.UserHomeDir(); err != nil {
+			return nil, err
+		}
+	}
+	o := Options{
+		System:  System{GOOS: runtime.GOOS, Home: home, Getenv: getenv},
+		Dir:     filepath.Join(data, "clients"),
+		Program: self,
+		Config:  config,
+	}
+	if own {
+		o.Data = data
+	}
+	return New(o)
+}
