@@ -102,7 +102,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 
 	views := registry.New(registry.Options{})
-	rules := policy.New(policy.Options{Views: views})
+	own := newOwn(views, history)
+	rules := policy.New(policy.Options{Views: own})
 	questions := inbox.New(inbox.Options{Bus: bus})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	dialer := &supervisor.Dialer{
@@ -121,8 +122,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
 	})
-	calls := gateway.New(gateway.Options{Upstreams: servers, Policy: rules, Recorder: recorder, Bus: bus, LastID: lastID})
-	front = bridge.New(bridge.Options{Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version})
+	own.serve(servers)
+	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: recorder, Bus: bus, LastID: lastID})
+	front = bridge.New(bridge.Options{
+		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version,
+		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes,
+	})
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)
 		bus.Publish(event.Catalog, c.Server)
@@ -132,6 +137,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
 			rules.SetLimits(limits(c))
+			own.apply(c.Bridge, front)
 			servers.Apply(c)
 		},
 	})
