@@ -44,15 +44,17 @@ type FieldError struct {
 	Error string `json:"error"`
 }
 
-// Error is the message and its cause. A message that names its cause already does
-// not name it twice.
+// Error is the message and its cause; nothing is said twice where one holds the other.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Message
 	}
 	cause := e.Cause.Error()
-	if strings.Contains(e.Message, cause) {
+	switch {
+	case strings.Contains(e.Message, cause):
 		return e.Message
+	case strings.HasPrefix(cause, e.Message):
+		return cause
 	}
 	return e.Message + ": " + cause
 }

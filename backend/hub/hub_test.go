@@ -80,6 +80,7 @@ func TestErrorNamesItsCauseOnce(t *testing.T) {
 	for message, want := range map[string]string{
 		"cannot start":                       "cannot start: executable not found",
 		"cannot start: executable not found": "cannot start: executable not found",
+		"executable":                         "executable not found",
 	} {
 		if got := (&Error{Message: message, Cause: cause}).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)

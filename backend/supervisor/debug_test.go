@@ -1,0 +1,141 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func TestDebugShowsWhatWasStartedAndWhatWasSaid(t *testing.T) {
+	g := newReal(t)
+	g.o.Usage, g.o.LastLines = g.dialer.Usage, g.dialer.LastLines
+	folder := t.TempDir()
+	g.apply(mode("a", "legacy", func(s *config.Server) { s.Env["TOKEN"], s.Cwd = "hush", folder }))
+	st := g.wait("a", hub.StateRunning)
+	if _, _, err := g.call("a", firstTool(g, "a"), hub.Legacy); err != nil {
+		t.Fatal(err)
+	}
+	d, err := g.Debug("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Path != os.Args[0] || d.Dir != folder || d.SearchPath == "" || !slices.Contains(d.Environment, "TOKEN") || !slices.Contains(d.Environment, "PATH") {
+		t.Errorf("started: %+v", d)
+	}
+	if len(d.Processes) != 1 || d.Processes[0].PID != st.PID {
+		t.Errorf("processes %+v", d.Processes)
+	}
+	if len(d.Frames) != tapeFrames || !strings.Contains(d.Frames[3].Text, "tools/call") || !d.Frames[3].Sent || d.Frames[4].Sent {
+		t.Errorf("frames %+v", d.Frames)
+	}
+	if !strings.Contains(string(d.Capabilities), "tools") || d.Timings.StartTook <= 0 || d.Timings.Began.IsZero() || d.Timings.ListedAt.IsZero() || d.Timings.Heard.IsZero() {
+		t.Errorf("said: %s, %+v", d.Capabilities, d.Timings)
+	}
+	d.Frames, d.Stderr = nil, nil
+	if text, _ := json.Marshal(d); strings.Contains(string(text), "hush") {
+		t.Errorf("a value of the environment is shown: %s", text)
+	}
+	if _, err := g.Debug("nobody"); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReasonIsShortAndTheLogNamesThePATHOnce(t *testing.T) {
+	t.Setenv("PATH", "/no/such/folder")
+	g := newReal(t)
+	g.apply(server("a", func(s *config.Server) { s.Command = "no-such-program" }))
+	st := g.wait("a", hub.StateCrashed)
+	if st.Reason != `executable not found: "no-such-program"` {
+		t.Errorf("reason %q", st.Reason)
+	}
+	var log []string
+	for _, line := range g.dialer.Logs.Tail("a", 0) {
+		log = append(log, line.Text)
+	}
+	all := strings.Join(log, "\n")
+	if strings.Count(all, "connection failed: executable not found: \"no-such-program\" is in no folder of the PATH") != 1 || strings.Contains(all, "executable not found: \"no-such-program\": executable not found") {
+		t.Errorf("log:\n%s", all)
+	}
+	if d, err := g.Debug("a"); err != nil || d.SearchPath == "" {
+		t.Errorf("debug %+v, %v", d, err)
+	}
+	_, err := g.For(t.Context(), call("a"))
+	if err == nil || strings.Contains(err.Error(), "/no/such/folder") {
+		t.Errorf("clients are told %v", err)
+	}
+}
+
+// script makes a program called name, so that it is taken for a launcher.
+func script(t *testing.T, name, text string) string {
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
+	g := newReal(t)
+	g.o.Progress, g.o.LastLines = g.dialer.Progress, g.dialer.LastLines
+	go1 := filepath.Join(t.TempDir(), "go")
+	// A shell waits without a child by reading a pipe that nobody writes to yet.
+	npx := script(t, "npx", `echo "npm warn fetching" >&2; mkfifo "$GATE"; read _ < "$GATE"; "$SERVER" -test.run='^$'; exit 0`)
+	g.apply(mode("a", "legacy", func(s *config.Server) {
+		s.Command, s.Args = npx, nil
+		s.Env["GATE"], s.Env["SERVER"] = go1, os.Args[0]
+	}))
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		st, _ := g.Status("a")
+		if st.Detail == "downloading (npx): npm warn fetching" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s, detail %q", st.State, st.Detail)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	if err := os.WriteFile(go1, []byte("go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if st := g.wait("a", hub.StateRunning); st.Detail != "" {
+		t.Errorf("running, with detail %q", st.Detail)
+	}
+	if got := g.dialer.Progress("a"); got != "" {
+		t.Errorf("running, and %q", got)
+	}
+}
+
+func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
+	g := newReal(t)
+	g.dialer.Lobby = filepath.Join(t.TempDir(), "lobby")
+	where := script(t, "server", `pwd >&2; exec "$SERVER" -test.run='^$'`)
+	g.apply(mode("a", "legacy", func(s *config.Server) {
+		s.Command, s.Args, s.Cwd, s.Env["SERVER"] = where, nil, "${"+config.WorkspaceFolder+"}", os.Args[0]
+		s.Session, s.IdleStop = config.SessionPerRoot, time.Minute
+	}))
+	g.wait("a", hub.StateRunning)
+	work := t.TempDir()
+	c := call("a")
+	c.Workspace = work
+	if _, err := g.For(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if lines := g.dialer.LastLines("a", 5, time.Time{}); len(lines) != 2 || lines[0] != g.dialer.Lobby || lines[1] != work {
+		t.Errorf("started in %q", lines)
+	}
+	c.Workspace = filepath.Join(work, "gone")
+	if _, err := g.For(t.Context(), c); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "is no folder on this machine") {
+		t.Errorf("got %v", err)
+	}
+	_ = os.RemoveAll(g.dialer.Lobby)
+}
