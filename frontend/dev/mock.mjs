@@ -70,6 +70,23 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
         return json(response, { items: world.clients, next: '' });
       case 'GET config':
         return json(response, world.config);
+      case 'PUT config': {
+        if (request.headers['if-match'] !== world.config.etag)
+          return json(
+            response,
+            {
+              status: 412,
+              code: 'conflict',
+              detail: 'the configuration file was changed meanwhile',
+            },
+            412,
+          );
+        const fault = world.writeConfig(JSON.parse(await body(request)).text);
+        if (fault) return json(response, { status: 422, code: 'validation', ...fault }, 422);
+        send('config', { applied: true });
+        for (const added of world.readServers()) send('server', added);
+        return json(response, world.config);
+      }
       case 'POST call':
         return json(response, await world.run(await body(request), (call) => send('call', call)));
       case 'GET events':

@@ -465,6 +465,26 @@ export function makeScene(scene) {
       notices: [],
       servers,
     }),
+    writeConfig(text) {
+      if (text.includes('"commnd"'))
+        return {
+          detail: 'the configuration has mistakes',
+          errors: [
+            { field: 'mcpServers.x.commnd', error: 'config.jsonc:5:7: unknown key "comand"' },
+          ],
+        };
+      this.config.text = text;
+      this.config.etag = `"${Number(this.config.etag.slice(1, -1)) + 1}"`;
+      return undefined;
+    },
+    /** Servers that were written into the file since. */
+    readServers() {
+      const known = new Set(servers.map((s) => s.id));
+      const names = [...this.config.text.matchAll(/^ {4}"([^"]+)": \{/gm)].map((m) => m[1]);
+      const added = names.filter((n) => !known.has(n)).map((n) => server(n, { state: 'starting' }));
+      servers.push(...added);
+      return added;
+    },
     server: (id) => {
       const found = servers.find((s) => s.id === id);
       return (

@@ -11,22 +11,27 @@ function flow(name, options, run) {
 }
 
 /** Every flow, each with a daemon and a browser context of its own. */
-export function flows(browser, check) {
-  return list.map(({ name, options, run }) => async () => {
-    await check(name, async () => {
-      const mock = await startMock(options);
-      const context = await browser.newContext({ viewport: sizes.desktop });
-      context.setDefaultTimeout(8000);
-      const page = await watched(context);
-      try {
-        await run(page, mock, context);
-        assert.deepEqual(page.troubles, []);
-      } finally {
-        await context.close();
-        await mock.close();
-      }
+export function flows(browser, { check, wants }) {
+  return list
+    .filter(({ name }) => wants(name))
+    .map(({ name, options, run }) => async () => {
+      await check(name, async () => {
+        const mock = await startMock(options);
+        const context = await browser.newContext({ viewport: sizes.desktop });
+        context.setDefaultTimeout(8000);
+        const page = await watched(context);
+        try {
+          await run(page, mock, context);
+          assert.deepEqual(page.troubles, []);
+        } catch (error) {
+          if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
+          throw error;
+        } finally {
+          await context.close();
+          await mock.close();
+        }
+      });
     });
-  });
 }
 
 flow(
@@ -182,3 +187,47 @@ flow('a tool is tried, with arguments as typed', { scene: 'full', rate: 0 }, asy
   await page.getByText('Succeeded').waitFor();
   await page.getByText('9007199254740993', { exact: false }).nth(1).waitFor();
 });
+
+flow(
+  'a pasted snippet shows what will run, is written, and appears',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/servers`);
+    await page.getByRole('link', { name: 'Add server' }).click();
+    const box = page.getByLabel('Paste a snippet, a command or an address');
+    await box.fill('TOKEN=x npx -y "@acme/server-weather" --home "/tmp/a b"');
+    await page.getByText('/tmp/a b', { exact: true }).waitFor();
+    await page.getByText('written into the file as it stands here').waitFor();
+    const before = mock.world.config.text;
+    assert.equal(await page.getByLabel('Name').inputValue(), 'weather');
+    await page.getByRole('button', { name: 'Add server' }).click();
+    await page.getByRole('heading', { name: 'weather' }).waitFor();
+    const after = mock.world.config.text;
+    assert.ok(after.includes('"--home",\n        "/tmp/a b"'), after);
+    for (const line of before.split('\n').filter((l) => l.includes('//')))
+      assert.ok(after.includes(line), 'comments stay');
+  },
+);
+
+flow(
+  'the configuration is edited, refused with its line, and not lost to somebody else',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/settings`);
+    await page.getByRole('button', { name: 'Edit the file' }).click();
+    const box = page.getByLabel('Configuration file', { exact: true });
+    const text = await box.inputValue();
+    await box.fill(`${text}{`);
+    await page.getByText('Not JSON yet').waitFor();
+    await box.fill(text.replace('"command"', '"commnd"'));
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('unknown key "commnd"').waitFor();
+    mock.world.writeConfig(`${text}// theirs\n`);
+    await box.fill(`${text}// mine\n`);
+    await box.press('Control+s');
+    await page.getByText('changed by somebody else').waitFor();
+    await page.getByRole('button', { name: 'Keep mine' }).click();
+    await page.getByText('Saved. It is in effect already.').waitFor();
+    assert.ok(mock.world.config.text.endsWith('// mine\n'));
+  },
+);

@@ -32,13 +32,16 @@ const views = [
 ];
 
 /** One job for each scene and view: a single page walks all addresses, as a person would. */
-export function pages(browser, check) {
+export function pages(browser, tally) {
   return ['full', 'empty', 'trouble', 'hostile', 'locked'].flatMap((scene) =>
-    views.map((view) => () => walk(browser, check, scene, view)),
+    views.map((view) => () => walk(browser, tally, scene, view)),
   );
 }
 
-async function walk(browser, check, scene, { size, viewport, colorScheme, deep }) {
+async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }) {
+  const nameOf = (address) => `${scene} ${address} ${size} ${colorScheme}`;
+  const wanted = (scene === 'locked' ? ['#/'] : addresses).filter((a) => tally.wants(nameOf(a)));
+  if (wanted.length === 0) return;
   const mock = await startMock({ scene, rate: 0 });
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
   context.setDefaultTimeout(8000);
@@ -53,8 +56,8 @@ async function walk(browser, check, scene, { size, viewport, colorScheme, deep }
       .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));
   let page = await watched(context);
   await page.goto(`${mock.url}/`);
-  for (const address of scene === 'locked' ? ['#/'] : addresses) {
-    await check(`${scene} ${address} ${size} ${colorScheme}`, async () => {
+  for (const address of wanted) {
+    await tally.check(nameOf(address), async () => {
       try {
         await page.evaluate((hash) => {
           location.hash = hash;

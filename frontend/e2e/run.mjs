@@ -8,7 +8,7 @@ import { pages } from './pages.mjs';
 const started = Date.now();
 const result = tally(process.argv[2]);
 const browser = await launch();
-await lanes([...flows(browser, result.check), ...pages(browser, result.check)], 2);
+await lanes([...flows(browser, result), ...pages(browser, result)], 2);
 await load(browser, result.check); // alone, because it measures
 await browser.close();
 const seconds = Math.round((Date.now() - started) / 1000);

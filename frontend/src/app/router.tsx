@@ -29,6 +29,12 @@ const servers = createRoute({
 });
 const server = createRoute({ getParentRoute: () => servers, path: '$id' });
 
+const add = createRoute({
+  getParentRoute: () => root,
+  path: '/add',
+  component: lazyRouteComponent(() => import('./add-route'), 'AddRoute'),
+});
+
 const calls = createRoute({
   getParentRoute: () => root,
   path: '/calls',
@@ -70,6 +76,7 @@ export function makeRouter() {
     routeTree: root.addChildren([
       overview,
       servers.addChildren([server]),
+      add,
       calls.addChildren([call]),
       tools,
       clients,

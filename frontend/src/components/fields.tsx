@@ -110,7 +110,7 @@ export function SelectField({
   options: { value: string; text: string }[];
 }) {
   return (
-    <div className="relative max-@2xl:min-w-0 max-@2xl:flex-1">
+    <div className="relative max-w-full min-w-0 max-@2xl:flex-1 max-@2xl:basis-32">
       <select
         aria-label={label}
         value={value}
@@ -122,7 +122,7 @@ export function SelectField({
       >
         {options.map((option) => (
           <option key={option.value} value={option.value}>
-            {option.text}
+            {option.text.slice(0, 80)}
           </option>
         ))}
       </select>

@@ -81,7 +81,7 @@ export function ResultText({ text }: { text: string }) {
 ResultText.canShow = (result: string): boolean => {
   const parts = contentParts(result);
   return (
-    parts?.every((part) => part.type !== '') &&
+    parts?.every((part) => part.type !== '') === true &&
     (parts.length > 0 || structuredContent(result) !== undefined)
   );
 };

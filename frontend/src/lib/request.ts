@@ -15,17 +15,20 @@ export class RequestError extends Error {
   }
 }
 
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
 export interface RequestOptions {
   signal?: AbortSignal;
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as it is; must be JSON text. */
   bodyText?: string;
+  headers?: Record<string, string>;
 }
 
 /** The one way to the API. Rejects with a RequestError, or an AbortError when the signal fired. */
 export async function request<T>(
-  method: 'GET' | 'POST' | 'PUT',
+  method: Method,
   path: string,
   options: RequestOptions = {},
 ): Promise<T> {
@@ -34,16 +37,17 @@ export async function request<T>(
 
 /** Like request, for answers whose numbers must not be parsed. */
 export async function requestText(
-  method: 'GET' | 'POST' | 'PUT',
+  method: Method,
   path: string,
-  { signal, body, bodyText }: RequestOptions = {},
+  { signal, body, bodyText, headers }: RequestOptions = {},
 ): Promise<string> {
   const payload = bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
   const response = await send(path, {
     method,
     signal,
     body: payload,
-    headers: payload === undefined ? {} : { 'Content-Type': 'application/json' },
+    headers:
+      payload === undefined ? { ...headers } : { 'Content-Type': 'application/json', ...headers },
   });
   return response.text();
 }

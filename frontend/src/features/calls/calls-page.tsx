@@ -85,7 +85,7 @@ export function CallsPage({
         />
         {tool && (
           <Button onClick={() => change({ tool: undefined })}>
-            {plain(t.toolFilter(tool))}
+            {plain(t.toolFilter(tool.slice(0, 60)))}
             <X className="size-3.5" aria-hidden />
           </Button>
         )}

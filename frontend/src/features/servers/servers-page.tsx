@@ -1,6 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
-import { Server } from 'lucide-react';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { Plus, Server } from 'lucide-react';
+import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { SearchField } from '@/components/fields';
 import { Empty, PageHeader } from '@/components/page';
@@ -43,6 +44,10 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
   return (
     <>
       <PageHeader title={texts.servers.title} note={texts.servers.count(servers.length)}>
+        <Link to="/add" className={`${buttonClasses('primary')} @2xl:order-last`}>
+          <Plus className="size-4" aria-hidden />
+          {texts.add.button}
+        </Link>
         {servers.length > 3 && (
           <SearchField
             label={texts.servers.search}
@@ -81,6 +86,10 @@ export function NoServers() {
   return (
     <Empty icon={Server} title={texts.servers.emptyTitle}>
       <p>{texts.servers.emptyBody}</p>
+      <Link to="/add" className={`mt-4 ${buttonClasses('primary')}`}>
+        <Plus className="size-4" aria-hidden />
+        {texts.add.button}
+      </Link>
       <div className="mt-4 space-y-3 text-left">
         <CopyField text={example} label={texts.clients.entry} />
         {status.configPath && (

@@ -1,4 +1,4 @@
-import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { useSuspenseQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, Monitor, Moon, Sun, TriangleAlert } from 'lucide-react';
 import { ToggleGroup } from 'radix-ui';
 import { type ReactNode, useState } from 'react';
@@ -6,15 +6,13 @@ import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
 import { PageHeader } from '@/components/page';
-import { ScrollArea } from '@/components/scroll-area';
 import { age, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { messageOf } from '@/lib/request';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
-import { configQuery } from './api';
+import { ConfigEditor } from './config-editor';
 
 const t = texts.settings;
 
@@ -107,7 +105,7 @@ function ConfigPanel({ status }: { status: Status }) {
         </ul>
       )}
       {open ? (
-        <ConfigText lines={problems.map((problem) => problem.line)} />
+        <ConfigEditor lines={problems.map((problem) => problem.line)} />
       ) : (
         <Button onClick={() => setOpen(true)}>{t.showFile}</Button>
       )}
@@ -138,35 +136,6 @@ function ProblemItem({ problem }: { problem: Problem }) {
         </p>
       </div>
     </li>
-  );
-}
-
-/** The file as it is, with line numbers; lines with a problem stand out. */
-function ConfigText({ lines }: { lines: number[] }) {
-  const config = useQuery(configQuery);
-  if (config.isPending) return <p className="text-sm text-ink3">{texts.loading}</p>;
-  if (config.isError) return <p className="text-sm text-bad">{messageOf(config.error)}</p>;
-  const marked = new Set(lines);
-  return (
-    <ScrollArea
-      aria-label={t.configPath}
-      className="max-h-[32rem] rounded-md border bg-sunken py-2 font-mono text-xs leading-[1.6]"
-    >
-      {config.data.text.split('\n').map((line, index) => (
-        <div
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
-          key={index}
-          className={`flex gap-3 px-3 ${marked.has(index + 1) ? 'bg-bad-soft' : ''}`}
-        >
-          <span aria-hidden className="w-8 shrink-0 text-right text-ink3 select-none">
-            {index + 1}
-          </span>
-          <span className="min-w-0 flex-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
-            {plain(line)}
-          </span>
-        </div>
-      ))}
-    </ScrollArea>
   );
 }
 

@@ -1,0 +1,85 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { configQuery, saveConfig } from '@/lib/config';
+import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
+import { addMembers } from '@/lib/jsonc';
+import { RequestError } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Draft } from './snippet';
+
+/** What an entry amounts to, in the parts that a person has to see before it runs. */
+export interface Review {
+  argv: string[];
+  url: string | undefined;
+  container: string | undefined;
+  cwd: string | undefined;
+  env: [name: string, value: string][];
+  headers: [name: string, value: string][];
+  /** Values that nobody filled in yet. */
+  placeholders: string[];
+}
+
+export function review(entry: string): Review {
+  const members = jsonMembers(entry);
+  const text = (name: string) => jsonString(members?.get(name));
+  const pairs = (name: string): [string, string][] =>
+    [...(jsonMembers(members?.get(name) ?? '') ?? [])].map(([k, v]) => [k, jsonString(v) ?? v]);
+  const args = (jsonElements(members?.get('args') ?? '') ?? []).map(
+    (arg) => jsonString(arg) ?? arg,
+  );
+  const command = text('command');
+  const all = {
+    argv: command === undefined ? [] : [command, ...args],
+    url: text('url') ?? text('httpUrl'),
+    container: text('container'),
+    cwd: text('cwd'),
+    env: pairs('env'),
+    headers: pairs('headers'),
+  };
+  const values = [...all.argv, all.url ?? '', ...[...all.env, ...all.headers].map(([, v]) => v)];
+  return { ...all, placeholders: values.flatMap(placeholder) };
+}
+
+/** Words that READMEs leave for the reader to replace. */
+function placeholder(value: string): string[] {
+  const found =
+    /<[A-Za-z][^<>]*>|\b(YOUR|MY)[-_ ][A-Z0-9_-]+|\byour[-_][a-z0-9_-]+|\/?path\/to\/[^\s"']*|\bx{4,}\b/.exec(
+      value,
+    );
+  return found ? [found[0].slice(0, 80)] : [];
+}
+
+/** Where the configuration file may hold its servers; the first that is there is used. */
+const places = [['mcpServers'], ['servers'], ['mcp', 'servers']];
+
+/** The file with the servers added, or undefined when it has no place for them. */
+export function withServers(text: string, drafts: Draft[]): string | undefined {
+  const members = drafts.map(({ name, entry }): [string, string] => [name, entry]);
+  if (text.trim() === '') return withServers('{\n  "mcpServers": {}\n}\n', drafts);
+  for (const place of places) {
+    const added = addMembers(text, place, members);
+    if (added !== undefined) return added;
+  }
+  const block = addMembers('{}', [], members);
+  return block && addMembers(text, [], [['mcpServers', block]]);
+}
+
+/** Writes the servers into the file as it is now. */
+export function useAddServers(onDone: (names: string[]) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (drafts: Draft[]) => {
+      const config = await client.fetchQuery({ ...configQuery, staleTime: 0 });
+      const text = withServers(config.text, drafts);
+      if (text === undefined) throw new RequestError(texts.add.noPlace, 0, 'validation');
+      try {
+        client.setQueryData(configQuery.queryKey, await saveConfig(text, config.etag));
+      } catch (error) {
+        if (error instanceof RequestError && error.status === 412)
+          throw new RequestError(texts.add.conflict, 412, 'conflict');
+        throw error;
+      }
+      return drafts.map((draft) => draft.name);
+    },
+    onSuccess: onDone,
+  });
+}

@@ -1,0 +1,291 @@
+import { objectText } from '@/lib/json-edit';
+import { formatJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
+import { plainJson } from '@/lib/jsonc';
+import { isCommand, shellWords } from '@/lib/shell-words';
+
+/** A server as somebody described it: what will be written into the configuration. */
+export interface Draft {
+  name: string;
+  /** Its entry, JSON text. */
+  entry: string;
+}
+
+/**
+ * Reads whatever a README offers: a JSON block with or without what stands around
+ * it, a client's "add" command, a plain command line, or an address. Nothing is run
+ * and nothing is asked. Returns [] when no server can be seen in the text.
+ */
+export function readSnippet(text: string): Draft[] {
+  const trimmed = unfenced(text).trim();
+  if (trimmed === '') return [];
+  if (/^https?:\/\/\S+$/.test(trimmed)) return [fromUrl(trimmed)];
+  const json = /--add-mcp\b/.test(trimmed) ? jsonWord(trimmed) : trimmed;
+  const found = fromJson(json);
+  if (found.length > 0) return found;
+  return /^[\s]*["{[]/.test(json) ? [] : fromCommandLine(trimmed);
+}
+
+function unfenced(text: string): string {
+  const fence = /```[a-z0-9]*\s*\n([\s\S]*?)```/i.exec(text);
+  return fence?.[1] ?? text;
+}
+
+function jsonWord(line: string): string {
+  return shellWords(line).find((word) => word.startsWith('{')) ?? '';
+}
+
+function fromUrl(url: string): Draft {
+  return { name: nameOfUrl(url), entry: objectText([['url', JSON.stringify(url)]]) };
+}
+
+export function nameOfUrl(url: string): string {
+  try {
+    const { hostname } = new URL(url);
+    const words = hostname.split('.').filter((w) => !['mcp', 'api', 'www', 'com'].includes(w));
+    return clean(words[0] ?? hostname);
+  } catch {
+    return 'server';
+  }
+}
+
+/* JSON */
+
+function fromJson(text: string): Draft[] {
+  const json = plainJson(text);
+  const open = json.indexOf('{');
+  if (open < 0) return [];
+  // A block, prose around it or not; or members that were copied without their braces.
+  const candidates = [json.slice(open, json.lastIndexOf('}') + 1)];
+  if (/^\s*"/.test(json)) candidates.unshift(`{${json.trim().replace(/,$/, '')}}`);
+  for (const candidate of candidates) {
+    const members = sound(candidate) ? jsonMembers(candidate) : undefined;
+    if (!members) continue;
+    const found = draftsOf(members, 0);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+function sound(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const lists = ['mcpServers', 'servers', 'context_servers', 'mcp_servers', 'mcp', 'amp.mcpServers'];
+
+function draftsOf(members: Map<string, string>, depth: number): Draft[] {
+  if (depth > 3) return [];
+  if (isEntry(members)) {
+    const name = jsonString(members.get('name'));
+    return [{ name: clean(name ?? nameOfEntry(members)), entry: entryOf(members) }];
+  }
+  for (const list of lists) {
+    const value = members.get(list) ?? '';
+    const inner = jsonMembers(value);
+    if (inner) return draftsOf(inner, depth + 1);
+    const listed = (jsonElements(value) ?? []).flatMap((element) =>
+      draftsOf(jsonMembers(element) ?? new Map(), depth + 1),
+    );
+    if (listed.length > 0) return listed;
+  }
+  return [...members].flatMap(([name, value]) => {
+    const entry = jsonMembers(value);
+    return entry && isEntry(entry) ? [{ name: clean(name), entry: entryOf(entry) }] : [];
+  });
+}
+
+function isEntry(members: Map<string, string>): boolean {
+  return ['command', 'url', 'httpUrl', 'serverUrl', 'container'].some((key) => {
+    const value = members.get(key);
+    return jsonString(value) !== undefined || (key === 'command' && /^[[{]/.test(value ?? ''));
+  });
+}
+
+/** Some clients have words of their own for what we call otherwise. */
+function entryOf(members: Map<string, string>): string {
+  const out = new Map<string, string>();
+  for (const [key, value] of members) {
+    switch (key) {
+      case 'name':
+      case 'disabled':
+      case 'alwaysAllow':
+      case 'autoApprove':
+      case 'gallery':
+      case 'version':
+      case 'source':
+        break;
+      case 'serverUrl':
+        out.set('url', value);
+        break;
+      case 'environment':
+        out.set('env', value);
+        break;
+      case 'command':
+        for (const [k, v] of commandOf(value)) out.set(k, v);
+        break;
+      case 'type': {
+        const type = typeNames[jsonString(value) ?? ''];
+        if (type) out.set('type', JSON.stringify(type));
+        break;
+      }
+      default:
+        out.set(key, value);
+    }
+  }
+  return objectText(out);
+}
+
+const typeNames: Record<string, string> = {
+  stdio: 'stdio',
+  http: 'http',
+  sse: 'sse',
+  docker: 'docker',
+  'streamable-http': 'http',
+  streamableHttp: 'http',
+};
+
+/** A command may be a string, a whole line as an array, or an object with a path. */
+function commandOf(value: string): [string, string][] {
+  const [command, ...args] = jsonElements(value) ?? [];
+  if (command) return [['command', command], ...(args.length ? [list('args', args)] : [])];
+  const inner = jsonMembers(value);
+  if (!inner) return [['command', value]];
+  return [...inner].map(([key, v]) => [key === 'path' ? 'command' : key, v]);
+}
+
+function list(key: string, raw: string[]): [string, string] {
+  return [key, `[${raw.join(',')}]`];
+}
+
+function nameOfEntry(members: Map<string, string>): string {
+  const url = jsonString(members.get('url') ?? members.get('httpUrl') ?? members.get('serverUrl'));
+  if (url) return nameOfUrl(url);
+  const args = (jsonElements(members.get('args') ?? '') ?? []).map((arg) => jsonString(arg) ?? '');
+  return nameOfWords([jsonString(members.get('command')) ?? '', ...args]);
+}
+
+/* Command lines */
+
+const adders = new Set(['claude', 'codex', 'gemini', 'qwen', 'cursor-agent', 'amp']);
+
+function fromCommandLine(text: string): Draft[] {
+  const words = shellWords(text.replace(/^\s*[$>#]\s+/, ''));
+  if (adders.has(words[0] ?? '') && words[1] === 'mcp' && words[2] === 'add')
+    return fromAdder(words.slice(3));
+  const env: [string, string][] = [];
+  while (/^[A-Za-z_][A-Za-z0-9_]*=/.test(words[0] ?? '')) env.push(assignment(words.shift() ?? ''));
+  if (words[0] === 'env') return fromCommandLine(text.replace(/^\s*env\s+/, ''));
+  return isCommand(words[0]) ? [{ name: nameOfWords(words), entry: commandEntry(words, env) }] : [];
+}
+
+/** `claude mcp add [options] NAME [options] -- COMMAND…` and its relatives. */
+function fromAdder(words: string[]): Draft[] {
+  const env: [string, string][] = [];
+  const headers: [string, string][] = [];
+  const rest: string[] = [];
+  let transport = 'stdio';
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    const [flag, inline] = word.startsWith('--') && word.includes('=') ? halves(word, '=') : [word];
+    const value = () => inline ?? words[++i] ?? '';
+    if (word === '--') {
+      rest.push(...words.slice(i + 1));
+      break;
+    }
+    if (rest.length > 1 && !/^https?:/.test(rest[1] ?? '')) rest.push(word);
+    else if (flag === '-e' || flag === '--env') env.push(assignment(value()));
+    else if (flag === '-H' || flag === '--header') headers.push(halves(value(), ':'));
+    else if (flag === '-t' || flag === '--transport') transport = value();
+    else if (flag === '--url') rest.push(value());
+    else if (flag === '-s' || flag === '--scope' || flag === '--timeout') value();
+    else if (!word.startsWith('-')) rest.push(word);
+  }
+  const [name, ...command] = rest;
+  if (!name || command.length === 0) return [];
+  if (/^https?:\/\//.test(command[0] ?? '')) {
+    const entry: [string, string][] = [['url', JSON.stringify(command[0])]];
+    if (transport === 'sse') entry.unshift(['type', '"sse"']);
+    if (headers.length > 0) entry.push(['headers', strings(headers)]);
+    return [{ name: clean(name), entry: objectText(entry) }];
+  }
+  return [{ name: clean(name), entry: commandEntry(command, env) }];
+}
+
+function halves(word: string, mark: string): [string, string] {
+  const at = word.indexOf(mark);
+  return at < 0 ? [word, ''] : [word.slice(0, at), word.slice(at + 1).trim()];
+}
+
+function assignment(word: string): [string, string] {
+  return halves(word, '=');
+}
+
+function strings(pairs: [string, string][]): string {
+  return formatJson(JSON.stringify(Object.fromEntries(pairs)));
+}
+
+function commandEntry([command = '', ...args]: string[], env: [string, string][]): string {
+  const entry: [string, string][] = [['command', JSON.stringify(command)]];
+  if (args.length > 0)
+    entry.push(
+      list(
+        'args',
+        args.map((arg) => JSON.stringify(arg)),
+      ),
+    );
+  if (env.length > 0) entry.push(['env', strings(env)]);
+  return objectText(entry);
+}
+
+const runners = new Set([
+  'npx',
+  'uvx',
+  'bunx',
+  'pnpm',
+  'node',
+  'python',
+  'python3',
+  'uv',
+  'docker',
+  'bun',
+  'deno',
+]);
+const steps = new Set(['run', 'exec', 'dlx', 'tool', 'x']);
+
+/** The word that says most: a package without its scope, version and the usual affixes. */
+function nameOfWords(words: string[]): string {
+  const telling = words.filter(
+    (word) => !word.startsWith('-') && !steps.has(word) && !word.includes('='),
+  );
+  const first = telling[0] ?? '';
+  const base = first.split(/[/\\]/).at(-1) ?? '';
+  const pick = runners.has(base.replace(/\.(exe|cmd)$/, ''))
+    ? base === 'docker'
+      ? telling.at(-1)
+      : telling[1]
+    : first;
+  const last =
+    (pick ?? first)
+      .replace(/(.)@[^/@]+$/, '$1')
+      .split(/[/\\]/)
+      .at(-1) ?? '';
+  const bare = last.replace(/:.*$/, '').replace(/\.(js|mjs|ts|py|exe|cmd|sh)$/, '');
+  return clean(
+    bare.replace(/^(mcp-server-|server-|mcp-)|(-mcp-server|-mcp|-server)$/g, '') || bare,
+  );
+}
+
+/** A name that the configuration accepts. */
+export function clean(name: string): string {
+  return (
+    name
+      .trim()
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '')
+      .slice(0, 60) || 'server'
+  );
+}

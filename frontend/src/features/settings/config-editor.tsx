@@ -1,0 +1,128 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { CircleAlert, CircleCheck, LoaderCircle } from 'lucide-react';
+import { useId, useState } from 'react';
+import { Button } from '@/components/button';
+import { CodeEditor } from '@/components/code-editor';
+import { Loading } from '@/components/page';
+import { configQuery, saveConfig } from '@/lib/config';
+import { plain } from '@/lib/format';
+import { jsonFault } from '@/lib/json-text';
+import { plainJson } from '@/lib/jsonc';
+import { messageOf, RequestError } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { ConfigFile } from '@/types/api';
+
+const t = texts.settings;
+
+/** Loads the file and hands it to the editor; the daemon checks what is saved. */
+export function ConfigEditor({ lines }: { lines: number[] }) {
+  const config = useQuery(configQuery);
+  if (config.isPending) return <Loading />;
+  if (config.isError) return <p className="text-sm text-bad">{plain(messageOf(config.error))}</p>;
+  return <Editor file={config.data} lines={lines} />;
+}
+
+function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
+  // What the edit began with: a file that changes meanwhile must not be lost.
+  const [base, setBase] = useState(file);
+  const [text, setText] = useState(file.text);
+  const client = useQueryClient();
+  const id = useId();
+  const edited = text !== base.text;
+  const elsewhere = file.etag !== base.etag;
+  if (elsewhere && !edited) {
+    setBase(file);
+    setText(file.text);
+  }
+  const save = useMutation({
+    mutationFn: (etag: string) => saveConfig(text, etag),
+    onSuccess: (saved) => {
+      setBase(saved);
+      setText(saved.text);
+      client.setQueryData(configQuery.queryKey, saved);
+      toast('ok', t.saved);
+    },
+    onError: (error) => {
+      if (error instanceof RequestError && error.status === 412)
+        client.invalidateQueries({ queryKey: configQuery.queryKey });
+    },
+  });
+  const conflict = edited && elsewhere;
+  const yaml = /\.ya?ml$/.test(file.path);
+  const fault = yaml || text.trim() === '' ? undefined : jsonFault(plainJson(text));
+  const start = () => {
+    if (edited && !conflict && !save.isPending && !fault) save.mutate(base.etag);
+  };
+  const marked = new Set(edited ? linesIn(save.error) : lines);
+  if (fault) marked.add(fault.line);
+  return (
+    <div className="space-y-2">
+      <CodeEditor
+        label={t.editor}
+        value={text}
+        onChange={(typed) => {
+          setText(typed);
+          if (save.isError) save.reset();
+        }}
+        onSave={start}
+        marked={marked}
+        describedBy={`${id}-state`}
+      />
+      <div id={`${id}-state`} aria-live="polite" className="min-h-5 text-sm">
+        {conflict ? (
+          <div className="flex flex-wrap items-center gap-2 text-warn">
+            {t.changedMeanwhile}
+            <Button
+              small
+              onClick={() => {
+                setBase(file);
+                setText(file.text);
+              }}
+            >
+              {t.loadNew}
+            </Button>
+            <Button small look="danger" onClick={() => save.mutate(file.etag)}>
+              {t.keepMine}
+            </Button>
+          </div>
+        ) : fault ? (
+          <Line bad>{t.syntax(fault.line, fault.column)}</Line>
+        ) : save.isError ? (
+          <Line bad>{plain(messageOf(save.error))}</Line>
+        ) : (
+          edited && !yaml && <Line>{t.readable}</Line>
+        )}
+      </div>
+      <div className="flex gap-2">
+        <Button
+          look="primary"
+          disabled={!edited || conflict || save.isPending || fault !== undefined}
+          onClick={start}
+        >
+          {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+          {save.isPending ? t.saving : t.save}
+        </Button>
+        <Button look="quiet" disabled={!edited} onClick={() => setText(base.text)}>
+          {t.revert}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function Line({ bad = false, children }: { bad?: boolean; children: string }) {
+  const Icon = bad ? CircleAlert : CircleCheck;
+  return (
+    <p className={`flex gap-2 [overflow-wrap:anywhere] ${bad ? 'text-bad' : 'text-ok'}`}>
+      <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
+      {children}
+    </p>
+  );
+}
+
+/** The lines that a refusal names: "file:12:5: …" or "line 12". */
+export function linesIn(error: unknown): number[] {
+  if (!(error instanceof RequestError)) return [];
+  return [...error.message.matchAll(/:(\d+):\d+|line (\d+)/g)].map((m) => Number(m[1] ?? m[2]));
+}
