@@ -41,7 +41,7 @@ func (r *runner) rest() {
 		r.watchIdle()
 		return
 	}
-	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("nobody called it for %s%s", limit, r.forWhom()))
+	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("nobody called it for %s%s", spoken(limit), r.forWhom()))
 	if r.own != nil {
 		r.retired.Store(true)
 		r.reconfigured(false, true)

@@ -259,7 +259,7 @@ func TestCrashedInstanceIsToldAndLeavesTheOthersAlone(t *testing.T) {
 		}
 		g.served(in("/good"))
 		pass(config.DefaultIdleStop + time.Minute)
-		if st := g.want("a", hub.StateStopped); !strings.Contains(st.Reason, "nobody called it") {
+		if st := g.want("a", hub.StateStopped); !strings.Contains(st.Reason, "nobody called it for 10m;") {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})

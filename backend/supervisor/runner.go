@@ -364,7 +364,8 @@ func (r *runner) sentence(err error) string {
 	for _, prefix := range []string{"cannot connect to", "cannot start"} {
 		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
 	}
-	return text
+	return strings.TrimPrefix(text, ErrAbsent.Error()+": ") // which is the state
+
 }
 
 func explain(err error) string {

@@ -170,13 +170,27 @@ func (r *runner) words(c *config.Server) (hub.State, string) {
 	case r.held.Load():
 		return hub.StateNeedsApproval, "its command is new, and waits for your word"
 	case r.rested:
-		return hub.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", c.IdleStop)
+		return hub.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", spoken(r.patience()))
 	case c.Start == config.StartManual:
 		return hub.StateStopped, "starts when a person asks for it"
 	case c.Start == config.StartOnDemand:
 		return hub.StateStopped, "starts with the first call"
+	case !r.wanted && !r.closing:
+		return hub.StateStopped, "a person stopped it; starts with the next call"
 	}
 	return hub.StateStopped, ""
+}
+
+// spoken is d without the parts that are zero: 10m, not 10m0s.
+func spoken(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // again reminds of the failure that a start follows.

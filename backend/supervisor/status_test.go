@@ -17,7 +17,7 @@ func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
 		word   hub.State
 		reason string
 	}{
-		{"stopped", state{}, false, nil, hub.StateStopped, ""},
+		{"stopped", state{}, false, nil, hub.StateStopped, "a person stopped it; starts with the next call"},
 		{"manual", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartManual }, hub.StateStopped, "starts when a person asks for it"},
 		{"on demand", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartOnDemand }, hub.StateStopped, "starts with the first call"},
 		{"disabled", state{}, false, func(_ *runner, c *config.Server) { c.Disabled = true }, hub.StateDisabled, ""},

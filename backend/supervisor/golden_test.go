@@ -1,0 +1,106 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+// TestEachStateReadsWithItsReason brings a server into each state and writes down
+// how its status reads, which is what the command line, the API and the page show.
+func TestEachStateReadsWithItsReason(t *testing.T) {
+	var got bytes.Buffer
+	show := func(title string, g *rig) {
+		st, _ := g.Status("files")
+		text, err := json.MarshalIndent(st, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&got, "-- %s --\n%s\n", title, text)
+	}
+	listed := func(context.Context, Request, int) (*hub.Catalog, error) {
+		return &hub.Catalog{
+			Tools: []hub.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}, Info: []byte(`{"name":"files","version":"1"}`),
+			Warnings: []string{"1 of 2 tools: entry 2 has no name"},
+		}, nil
+	}
+	slow := func(ctx context.Context, r Request, n int) (*hub.Catalog, error) {
+		time.Sleep(10 * time.Second)
+		return listed(ctx, r, n)
+	}
+	for _, c := range []struct {
+		title   string
+		start   func(context.Context, Request, int) (*hub.Catalog, error)
+		options func(*rig, *Options)
+		set     func(*config.Server)
+		act     func(*rig)
+	}{
+		{title: "stopped: by a person", act: func(g *rig) { _ = g.Stop(context.Background(), "files") }},
+		{title: "stopped: start is manual", set: func(s *config.Server) { s.Start = config.StartManual }},
+		{title: "stopped: nobody called it", set: idle(10 * time.Minute), act: func(*rig) { pass(11 * time.Minute) }},
+		{title: "starting", start: slow, act: func(*rig) { pass(2 * time.Second) }},
+		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Progress = func(string) string { return "downloading (npx)" } }, act: func(*rig) { pass(2 * time.Second) }},
+		{title: "starting: again after a failure", start: func(ctx context.Context, r Request, n int) (*hub.Catalog, error) {
+			if n == 1 {
+				return nil, errBoom
+			}
+			return slow(ctx, r, n)
+		}, act: func(*rig) { pass(2 * time.Second) }},
+		{title: "running"},
+		{title: "running: for two clients", options: func(g *rig, _ *Options) { g.several = true }, set: session(config.SessionPerClient), act: func(g *rig) {
+			g.served(from(call("files"), "ann"))
+			g.served(from(call("files"), "bob"))
+			synctest.Wait()
+		}},
+		{title: "degraded: silent", act: func(g *rig) {
+			g.conn("files").silence()
+			pass(50 * time.Second)
+		}},
+		{title: "waiting", start: always(fmt.Errorf("%w: %w", ErrAbsent, errors.New(`the container is not running: "box"`)))},
+		{title: "backoff", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { pass(time.Second) }},
+		{title: "crashed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { pass(time.Minute) }},
+		{title: "crashed: wrong command", start: always(hub.Errorf(hub.CodeValidation, `executable not found: "npx"`))},
+		{title: "needs approval", options: func(g *rig, _ *Options) { g.askFirst(true) }},
+		{title: "disabled", set: func(s *config.Server) { s.Disabled = true }},
+	} {
+		inBubble(t, func(g *rig, o *Options) {
+			if g.start = c.start; g.start == nil {
+				g.start = listed
+			}
+			if c.options != nil {
+				c.options(g, o)
+			}
+		}, func(g *rig) {
+			s := server("files")
+			if c.set != nil {
+				c.set(&s)
+			}
+			g.apply(s)
+			if c.act != nil {
+				c.act(g)
+			}
+			show(c.title, g)
+		})
+	}
+	const golden = "testdata/states.golden"
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(want, got.Bytes()) {
+		t.Errorf("states read otherwise than %s (%v); after a look run this test with -update\n%s", golden, err, got.Bytes())
+	}
+}
