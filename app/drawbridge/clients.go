@@ -14,7 +14,7 @@ import (
 // watchClients arranges what concerns the clients' own files: entries with an address
 // follow ours, and the guard says when an entry of ours is lost. It never puts one back.
 func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
-	connector, err := clientconf.Here(o.Folders.Data, o.Folders.Own, o.Folders.ConfigFile(), os.Getenv)
+	connector, err := clientconf.Here(o.Folders.Data, o.Folders.Own, o.Sources.Main(), os.Getenv)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/hub"
+	"drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +26,7 @@ func (p *program) connector() (*clientconf.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientconf.Here(folders.Data, folders.Own, folders.ConfigFile(), p.Getenv)
+	return clientconf.Here(folders.Data, folders.Own, config.SourcesFor("", folders, p.Getenv).Main(), p.Getenv)
 }
 
 // clientDocument is one client of clients list --json.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,7 +17,7 @@ func (p *program) token() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "token NAME", Short: "Print the bearer token of a client, making it if there is none", Args: between(1, 1),
 		Long: "Print the bearer token of a client, making it if there is none. It works with and without a running Drawbridge.",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if rotate && revoke {
 				return usageError{errors.New("--rotate and --revoke exclude each other")}
 			}
@@ -35,6 +36,9 @@ func (p *program) token() *cobra.Command {
 				if err := tokens.Revoke(args[0]); err != nil {
 					return err
 				}
+				if err := p.disconnectAddresses(cmd.Context(), args[0]); err != nil {
+					return err
+				}
 				if p.json {
 					return p.document(map[string]any{"name": args[0], "revoked": true})
 				}
@@ -49,6 +53,11 @@ func (p *program) token() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if rotate {
+				if err := p.rewrite(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+			}
 			if p.json {
 				return p.document(t)
 			}
@@ -59,6 +68,40 @@ func (p *program) token() *cobra.Command {
 	cmd.Flags().BoolVar(&rotate, "rotate", false, "make a new token; the old one ends at once")
 	cmd.Flags().BoolVar(&revoke, "revoke", false, "remove the token")
 	return cmd
+}
+
+// rewrite brings the client's entries with an address up to its new token, and shows
+// on Stderr what changed: Stdout is the token's.
+func (p *program) rewrite(ctx context.Context, client string) error {
+	c, err := p.connector()
+	if err != nil {
+		return err
+	}
+	done, err := c.Rewrite(ctx, client, "", p.tokenOf)
+	for _, r := range done {
+		if r.Error != "" {
+			return fmt.Errorf("the new token is not in %s yet: %s", r.Path, r.Error)
+		}
+		fmt.Fprint(p.Stderr, clean(r.Diff))
+	}
+	return err
+}
+
+// disconnectAddresses takes out the entries that hold a token which ended.
+func (p *program) disconnectAddresses(ctx context.Context, client string) error {
+	c, err := p.connector()
+	if err != nil {
+		return err
+	}
+	for _, s := range c.List() {
+		if s.Client.ID == client && s.Choice.HTTP && !s.Choice.ByVariable && s.Connected {
+			if _, err := c.Undo(ctx, s.Key, false); err != nil {
+				return err
+			}
+			fmt.Fprintln(p.Stderr, "The entry in "+line(s.Path)+" is removed: it held the token.")
+		}
+	}
+	return nil
 }
 
 func (p *program) open() *cobra.Command {

@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/config"
+)
+
+func examine(t *testing.T, text string, change func(*Options)) []Finding {
+	t.Helper()
+	parsed, problems := config.Parse("config.jsonc", []byte(text))
+	if parsed == nil {
+		parsed = config.Default()
+	}
+	parsed.Problems = problems
+	o := Options{
+		Config: parsed, Getenv: func(string) string { return "" }, Daemon: "http://127.0.0.1:7575",
+		LookPath:  func(program string) (string, error) { return "/bin/" + program, nil },
+		Listening: func(string) bool { return false },
+	}
+	if change != nil {
+		change(&o)
+	}
+	return Examine(context.Background(), o)
+}
+
+func find(t *testing.T, all []Finding, check string, level Level) Finding {
+	t.Helper()
+	for _, f := range all {
+		if f.Check == check && f.Level == level {
+			return f
+		}
+	}
+	t.Fatalf("no %s of %s in %+v", level, check, all)
+	return Finding{}
+}
+
+func TestEveryProblemComesWithItsFix(t *testing.T) {
+	all := examine(t, `{"mcpServers": {"a": {"command": "npx"}, "b": {"command": 7}, "c": {"container": "x", "command": "y"}}}`, func(o *Options) {
+		o.Daemon = ""
+		o.Listening = func(address string) bool { return address == "127.0.0.1:7575" }
+		o.LookPath = func(string) (string, error) { return "", errors.New("not found") }
+		o.Docker = func(context.Context) error { return errors.New("permission denied") }
+		o.Getenv = func(name string) string { return map[string]string{"HTTP_PROXY": "http://proxy:3128"}[name] }
+		o.Clients = []clientconf.Status{{Key: "cursor", Client: clientconf.Client{ID: "cursor"}, State: clientconf.Vanished, Problem: "gone"}}
+	})
+	for _, f := range all {
+		if f.Level != OK && f.Fix == "" {
+			t.Errorf("no fix for %+v", f)
+		}
+	}
+	if f := find(t, all, "runtime", Problem); !strings.Contains(f.Fix, "nodejs.org") || !strings.Contains(f.Message, "needed by a") {
+		t.Errorf("%+v", f)
+	}
+	for _, check := range []string{"port", "config", "docker", "client"} {
+		find(t, all, check, Problem)
+	}
+	find(t, all, "proxy", Warning)
+}
+
+func TestHealthyMachineHasNoFindings(t *testing.T) {
+	for _, f := range examine(t, `{"mcpServers": {"a": {"command": "npx"}}}`, func(o *Options) {
+		o.Clients = []clientconf.Status{{Key: "cursor", State: clientconf.Connected}, {Key: "zed", State: clientconf.NotConnected}}
+		o.Reach = func(context.Context, string) error { return nil }
+	}) {
+		if f.Level != OK {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestRefusedTokenIsFound(t *testing.T) {
+	all := examine(t, `{}`, func(o *Options) {
+		o.Clients = []clientconf.Status{{Key: "cursor", Client: clientconf.Client{ID: "cursor"}, State: clientconf.Connected}}
+		o.Reach = func(context.Context, string) error { return errors.New("401") }
+	})
+	if f := find(t, all, "client", Problem); !strings.Contains(f.Fix, "token cursor --rotate") {
+		t.Errorf("%+v", f)
+	}
+}
