@@ -140,7 +140,7 @@ func (d *Dialer) spec(c *config.Server, env environment, s *started) (process.Sp
 func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
-	p, err := d.Spawner.Start(spec)
+	p, ended, err := d.start(c, spec)
 	if err != nil {
 		return nil, refusal(spec.Path, err)
 	}
@@ -156,7 +156,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 	d.running.add(c.ID, one)
 	return &watched{Pipe: tapePipe(p, s.tape()), stopped: func() error {
 		d.running.remove(c.ID, one)
-		return stderr.Close()
+		return errors.Join(ended(), stderr.Close())
 	}}, nil
 }
 
