@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,26 +14,13 @@ import (
 const (
 	MaxLimit     = 500
 	defaultLimit = 100
-	MaxText      = 1000 // bytes of Query.Text
-	searchRows   = 5000 // rows looked through for one page of a search
+	MaxText      = 1000 // characters of Query.Text
 )
-
-// Query asks for calls. The zero Query asks for the newest ones.
-type Query struct {
-	Before  int64       // only calls with a smaller id; 0: from the newest on
-	Server  string      // server id
-	Client  string      // name of the application, or of its token
-	Tool    string      // name of a tool or prompt, or URI of a resource
-	Outcome hub.Outcome // how it ended
-	Session string
-	Text    string // to be found in names, reason, arguments or reply; upper and lower case are alike
-	Limit   int    // most calls to return; 0: 100; more than 500 counts as 500
-}
 
 // flushWait is how long a question waits for calls that were recorded just before it.
 const flushWait = 200 * time.Millisecond
 
-const callColumns = `c.id, c.at, s.name, t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''),
+const callColumns = `c.id, c.at, s.name, t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason`
 
@@ -43,6 +29,7 @@ const callTables = ` FROM call c
 	JOIN target t ON t.id = c.target_id
 	JOIN client k ON k.id = c.client_id
 	LEFT JOIN session e ON e.id = c.session_id
+	LEFT JOIN workspace w ON w.id = c.workspace_id
 	JOIN body b ON b.id = c.id`
 
 // Calls returns calls from new to old, without payloads. next is the Before of the
@@ -53,6 +40,9 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []hub.Call, next int6
 		q.Limit = defaultLimit
 	}
 	q.Limit = min(q.Limit, MaxLimit)
+	if err := q.check(); err != nil {
+		return nil, 0, err
+	}
 	s.settle(ctx)
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		calls, next, err = findCalls(ctx, h.read, q)
@@ -72,59 +62,103 @@ func findCalls(ctx context.Context, db *sql.DB, q Query) ([]hub.Call, int64, err
 	if err != nil || where == nil {
 		return nil, 0, err
 	}
-	columns, most := callColumns, q.Limit+1
 	if q.Text != "" {
-		columns += `, b.arguments, b.arguments_enc, b.reply, b.reply_enc`
-		most = searchRows
+		return searchCalls(ctx, db, q, where, args)
 	}
-	stmt := `SELECT ` + columns + callTables
+	out, err := selectCalls(ctx, db, where, args, q.Limit+1)
+	if err != nil || len(out) <= q.Limit {
+		return out, 0, err
+	}
+	return out[:q.Limit], out[q.Limit-1].ID, nil
+}
+
+// searchRounds is how often one question looks for more hits, when filters leave few of them.
+const searchRounds = 5
+
+func searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]hub.Call, int64, error) {
+	words := wordsOf(q.Text)
+	if len(words) == 0 {
+		return nil, 0, nil
+	}
+	after, before := q.bounds()
+	most := q.Limit + 1
 	if len(where) > 0 {
-		stmt += ` WHERE ` + strings.Join(where, ` AND `)
+		most = hitRows
 	}
-	rows, err := db.QueryContext(ctx, stmt+` ORDER BY c.id DESC LIMIT ?`, append(args, most)...)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = rows.Close() }()
-	wanted := bytes.ToLower([]byte(q.Text))
 	var out []hub.Call
-	seen, last := 0, int64(0)
-	for rows.Next() {
-		if len(out) == q.Limit {
-			return out, out[len(out)-1].ID, rows.Err()
-		}
-		var c hub.Call
-		if q.Text == "" {
-			err = scanCall(rows, &c)
-		} else {
-			var args, reply stored
-			err = scanCall(rows, &c, &args.data, &args.enc, &reply.data, &reply.enc)
-			seen, last = seen+1, c.ID
-			if err == nil && !mentions(&c, args, reply, wanted) {
-				continue
-			}
-		}
+	for range searchRounds {
+		found, end, err := hits(ctx, db, words, after, before, most)
 		if err != nil {
 			return nil, 0, err
 		}
+		if len(found) > 0 {
+			some := make([]any, len(found), len(found)+len(args))
+			for i, id := range found {
+				some[i] = id
+			}
+			page, err := selectCalls(ctx, db, append([]string{`c.id IN (?` + strings.Repeat(`,?`, len(found)-1) + `)`}, where...), append(some, args...), q.Limit+1-len(out))
+			if err != nil {
+				return nil, 0, err
+			}
+			out = append(out, page...)
+		}
+		if len(out) > q.Limit {
+			return out[:q.Limit], out[q.Limit-1].ID, nil
+		}
+		if end == 0 {
+			return out, 0, nil
+		}
+		before = end
+	}
+	return out, before, nil
+}
+
+func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, most int) ([]hub.Call, error) {
+	stmt := `SELECT ` + callColumns + callTables
+	if len(where) > 0 {
+		stmt += ` WHERE ` + strings.Join(where, ` AND `)
+	}
+	rows, err := db.QueryContext(ctx, stmt+` ORDER BY c.id DESC LIMIT ?`, append(args[:len(args):len(args)], most)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var out []hub.Call
+	for rows.Next() {
+		var c hub.Call
+		if err := scanCall(rows, &c); err != nil {
+			return nil, err
+		}
 		out = append(out, c)
 	}
-	if seen == searchRows {
-		return out, last, rows.Err()
-	}
-	return out, 0, rows.Err()
+	return out, rows.Err()
 }
 
 // conditions turns a query into SQL. Names become row ids first, so that the index
 // on them and the id is used; nil means that nothing can match.
-func conditions(ctx context.Context, db *sql.DB, q Query) (where []string, args []any, err error) {
+func conditions(ctx context.Context, db queryer, q Query) (where []string, args []any, err error) {
 	where = []string{}
 	add := func(condition string, values ...any) {
 		where = append(where, condition)
 		args = append(args, values...)
 	}
-	if q.Before > 0 {
-		add(`c.id < ?`, q.Before)
+	after, before := q.bounds()
+	if q.Text == "" { // the hits of a search are within the bounds already
+		if before > 0 {
+			add(`c.id < ?`, before)
+		}
+		if after > 0 {
+			add(`c.id > ?`, after)
+		}
+	}
+	if q.MinTook > 0 {
+		add(`c.took_ns >= ?`, int64(q.MinTook))
+	}
+	if q.MaxTook > 0 {
+		add(`c.took_ns <= ?`, int64(q.MaxTook))
+	}
+	if q.Tag != "" {
+		add(`c.id IN (SELECT call_id FROM tag WHERE name = ?)`, q.Tag)
 	}
 	if q.Outcome != "" {
 		n, ok := outcomes[q.Outcome]
@@ -154,6 +188,7 @@ func conditions(ctx context.Context, db *sql.DB, q Query) (where []string, args 
 		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE name = ?`, []any{q.Server}},
 		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
+		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
 	} {
 		if !f.set {
 			continue
@@ -165,7 +200,7 @@ func conditions(ctx context.Context, db *sql.DB, q Query) (where []string, args 
 	return where, args, nil
 }
 
-func ids(ctx context.Context, db *sql.DB, query string, args ...any) ([]any, error) {
+func ids(ctx context.Context, db queryer, query string, args ...any) ([]any, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -188,7 +223,7 @@ func scanCall(row scanner, c *hub.Call, more ...any) error {
 	var at, took, queued int64
 	var modern bool
 	var outcome int
-	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session,
+	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session, &c.Workspace,
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
 		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason}, more...)...)
 	c.At = time.UnixMicro(at).UTC()
@@ -207,20 +242,6 @@ type stored struct {
 	enc  int
 }
 
-func mentions(c *hub.Call, args, reply stored, wanted []byte) bool {
-	for _, text := range []string{c.Name, c.PublicName, c.Server, c.Client.Name, c.Reason} {
-		if bytes.Contains(bytes.ToLower([]byte(text)), wanted) {
-			return true
-		}
-	}
-	for _, p := range []stored{args, reply} {
-		if plain, err := unpack(p.data, p.enc); err == nil && bytes.Contains(bytes.ToLower(plain), wanted) {
-			return true
-		}
-	}
-	return false
-}
-
 // Record is one call with what was kept of its payloads, without secrets.
 type Record struct {
 	hub.Call
@@ -229,6 +250,7 @@ type Record struct {
 	Error        []byte // the JSON-RPC error, or nil
 	ArgumentsCut *Cut
 	ReplyCut     *Cut
+	Note         Note
 }
 
 // Call returns one call. An id that is not known is a *hub.Error with CodeNotFound.
@@ -256,7 +278,11 @@ func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 		} else {
 			r.Result = answer
 		}
+		if err != nil {
+			return err
+		}
 		r.ArgumentsCut, r.ReplyCut = cutOf(argsSize, argsHash), cutOf(replySize, replyHash)
+		r.Note, err = noteOf(ctx, h.read, id)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -273,47 +299,4 @@ func cutOf(size sql.NullInt64, hash []byte) *Cut {
 		return nil
 	}
 	return &Cut{Size: int(size.Int64), Hash: hash}
-}
-
-// LastCallID returns the newest id in the history, 0 when it is empty or cannot be used.
-func (s *Store) LastCallID(ctx context.Context) (int64, error) {
-	var id int64
-	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		return h.read.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM call`).Scan(&id)
-	})
-	return id, err
-}
-
-// ClientUse is what the history knows of one client.
-type ClientUse struct {
-	Client   hub.Client
-	Calls    int64
-	LastSeen time.Time
-}
-
-// Clients returns every client in the history, the most recent first.
-func (s *Store) Clients(ctx context.Context) ([]ClientUse, error) {
-	s.settle(ctx)
-	var out []ClientUse
-	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		rows, err := h.read.QueryContext(ctx, `SELECT k.token, k.name, k.version,
-			(SELECT count(*) FROM call c WHERE c.client_id = k.id), coalesce((SELECT max(id) FROM call c WHERE c.client_id = k.id), 0) AS last
-			FROM client k ORDER BY last DESC LIMIT 500`)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var u ClientUse
-			var last int64
-			if err := rows.Scan(&u.Client.Token, &u.Client.Name, &u.Client.Version, &u.Calls, &last); err != nil {
-				return err
-			}
-			if u.LastSeen = time.UnixMicro(last).UTC(); u.Calls > 0 {
-				out = append(out, u)
-			}
-		}
-		return rows.Err()
-	})
-	return out, err
 }

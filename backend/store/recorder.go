@@ -225,13 +225,19 @@ func (r *Recorder) Flush(ctx context.Context) {
 // then it writes what is left, for at most 3 s. It never returns an error: what goes
 // wrong with the disk is in Stats.
 func (r *Recorder) Run(ctx context.Context) error {
+	indexing, stopIndexing := context.WithCancel(ctx)
+	var index sync.WaitGroup
+	index.Go(func() { r.store.index(indexing) })
+	defer index.Wait()
+	defer stopIndexing()
 	tidy := time.NewTicker(tidyEvery)
 	defer tidy.Stop()
+	r.store.fillBallast()
 	retry := time.NewTimer(0)
 	<-retry.C
 	defer retry.Stop()
 	for {
-		if r.pending() || r.broken() {
+		if r.pending() || r.store.broken() {
 			wait := r.step(ctx)
 			if wait > 0 {
 				retry.Reset(wait)
@@ -249,6 +255,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-retry.C:
 		case <-tidy.C:
 			r.store.tidy(ctx)
+			r.store.fillBallast()
 		}
 	}
 }
@@ -274,17 +281,24 @@ func (r *Recorder) urgent() bool {
 	return len(r.queue) >= batchRows || r.flushed != nil
 }
 
+// faulty reports whether the last write failed.
+func (r *Recorder) faulty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fault != faultNone
+}
+
+// writtenCount returns how many calls are on disk, or were given up.
+func (r *Recorder) writtenCount() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written
+}
+
 func (r *Recorder) pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queue) > 0
-}
-
-// broken reports whether the file needs care: it is not open, or was found damaged.
-func (r *Recorder) broken() bool {
-	r.store.mu.RLock()
-	defer r.store.mu.RUnlock()
-	return r.store.h == nil || r.store.fault != faultNone
 }
 
 // step writes one batch. It returns how long to wait before the next try; 0 when the
@@ -315,6 +329,9 @@ func (r *Recorder) step(ctx context.Context) time.Duration {
 		return 0
 	}
 	r.putBack(batch)
+	if f == faultFull && r.store.dropBallast() {
+		return time.Millisecond // there is room again, for a while
+	}
 	if ctx.Err() == nil {
 		r.setFault(f)
 	}

@@ -79,11 +79,13 @@ func (r *redaction) replace(from, to int, with string) {
 	r.kept = to
 }
 
-// text looks for secrets within src[start:end], the inside of a string.
+// text looks for secrets within src[start:end], the inside of a string. It stops at
+// few bytes only: separators, and for each shape the first of its bytes that is rare
+// in ordinary text.
 func (r *redaction) text(start, end int) {
 	text := r.src[start:end]
 	for i := 0; i < len(text); i++ {
-		switch class[text[i]] {
+		switch stops[text[i]] {
 		case dull:
 			continue
 		case separator:
@@ -95,13 +97,17 @@ func (r *redaction) text(start, end int) {
 				r.replace(start+from, start+to, redacted)
 				i = to - 1
 			}
-		case opening:
-			if i > 0 && wordByte(text[i-1]) && !afterEscape(text, i) {
-				continue
-			}
-			if n := shape(text[i:]); n > 0 {
-				r.replace(start+i, start+i+n, redacted)
-				i += n - 1
+		case anchor:
+			for _, a := range anchored[text[i]] {
+				at := i - a.offset
+				if at < 0 || start+at < r.kept || at > 0 && wordByte(text[at-1]) && !afterEscape(text, at) {
+					continue
+				}
+				if n := a.shape.length(text[at:]); n > 0 {
+					r.replace(start+at, start+at+n, redacted)
+					i = at + n - 1
+					break
+				}
 			}
 		}
 	}
@@ -110,16 +116,27 @@ func (r *redaction) text(start, end int) {
 const (
 	dull      = iota
 	separator // ':' and '=', which a value follows
-	opening   // a byte with which a secret of a known shape begins
+	anchor    // a byte by which a shape is noticed
 )
 
-var class = func() (c [256]uint8) {
-	c[':'], c['='] = separator, separator
-	c['-'] = opening // a private key in PEM
-	for _, s := range shapes {
-		c[s.prefix[0]] = opening
+// rare are the bytes by which shapes are noticed: each prefix has one of them.
+const rare = "_-JKIzG9"
+
+// anchoredShape is a shape with the place of its first rare byte.
+type anchoredShape struct {
+	shape  *known
+	offset int
+}
+
+var stops, anchored = func() (stops [256]uint8, by [256][]anchoredShape) {
+	stops[':'], stops['='] = separator, separator
+	for i := range shapes {
+		offset := strings.IndexAny(shapes[i].prefix, rare)
+		c := shapes[i].prefix[offset]
+		stops[c] = anchor
+		by[c] = append(by[c], anchoredShape{&shapes[i], offset})
 	}
-	return c
+	return stops, by
 }()
 
 func wordByte(b byte) bool {
@@ -150,42 +167,30 @@ var shapes = []known{
 	{"eyJ", 30, true}, // a JSON web token
 	{"npm_", 20, false}, {"pypi-", 30, false}, {"hf_", 20, false}, {"SG.", 30, true}, {"shpat_", 20, false},
 	{"dop_v1_", 20, false}, {"ntn_", 20, false}, {"secret_", 32, false}, {"lin_api_", 20, false}, {"figd_", 20, false},
-	{"AGE-SECRET-KEY-", 20, false},
+	{"AGE-SECRET-KEY-", 20, false}, {pem, 1, false},
 }
 
-// shapesBy has the shapes by their first byte: most words begin no secret.
-var shapesBy = func() (by [256][]known) {
-	for _, s := range shapes {
-		by[s.prefix[0]] = append(by[s.prefix[0]], s)
-	}
-	return by
-}()
+const pem = "-----BEGIN "
 
-// shape returns the length of the secret at the start of b, 0 when there is none.
-func shape(b []byte) int {
-	const pem = "-----BEGIN "
-	if b[0] == '-' && len(b) > len(pem) && string(b[:len(pem)]) == pem {
+// length returns how long the secret at the start of b is, 0 when there is none.
+func (s *known) length(b []byte) int {
+	if len(b) < len(s.prefix)+s.min || string(b[:len(s.prefix)]) != s.prefix {
+		return 0
+	}
+	if s.prefix == pem {
 		return privateKey(b)
 	}
-	for i := range shapesBy[b[0]] {
-		s := &shapesBy[b[0]][i]
-		if len(b) < len(s.prefix)+s.min || b[1] != s.prefix[1] || string(b[:len(s.prefix)]) != s.prefix {
-			continue
+	n, dots := len(s.prefix), 0
+	for n < len(b) && (secretByte(b[n]) || s.dots && b[n] == '.') {
+		if b[n] == '.' {
+			dots++
 		}
-		n := len(s.prefix)
-		dots := 0
-		for n < len(b) && (secretByte(b[n]) || s.dots && b[n] == '.') {
-			if b[n] == '.' {
-				dots++
-			}
-			n++
-		}
-		if n < len(s.prefix)+s.min || (s.prefix == "eyJ" && dots == 0) {
-			continue
-		}
-		return n
+		n++
 	}
-	return 0
+	if n < len(s.prefix)+s.min || (s.prefix == "eyJ" && dots == 0) {
+		return 0
+	}
+	return n
 }
 
 // privateKey returns the length of the private key in PEM at the start of b; one
@@ -364,6 +369,9 @@ func secretName(name []byte) int {
 	if len(name) < 3 || len(name) > 64 {
 		return notSecret
 	}
+	if !maybeSecret(name) {
+		return notSecret
+	}
 	var buf [64]byte
 	folded := buf[:0]
 	for _, c := range name {
@@ -398,3 +406,31 @@ func secretName(name []byte) int {
 	}
 	return notSecret
 }
+
+// maybeSecret throws out most names by the letters they lack.
+func maybeSecret(name []byte) bool {
+	var has uint32
+	for _, c := range name {
+		if c >= 'A' {
+			has |= 1 << (c & 31)
+		}
+	}
+	for _, need := range needed {
+		if has&need == need {
+			return true
+		}
+	}
+	return false
+}
+
+// needed are the letters of the words that announce secrets.
+var needed = func() (sets []uint32) {
+	for _, word := range []string{"token", "pas", "pwd", "secret", "key", "credential", "signature", "cookie", "auth", "bearer", "otp", "connectionstring"} {
+		set := uint32(0)
+		for _, c := range []byte(word) {
+			set |= 1 << (c & 31)
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -24,16 +25,12 @@ type Options struct {
 	Keep   Keep
 }
 
-// Keep bounds the history. A zero field means its default; a negative one no bound.
-type Keep struct {
-	Age   time.Duration // 30 days
-	Bytes int64         // 1 GB, of the database file
-}
-
 // Store is the database. All methods may be called from any goroutine.
 type Store struct {
 	o        Options
 	recorder *Recorder
+	keep     atomic.Pointer[Keep]
+	ballast  ballast
 
 	mu     sync.RWMutex // guards what follows; held for reading while h is in use
 	h      *handle      // nil: cannot be used, for the reason in fault
@@ -63,8 +60,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Notify == nil {
 		o.Notify = func(string) {}
 	}
-	o.Keep.defaults()
-	s := &Store{o: o}
+	s := &Store{o: o, ballast: ballast{path: o.Path + ".ballast"}}
+	s.SetKeep(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
 		s.recorder.setFault(f)
@@ -108,6 +105,13 @@ func (s *Store) reopen(ctx context.Context) fault {
 	}
 	s.cause = err
 	return s.fault
+}
+
+// broken reports whether the file needs care: it is not open, or was found damaged.
+func (s *Store) broken() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.h == nil || s.fault != faultNone
 }
 
 // unusable reports whether the file itself is why it cannot be opened: it is damaged,

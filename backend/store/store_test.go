@@ -32,8 +32,13 @@ func (b *bench) sentences() []string {
 
 func open(t testing.TB, path string) *bench {
 	t.Helper()
+	return openAt(t, path, time.Now)
+}
+
+func openAt(t testing.TB, path string, now func() time.Time) *bench {
+	t.Helper()
 	b := &bench{path: path}
-	s, err := Open(t.Context(), Options{Path: path, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Notify: func(sentence string) {
+	s, err := Open(t.Context(), Options{Path: path, Now: now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Notify: func(sentence string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.said = append(b.said, sentence)
@@ -137,7 +142,7 @@ func TestHistoryOutlivesAStop(t *testing.T) {
 
 func count(t testing.TB, b *bench) (n int) {
 	t.Helper()
-	b.settle(t.Context())
+	b.Recorder().Flush(t.Context())
 	err := b.use(func(h *handle) error {
 		return h.read.QueryRow(`SELECT count(*) FROM call JOIN body USING (id)`).Scan(&n)
 	})

@@ -66,6 +66,7 @@ func (b *bench) fill(t *testing.T, full bool) {
 func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 	b := fresh(t)
 	record(t, b, 0, 100)
+	count(t, b) // waits for them
 	b.fill(t, true)
 	big := hub.Reply{Result: []byte(`"` + strings.Repeat("é1", 20000) + `"`)}
 	for n := range 50 {
@@ -277,7 +278,7 @@ func TestHistoryStaysWithinItsBounds(t *testing.T) {
 	}); err != nil || orphans != 0 {
 		t.Errorf("%d payloads have no call, %v", orphans, err)
 	}
-	s.o.Keep = Keep{Age: -1, Bytes: 1}
+	s.SetKeep(Keep{Age: -1, Bytes: 1})
 	s.tidy(t.Context())
 	if calls, _, _ := s.Calls(t.Context(), Query{}); len(calls) != 0 {
 		t.Errorf("%d calls are kept beyond the bytes", len(calls))

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"drawbridge/backend/hub"
 )
@@ -43,10 +42,14 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 			return err
 		}
 		defer w.close()
+		w.plain = len(batch) == batchRows // there is more than the disk gets: no time for packing
 		for i := range batch {
 			if err := w.call(&batch[i]); err != nil {
 				return err
 			}
+		}
+		if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {
+			return err
 		}
 		return tx.Commit()
 	})
@@ -58,11 +61,14 @@ type writer struct {
 	tx         *sql.Tx
 	insertCall *sql.Stmt
 	insertBody *sql.Stmt
+	insertNew  *sql.Stmt
+	sums       rollups
+	plain      bool // payloads are stored as they are
 	dimensions map[dimension]int64
 	deflater   deflater
 }
 
-// dimension is a row of server, client, target or session.
+// dimension is a row of server, client, target, session or workspace.
 type dimension struct {
 	table   string
 	server  int64
@@ -70,23 +76,28 @@ type dimension struct {
 }
 
 func newWriter(ctx context.Context, tx *sql.Tx) (*writer, error) {
-	w := &writer{ctx: ctx, tx: tx, dimensions: make(map[dimension]int64)}
+	w := &writer{ctx: ctx, tx: tx, dimensions: make(map[dimension]int64), sums: make(rollups)}
 	var err error
 	w.insertCall, err = tx.PrepareContext(ctx, `INSERT INTO call
-		(id, at, server_id, target_id, client_id, session_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING`)
+		(id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING`)
 	if err != nil {
 		return nil, err
 	}
 	w.insertBody, err = tx.PrepareContext(ctx, `INSERT INTO body
 		(id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING`)
+	if err != nil {
+		return nil, err
+	}
+	w.insertNew, err = tx.PrepareContext(ctx, `INSERT INTO pending (id, counted) VALUES (?, 1) ON CONFLICT (id) DO NOTHING`)
 	return w, err
 }
 
 func (w *writer) close() {
 	_ = w.insertCall.Close()
 	_ = w.insertBody.Close()
+	_ = w.insertNew.Close()
 }
 
 func (w *writer) call(e *entry) error {
@@ -103,28 +114,48 @@ func (w *writer) call(e *entry) error {
 	if err != nil {
 		return err
 	}
-	var session any
+	var session, workspace any
 	if c.Session != "" {
 		if session, err = w.id(dimension{table: "session", a: c.Session}); err != nil {
 			return err
 		}
 	}
-	if _, err := w.insertCall.ExecContext(w.ctx, c.ID, c.At.UnixMicro(), server, target, client, session,
+	if c.Workspace != "" {
+		if workspace, err = w.id(dimension{table: "workspace", a: shorten(c.Workspace, maxName)}); err != nil {
+			return err
+		}
+	}
+	res, err := w.insertCall.ExecContext(w.ctx, c.ID, c.At.UnixMicro(), server, target, client, session, workspace,
 		c.Era == hub.Modern, c.FromServer, outcomes[c.Outcome], string(c.Code), int64(c.Took), int64(c.Queued),
-		c.BytesIn, c.BytesOut, c.Attempts, c.Progress); err != nil {
+		c.BytesIn, c.BytesOut, c.Attempts, c.Progress)
+	if err != nil {
 		return err
 	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return err // it is there already, all of it
+	}
+	if _, err := w.insertNew.ExecContext(w.ctx, c.ID); err != nil {
+		return err
+	}
+	w.sums.count(target, client, c.At.UnixMicro(), c.Outcome, c.Took, 1)
 	var args, reply []byte
 	if e.payload != nil {
 		args, reply = (*e.payload)[:e.arguments], (*e.payload)[e.arguments:]
 	}
-	args, argsEnc := w.deflater.pack(args)
-	reply, replyEnc := w.deflater.pack(reply)
+	args, argsEnc := w.pack(args)
+	reply, replyEnc := w.pack(reply)
 	argsSize, argsHash := e.argsCut.columns()
 	replySize, replyHash := e.replyCut.columns()
 	_, err = w.insertBody.ExecContext(w.ctx, c.ID, shorten(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
 		argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, args, reply)
 	return err
+}
+
+func (w *writer) pack(b []byte) ([]byte, int) {
+	if w.plain && len(b) > 0 {
+		return b, encPlain
+	}
+	return w.deflater.pack(b)
 }
 
 func (c *Cut) columns() (size, hash any) {
@@ -151,6 +182,9 @@ func (w *writer) id(d dimension) (int64, error) {
 	case "session":
 		find, insert = `SELECT id FROM session WHERE name = ?`, `INSERT INTO session (name) VALUES (?)`
 		args = []any{d.a}
+	case "workspace":
+		find, insert = `SELECT id FROM workspace WHERE name = ?`, `INSERT INTO workspace (name) VALUES (?)`
+		args = []any{d.a}
 	case "client":
 		find = `SELECT id FROM client WHERE token = ? AND name = ? AND version = ?`
 		insert = `INSERT INTO client (token, name, version) VALUES (?,?,?)`
@@ -172,60 +206,4 @@ func (w *writer) id(d dimension) (int64, error) {
 		w.dimensions[d] = id
 	}
 	return id, err
-}
-
-// tidyEvery is how often the history is brought within its bounds.
-const tidyEvery = 30 * time.Second
-
-func (k *Keep) defaults() {
-	if k.Age == 0 {
-		k.Age = 30 * 24 * time.Hour
-	}
-	if k.Bytes == 0 {
-		k.Bytes = 1 << 30
-	}
-}
-
-// tidy deletes the oldest calls beyond the bounds, in steps so small that no batch
-// waits long behind one.
-func (s *Store) tidy(ctx context.Context) {
-	const steps, rows = 20, 500
-	for range steps {
-		n, err := s.prune(ctx, rows)
-		if err != nil {
-			s.o.Log.Debug("Cannot prune history", "error", err)
-			return
-		}
-		if n < rows || s.recorder.urgent() || ctx.Err() != nil {
-			return
-		}
-	}
-}
-
-func (s *Store) prune(ctx context.Context, rows int) (int64, error) {
-	var deleted int64
-	err := s.use(func(h *handle) error {
-		var used int64
-		if err := h.write.QueryRowContext(ctx, `SELECT (p.page_count - f.freelist_count) * s.page_size
-			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&used); err != nil {
-			return err
-		}
-		before := int64(0)
-		if s.o.Keep.Age > 0 {
-			before = s.o.Now().Add(-s.o.Keep.Age).UnixMicro()
-		}
-		if s.o.Keep.Bytes > 0 && used > s.o.Keep.Bytes {
-			before = 1 << 62 // whatever is oldest
-		}
-		res, err := h.write.ExecContext(ctx, `DELETE FROM call WHERE id IN (SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?)`, before, rows)
-		if err != nil {
-			return err
-		}
-		if deleted, err = res.RowsAffected(); err != nil || deleted == 0 {
-			return err
-		}
-		_, err = h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(2000)`)
-		return err
-	})
-	return deleted, err
 }

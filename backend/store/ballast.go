@@ -1,0 +1,64 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// ballastSize is what a ballast file takes. Even deleting needs room on a disk.
+const ballastSize = 8 << 20
+
+// ballastRest is how long the disk is left alone after it was full.
+const ballastRest = 10 * time.Minute
+
+// ballast is a file beside the database that holds room free: when the disk is full
+// it goes, so that what waits can be written and old calls can be deleted. The
+// recorder's goroutine owns it.
+type ballast struct {
+	path     string
+	released time.Time
+}
+
+func (s *Store) fillBallast() {
+	if s.broken() || s.o.Now().Sub(s.ballast.released) < ballastRest {
+		return
+	}
+	if err := s.ballast.fill(); err != nil {
+		s.o.Log.Debug("Cannot hold room free on the disk", "error", err)
+	}
+}
+
+// dropBallast reports whether it made room.
+func (s *Store) dropBallast() bool {
+	if os.Remove(s.ballast.path) != nil {
+		return false
+	}
+	s.ballast.released = s.o.Now()
+	s.o.Log.Warn("The disk is full: the room that was held free for the history is in use now")
+	return true
+}
+
+// fill makes the file when it is not there. It takes real blocks, not a hole.
+func (b ballast) fill() error {
+	if info, err := os.Stat(b.path); err == nil && info.Size() >= ballastSize {
+		return nil
+	}
+	f, err := os.OpenFile(b.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 64<<10)
+	for i := range block {
+		block[i] = byte(i * 31)
+	}
+	for range ballastSize / len(block) {
+		if _, err = f.Write(block); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(b.path)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Selection names calls to delete: by id, or all of a client, or all of a session.
+type Selection struct {
+	IDs     []int64
+	Client  string // name of the application, or of its token
+	Session string
+}
+
+// eraseRows is how many calls one step deletes.
+const eraseRows = 100
+
+// Erase deletes calls so that nothing of them stays in the file: rows and index are
+// overwritten, sums lose them, and the log of changes is emptied. It returns how many
+// there were.
+func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err error) {
+	if len(sel.IDs) == 0 && sel.Client == "" && sel.Session == "" {
+		return 0, invalid("ids", "name the calls, a client or a session")
+	}
+	s.settle(ctx)
+	err = s.use(func(h *handle) error {
+		_, err := h.write.ExecContext(ctx, `PRAGMA secure_delete = on`)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for err == nil {
+		var n int64
+		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+			n, err = eraseStep(ctx, tx, sel, s.o.Now())
+			return err
+		})
+		deleted += n
+		if n < eraseRows {
+			break
+		}
+	}
+	restore := context.WithoutCancel(ctx)
+	clean := s.use(func(h *handle) error {
+		if err == nil && deleted > 0 {
+			_, err = h.write.ExecContext(restore, `PRAGMA incremental_vacuum(2000)`)
+		}
+		_, _ = h.write.ExecContext(restore, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		_, off := h.write.ExecContext(restore, `PRAGMA secure_delete = off`)
+		return off
+	})
+	if err == nil {
+		err = clean
+	}
+	return deleted, err
+}
+
+func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, now time.Time) (int64, error) {
+	gone, err := selected(ctx, tx, sel)
+	if err != nil {
+		return 0, err
+	}
+	if len(gone) > 0 {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 1)`); err != nil {
+			return 0, err
+		}
+		if err := uncount(ctx, tx, gone, now); err != nil {
+			return 0, err
+		}
+		if err := deleteCalls(ctx, tx, gone); err != nil {
+			return 0, err
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 0)`); err != nil {
+			return 0, err
+		}
+	}
+	if len(gone) < eraseRows { // the last step: names that stand for nothing any more go too
+		if sel.Client != "" {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?)`, sel.Client, sel.Client); err != nil {
+				return 0, err
+			}
+		}
+		for _, stmt := range []string{
+			`DELETE FROM client WHERE (name = ?1 OR token = ?1) AND id NOT IN (SELECT client_id FROM call) AND id NOT IN (SELECT client_id FROM rollup)`,
+			`DELETE FROM session WHERE name = ?2 AND id NOT IN (SELECT session_id FROM call WHERE session_id IS NOT NULL)`,
+		} {
+			if _, err := tx.ExecContext(ctx, stmt, sel.Client, sel.Session); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return int64(len(gone)), nil
+}
+
+func selected(ctx context.Context, tx *sql.Tx, sel Selection) ([]any, error) {
+	switch {
+	case len(sel.IDs) > 0:
+		list := make([]byte, 0, 20*len(sel.IDs))
+		for _, id := range sel.IDs {
+			list = appendID(list, id)
+		}
+		return ids(ctx, tx, `SELECT c.id FROM json_each(?) f CROSS JOIN call c ON c.id = f.value LIMIT ?`, "["+string(list)+"]", eraseRows)
+	case sel.Client != "":
+		return ids(ctx, tx, `SELECT id FROM call WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?) LIMIT ?`, sel.Client, sel.Client, eraseRows)
+	}
+	return ids(ctx, tx, `SELECT id FROM call WHERE session_id IN (SELECT id FROM session WHERE name = ?) LIMIT ?`, sel.Session, eraseRows)
+}
+
+// uncount takes calls out of the sums that have them.
+func uncount(ctx context.Context, tx *sql.Tx, gone []any, now time.Time) error {
+	sums := make(rollups)
+	for _, id := range gone {
+		var target, client, at, took int64
+		var outcome int
+		var counted bool
+		err := tx.QueryRowContext(ctx, `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, coalesce(p.counted, 1)
+			FROM call c LEFT JOIN pending p ON p.id = c.id WHERE c.id = ?`, id).Scan(&target, &client, &at, &outcome, &took, &counted)
+		if err != nil {
+			return err
+		}
+		if counted {
+			sums.countNumber(target, client, at, outcome, time.Duration(took), -1)
+		}
+	}
+	return sums.save(ctx, tx, now)
+}

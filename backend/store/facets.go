@@ -1,0 +1,186 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Facets are the values by which the calls of a query can be narrowed, with how many
+// calls each has. A value's count obeys all filters but those of its own kind.
+type Facets struct {
+	Total    int64
+	Servers  []Facet
+	Tools    []Facet
+	Clients  []Facet
+	Outcomes []Facet
+	// Newest is set when only so many of the newest calls were counted; otherwise the
+	// counts are sums of full hours, or of full minutes within the last 48 h.
+	Newest int
+}
+
+// Facet is one value.
+type Facet struct {
+	Value  string
+	Server string // of a tool
+	Calls  int64
+}
+
+// maxFacets is how many values of a kind are returned, those with the most calls.
+const maxFacets = 200
+
+// tally counts calls by each facet.
+type tally struct {
+	q       Query
+	names   names
+	total   int64
+	servers map[string]int64
+	tools   map[target]int64
+	clients map[string]int64
+	ended   map[hub.Outcome]int64
+}
+
+func (t *tally) add(targetID, clientID int64, outcome hub.Outcome, n int64) {
+	what, who := t.names.targets[targetID], t.names.clients[clientID]
+	server := t.q.Server == "" || what.server == t.q.Server
+	tool := t.q.Tool == "" || what.tool == t.q.Tool
+	client := t.q.Client == "" || who.Name == t.q.Client || who.Token == t.q.Client
+	ended := t.q.Outcome == "" || outcome == t.q.Outcome
+	if tool && client && ended {
+		t.servers[what.server] += n
+	}
+	if server && client && ended && what.tool != "" {
+		t.tools[target{server: what.server, tool: what.tool}] += n
+	}
+	if server && tool && ended {
+		t.clients[who.Name] += n
+	}
+	if server && tool && client {
+		t.ended[outcome] += n
+	}
+	if server && tool && client && ended {
+		t.total += n
+	}
+}
+
+// Facets returns the counts of a query. Before and Limit of it do not count.
+func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
+	q.Before = 0
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	s.settle(ctx)
+	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, ended: map[hub.Outcome]int64{}}
+	out := &Facets{}
+	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
+		if t.names, err = loadNames(ctx, h.read); err != nil {
+			return err
+		}
+		if q.narrow() {
+			return t.fromSums(ctx, h, s.o.Now())
+		}
+		out.Newest, err = t.fromCalls(ctx, h)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Total = t.total
+	for name, n := range t.servers {
+		out.Servers = append(out.Servers, Facet{Value: name, Calls: n})
+	}
+	for what, n := range t.tools {
+		out.Tools = append(out.Tools, Facet{Value: what.tool, Server: what.server, Calls: n})
+	}
+	for name, n := range t.clients {
+		out.Clients = append(out.Clients, Facet{Value: name, Calls: n})
+	}
+	for name, n := range t.ended {
+		out.Outcomes = append(out.Outcomes, Facet{Value: string(name), Calls: n})
+	}
+	for _, list := range []*[]Facet{&out.Servers, &out.Tools, &out.Clients, &out.Outcomes} {
+		*list = slices.DeleteFunc(*list, func(f Facet) bool { return f.Calls == 0 })
+		slices.SortFunc(*list, func(x, y Facet) int {
+			return cmp.Or(-cmp.Compare(x.Calls, y.Calls), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Value, y.Value))
+		})
+		*list = (*list)[:min(len(*list), maxFacets)]
+	}
+	return out, nil
+}
+
+func (t *tally) fromSums(ctx context.Context, h *handle, now time.Time) error {
+	from, to := t.q.From, t.q.To
+	var oldest int64 // sums are kept longer than calls
+	if err := h.read.QueryRowContext(ctx, `SELECT coalesce(min(id), 0) FROM call`).Scan(&oldest); err != nil {
+		return err
+	}
+	if first := time.UnixMicro(oldest); from.Before(first) {
+		from = first
+	}
+	if to.IsZero() {
+		to = now
+	}
+	return eachRollup(ctx, h.read, parts(from, to, now), func(r *rollupRow) {
+		var one sum
+		one.merge(r.outcomes, 0, 0, nil)
+		for i, n := range one.outcomes {
+			if n > 0 {
+				t.add(r.target, r.client, outcomeNames[i+1], n)
+			}
+		}
+	})
+}
+
+// fromCalls counts the newest calls. It returns FacetHits when there may be more.
+func (t *tally) fromCalls(ctx context.Context, h *handle) (int, error) {
+	q := t.q
+	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
+	where, args, err := conditions(ctx, h.read, q)
+	if err != nil || where == nil {
+		return 0, err
+	}
+	looked := 0
+	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM call c`
+	if q.Text != "" {
+		after, before := q.bounds()
+		found, _, err := hits(ctx, h.read, wordsOf(q.Text), after, before, FacetHits)
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		looked = len(found)
+		list := make([]byte, 0, 20*len(found))
+		for _, id := range found {
+			list = appendID(list, id)
+		}
+		stmt = `SELECT c.target_id, c.client_id, c.outcome FROM json_each(?) f CROSS JOIN call c ON c.id = f.value`
+		args = append([]any{"[" + string(list) + "]"}, args...)
+	}
+	for i, condition := range where {
+		stmt += map[bool]string{true: ` WHERE `, false: ` AND `}[i == 0] + condition
+	}
+	if q.Text == "" {
+		stmt += ` ORDER BY c.id DESC`
+	}
+	rows, err := h.read.QueryContext(ctx, stmt+` LIMIT ?`, append(args, FacetHits)...)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = rows.Close() }()
+	n := 0
+	for rows.Next() {
+		var target, client int64
+		var outcome int
+		if err := rows.Scan(&target, &client, &outcome); err != nil {
+			return 0, err
+		}
+		n++
+		t.add(target, client, outcomeNames[outcome], 1)
+	}
+	if max(n, looked) == FacetHits {
+		return FacetHits, rows.Err()
+	}
+	return max(n, looked), rows.Err()
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+)
+
+// binsPerOctave is how fine durations are told apart: each bin is 9 % wider than the
+// one before it, so what is read from a bin is at most 4.5 % off.
+const binsPerOctave = 8
+
+// histogram counts durations. Its zero value is empty.
+type histogram struct {
+	counts []uint32 // by bin; as long as needed
+	n      uint64
+}
+
+// binOf returns the bin of a duration. Everything up to a microsecond is bin 0.
+func binOf(d time.Duration) int {
+	if d <= time.Microsecond {
+		return 0
+	}
+	return 1 + int(math.Log2(float64(d)/float64(time.Microsecond))*binsPerOctave)
+}
+
+// middleOf returns the duration that stands for a bin.
+func middleOf(bin int) time.Duration {
+	if bin == 0 {
+		return time.Microsecond
+	}
+	return time.Duration(float64(time.Microsecond) * math.Exp2((float64(bin)-0.5)/binsPerOctave))
+}
+
+// add counts n calls of one bin; n may be negative.
+func (h *histogram) add(bin int, n int64) {
+	for len(h.counts) <= bin {
+		h.counts = append(h.counts, 0)
+	}
+	if n < 0 {
+		n = -min(-n, int64(h.counts[bin]))
+	}
+	h.counts[bin] += uint32(n)
+	h.n += uint64(n)
+}
+
+// merge adds what unpack would read. A blob that is no histogram adds what could be read.
+func (h *histogram) merge(blob []byte) {
+	bin := -1
+	for len(blob) > 0 {
+		step, n := binary.Uvarint(blob)
+		if n <= 0 || step == 0 || step > 1000 {
+			return
+		}
+		count, m := binary.Uvarint(blob[n:])
+		if m <= 0 || bin+int(step) > 1000 {
+			return
+		}
+		bin += int(step)
+		h.add(bin, int64(min(count, math.MaxUint32)))
+		blob = blob[n+m:]
+	}
+}
+
+// pack is the histogram as it is stored.
+func (h *histogram) pack() []byte {
+	out := []byte{}
+	last := -1
+	for bin, count := range h.counts {
+		if count == 0 {
+			continue
+		}
+		out = binary.AppendUvarint(out, uint64(bin-last))
+		out = binary.AppendUvarint(out, uint64(count))
+		last = bin
+	}
+	return out
+}
+
+// at returns the duration that the share p of all calls, 0 to 1, did not exceed; 0 when
+// there are none.
+func (h *histogram) at(p float64) time.Duration {
+	if h.n == 0 {
+		return 0
+	}
+	want := max(uint64(math.Ceil(p*float64(h.n))), 1)
+	for bin, count := range h.counts {
+		if want <= uint64(count) {
+			return middleOf(bin)
+		}
+		want -= uint64(count)
+	}
+	return 0
+}

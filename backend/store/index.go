@@ -1,0 +1,302 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// The index follows the calls at its own pace, in steps so small that no batch of calls
+// waits long behind one. While many calls are written it leaves them most of the time;
+// what it does not know yet is found by looking at the calls themselves.
+const (
+	indexRows  = 200       // of one step
+	indexBytes = 128 << 10 // of words, about
+	indexEvery = 250 * time.Millisecond
+	busyRate   = 2000 // calls written in a second, from where on the index rests longer
+)
+
+// index adds what was recorded to the search until ctx ends.
+func (s *Store) index(ctx context.Context) {
+	timer := time.NewTimer(indexEvery)
+	defer timer.Stop()
+	written, since := s.recorder.writtenCount(), time.Now()
+	busy := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if past := time.Since(since); past > time.Second {
+			n := s.recorder.writtenCount()
+			busy = float64(n-written)/past.Seconds() > busyRate
+			written, since = n, time.Now()
+		}
+		if s.recorder.faulty() { // what is wrong is the recorder's to find out
+			timer.Reset(indexEvery)
+			continue
+		}
+		began := time.Now()
+		n, err := s.indexStep(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Debug("Cannot index history", "error", err)
+			timer.Reset(5 * time.Second)
+			continue
+		}
+		took := time.Since(began)
+		switch {
+		case n == 0:
+			timer.Reset(indexEvery)
+		case busy:
+			timer.Reset(9 * took)
+		default:
+			timer.Reset(took / 2)
+		}
+	}
+}
+
+// unindexed is one call as the index needs it.
+type unindexed struct {
+	id, target, client, at int64
+	outcome                int
+	took                   int64
+	counted                bool
+	words                  []byte
+}
+
+const wordColumns = `s.name, t.name, b.public_name, k.name, b.reason, b.arguments, b.arguments_enc, b.reply, b.reply_enc`
+
+const wordTables = ` JOIN target t ON t.id = c.target_id
+	JOIN server s ON s.id = t.server_id
+	JOIN client k ON k.id = c.client_id
+	JOIN body b ON b.id = c.id`
+
+// indexStep takes the newest calls that search does not know and adds them. It
+// reports how many.
+func (s *Store) indexStep(ctx context.Context) (int, error) {
+	var batch []unindexed
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		rows, err := h.read.QueryContext(ctx, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.took_ns, p.counted, `+wordColumns+`
+			FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+` ORDER BY p.id LIMIT ?`, indexRows)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		size := 0
+		for size < indexBytes && rows.Next() {
+			var u unindexed
+			u.words, err = scanWords(rows, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
+			if err != nil {
+				return err
+			}
+			size += len(u.words)
+			batch = append(batch, u)
+		}
+		return rows.Err()
+	})
+	if err != nil || len(batch) == 0 {
+		return 0, err
+	}
+	return len(batch), s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return addToIndex(ctx, tx, batch, s.o.Now()) })
+}
+
+// scanWords reads a row of other columns and wordColumns. A payload that cannot be
+// read has no words.
+func scanWords(row scanner, others ...any) ([]byte, error) {
+	var c callWords
+	var args, reply stored
+	if err := row.Scan(append(others, &c.server, &c.name, &c.publicName, &c.client, &c.reason, &args.data, &args.enc, &reply.data, &reply.enc)...); err != nil {
+		return nil, err
+	}
+	a, _ := unpack(args.data, args.enc)
+	r, _ := unpack(reply.data, reply.enc)
+	return appendCallWords(nil, c, a, r), nil
+}
+
+func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Time) error {
+	add, err := tx.PrepareContext(ctx, `INSERT INTO search (rowid, words) VALUES (?,?)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = add.Close() }()
+	done, err := tx.PrepareContext(ctx, `DELETE FROM pending WHERE id = ?`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = done.Close() }()
+	sums := make(rollups)
+	for _, u := range batch {
+		res, err := done.ExecContext(ctx, u.id)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			continue // deleted meanwhile
+		}
+		if _, err := add.ExecContext(ctx, u.id, u.words); err != nil {
+			return err
+		}
+		if !u.counted {
+			sums.countNumber(u.target, u.client, u.at, u.outcome, time.Duration(u.took), 1)
+		}
+	}
+	return sums.save(ctx, tx, now)
+}
+
+// transact runs f in one writing transaction.
+func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return s.use(func(h *handle) error {
+		tx, err := h.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		if err := f(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// IndexState says how far search has come.
+type IndexState struct {
+	Pending int64     // calls that the index does not know yet; the newest of them are found all the same
+	UpTo    time.Time // every call before it is in the index; zero when all are
+}
+
+// Index returns how far search has come.
+func (s *Store) Index(ctx context.Context) (IndexState, error) {
+	var st IndexState
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		var first sql.NullInt64
+		if err := h.read.QueryRowContext(ctx, `SELECT count(*), min(id) FROM pending`).Scan(&st.Pending, &first); err != nil {
+			return err
+		}
+		if first.Valid {
+			st.UpTo = time.UnixMicro(first.Int64).UTC()
+		}
+		return nil
+	})
+	return st, err
+}
+
+// Hits of a search.
+const (
+	hitRows     = 2000  // looked through for one page when there are filters besides the words
+	pendingRows = 1000  // of what the index does not know, for one page
+	FacetHits   = 10000 // newest hits that the counts of a search are made from
+)
+
+// hits returns the ids of calls with these words, newest first, at most limit: those
+// that the index knows, and of the others those that have them. end is where a next
+// question goes on, 0 when there is nothing older.
+func hits(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, err error) {
+	if before <= 0 {
+		before = 1 << 62
+	}
+	fresh, oldest, err := pendingHits(ctx, db, words, after, before)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := db.QueryContext(ctx, `SELECT rowid FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`,
+		match(words), before, max(after, oldest), limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, 0, err
+		}
+		for len(fresh) > 0 && fresh[0] > id {
+			found, fresh = append(found, fresh[0]), fresh[1:]
+		}
+		found = append(found, id)
+	}
+	if len(found) < limit {
+		found = append(found, fresh...)
+	}
+	if len(found) >= limit {
+		return found[:limit], found[limit-1], rows.Err()
+	}
+	return found, oldest, rows.Err()
+}
+
+// pendingHits looks through the newest calls that the index does not know. oldest is
+// the last one looked at when there are more, else 0.
+func pendingHits(ctx context.Context, db *sql.DB, words []word, after, before int64) (found []int64, oldest int64, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT c.id, `+wordColumns+` FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+`
+		WHERE p.id < ? AND p.id > ? ORDER BY p.id DESC LIMIT ?`, before, after, pendingRows)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = rows.Close() }()
+	n, id := 0, int64(0)
+	for rows.Next() {
+		text, err := scanWords(rows, &id)
+		if err != nil {
+			return nil, 0, err
+		}
+		n++
+		if hasWords(text, words) {
+			found = append(found, id)
+		}
+	}
+	if n == pendingRows {
+		oldest = id
+	}
+	return found, oldest, rows.Err()
+}
+
+// unsearch takes calls out of the index, before their rows go. Whoever calls it
+// deletes the rows in the same transaction.
+func unsearch(ctx context.Context, tx *sql.Tx, ids []any) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT c.id, `+wordColumns+` FROM call c`+wordTables+`
+		WHERE c.id IN (?`+strings.Repeat(`,?`, len(ids)-1)+`) AND c.id NOT IN (SELECT id FROM pending)`, ids...)
+	if err != nil {
+		return err
+	}
+	type old struct {
+		id    int64
+		words []byte
+	}
+	var all []old
+	for rows.Next() {
+		var o old
+		if o.words, err = scanWords(rows, &o.id); err != nil {
+			_ = rows.Close()
+			return err
+		}
+		all = append(all, o)
+	}
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	for _, o := range all {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rowid, words) VALUES ('delete', ?, ?)`, o.id, o.words); err != nil {
+			return fmt.Errorf("cannot take call %d out of the index: %w", o.id, err)
+		}
+	}
+	return nil
+}
+
+// tooLong is a validation error for a value with more than most characters.
+func tooLong(field string, most int) *hub.Error {
+	return &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
+		Fields: []hub.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}
+}
+
+func invalid(field, what string) *hub.Error {
+	return &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: field, Error: what}}}
+}

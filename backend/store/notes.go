@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"drawbridge/backend/hub"
+)
+
+// Bounds of what a person writes to a call, in characters.
+const (
+	MaxNote  = 5000
+	MaxTitle = 500
+	MaxTags  = 20
+	MaxTag   = 50
+)
+
+// Note is what a person wrote to a call.
+type Note struct {
+	Title string
+	Text  string
+	Tags  []string // sorted, each once
+}
+
+func (n *Note) check() error {
+	if utf8.RuneCountInString(n.Title) > MaxTitle {
+		return tooLong("title", MaxTitle)
+	}
+	if utf8.RuneCountInString(n.Text) > MaxNote {
+		return tooLong("note", MaxNote)
+	}
+	for i, tag := range n.Tags {
+		n.Tags[i] = strings.TrimSpace(tag)
+		if n.Tags[i] == "" {
+			return invalid(fmt.Sprintf("tags[%d]", i), "must not be empty")
+		}
+		if utf8.RuneCountInString(tag) > MaxTag {
+			return tooLong(fmt.Sprintf("tags[%d]", i), MaxTag)
+		}
+	}
+	slices.Sort(n.Tags)
+	n.Tags = slices.Compact(n.Tags)
+	if len(n.Tags) > MaxTags {
+		return invalid("tags", fmt.Sprintf("must be at most %d", MaxTags))
+	}
+	return nil
+}
+
+// SaveNote puts a note to a call, in the place of the one before. An empty one takes it away.
+func (s *Store) SaveNote(ctx context.Context, id int64, n Note) error {
+	n.Tags = slices.Clone(n.Tags)
+	if err := n.check(); err != nil {
+		return err
+	}
+	s.settle(ctx)
+	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var known int
+		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM call WHERE id = ?`, id).Scan(&known); err != nil {
+			return err
+		}
+		if known == 0 {
+			return hub.Errorf(hub.CodeNotFound, "there is no call %d in the history", id)
+		}
+		for _, stmt := range []string{`DELETE FROM note WHERE call_id = ?`, `DELETE FROM tag WHERE call_id = ?`} {
+			if _, err := tx.ExecContext(ctx, stmt, id); err != nil {
+				return err
+			}
+		}
+		if n.Title != "" || n.Text != "" {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO note (call_id, title, text, saved_at) VALUES (?,?,?,?)`, id, n.Title, n.Text, s.o.Now().UnixMicro()); err != nil {
+				return err
+			}
+		}
+		for _, tag := range n.Tags {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO tag (call_id, name) VALUES (?,?)`, id, tag); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func noteOf(ctx context.Context, db *sql.DB, id int64) (n Note, err error) {
+	err = db.QueryRowContext(ctx, `SELECT title, text FROM note WHERE call_id = ?`, id).Scan(&n.Title, &n.Text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return n, err
+	}
+	rows, err := db.QueryContext(ctx, `SELECT name FROM tag WHERE call_id = ? ORDER BY name`, id)
+	if err != nil {
+		return n, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var tag string
+		if err := rows.Scan(&tag); err != nil {
+			return n, err
+		}
+		n.Tags = append(n.Tags, tag)
+	}
+	return n, rows.Err()
+}
+
+func appendID(list []byte, id int64) []byte {
+	if len(list) > 0 {
+		list = append(list, ',')
+	}
+	return strconv.AppendInt(list, id, 10)
+}

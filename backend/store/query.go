@@ -1,0 +1,58 @@
+package store
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"drawbridge/backend/hub"
+)
+
+// Query asks for calls. The zero Query asks for the newest ones.
+type Query struct {
+	Before    int64     // only calls with a smaller id; 0: from the newest on
+	From, To  time.Time // only calls that began in this range; To is not in it; zero: no bound
+	Server    string    // server id
+	Client    string    // name of the application, or of its token
+	Tool      string    // name of a tool or prompt, or URI of a resource
+	Outcome   hub.Outcome
+	Session   string
+	Workspace string // the folder that the client worked in
+	Tag       string
+	MinTook   time.Duration // 0: no bound
+	MaxTook   time.Duration
+	// Text is words, all of which must be in names, reason, arguments or reply. Upper and
+	// lower case are alike; word* is the beginning of a word.
+	Text  string
+	Limit int // most calls to return; 0: 100; more than 500 counts as 500
+}
+
+// bounds are the ids between which the calls lie; 0: no bound.
+func (q *Query) bounds() (after, before int64) {
+	before = q.Before
+	if !q.To.IsZero() && (before == 0 || q.To.UnixMicro() < before) {
+		before = q.To.UnixMicro()
+	}
+	if !q.From.IsZero() {
+		after = q.From.UnixMicro() - 1
+	}
+	return after, before
+}
+
+func (q *Query) check() error {
+	if utf8.RuneCountInString(q.Text) > MaxText {
+		return tooLong("q", MaxText)
+	}
+	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
+		return invalid("to", "must not be before 'from'")
+	}
+	if q.MaxTook > 0 && q.MaxTook < q.MinTook {
+		return invalid("maxTookNs", "must not be less than 'minTookNs'")
+	}
+	return nil
+}
+
+// narrow says that nothing but time, server, tool, client and outcome is asked for:
+// what sums can answer.
+func (q *Query) narrow() bool {
+	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Tag == "" && q.MinTook == 0 && q.MaxTook == 0
+}

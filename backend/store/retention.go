@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+)
+
+// Keep bounds the history. A zero field means its default; a negative one no bound.
+type Keep struct {
+	Age   time.Duration // 30 days
+	Bytes int64         // 1 GB, of the database file
+	Rows  int64         // no bound
+}
+
+// tidyEvery is how often the history is brought within its bounds.
+const tidyEvery = 30 * time.Second
+
+// pruneRows is how many calls one step deletes: it holds the writer for about 20 ms.
+const pruneRows = 100
+
+func (k *Keep) defaults() {
+	if k.Age == 0 {
+		k.Age = 30 * 24 * time.Hour
+	}
+	if k.Bytes == 0 {
+		k.Bytes = 1 << 30
+	}
+}
+
+// SetKeep changes the bounds; the next look at them deletes what is beyond.
+func (s *Store) SetKeep(k Keep) {
+	k.defaults()
+	s.keep.Store(&k)
+}
+
+// tidy deletes the oldest calls beyond the bounds, in steps so small that no batch
+// waits long behind one.
+func (s *Store) tidy(ctx context.Context) {
+	const steps = 100
+	for range steps {
+		n, err := s.prune(ctx, *s.keep.Load(), pruneRows)
+		if err != nil {
+			s.o.Log.Debug("Cannot prune history", "error", err)
+			return
+		}
+		if n < pruneRows || s.recorder.urgent() || ctx.Err() != nil {
+			break
+		}
+	}
+	err := s.use(func(h *handle) error {
+		return forgetRollups(ctx, h.write, s.o.Now(), s.keep.Load().Age)
+	})
+	if err != nil {
+		s.o.Log.Debug("Cannot prune the sums of the history", "error", err)
+	}
+}
+
+// Prune brings the history within the bounds k at once, in steps between which calls
+// are recorded. It returns how many calls it deleted.
+func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
+	for {
+		n, err := s.prune(ctx, k, pruneRows)
+		deleted += n
+		if err != nil || n < pruneRows {
+			return deleted, err
+		}
+		if err := ctx.Err(); err != nil {
+			return deleted, err
+		}
+	}
+}
+
+func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
+	var deleted int64
+	err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		before, err := pruneBefore(ctx, tx, k, s.o.Now())
+		if err != nil {
+			return err
+		}
+		gone, err := ids(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
+		if err != nil || len(gone) == 0 {
+			return err
+		}
+		deleted = int64(len(gone))
+		return deleteCalls(ctx, tx, gone)
+	})
+	if err == nil && deleted > 0 {
+		err = s.use(func(h *handle) error {
+			_, err := h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(2000)`)
+			return err
+		})
+	}
+	return deleted, err
+}
+
+// pruneBefore returns the id below which calls are beyond the bounds.
+func pruneBefore(ctx context.Context, tx *sql.Tx, k Keep, now time.Time) (int64, error) {
+	const all = 1 << 62
+	before := int64(0)
+	if k.Age > 0 {
+		before = now.Add(-k.Age).UnixMicro()
+	}
+	if k.Bytes > 0 {
+		var used int64
+		if err := tx.QueryRowContext(ctx, `SELECT (p.page_count - f.freelist_count) * s.page_size
+			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&used); err != nil {
+			return 0, err
+		}
+		if used > k.Bytes {
+			return all, nil // whatever is oldest
+		}
+	}
+	if k.Rows > 0 {
+		var edge sql.NullInt64
+		if err := tx.QueryRowContext(ctx, `SELECT max(id) FROM (SELECT id FROM call ORDER BY id DESC LIMIT 1 OFFSET ?)`, k.Rows).Scan(&edge); err != nil {
+			return 0, err
+		}
+		if edge.Valid {
+			before = max(before, edge.Int64+1)
+		}
+	}
+	return before, nil
+}
+
+// deleteCalls deletes rows and what search knows of them. Their sums stay.
+func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any) error {
+	if err := unsearch(ctx, tx, gone); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM call WHERE id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)
+	return err
+}

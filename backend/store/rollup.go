@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// The spans over which calls are summed up, in seconds.
+const (
+	minute = 60
+	hour   = 3600
+	day    = 86400
+)
+
+// How long sums are kept. Hours are kept as long as calls, and at least keepHours.
+const (
+	keepMinutes = 48 * time.Hour
+	keepHours   = 62 * 24 * time.Hour
+	keepDays    = 400 * 24 * time.Hour
+)
+
+// rollupKey is one row of rollup.
+type rollupKey struct {
+	span, at       int64
+	target, client int64
+}
+
+// sum is what rollup holds of some calls.
+type sum struct {
+	outcomes [6]int64 // in the order of the numbers in outcomes, from ok on
+	took     int64    // nanoseconds
+	last     int64    // microseconds since 1970
+	bins     histogram
+}
+
+func (s *sum) calls() (n int64) {
+	for _, c := range s.outcomes {
+		n += c
+	}
+	return n
+}
+
+func (s *sum) errors() int64 { return s.calls() - s.outcomes[0] }
+
+// add counts one call n times; -1 takes it out again.
+func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
+	if outcome >= 1 && outcome <= len(s.outcomes) {
+		s.outcomes[outcome-1] = max(s.outcomes[outcome-1]+n, 0)
+	}
+	s.took = max(s.took+n*int64(took), 0)
+	if n > 0 {
+		s.last = max(s.last, at)
+	}
+	s.bins.add(binOf(took), n)
+}
+
+// merge adds a stored row.
+func (s *sum) merge(outcomes []byte, took, last int64, bins []byte) {
+	for i := range s.outcomes {
+		n, size := binary.Uvarint(outcomes)
+		if size <= 0 {
+			break
+		}
+		s.outcomes[i] += int64(n)
+		outcomes = outcomes[size:]
+	}
+	s.took += took
+	s.last = max(s.last, last)
+	s.bins.merge(bins)
+}
+
+func (s *sum) packOutcomes() []byte {
+	out := make([]byte, 0, 12)
+	for _, n := range s.outcomes {
+		out = binary.AppendUvarint(out, uint64(n))
+	}
+	return out
+}
+
+// rollups collects what one transaction adds to the table.
+type rollups map[rollupKey]*counted
+
+type counted struct {
+	at      int64
+	outcome int
+	took    time.Duration
+	n       int64
+	more    *counted
+}
+
+// count notes one call. at is in microseconds since 1970.
+func (r rollups) count(target, client, at int64, outcome hub.Outcome, took time.Duration, n int64) {
+	r.countNumber(target, client, at, outcomes[outcome], took, n)
+}
+
+func (r rollups) countNumber(target, client, at int64, outcome int, took time.Duration, n int64) {
+	seconds := at / 1_000_000
+	for _, span := range []int64{minute, hour, day} {
+		k := rollupKey{span, seconds - seconds%span, target, client}
+		r[k] = &counted{at, outcome, took, n, r[k]}
+	}
+}
+
+// save writes what was collected. Minutes that are over already are left out.
+func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
+	if len(r) == 0 {
+		return nil
+	}
+	find, err := tx.PrepareContext(ctx, `SELECT outcomes, took_ns, last_at, bins FROM rollup WHERE span = ? AND at = ? AND target_id = ? AND client_id = ?`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = find.Close() }()
+	put, err := tx.PrepareContext(ctx, `INSERT INTO rollup (span, at, target_id, client_id, outcomes, took_ns, last_at, bins) VALUES (?,?,?,?,?,?,?,?)
+		ON CONFLICT DO UPDATE SET outcomes = excluded.outcomes, took_ns = excluded.took_ns, last_at = excluded.last_at, bins = excluded.bins`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = put.Close() }()
+	oldest := now.Add(-keepMinutes).Unix()
+	for k, one := range r {
+		if k.span == minute && k.at < oldest {
+			continue
+		}
+		var s sum
+		var outcomes, bins []byte
+		var took, last int64
+		err := find.QueryRowContext(ctx, k.span, k.at, k.target, k.client).Scan(&outcomes, &took, &last, &bins)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err == nil {
+			s.merge(outcomes, took, last, bins)
+		}
+		for ; one != nil; one = one.more {
+			s.add(one.at, one.outcome, one.took, one.n)
+		}
+		if s.calls() == 0 {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE span = ? AND at = ? AND target_id = ? AND client_id = ?`, k.span, k.at, k.target, k.client); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := put.ExecContext(ctx, k.span, k.at, k.target, k.client, s.packOutcomes(), s.took, s.last, s.bins.pack()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetRollups deletes sums that are older than they are kept.
+func forgetRollups(ctx context.Context, db *sql.DB, now time.Time, age time.Duration) error {
+	for span, keep := range map[int64]time.Duration{minute: keepMinutes, hour: max(keepHours, age), day: max(keepDays, age)} {
+		if _, err := db.ExecContext(ctx, `DELETE FROM rollup WHERE span = ? AND at < ?`, span, now.Add(-keep).Unix()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part is a range of rows of one span; from is in it, to is not.
+type part struct{ span, from, to int64 }
+
+// parts covers a time range by as few rows as can be: whole days in its middle, then
+// hours, and minutes where they are kept. The range is widened to the next full hour,
+// or minute within the last 48 h.
+func parts(from, to, now time.Time) []part {
+	f, t := from.Unix(), to.Unix()
+	if to.Nanosecond() > 0 {
+		t++
+	}
+	if !to.Before(now) { // nothing lies beyond: today's sum will do
+		t += (day - t%day) % day
+	}
+	fine := now.Add(-keepMinutes).Unix()
+	fine += hour - fine%hour // the first hour whose minutes are all there
+	unit := func(at int64) int64 {
+		if at >= fine {
+			return minute
+		}
+		return hour
+	}
+	f -= f % unit(f)
+	if over := t % unit(t); over > 0 {
+		t += unit(t) - over
+	}
+	var out []part
+	add := func(span, from, to int64) {
+		if from >= to {
+			return
+		}
+		if n := len(out); n > 0 && out[n-1].span == span && out[n-1].to == from {
+			out[n-1].to = to
+			return
+		}
+		out = append(out, part{span, from, to})
+	}
+	for at := f; at < t; {
+		switch {
+		case at%day == 0 && at+day <= t:
+			end := t - t%day
+			add(day, at, end)
+			at = end
+		case at%hour == 0 && at+hour <= t:
+			end := min(t-t%hour, at-at%day+day)
+			add(hour, at, end)
+			at = end
+		case unit(at) == hour: // cannot end within the hour: t was widened
+			add(hour, at, at+hour)
+			at += hour
+		default:
+			end := min(t, at-at%hour+hour)
+			add(minute, at, end)
+			at = end
+		}
+	}
+	return out
+}

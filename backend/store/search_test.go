@@ -1,0 +1,285 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+func textReply(text string) hub.Reply {
+	return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)}
+}
+
+func found(t *testing.T, b *bench, q Query) []int64 {
+	t.Helper()
+	calls, _, err := b.Calls(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []int64{}
+	for _, c := range calls {
+		out = append(out, (c.ID-aCall(0).ID)/1000)
+	}
+	return out
+}
+
+// TestSearchFindsTheSameBeforeAndAfterTheIndex asks twice: of the calls themselves,
+// and of the index.
+func TestSearchFindsTheSameBeforeAndAfterTheIndex(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	b := &bench{Store: s}
+	texts := []string{`The Quick brown-fox`, `line\nbreak C:\\new\\path`, `Ünïcödé été \u00dcber`, `snake_case and camelCase`, `quick 42 3.14`, `日本語 text`, `nothing`}
+	for n, text := range texts {
+		c := aCall(n)
+		if n == 6 {
+			c.Outcome, c.Reason = hub.OutcomeTimeout, "the deadline passed"
+		}
+		s.recorder.Record(c, textReply(text))
+	}
+	batch := s.recorder.take()
+	if err := s.write(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	s.recorder.done(batch)
+	ask := func(when string) {
+		for query, want := range map[string][]int64{
+			"quick": {4, 0}, "QUICK fox": {0}, "fox quick": {0}, "qui": {}, "qui*": {4, 0}, "break": {1}, "new": {1}, "path": {1},
+			"été": {2}, "über": {2}, "ÜNÏCÖDÉ": {2}, "uber": {}, "snake": {3}, "snake_case": {3}, "camelcase": {3}, "case": {3}, "14": {4},
+			"日本語": {5}, "deadline passed": {6}, "echo text": {6, 5, 4, 3, 2, 1, 0}, "\"": {}, "quick AND": {}, "NOT": {}, "*": {}, "files__echo nothing": {6},
+		} {
+			if got := found(t, b, Query{Text: query}); !slices.Equal(got, want) {
+				t.Errorf("%s, %q: %v, want %v", when, query, got, want)
+			}
+		}
+	}
+	ask("before")
+	if n, err := s.indexStep(t.Context()); err != nil || n != len(texts) {
+		t.Fatalf("indexed %d, %v", n, err)
+	}
+	ask("after")
+	if st, err := s.Index(t.Context()); err != nil || st.Pending != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	sound(t, b)
+}
+
+func TestSearchWithFiltersPagesThroughEveryHit(t *testing.T) {
+	b := fresh(t)
+	n := 7000
+	if slow {
+		n = 3000
+	}
+	for i := range n {
+		c := aCall(i)
+		if i%1000 == 5 {
+			c.Server = "rare"
+		}
+		b.Recorder().Record(c, textReply("common words"))
+		if i%500 == 0 {
+			b.Recorder().Flush(t.Context())
+		}
+	}
+	indexed(t, b)
+	var got []int64
+	q := Query{Text: "common", Server: "rare", Limit: 2}
+	for {
+		calls, next, err := b.Calls(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range calls {
+			got = append(got, (c.ID-aCall(0).ID)/1000)
+		}
+		if next == 0 {
+			break
+		}
+		q.Before = next
+	}
+	if !slices.Equal(got, []int64{6005, 5005, 4005, 3005, 2005, 1005, 5}[7-n/1000:]) {
+		t.Errorf("found %v", got)
+	}
+	f, err := b.Facets(t.Context(), Query{Text: "common"})
+	if err != nil || f.Total != int64(n) || len(f.Servers) != 2 || f.Servers[1].Value != "rare" || f.Servers[1].Calls != int64(n/1000) {
+		t.Errorf("facets %+v, %v", f, err)
+	}
+}
+
+func TestQueriesNarrowByTimeDurationTagAndSession(t *testing.T) {
+	b := fresh(t)
+	for n := range 100 {
+		c := aCall(n)
+		c.Took = time.Duration(n) * time.Millisecond
+		c.Session = fmt.Sprintf("s%d", n/50)
+		b.Recorder().Record(c, aReply)
+	}
+	if err := b.SaveNote(t.Context(), aCall(42).ID, Note{Title: "odd", Text: "why?", Tags: []string{" bug ", "a", "bug"}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		q    Query
+		want int
+	}{
+		"from":          {Query{From: aCall(90).At}, 10},
+		"to":            {Query{To: aCall(90).At}, 90},
+		"range":         {Query{From: aCall(10).At, To: aCall(20).At}, 10},
+		"range, text":   {Query{From: aCall(10).At, To: aCall(20).At, Text: "echo"}, 10},
+		"slow":          {Query{MinTook: 95 * time.Millisecond}, 5},
+		"fast":          {Query{MaxTook: 4 * time.Millisecond, Text: "echo"}, 5},
+		"session":       {Query{Session: "s1"}, 50},
+		"tag":           {Query{Tag: "bug"}, 1},
+		"tag, no other": {Query{Tag: "nope"}, 0},
+	} {
+		if got := found(t, b, c.q); len(got) != c.want {
+			t.Errorf("%s: %d calls, want %d", name, len(got), c.want)
+		}
+		f, err := b.Facets(t.Context(), c.q)
+		if err != nil || (f.Total != int64(c.want) && !c.q.narrow()) {
+			t.Errorf("%s: the facets count %+v, %v; want %d", name, f, err, c.want)
+		}
+	}
+	r, err := b.Call(t.Context(), aCall(42).ID)
+	if err != nil || r.Note.Title != "odd" || r.Note.Text != "why?" || !slices.Equal(r.Note.Tags, []string{"a", "bug"}) {
+		t.Errorf("the note came back as %+v, %v", r.Note, err)
+	}
+	stories, next, err := b.Sessions(t.Context(), 0, 1)
+	if err != nil || len(stories) != 1 || stories[0].Session != "s1" || stories[0].Calls != 50 || next == 0 {
+		t.Fatalf("stories %+v, %d, %v", stories, next, err)
+	}
+	if stories, next, err = b.Sessions(t.Context(), next, 1); err != nil || len(stories) != 1 || stories[0].Session != "s0" || next != 0 {
+		t.Errorf("stories %+v, %d, %v", stories, next, err)
+	}
+}
+
+func TestLimitsAreValidationErrorsThatNameTheirField(t *testing.T) {
+	b := fresh(t)
+	record(t, b, 0, 1)
+	id := aCall(0).ID
+	many := make([]string, MaxTags+1)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	save := func(n Note) func() error { return func() error { return b.SaveNote(t.Context(), id, n) } }
+	ask := func(q Query) func() error {
+		return func() error { _, _, err := b.Calls(t.Context(), q); return err }
+	}
+	for name, c := range map[string]struct {
+		do    func() error
+		field string
+	}{
+		"query":    {ask(Query{Text: strings.Repeat("é", MaxText+1)}), "q"},
+		"range":    {ask(Query{From: time.Unix(2, 0), To: time.Unix(1, 0)}), "to"},
+		"duration": {ask(Query{MinTook: 2, MaxTook: 1}), "maxTookNs"},
+		"note":     {save(Note{Text: strings.Repeat("é", MaxNote+1)}), "note"},
+		"title":    {save(Note{Title: strings.Repeat("é", MaxTitle+1)}), "title"},
+		"tags":     {save(Note{Tags: many}), "tags"},
+		"tag":      {save(Note{Tags: []string{"a", strings.Repeat("é", MaxTag+1)}}), "tags[1]"},
+		"no tag":   {save(Note{Tags: []string{" "}}), "tags[0]"},
+	} {
+		err := c.do()
+		ours, ok := err.(*hub.Error)
+		if !ok || ours.Code != hub.CodeValidation || len(ours.Fields) != 1 || ours.Fields[0].Field != c.field {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := save(Note{Text: strings.Repeat("é", MaxNote), Title: strings.Repeat("é", MaxTitle), Tags: many[:MaxTags]})(); err != nil {
+		t.Errorf("what is just short enough: %v", err)
+	}
+	if err := ask(Query{Text: strings.Repeat("é", MaxText)})(); err != nil {
+		t.Errorf("what is just short enough: %v", err)
+	}
+}
+
+func TestErasedCallsAreNowhereInTheFile(t *testing.T) {
+	for name, sel := range map[string]Selection{
+		"selected": {IDs: []int64{aCall(3).ID, aCall(150).ID, aCall(9999).ID}},
+		"client":   {Client: "Zed"},
+		"session":  {Session: "private"},
+	} {
+		path := filepath.Join(t.TempDir(), "history.db")
+		b := open(t, path)
+		for n := range 300 {
+			c, r := aCall(n), textReply("other words here")
+			if n == 3 || n == 150 {
+				c.Client.Name, c.Session = "Zed", "private"
+				r = textReply("qwxErased " + strings.Repeat("qwxerased2 ", 300))
+			}
+			b.Recorder().Record(c, r)
+		}
+		indexed(t, b)
+		if n := len(found(t, b, Query{Text: "qwxerased"})); n != 2 {
+			t.Fatalf("%s: %d before", name, n)
+		}
+		n, err := b.Erase(t.Context(), sel)
+		if err != nil || n != 2 {
+			t.Fatalf("%s: erased %d, %v", name, n, err)
+		}
+		if n := len(found(t, b, Query{Text: "qwxerased"})); n != 0 {
+			t.Errorf("%s: %d after", name, n)
+		}
+		if n := count(t, b); n != 298 {
+			t.Errorf("%s: %d calls are left", name, n)
+		}
+		at := aCall(0).At
+		u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(time.Hour)})
+		if err != nil || u.Total.Calls != 298 || len(u.ByClient) != 1 {
+			t.Errorf("%s: the sums still have them: %+v, %v", name, u, err)
+		}
+		files, _ := filepath.Glob(path + "*")
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil || strings.Contains(strings.ToLower(string(data)), "qwxerased") {
+				t.Errorf("%s: %s still has the words, or %v", name, filepath.Base(f), err)
+			}
+		}
+		sound(t, b)
+		b.stop()
+	}
+}
+
+func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
+	b := fresh(t)
+	for n := range 500 {
+		b.Recorder().Record(aCall(n), textReply(fmt.Sprintf("number%d", n)))
+	}
+	indexed(t, b)
+	n, err := b.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: 100})
+	if err != nil || n != 400 {
+		t.Fatalf("pruned %d, %v", n, err)
+	}
+	if got := found(t, b, Query{Text: "echo", Limit: 500}); len(got) != 100 || got[99] != 400 {
+		t.Errorf("%d are found", len(got))
+	}
+	sound(t, b)
+	if err := b.Vacuum(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	size, err := b.Size(t.Context())
+	if err != nil || size.Calls != 100 || size.FreeBytes != 0 {
+		t.Errorf("after a vacuum %+v, %v", size, err)
+	}
+	sound(t, b)
+	backup := filepath.Join(t.TempDir(), "sub", "copy.db")
+	if err := b.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Backup(t.Context(), backup); hub.CodeOf(err) != hub.CodeConflict {
+		t.Errorf("a backup over another: %v", err)
+	}
+	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup is %v, %v", info, err)
+	}
+	c := open(t, backup)
+	if got := found(t, c, Query{Text: "number499"}); !slices.Equal(got, []int64{499}) {
+		t.Errorf("in the backup %v", got)
+	}
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+
+	"drawbridge/backend/hub"
+)
+
+// Size is what the history takes.
+type Size struct {
+	Calls     int64
+	Bytes     int64 // of the database file and the log of changes
+	FreeBytes int64 // of these: reused by new calls, given back by Vacuum
+}
+
+// Size returns what the history takes.
+func (s *Store) Size(ctx context.Context) (Size, error) {
+	var size Size
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		return h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call), p.page_count * s.page_size, f.freelist_count * s.page_size
+			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&size.Calls, &size.Bytes, &size.FreeBytes)
+	})
+	if info, statErr := os.Stat(s.o.Path + "-wal"); statErr == nil {
+		size.Bytes += info.Size()
+	}
+	return size, err
+}
+
+// Vacuum merges the index and gives free pages back to the disk, in steps between
+// which calls are recorded.
+func (s *Store) Vacuum(ctx context.Context) error {
+	// A negative number begins a merge of everything, a positive one goes on with it.
+	for pages := -500; ; pages = 500 {
+		more := false
+		err := s.use(func(h *handle) (err error) {
+			more, err = mergeIndex(ctx, h.write, pages)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	for free := int64(1); free > 0; {
+		err := s.use(func(h *handle) error {
+			if _, err := h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(1000)`); err != nil {
+				return err
+			}
+			return h.write.QueryRowContext(ctx, `PRAGMA freelist_count`).Scan(&free)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.use(func(h *handle) error {
+		_, err := h.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		return err
+	})
+}
+
+// mergeIndex does a step of a merge. It reports whether there may be more to do.
+func mergeIndex(ctx context.Context, db *sql.DB, pages int) (bool, error) {
+	const changes = `SELECT total_changes()`
+	var before, after int64
+	if err := db.QueryRowContext(ctx, changes).Scan(&before); err != nil {
+		return false, err
+	}
+	if _, err := db.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('merge', ?)`, pages); err != nil {
+		return false, err
+	}
+	err := db.QueryRowContext(ctx, changes).Scan(&after)
+	return after-before >= 2, err // a merge with nothing to do changes one row
+}
+
+// Backup writes a copy of the history to a new file at path, while calls are recorded.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		if os.IsExist(err) {
+			return hub.Errorf(hub.CodeConflict, "cannot write the backup: there is such a file already")
+		}
+		return err
+	}
+	_ = f.Close()
+	s.settle(ctx)
+	err = s.use(func(*handle) error {
+		own, err := sql.Open("sqlite", dsn(s.o.Path, "deferred", "busy_timeout(5000)"))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = own.Close() }()
+		_, err = own.ExecContext(ctx, `VACUUM INTO ?`, path)
+		return err
+	})
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}

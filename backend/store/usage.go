@@ -1,0 +1,239 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// UsageQuery asks for sums over a range of time, which is widened to full hours, or
+// to full minutes within the last 48 h.
+type UsageQuery struct {
+	From, To time.Time // zero: 24 h before To; now
+	Server   string
+	Tool     string
+	Client   string // name of the application, or of its token
+}
+
+// Usage is what was used in a range.
+type Usage struct {
+	From, To  time.Time // the range that is covered
+	Total     Use
+	ByServer  []Use
+	ByTool    []Use
+	ByClient  []Use
+	Series    []Use         // in the order of time, without those in which nothing was called
+	SeriesFor time.Duration // what one of Series covers
+}
+
+// Use is what was called under one name. Durations are at most 4.5 % off.
+type Use struct {
+	Server, Tool  string
+	Client, Token string
+	At            time.Time // of Series: where it begins
+	Calls, Errors int64
+	P50, P95, P99 time.Duration
+	Mean          time.Duration
+	LastUsed      time.Time
+}
+
+func (s *sum) use(u Use) Use {
+	u.Calls, u.Errors = s.calls(), s.errors()
+	u.P50, u.P95, u.P99 = s.bins.at(0.50), s.bins.at(0.95), s.bins.at(0.99)
+	if u.Calls > 0 {
+		u.Mean = time.Duration(s.took / u.Calls)
+	}
+	if s.last > 0 {
+		u.LastUsed = time.UnixMicro(s.last).UTC()
+	}
+	return u
+}
+
+// names are what the numbers in rollup stand for.
+type names struct {
+	targets map[int64]target
+	clients map[int64]hub.Client
+}
+
+type target struct{ server, tool, method string }
+
+func (n names) matches(target, client int64, server, tool, name string) bool {
+	t, c := n.targets[target], n.clients[client]
+	return (server == "" || t.server == server) && (tool == "" || t.tool == tool) && (name == "" || c.Name == name || c.Token == name)
+}
+
+func loadNames(ctx context.Context, db queryer) (names, error) {
+	n := names{make(map[int64]target), make(map[int64]hub.Client)}
+	rows, err := db.QueryContext(ctx, `SELECT t.id, s.name, t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
+	if err != nil {
+		return n, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id int64
+		var t target
+		if err := rows.Scan(&id, &t.server, &t.tool, &t.method); err != nil {
+			return n, err
+		}
+		n.targets[id] = t
+	}
+	if err := rows.Err(); err != nil {
+		return n, err
+	}
+	clients, err := db.QueryContext(ctx, `SELECT id, token, name, version FROM client`)
+	if err != nil {
+		return n, err
+	}
+	defer func() { _ = clients.Close() }()
+	for clients.Next() {
+		var id int64
+		var c hub.Client
+		if err := clients.Scan(&id, &c.Token, &c.Name, &c.Version); err != nil {
+			return n, err
+		}
+		n.clients[id] = c
+	}
+	return n, clients.Err()
+}
+
+// rollupRow is one row as it is read; the blobs are valid until the next one.
+type rollupRow struct {
+	at, target, client int64
+	took, last         int64
+	outcomes, bins     []byte
+}
+
+func (s *sum) mergeRow(r *rollupRow) { s.merge(r.outcomes, r.took, r.last, r.bins) }
+
+// eachRollup calls f with every row of a range.
+func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRow)) error {
+	for _, p := range ranges {
+		err := func() error {
+			rows, err := db.QueryContext(ctx, `SELECT at, target_id, client_id, outcomes, took_ns, last_at, bins FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = rows.Close() }()
+			var r rollupRow
+			for rows.Next() {
+				if err := rows.Scan(&r.at, &r.target, &r.client, &r.outcomes, &r.took, &r.last, &r.bins); err != nil {
+					return err
+				}
+				f(&r)
+			}
+			return rows.Err()
+		}()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Usage returns counts, errors and percentiles of a range by server, tool and client,
+// the most called first, and over time.
+func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
+	now := s.o.Now()
+	if q.To.IsZero() {
+		q.To = now
+	}
+	if q.From.IsZero() {
+		q.From = q.To.Add(-24 * time.Hour)
+	}
+	if q.To.Before(q.From) {
+		return nil, invalid("to", "must not be before 'from'")
+	}
+	s.settle(ctx)
+	u := &Usage{From: q.From, To: q.To, SeriesFor: seriesStep(q.To.Sub(q.From))}
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		all, err := loadNames(ctx, h.read)
+		if err != nil {
+			return err
+		}
+		ranges := parts(q.From, q.To, now)
+		if len(ranges) > 0 {
+			u.From = time.Unix(ranges[0].from, 0).UTC()
+		}
+		total, series := &sum{}, map[int64]*sum{}
+		type pair struct{ a, b string }
+		servers, tools, clients := map[string]*sum{}, map[pair]*sum{}, map[pair]*sum{}
+		step := int64(u.SeriesFor / time.Second)
+		err = eachRollup(ctx, h.read, seriesParts(ranges, step), func(r *rollupRow) {
+			if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
+				at(series, r.at-r.at%step).mergeRow(r)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		err = eachRollup(ctx, h.read, ranges, func(r *rollupRow) {
+			if !all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
+				return
+			}
+			t, c := all.targets[r.target], all.clients[r.client]
+			total.mergeRow(r)
+			at(servers, t.server).mergeRow(r)
+			at(tools, pair{t.server, t.tool}).mergeRow(r)
+			at(clients, pair{c.Name, c.Token}).mergeRow(r)
+		})
+		if err != nil {
+			return err
+		}
+		u.Total = total.use(Use{})
+		for name, one := range servers {
+			u.ByServer = append(u.ByServer, one.use(Use{Server: name}))
+		}
+		for p, one := range tools {
+			u.ByTool = append(u.ByTool, one.use(Use{Server: p.a, Tool: p.b}))
+		}
+		for p, one := range clients {
+			u.ByClient = append(u.ByClient, one.use(Use{Client: p.a, Token: p.b}))
+		}
+		for t, one := range series {
+			u.Series = append(u.Series, one.use(Use{At: time.Unix(t, 0).UTC()}))
+		}
+		return nil
+	})
+	for _, list := range [][]Use{u.ByServer, u.ByTool, u.ByClient} {
+		slices.SortFunc(list, func(x, y Use) int {
+			return cmp.Or(-cmp.Compare(x.Calls, y.Calls), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Tool, y.Tool), cmp.Compare(x.Client, y.Client), cmp.Compare(x.Token, y.Token))
+		})
+	}
+	slices.SortFunc(u.Series, func(x, y Use) int { return x.At.Compare(y.At) })
+	return u, err
+}
+
+// at returns the value of a key, made when it is not there.
+func at[K comparable](m map[K]*sum, key K) *sum {
+	if m[key] == nil {
+		m[key] = &sum{}
+	}
+	return m[key]
+}
+
+// seriesStep is what one point of a chart covers.
+func seriesStep(span time.Duration) time.Duration {
+	switch {
+	case span <= 3*time.Hour:
+		return time.Minute
+	case span <= 4*24*time.Hour:
+		return time.Hour
+	}
+	return 24 * time.Hour
+}
+
+// seriesParts are ranges in which no row is wider than a step. Where minutes are wanted
+// and only hours are kept, the hour stands at its beginning.
+func seriesParts(ranges []part, step int64) []part {
+	var out []part
+	for _, p := range ranges {
+		if p.span > step {
+			p.span = step
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+func TestPercentilesAreWithinFivePercent(t *testing.T) {
+	b := fresh(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	var all []time.Duration
+	for n := range 3000 {
+		c := aCall(n)
+		c.Took = time.Duration(math.Exp(r.NormFloat64()*2) * float64(5*time.Millisecond))
+		all = append(all, c.Took)
+		b.Recorder().Record(c, aReply)
+		if n%500 == 0 {
+			b.Recorder().Flush(t.Context())
+		}
+	}
+	b.Recorder().Flush(t.Context())
+	at := aCall(0).At
+	u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(48 * time.Hour)})
+	if err != nil || u.Total.Calls != 3000 {
+		t.Fatalf("%+v, %v", u, err)
+	}
+	slices.Sort(all)
+	for p, got := range map[float64]time.Duration{0.5: u.Total.P50, 0.95: u.Total.P95, 0.99: u.Total.P99} {
+		want := all[int(math.Ceil(p*3000))-1]
+		if off := math.Abs(float64(got)/float64(want) - 1); off > 0.05 {
+			t.Errorf("p%v is %v, not %v: %.1f %% off", p*100, got, want, off*100)
+		}
+	}
+}
+
+// TestUsageOfAnyRangeIsThatOfItsCalls compares sums with the calls themselves, over
+// ranges of all kinds.
+func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
+	now := aCall(0).At.Truncate(24 * time.Hour).Add(10*time.Hour + 17*time.Minute + 5*time.Second)
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
+	r := rand.New(rand.NewPCG(3, 4))
+	var when []time.Time
+	for n := range 2000 {
+		c := aCall(n)
+		c.At = now.Add(-time.Duration(r.Float64()*float64(10*24*time.Hour)) - time.Second)
+		c.ID = c.At.UnixMicro()*1 + int64(n%7)
+		if n%9 == 0 {
+			c.Outcome = hub.OutcomeTimeout
+		}
+		when = append(when, c.At)
+		b.Recorder().Record(c, aReply)
+		if n%200 == 0 {
+			b.Recorder().Flush(t.Context())
+		}
+	}
+	b.Recorder().Flush(t.Context())
+	for range 60 {
+		from := now.Add(-time.Duration(r.Float64() * float64(11*24*time.Hour)))
+		to := from.Add(time.Duration(r.Float64() * float64(now.Sub(from))))
+		unit := func(t time.Time) time.Duration {
+			if t.After(now.Add(-47 * time.Hour)) {
+				return time.Minute
+			}
+			return time.Hour
+		}
+		wideFrom, wideTo := from.Truncate(unit(from)), to.Truncate(unit(to)).Add(unit(to))
+		if unit(from) == time.Hour { // the edge between hours and minutes moves with the clock
+			wideFrom = from.Truncate(time.Hour)
+		}
+		least, most := int64(0), int64(0)
+		for _, at := range when {
+			if !at.Before(from) && at.Before(to) {
+				least++
+			}
+			if !at.Before(wideFrom.Add(-time.Hour)) && at.Before(wideTo.Add(time.Hour)) {
+				most++
+			}
+		}
+		u, err := b.Usage(t.Context(), UsageQuery{From: from, To: to})
+		if err != nil || u.Total.Calls < least || u.Total.Calls > most {
+			t.Errorf("%v to %v: %d calls, %v; want %d to %d", from, to, u.Total.Calls, err, least, most)
+		}
+		var series int64
+		for _, one := range u.Series {
+			series += one.Calls
+		}
+		if series != u.Total.Calls {
+			t.Errorf("%v to %v: the series has %d of %d calls", from, to, series, u.Total.Calls)
+		}
+	}
+	u, err := b.Usage(t.Context(), UsageQuery{From: now.Add(-11 * 24 * time.Hour)})
+	if err != nil || u.Total.Calls != 2000 || u.Total.Errors != 223 || len(u.ByServer) != 1 || u.ByTool[0].Tool != "echo" || u.ByClient[0].Client != "Cursor" {
+		t.Errorf("all: %+v, %v", u, err)
+	}
+	if u, err := b.Usage(t.Context(), UsageQuery{From: now.Add(-11 * 24 * time.Hour), Server: "nope"}); err != nil || u.Total.Calls != 0 {
+		t.Errorf("of a server that is not there: %+v, %v", u, err)
+	}
+}
+
+func TestFacetsCountWithAllOtherFilters(t *testing.T) {
+	b := fresh(t)
+	for n := range 120 {
+		c := aCall(n)
+		c.Server = []string{"files", "git", "web"}[n%3]
+		c.Client.Name = []string{"Cursor", "Claude"}[n%2]
+		if n%10 == 0 {
+			c.Outcome = hub.OutcomeTimeout
+		}
+		b.Recorder().Record(c, aReply)
+	}
+	b.Recorder().Flush(t.Context())
+	for _, text := range []string{"", "echo"} {
+		f, err := b.Facets(t.Context(), Query{Server: "git", Outcome: hub.OutcomeOK, To: aCall(0).At.Add(time.Hour), Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Total != 36 || len(f.Servers) != 3 || f.Servers[0].Calls != 36 || len(f.Outcomes) != 2 || f.Outcomes[0].Calls != 36 || f.Outcomes[1].Calls != 4 {
+			t.Errorf("text %q: %+v", text, f)
+		}
+		if len(f.Tools) != 1 || f.Tools[0].Server != "git" || len(f.Clients) != 2 || f.Clients[0].Calls+f.Clients[1].Calls != 36 {
+			t.Errorf("text %q: %+v", text, f)
+		}
+	}
+}
+
+func FuzzHistogramComesBackAsItWas(f *testing.F) {
+	f.Add([]byte{1, 2, 3})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h, again histogram
+		h.merge(b) // whatever it is
+		again.merge(h.pack())
+		if string(again.pack()) != string(h.pack()) || again.n != h.n {
+			t.Fatalf("%v became %v", h, again)
+		}
+	})
+}
