@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/hub"
 	"drawbridge/config"
 )
@@ -103,5 +104,34 @@ func containerComesAndGoes(t *testing.T, container string, where config.Docker) 
 		}
 		docker(t, nil, "kill", container)
 		g.wait("box", hub.StateWaiting)
+	}
+}
+
+func TestContainerOfADockerRunCommandIsRemovedWithItsServer(t *testing.T) {
+	container := stoppedContainer(t)
+	image := docker(t, nil, "inspect", "--format", "{{.Image}}", container)
+	id := "boxed-" + strings.ToLower(rand.Text()[:8])
+	label := "label=" + dockerexec.ServerLabel + "=" + id
+	g := newReal(t)
+	g.dialer.DockerLedger = t.TempDir()
+	g.apply(server(id, func(s *config.Server) {
+		s.Command, s.Args = "docker", []string{"run", "-i", "--network", "none", image, "/mcpserver", "stubborn"}
+		s.StartupTimeout = 60 * time.Second
+	}))
+	g.wait(id, hub.StateRunning)
+	if left := docker(t, nil, "ps", "-aq", "--filter", label); left == "" {
+		t.Fatal("the container does not carry our label")
+	}
+	begin := time.Now()
+	if err := g.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("stopped in %s", time.Since(begin))
+	if left := docker(t, nil, "ps", "-aq", "--filter", label); left != "" {
+		docker(t, nil, "rm", "-f", left)
+		t.Errorf("left behind: %s", left)
+	}
+	if files, _ := os.ReadDir(g.dialer.DockerLedger); len(files) > 0 {
+		t.Errorf("the ledger still holds %v", files)
 	}
 }
