@@ -106,6 +106,12 @@ func (l *lab) begin() {
 			"env": object{mcptest.Env: shape.mode, "SERVER": os.Args[0], "REBORN": l.reborn},
 		}
 	}
+	l.beginWith(servers)
+}
+
+// beginWith starts a daemon with servers. It does not wait.
+func (l *lab) beginWith(servers object) {
+	l.t.Helper()
 	l.write("config.jsonc", object{"mcpServers": servers})
 	// What a killed daemon said of itself must not be taken for the next one's.
 	if err := os.Remove(filepath.Join(l.data, "runtime.json")); err != nil && !os.IsNotExist(err) {

@@ -1,0 +1,167 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"drawbridge/backend/mcptest"
+)
+
+// serverImage is an image that holds nothing but a test server, made here, so that no
+// registry is needed.
+func serverImage(t testing.TB) (name string) {
+	t.Helper()
+	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no Docker Engine answers, and CI is set: %v", err)
+		}
+		t.Skipf("no Docker Engine answers: %v %s", err, tail(string(out)))
+	}
+	program := filepath.Join(t.TempDir(), "server")
+	build := exec.Command("go", "build", "-o", program, "drawbridge/backend/mcptest/mcpserver")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	run(t, build, 0)
+	src, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var image bytes.Buffer
+	w := tar.NewWriter(&image)
+	if err := w.WriteHeader(&tar.Header{Name: "server", Mode: 0o755, Size: int64(len(src))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(src); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name = fmt.Sprintf("drawbridge-leak-%d", os.Getpid())
+	load := exec.Command("docker", "import", "-", name)
+	load.Stdin = &image
+	run(t, load, 0)
+	t.Cleanup(func() {
+		for _, id := range containersOf(t, name) {
+			exec.Command("docker", "rm", "-f", id).Run()
+		}
+		exec.Command("docker", "rmi", "-f", name).Run()
+	})
+	return name
+}
+
+// containersOf lists the containers of an image, the stopped ones too.
+func containersOf(t testing.TB, image string) []string {
+	t.Helper()
+	return strings.Fields(run(t, exec.Command("docker", "ps", "--all", "--quiet", "--filter", "ancestor="+image), 0))
+}
+
+// The most common way to run a server in a container leaves the container behind when
+// nobody takes care: docker run as a command, of a server that ignores the end of its
+// input. One is to be removed by itself, one is not, and one comes with a terminal.
+func TestContainersOfDockerRunNeverOutliveTheirServer(t *testing.T) {
+	image := serverImage(t)
+	servers := object{}
+	for name, options := range map[string][]string{"stays": {"-i", "--rm"}, "kept": {"-i"}, "tty": {"-it", "--rm", "--name", image + "-named"}} {
+		args := slices.Concat([]string{"run", "--network", "none"}, options, []string{"-e", mcptest.Env, image, "/server", "stubborn"})
+		servers[name] = object{"command": "docker", "args": args}
+	}
+	ids := []string{"stays", "kept", "tty"}
+	l := newLab(t)
+	gone := func(began time.Time) time.Duration {
+		t.Helper()
+		eventually(t, limit(10*time.Second), func() string {
+			if left := containersOf(t, image); len(left) > 0 {
+				return fmt.Sprintf("containers left behind: %v", left)
+			}
+			return ""
+		})
+		return time.Since(began)
+	}
+	living := func() (daemon int, family []process) {
+		t.Helper()
+		l.shapes = nil
+		daemon, _ = l.living()
+		l.running(ids...)
+		if got := containersOf(t, image); len(got) != len(ids) {
+			t.Fatalf("%d containers run: %v", len(got), got)
+		}
+		for _, id := range ids {
+			code, body := l.do("POST", "/api/v1/call", strings.NewReader(`{"server":"`+id+`","tool":"echo","arguments":{"here":"`+id+`"}}`))
+			if code != 200 || !strings.Contains(body, `"success":true`) {
+				t.Fatalf("server %s answers %d %s", id, code, body)
+			}
+		}
+		return daemon, descendants(l.cmd.Process.Pid)
+	}
+	begin := func() {
+		t.Helper()
+		l.shapes = nil
+		l.beginWith(servers)
+	}
+
+	begin()
+	daemon, _ := living()
+	labels := run(t, exec.Command("docker", "ps", "--filter", "ancestor="+image, "--format", `{{.Label "drawbridge.server"}}`), 0)
+	for _, id := range ids {
+		if !strings.Contains(labels, id) {
+			t.Errorf("no container says that it is of server %s: %s", id, labels)
+		}
+	}
+	// A restart finds the name of the container free.
+	before := l.hostile("tty")
+	if code, body := l.do("POST", "/api/v1/servers/tty/restart", strings.NewReader("{}")); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	eventually(t, limit(10*time.Second), func() string {
+		if is := l.hostile("tty"); is.PID == before.PID || is.State != "running" {
+			return fmt.Sprintf("not restarted: %+v", is)
+		}
+		return ""
+	})
+	daemon, _ = living()
+
+	began := time.Now()
+	syscall.Kill(daemon, syscall.SIGKILL)
+	killed := gone(began)
+	<-l.done
+
+	begin()
+	daemon, family := living()
+	l.cmd.Process.Signal(syscall.SIGSTOP)
+	syscall.Kill(daemon, syscall.SIGKILL)
+	l.cmd.Process.Kill()
+	<-l.done
+	eventually(t, limit(2*time.Second), func() string { return alive(family) })
+	if got := containersOf(t, image); len(got) != len(ids) {
+		t.Fatalf("%d of %d containers are there to be swept", len(got), len(ids))
+	}
+	servers = object{}
+	began = time.Now()
+	begin()
+	swept := gone(began)
+	l.living()
+	l.stop()
+
+	servers = object{"stays": object{"command": "docker", "args": []string{"run", "-i", "--network", "none", image, "/server", "stubborn"}}}
+	ids = []string{"stays"}
+	begin()
+	living()
+	began = time.Now()
+	l.stop()
+	if left := containersOf(t, image); len(left) > 0 {
+		t.Errorf("after a stop: %v", left)
+	}
+	t.Logf("0 containers left after a kill of the daemon: %s; of both, then a start: %s; a stop took %s",
+		killed.Round(time.Millisecond), swept.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+}
