@@ -47,6 +47,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 	}
 	s.fleet.Store(fl)
 	s.first.Do(func() { close(s.applied) })
+	s.noteConflicts() // another order changes who wins, and no list
 	s.retire(old, fl)
 	for _, b := range fl.broken {
 		if !old.reports(b) {

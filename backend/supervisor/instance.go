@@ -94,6 +94,8 @@ func (s *Supervisor) instance(own *runner, call *hub.Call) (*runner, error) {
 	defer s.mu.Unlock()
 	r := s.all[place(own.id, w.key)]
 	switch {
+	case s.ended:
+		return nil, hub.Errorf(hub.CodeUnavailable, "Drawbridge is stopping")
 	case own.retired.Load():
 		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", own.id)
 	case c.Disabled, own.held.Load():
@@ -235,13 +237,13 @@ func (r *runner) among(st *hub.ServerStatus) {
 			}
 		case hub.StateStarting, hub.StateStopped, hub.StateDisabled:
 		default:
-			bad = fmt.Sprintf("for %s: %s", one.whose.name, l.status.Reason)
+			bad = l.status.Reason // Instances say whose it is; the reason may be read by anybody
 		}
 	}
 	switch {
 	case st.State != hub.StateRunning && st.State != hub.StateStopped: // its own runner has more to say
 	case bad != "":
-		st.State, st.Reason = hub.StateDegraded, bad
+		st.State, st.Reason = hub.StateDegraded, fmt.Sprintf("one of %d instances: %s", len(st.Instances), bad)
 	case up > 0:
 		st.State, st.Reason = hub.StateRunning, "" // Instances say the rest
 	}

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	events "drawbridge/backend/event"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
 	"drawbridge/config"
 )
 
@@ -254,7 +257,7 @@ func TestCrashedInstanceIsToldAndLeavesTheOthersAlone(t *testing.T) {
 		if _, err := g.For(context.Background(), in("/bad")); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "no such folder") {
 			t.Fatalf("got %v", err)
 		}
-		if st := g.want("a", hub.StateDegraded); st.Reason != "for /bad: no such folder" {
+		if st := g.want("a", hub.StateDegraded); st.Reason != "one of 2 instances: no such folder" {
 			t.Fatalf("got %q", st.Reason)
 		}
 		g.served(in("/good"))
@@ -292,5 +295,56 @@ func TestManualServerHasInstancesOnlyWhileItRuns(t *testing.T) {
 		}
 		synctest.Wait()
 		g.served(from(call("a"), "ann"))
+	})
+}
+
+func TestCallAfterTheEndIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Log: slog.New(slog.DiscardHandler), Bus: &events.Bus{}, Registry: registry.New(registry.Options{}),
+			Connect: func(context.Context, Request) (Session, error) { return Session{}, errBoom }})
+		cfg := config.Default()
+		cfg.Servers = []config.Server{server("a", session(config.SessionPerClient))}
+		s.Apply(cfg)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Run(ctx)
+		if _, err := s.For(context.Background(), from(call("a"), "ann")); hub.CodeOf(err) != hub.CodeUnavailable {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestConflictBetweenServersIsAWarningOfTheOneThatLoses(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+			return &hub.Catalog{Resources: []hub.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil
+		}
+	}, func(g *rig) {
+		sub := g.bus.Subscribe(64)
+		defer sub.Close()
+		g.apply(server("a"), server("b"))
+		want := `[resource "mem://x" cannot be reached: server "a" lists the same and comes first]`
+		if st := g.want("b", hub.StateRunning); fmt.Sprint(st.Warnings) != want {
+			t.Errorf("b: %q", st.Warnings)
+		}
+		if st := g.want("a", hub.StateRunning); len(st.Warnings) > 0 {
+			t.Errorf("a: %q", st.Warnings)
+		}
+		for len(sub.Events()) > 0 {
+			<-sub.Events()
+		}
+		g.apply(server("b"), server("a"))
+		g.apply(server("b"))
+		if st := g.want("b", hub.StateRunning); len(st.Warnings) > 0 {
+			t.Errorf("settled, but told: %q", st.Warnings)
+		}
+		told := false
+		for len(sub.Events()) > 0 {
+			st, ok := (<-sub.Events()).Data.(hub.ServerStatus)
+			told = told || ok && st.ID == "b"
+		}
+		if !told {
+			t.Error("onlookers do not hear that it is settled")
+		}
 	})
 }

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -22,7 +21,7 @@ func (d *Dialer) workspace(r Request) (string, error) {
 	info, err := os.Stat(r.Workspace)
 	if !filepath.IsAbs(r.Workspace) || err != nil || !info.IsDir() {
 		return "", &hub.Error{Code: hub.CodeValidation, Cause: err,
-			Message: fmt.Sprintf("the client's workspace %q is no folder on this machine", r.Workspace)}
+			Message: "the client's workspace is no folder on this machine"}
 	}
 	return r.Workspace, nil
 }
