@@ -1,0 +1,65 @@
+//go:build linux
+
+package process
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// SUP-09: without a free descriptor a start fails with that reason, leaves nothing
+// behind, and works again when there are some.
+func TestStartWithoutDescriptorsSaysSoAndRecovers(t *testing.T) {
+	s := newTestSpawner(t)
+	p, _ := start(t, s, "echo", 0) // the thread and the reaper are up
+	_ = p.Stop(t.Context())
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for extra := range 8 { // it fails at every place where a descriptor is needed
+		few := was
+		few.Cur = uint64(len(open) + extra)
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Start(Spec{Name: "x", Path: os.Args[0], Env: []string{act + "=exit3", quickExit}})
+		if rerr := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); rerr != nil {
+			t.Fatal(rerr)
+		}
+		switch {
+		case err == nil:
+			<-p.Done()
+			if err := p.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		case !errors.Is(err, syscall.EMFILE):
+			t.Errorf("with %d more descriptors: %v", extra, err)
+		default:
+			failed++
+		}
+	}
+	if failed == 0 {
+		t.Error("no start ever ran out of descriptors")
+	}
+	after, err := os.ReadDir("/proc/self/fd")
+	if err != nil || len(after) > len(open)+1 {
+		t.Errorf("%d descriptors before, %d after: %v", len(open), len(after), err)
+	}
+	p, _ = start(t, s, "echo", 0)
+	if err := p.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if len(s.live) != 0 || len(s.ledger.entries) != 0 {
+		t.Errorf("%d live, %d in ledger", len(s.live), len(s.ledger.entries))
+	}
+}
