@@ -48,7 +48,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 			_, err = h.write.ExecContext(restore, `PRAGMA incremental_vacuum(2000)`)
 		}
 		_, _ = h.write.ExecContext(restore, `PRAGMA wal_checkpoint(TRUNCATE)`)
-		_, off := h.write.ExecContext(restore, `PRAGMA secure_delete = off`)
+		_, off := h.write.ExecContext(restore, `PRAGMA secure_delete = fast`)
 		return off
 	})
 	if err == nil {

@@ -48,7 +48,7 @@ func openFile(ctx context.Context, path string) (*handle, error) {
 		pragmas = append(pragmas, "auto_vacuum(incremental)") // before the first table; later it would only write
 	}
 	write, err := sql.Open("sqlite", dsn(path, "immediate", append(pragmas, "journal_mode(wal)", "synchronous(normal)", "foreign_keys(on)",
-		"journal_size_limit(67108864)", "cache_size(-8192)", "trusted_schema(off)", "cell_size_check(on)")...))
+		"secure_delete(fast)", "journal_size_limit(67108864)", "cache_size(-8192)", "trusted_schema(off)", "cell_size_check(on)")...))
 	if err != nil {
 		return nil, err
 	}

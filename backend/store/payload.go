@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// lookAhead is how much beyond MaxField is read for secrets, so that one that lies
+// lookAhead is how much beyond the cut is read for secrets, so that one that lies
 // across the cut is recognised.
 const lookAhead = 1024
 
-// appendField appends what is kept of a payload: without secrets, cut at MaxField.
-func appendField(dst, src []byte) ([]byte, *Cut) {
-	if len(src) <= MaxField {
+// appendField appends what is kept of a payload: without secrets, cut at most bytes.
+func appendField(dst, src []byte, most int) ([]byte, *Cut) {
+	if len(src) <= most {
 		return appendRedacted(dst, src), nil
 	}
 	sum := sha256.Sum256(src)
 	start := len(dst)
-	dst = appendRedacted(dst, src[:min(len(src), MaxField+lookAhead)])
-	end := min(len(dst), start+MaxField)
+	dst = appendRedacted(dst, src[:min(len(src), most+lookAhead)])
+	end := min(len(dst), start+most)
 	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
 		end--
 	}
@@ -31,6 +31,8 @@ const (
 	encPlain   = 0
 	encDeflate = 1
 	packFrom   = 1024 // shorter payloads gain nothing
+
+	maxUnpacked = 128 << 20 // twice what the configuration allows
 )
 
 // deflater packs payloads for the disk. Its zero value is ready; one goroutine uses it.
@@ -67,7 +69,7 @@ func unpack(b []byte, enc int) ([]byte, error) {
 	if enc == encPlain {
 		return b, nil
 	}
-	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), 4*MaxField))
+	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxUnpacked))
 }
 
 func shorten(s string, most int) string {

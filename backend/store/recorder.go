@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -10,7 +11,7 @@ import (
 
 // Bounds of the recorder.
 const (
-	MaxField   = 64 << 10 // bytes kept of arguments, result or error
+	MaxField   = 64 << 10 // bytes kept of arguments, result or error, unless SetMaxField says otherwise
 	maxQueued  = 4096     // calls waiting for the disk
 	maxBytes   = 32 << 20 // bytes of payload waiting for the disk
 	batchRows  = 256      // a batch is written when it has so many calls ...
@@ -24,6 +25,7 @@ const (
 type Recorder struct {
 	store *Store
 	wake  chan struct{} // a batch is full, somebody waits, or the file needs care
+	rules atomic.Pointer[rules]
 
 	mu       sync.Mutex // guards what follows
 	queue    []entry
@@ -58,7 +60,9 @@ type Cut struct {
 var payloads = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
 func newRecorder(s *Store) *Recorder {
-	return &Recorder{store: s, wake: make(chan struct{}, 1)}
+	r := &Recorder{store: s, wake: make(chan struct{}, 1)}
+	r.rules.Store(&rules{maxField: MaxField})
+	return r
 }
 
 // Record copies what it keeps of a finished call and returns: it never waits for the
@@ -66,6 +70,12 @@ func newRecorder(s *Store) *Recorder {
 // before anything is queued. When the queue is full, the payload is left out; when
 // even that does not fit, the call is dropped and counted.
 func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
+	rules := r.rules.Load()
+	keep := rules.keep(call.Server, call.Name)
+	if keep == KeepNothing {
+		return
+	}
+	most := rules.maxField
 	e := entry{call: *call}
 	e.call.Params, e.call.Capabilities = nil, nil
 	e.call.Arguments, e.call.ProgressToken = hub.Span{}, hub.Span{}
@@ -78,9 +88,16 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 		answer, e.isError = reply.Error, true
 	}
 	buf := payloads.Get().(*[]byte)
-	*buf, e.argsCut = appendField((*buf)[:0], arguments(call))
+	if keep == KeepMeta {
+		*buf = (*buf)[:0]
+		e.payload = buf
+		e.call.Reason = ""
+		r.put(e)
+		return
+	}
+	*buf, e.argsCut = appendField((*buf)[:0], arguments(call), most)
 	e.arguments = len(*buf)
-	*buf, e.replyCut = appendField(*buf, answer)
+	*buf, e.replyCut = appendField(*buf, answer, most)
 	e.payload = buf
 	r.put(e)
 }
@@ -162,6 +179,11 @@ func (r *Recorder) Stats() Stats {
 	switch r.fault {
 	case faultNone:
 		st.Reason = r.replaced
+		if rules := r.rules.Load(); rules.off {
+			st.State, st.Reason = "off", "recording is turned off in the configuration"
+		} else if rules.Paused {
+			st.State, st.Reason = "paused", "recording was paused by a person"
+		}
 	case faultNewer:
 		st.State = "off"
 	default:

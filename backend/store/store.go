@@ -65,6 +65,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
 		s.recorder.setFault(f)
+	} else if err := s.loadRecording(ctx); err != nil {
+		o.Log.Error("Cannot read what is to be recorded", "error", err)
 	}
 	return s, nil
 }

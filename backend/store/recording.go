@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"drawbridge/backend/hub"
+)
+
+// Keeping says what is kept of a call.
+type Keeping string
+
+const (
+	KeepFull    Keeping = "full"
+	KeepMeta    Keeping = "meta" // all but arguments, reply and the sentence of an error
+	KeepNothing Keeping = "off"
+)
+
+// Recording is what a person decided about recording.
+type Recording struct {
+	Paused bool   `json:"paused"`
+	Rules  []Rule `json:"rules,omitempty"`
+}
+
+// Rule says what is kept of the calls of a server, or of one tool of it. That of a tool
+// wins over that of its server.
+type Rule struct {
+	Server string  `json:"server"`
+	Tool   string  `json:"tool,omitempty"` // "": all
+	Keep   Keeping `json:"record"`
+}
+
+// maxRules bounds Recording.Rules.
+const maxRules = 1000
+
+// rules are what Record looks at; they are replaced, never changed.
+type rules struct {
+	Recording
+	off      bool // in the configuration
+	maxField int
+}
+
+func (r *rules) keep(server, tool string) Keeping {
+	if r.off || r.Paused {
+		return KeepNothing
+	}
+	keep := KeepFull
+	for i := range r.Rules {
+		if one := &r.Rules[i]; one.Server == server {
+			if one.Tool == tool && tool != "" {
+				return one.Keep
+			}
+			if one.Tool == "" {
+				keep = one.Keep
+			}
+		}
+	}
+	return keep
+}
+
+func change(at *atomic.Pointer[rules], f func(*rules)) {
+	for {
+		old := at.Load()
+		next := *old
+		f(&next)
+		if at.CompareAndSwap(old, &next) {
+			return
+		}
+	}
+}
+
+// SetEnabled turns recording on or off, as the configuration says.
+func (r *Recorder) SetEnabled(on bool) { change(&r.rules, func(n *rules) { n.off = !on }) }
+
+// SetMaxField changes how many bytes are kept of arguments, and of a reply.
+func (r *Recorder) SetMaxField(bytes int) {
+	change(&r.rules, func(n *rules) { n.maxField = max(bytes, 0) })
+}
+
+// Recording returns what a person decided.
+func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording }
+
+// SaveRecording changes what is recorded from now on, and keeps it for the next run.
+func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
+	if len(want.Rules) > maxRules {
+		return invalid("rules", fmt.Sprintf("must be at most %d", maxRules))
+	}
+	for i, r := range want.Rules {
+		switch {
+		case r.Server == "":
+			return invalid(fmt.Sprintf("rules[%d].server", i), "is needed")
+		case r.Keep != KeepFull && r.Keep != KeepMeta && r.Keep != KeepNothing:
+			return invalid(fmt.Sprintf("rules[%d].record", i), "must be full, meta or off")
+		}
+	}
+	before := s.Recording()
+	change(&s.recorder.rules, func(n *rules) { n.Recording = want }) // first, so that a pause works with a full disk as well
+	document, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	if err := s.SaveFact(ctx, recordingFact, document); err != nil {
+		if hub.CodeOf(err) == hub.CodeUnavailable {
+			return nil // nothing is recorded anyway
+		}
+		change(&s.recorder.rules, func(n *rules) { n.Recording = before })
+		return err
+	}
+	return nil
+}
+
+const recordingFact = "recording"
+
+func (s *Store) loadRecording(ctx context.Context) error {
+	document, ok, err := s.Fact(ctx, recordingFact)
+	if err != nil || !ok {
+		return err
+	}
+	var want Recording
+	if err := json.Unmarshal(document, &want); err != nil {
+		return err
+	}
+	change(&s.recorder.rules, func(n *rules) { n.Recording = want })
+	return nil
+}

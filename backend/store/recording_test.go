@@ -1,0 +1,67 @@
+package store
+
+import (
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
+	b := fresh(t)
+	want := Recording{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
+	if err := b.SaveRecording(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	names := [][2]string{{"files", "echo"}, {"files", "loud"}, {"git", "diff"}, {"git", "log"}, {"web", "get"}}
+	for n, name := range names {
+		c := aCall(n)
+		c.Server, c.Name, c.Reason = name[0], name[1], "because of something"
+		b.Recorder().Record(c, aReply)
+	}
+	for n, kept := range []Keeping{KeepMeta, KeepNothing, KeepNothing, KeepFull, KeepFull} {
+		r, err := b.Call(t.Context(), aCall(n).ID)
+		switch kept {
+		case KeepNothing:
+			if hub.CodeOf(err) != hub.CodeNotFound {
+				t.Errorf("%v is kept: %v", names[n], err)
+			}
+		case KeepMeta:
+			if err != nil || r.Arguments != nil || r.Result != nil || r.Reason != "" || r.Outcome != hub.OutcomeOK {
+				t.Errorf("of %v more than its facts is kept: %+v, %v", names[n], r, err)
+			}
+		default:
+			if err != nil || r.Result == nil || r.Arguments == nil {
+				t.Errorf("%v: %+v, %v", names[n], r, err)
+			}
+		}
+	}
+	if err := b.SaveRecording(t.Context(), Recording{Paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	b = open(t, b.path) // a pause outlives a stop
+	if st := b.Recorder().Stats(); st.State != "paused" || st.Reason == "" {
+		t.Errorf("%+v", st)
+	}
+	record(t, b, 100, 5)
+	if n := count(t, b); n != 3 {
+		t.Errorf("%d calls are there, 3 were before the pause", n)
+	}
+	if err := b.SaveRecording(t.Context(), Recording{}); err != nil {
+		t.Fatal(err)
+	}
+	b.Recorder().SetEnabled(false)
+	record(t, b, 200, 5)
+	b.Recorder().SetEnabled(true)
+	b.Recorder().SetMaxField(4)
+	record(t, b, 300, 1)
+	if n := count(t, b); n != 4 {
+		t.Errorf("%d calls are there, not 4", n)
+	}
+	if r, err := b.Call(t.Context(), aCall(300).ID); err != nil || len(r.Result) != 4 || r.ReplyCut == nil {
+		t.Errorf("the bound of a payload does not hold: %+v, %v", r, err)
+	}
+	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{"a", "", "some"}}}); hub.CodeOf(err) != hub.CodeValidation {
+		t.Errorf("a wrong rule: %v", err)
+	}
+}
