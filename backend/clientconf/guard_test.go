@@ -1,0 +1,132 @@
+package clientconf
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// guarded runs a guard and returns what it tells.
+func guarded(t *testing.T, c *Connector) <-chan Status {
+	t.Helper()
+	told := make(chan Status, 64)
+	g := &Guard{Connector: c, Log: slog.New(slog.DiscardHandler), Tell: func(s Status) { told <- s }, Quiet: 50 * time.Millisecond, Every: time.Hour}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { g.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return told
+}
+
+func hears(t *testing.T, told <-chan Status, want State) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for {
+		select {
+		case s := <-told:
+			if s.State == want {
+				return time.Since(began)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("never heard %s", want)
+		}
+	}
+}
+
+const desktopFile = "{\n    \"globalShortcut\": \"x\",\n    \"mcpServers\": {\n        \"own\": {\"command\": \"true\"}\n    }\n}\n"
+
+func noToken(string) (string, error) { return "", nil }
+
+func TestWipedFileIsToldAndRestoredByteForByte(t *testing.T) {
+	c, home := newConnector(t)
+	told := guarded(t, c) // before there is any record, and any folder for it
+	path := filepath.Join(home, ".config", "Claude", "claude_desktop_config.json")
+	write(t, path, desktopFile)
+	connect(t, c, "claude-desktop")
+	connected := content(t, path)
+	for _, wiped := range []string{"", "{\"globalShortcut\": \"x\"}", "{\"globalShortcut\": \"x\", \"mcpServers\": {}}"} {
+		// The guard has to have seen the connection before it can be lost.
+		write(t, path, wiped)
+		if took := hears(t, told, Vanished); took > 2*time.Second {
+			t.Errorf("told after %s", took)
+		}
+		if whole, err := c.Restore(context.Background(), "claude-desktop", noToken); err != nil || !whole {
+			t.Fatalf("restored whole: %v, %v", whole, err)
+		}
+		if content(t, path) != connected {
+			t.Fatalf("restored\n%s", content(t, path))
+		}
+		hears(t, told, Connected)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	hears(t, told, Vanished)
+}
+
+func TestRestoreLeavesWhatOthersWroteSince(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".config", "Claude", "claude_desktop_config.json")
+	write(t, path, desktopFile)
+	connect(t, c, "claude-desktop")
+	write(t, path, `{"globalShortcut": "y", "mcpServers": {"new": {"command": "z"}}}`)
+	whole, err := c.Restore(context.Background(), "claude-desktop", noToken)
+	if err != nil || whole {
+		t.Fatalf("restored whole: %v, %v", whole, err)
+	}
+	got := content(t, path)
+	if !strings.Contains(got, `"new"`) || strings.Contains(got, `"own"`) || !strings.Contains(got, EntryName) {
+		t.Fatalf("restored\n%s", got)
+	}
+}
+
+func TestForgottenConnectionIsNeverMentionedAgain(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".cursor", "mcp.json")
+	connect(t, c, "cursor")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := c.Status("cursor"); s.State != Vanished {
+		t.Fatalf("state %s", s.State)
+	}
+	if err := c.Forget("cursor"); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range c.List() {
+		if s.Key == "cursor" && (s.State != NotConnected || s.Problem != "") {
+			t.Fatalf("%+v", s)
+		}
+	}
+}
+
+func TestChangedAddressAndTokenReachTheClientsFile(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".cursor", "mcp.json")
+	write(t, path, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n")
+	before := content(t, path)
+	p, err := c.Plan(Choice{Client: "cursor", HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_oldtoken"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(p.Diff, "dbr_oldtoken") {
+		t.Fatalf("the token is shown:\n%s", p.Diff)
+	}
+	if err := c.Apply(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	done, err := c.Rewrite(context.Background(), "", "http://127.0.0.1:7600", func(string) (string, error) { return "dbr_newtoken", nil })
+	if err != nil || len(done) != 1 || done[0].Diff == "" || strings.Contains(done[0].Diff, "dbr_newtoken") {
+		t.Fatalf("%+v %v", done, err)
+	}
+	if got := content(t, path); !strings.Contains(got, "7600/mcp") || !strings.Contains(got, "Bearer dbr_newtoken") || strings.Contains(got, "oldtoken") {
+		t.Fatalf("%s", got)
+	}
+	if how := undo(t, c, "cursor"); how != Restored || content(t, path) != before {
+		t.Fatalf("%s:\n%s", how, content(t, path))
+	}
+}

@@ -1,0 +1,216 @@
+package clientconf
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"drawbridge/backend/hub"
+)
+
+// Restore puts our entries back where they were lost. When the file is gone, empty,
+// or differs from the version that we left in nothing but its wiped servers, it
+// becomes that version byte for byte (whole); else only our entries are put in.
+// tokenOf gives a client's token, for entries with an address.
+func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client string) (string, error)) (whole bool, err error) {
+	r, ok, err := c.loadRecord(key)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return false, hub.Errorf(hub.CodeNotFound, "%q is not connected", key)
+	}
+	client, err := ByID(r.Choice.Client)
+	if err != nil {
+		return false, err
+	}
+	now, existed, err := read(r.Path)
+	if err != nil {
+		return false, err
+	}
+	if version, err := os.ReadFile(c.backupPath(r.Version)); err == nil && hash(version) == r.PostHash && wiped(client, r, now, version) {
+		p := &Plan{Client: client, choice: r.Choice, target: r.Path}
+		unlock, err := c.lock(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		defer unlock()
+		if err := os.MkdirAll(filepath.Dir(r.Path), 0o700); err != nil {
+			return false, err
+		}
+		r.Gone = false
+		return true, cmpErr(replace(r.Path, now, existed, version), c.saveRecord(r))
+	}
+	return false, c.again(ctx, r, tokenOf)
+}
+
+func cmpErr(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// again makes the same connection once more.
+func (c *Connector) again(ctx context.Context, r record, tokenOf func(string) (string, error)) (err error) {
+	choice := r.Choice
+	if choice.HTTP && !choice.ByVariable {
+		if choice.Token, err = tokenOf(choice.Client); err != nil {
+			return err
+		}
+	}
+	p, err := c.replan(choice, r)
+	if err != nil {
+		return err
+	}
+	return c.Apply(ctx, p)
+}
+
+// replan is Plan for a connection that is there: entries that Move had replaced may
+// be overwritten when the client brought them back, and their switches stay.
+func (c *Connector) replan(choice Choice, r record) (*Plan, error) {
+	p, err := c.open(choice)
+	if err != nil {
+		return nil, err
+	}
+	p.Path, p.target = r.Path, r.Path
+	if err := p.read(); err != nil {
+		return nil, err
+	}
+	if p.edits, err = c.entries(p.Client, choice, p.target); err != nil {
+		return nil, err
+	}
+	p.Entry = p.edits[0].value
+	for _, d := range r.Edits {
+		at := slices.IndexFunc(p.edits, d.same)
+		if at >= 0 && d.Value != nil {
+			if p.edits[at].value, err = keepSwitches(p.edits[at].value, d.Value); err != nil {
+				return nil, err
+			}
+		}
+		if d.Value != nil {
+			p.takes = append(p.takes, edit{path: d.Path, name: d.Name})
+		}
+		if at < 0 && d.Hash == "" {
+			p.edits = append(p.edits, edit{path: d.Path, name: d.Name})
+		}
+	}
+	return p, p.splice()
+}
+
+// wiped reports whether now is version without its servers, or nothing at all.
+func wiped(client Client, r record, now, version []byte) bool {
+	if len(bytes.TrimSpace(now)) == 0 {
+		return true
+	}
+	a, okA := meaningOf(now, client)
+	b, okB := meaningOf(version, client)
+	if !okA || !okB {
+		return false
+	}
+	paths := [][]string{client.KeyPath}
+	for _, d := range r.Edits {
+		paths = append(paths, d.Path)
+	}
+	for _, path := range paths {
+		if !emptied(a, path) {
+			return false
+		}
+		emptied(b, path)
+		drop(b, path)
+		drop(a, path)
+	}
+	return bytesOf(a) == bytesOf(b)
+}
+
+// emptied reports whether nothing is in the container at path.
+func emptied(m map[string]any, path []string) bool {
+	var v any = m
+	for _, key := range path {
+		object, _ := v.(map[string]any)
+		v = object[key]
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return v == nil
+}
+
+func drop(m map[string]any, path []string) {
+	for _, key := range path[:len(path)-1] {
+		m, _ = m[key].(map[string]any)
+	}
+	delete(m, path[len(path)-1])
+}
+
+func bytesOf(m map[string]any) string {
+	b, _ := encode(m)
+	return string(b)
+}
+
+// Forget says that the person removed our entry on purpose: the guard is silent and
+// nothing is put back. The record goes; backups stay.
+func (c *Connector) Forget(key string) error {
+	if _, ok, err := c.loadRecord(key); err != nil || !ok {
+		if err == nil {
+			err = hub.Errorf(hub.CodeNotFound, "%q is not connected", key)
+		}
+		return err
+	}
+	return c.forget(key)
+}
+
+// Rewritten is one client's file that follows a change of our address or token.
+type Rewritten struct {
+	Key   string `json:"key"`
+	Path  string `json:"path"`
+	Diff  string `json:"diff"`
+	Error string `json:"error,omitempty"`
+}
+
+// Rewrite brings the entries with an address up to date: those of one client, or of
+// all when client is empty. url "" keeps the address that each has. Entries that the
+// person removed or changed are left alone.
+func (c *Connector) Rewrite(ctx context.Context, client, url string, tokenOf func(client string) (string, error)) ([]Rewritten, error) {
+	records, err := c.records()
+	if err != nil {
+		return nil, err
+	}
+	var all []Rewritten
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		r := records[key]
+		if !r.Choice.HTTP || client != "" && r.Choice.Client != client {
+			continue
+		}
+		if s, ok := c.Status(key); !ok || s.State != Connected {
+			continue
+		}
+		choice := r.Choice
+		if url != "" {
+			choice.URL = url
+		}
+		if choice.Token, err = tokenOf(choice.Client); err != nil {
+			return all, err
+		}
+		p, err := c.replan(choice, r)
+		if err == nil && p.Action == Equal {
+			continue
+		}
+		w := Rewritten{Key: key, Path: r.Path}
+		if err == nil {
+			w.Diff = p.Diff
+			err = c.Apply(ctx, p)
+		}
+		if err != nil {
+			w.Error = err.Error()
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
