@@ -70,6 +70,20 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
         return json(response, { items: world.clients, next: '' });
       case 'GET config':
         return json(response, world.config);
+      case 'GET connections':
+        return json(response, { items: world.connections, next: '' });
+      case 'POST connections':
+        return respond(response, world.connect(path[1], path[2]));
+      case 'GET approvals':
+        return json(response, { items: world.questions, next: '' });
+      case 'POST approvals': {
+        const at = world.questions.findIndex((question) => question.id === path[1]);
+        const answer = await body(request);
+        if (at < 0) return respond(response, undefined);
+        const [question] = world.questions.splice(at, 1);
+        send('approval', { ...question, state: JSON.parse(answer).action });
+        return json(response, {});
+      }
       case 'PUT config': {
         if (request.headers['if-match'] !== world.config.etag)
           return json(

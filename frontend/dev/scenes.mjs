@@ -99,6 +99,11 @@ function troubled() {
       detail:
         "Error: Cannot find module 'playwright' Require stack: - /usr/lib/node_modules/browser-mcp/index.js",
       exitCode: 1,
+      stderr: [
+        'node:internal/modules/cjs/loader:1228',
+        "Error: Cannot find module 'playwright'",
+        '\\u001b[31m    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\\u001b[0m',
+      ],
       restarts: 5,
       since: ago(3 * minute),
       command: 'node /usr/lib/node_modules/browser-mcp/index.js',
@@ -301,6 +306,85 @@ const reasons = {
   rejected: 'Too many calls in a short time.',
 };
 
+// A small board of squares.
+const picture =
+  'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAh0lEQVR42u3aMQ0AIAwEwDrAICsaEIgH9FRDR8olP3/SGz+NeW4pY+1SXu8PQIAAAQIECBAgQIAAAQIECBCgZkC/HVztBwQIECBAgAABAgQIECBAgAAB6gZkMLMoAgIECBAgQIAAAQIECBAgQID8BxnMLIqAAAECBAgQIECAAAECBAgQoLZACbqSgf8VpXf+AAAAAElFTkSuQmCC';
+
+function makeConnections(scene) {
+  if (scene === 'empty') return [];
+  const states = {
+    'claude-code': 'connected',
+    'claude-desktop': scene === 'trouble' ? 'vanished' : 'connected',
+    cursor: 'notConnected',
+    zed: scene === 'trouble' ? 'unreadable' : 'notConnected',
+  };
+  const names = ['Claude Code', 'Claude Desktop', 'Cursor', 'Zed'];
+  return Object.entries(states).map(([id, state], i) => ({
+    key: id,
+    id,
+    name: scene === 'hostile' ? evil : names[i],
+    kind: 'json',
+    project: '',
+    path: scene === 'hostile' ? evil : `/home/ada/.config/${id}/mcp.json`,
+    detected: true,
+    state,
+    connected: state === 'connected',
+    problem: state === 'unreadable' ? 'line 12, column 3: a comma is missing' : '',
+    http: false,
+    takesHttp: i !== 1,
+    reload: 'Restart it to see the tools.',
+    maxTools: i === 2 ? 40 : 0,
+    tested: true,
+  }));
+}
+
+function makeQuestions(scene) {
+  if (scene !== 'trouble' && scene !== 'hostile') return [];
+  const common = {
+    at: ago(20_000),
+    expires: ago(-100_000),
+    state: '',
+    client: { name: scene === 'hostile' ? evil : 'claude-code', version: '2.0.44' },
+  };
+  return [
+    {
+      ...common,
+      id: 'q1',
+      kind: 'form',
+      server: scene === 'hostile' ? 'hostile' : 'github',
+      tool: 'github__create_issue',
+      message:
+        scene === 'hostile'
+          ? evil + 'A'.repeat(8000)
+          : 'Which repository should the issue be opened in?',
+      schema: JSON.stringify({
+        type: 'object',
+        properties: {
+          repository: {
+            type: 'string',
+            title: scene === 'hostile' ? evil : 'Repository',
+            enum: ['bridge/main', 'bridge/docs'],
+            enumNames: ['The bridge', 'Its documentation'],
+          },
+          title: { type: 'string', description: scene === 'hostile' ? evil : 'One line.' },
+          priority: { type: 'integer', minimum: 1, maximum: 5 },
+          notify: { type: 'boolean', default: true },
+        },
+        required: ['repository', 'title'],
+      }),
+    },
+    {
+      ...common,
+      id: 'q2',
+      kind: 'url',
+      server: scene === 'hostile' ? 'hostile' : 'slack',
+      tool: '',
+      message: 'Sign in to let the server read your channels.',
+      url: 'https://slack.example/oauth?state=c0ffee',
+    },
+  ];
+}
+
 // Small and repeatable, so that screenshots of two runs can be compared.
 function random(seed) {
   let x = seed;
@@ -401,7 +485,7 @@ export function makeScene(scene) {
                 text: '# Notes\n\nThe bridge is lowered by two chains.\nEach carries 4 t; the gate itself weighs 2.6 t.\n\n- check the pulleys\n- oil the hinge',
               },
               ...(call.tool.startsWith('read')
-                ? [{ type: 'image', mimeType: 'image/png', data: 'A'.repeat(16_000) }]
+                ? [{ type: 'image', mimeType: 'image/png', data: picture }]
                 : []),
             ],
           });
@@ -436,6 +520,27 @@ export function makeScene(scene) {
     servers,
     tools,
     calls,
+    questions: makeQuestions(scene),
+    connections: makeConnections(scene),
+    connect(key, action) {
+      const found = this.connections.find((c) => c.key === key);
+      if (!found) return undefined;
+      const plan = {
+        key,
+        path: found.path,
+        action: 'add',
+        diff:
+          scene === 'hostile'
+            ? evil
+            : '@@ -1,5 +1,9 @@\n {\n   "theme": "dark",\n   "mcpServers": {\n+    "drawbridge": {\n+      "command": "/usr/bin/drawbridge",\n+      "args": ["stdio", "--client", "cursor"]\n+    }\n   }\n }\n',
+        warnings: ['Two permission rules name tools that get another name: mcp__github__*.'],
+        reload: 'Restart it to see the tools.',
+      };
+      if (action === 'plan') return plan;
+      found.connected = action === 'connect' || action === 'restore';
+      found.state = found.connected ? 'connected' : 'notConnected';
+      return action === 'connect' ? plan : { key, result: 'restored' };
+    },
     live: scene !== 'empty' && scene !== 'hostile',
     clients:
       scene === 'empty'
@@ -470,7 +575,7 @@ export function makeScene(scene) {
         return {
           detail: 'the configuration has mistakes',
           errors: [
-            { field: 'mcpServers.x.commnd', error: 'config.jsonc:5:7: unknown key "comand"' },
+            { field: 'mcpServers.x.commnd', error: 'config.jsonc:5:7: unknown key "commnd"' },
           ],
         };
       this.config.text = text;

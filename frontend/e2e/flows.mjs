@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { watched } from './harness.mjs';
+import { inspect, watched } from './harness.mjs';
 
 const list = [];
 
@@ -229,5 +229,79 @@ flow(
     await page.getByRole('button', { name: 'Keep mine' }).click();
     await page.getByText('Saved. It is in effect already.').waitFor();
     assert.ok(mock.world.config.text.endsWith('// mine\n'));
+  },
+);
+
+flow(
+  'the palette goes anywhere by keyboard, and ? shows the keys',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/`);
+    await page.getByText('Live').locator('visible=true').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('postgres query');
+    await page.getByRole('option').first().waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/tool=postgres__query/);
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText('Show these keys').waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.waitForURL(/#\/servers/);
+  },
+);
+
+flow(
+  'a question is seen on every page and answered',
+  { scene: 'trouble', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls`);
+    await page.getByRole('link', { name: 'Answer' }).click();
+    await page.getByLabel(/^Repository/).selectOption('The bridge');
+    await page.getByLabel(/^title/).fill('A chain is loose');
+    await page.getByLabel(/^priority/).fill('3');
+    const [request] = await Promise.all([
+      page.waitForRequest((r) => r.method() === 'POST' && r.url().includes('/approvals/q1')),
+      page.getByRole('button', { name: 'Send answer' }).click(),
+    ]);
+    assert.deepEqual(JSON.parse(request.postData()), {
+      action: 'accept',
+      content: { repository: 'bridge/main', title: 'A chain is loose', priority: 3 },
+    });
+    await page.getByText('Which repository').waitFor({ state: 'detached' });
+  },
+);
+
+flow(
+  'a call is edited and sent again, and compared with another',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    const call = mock.world.calls.find((c) => c.outcome === 'ok');
+    await page.goto(`${mock.url}/#/calls/${call.id}`);
+    await page.getByRole('link', { name: 'Compare…' }).click();
+    await page.getByLabel('Compare with').selectOption({ index: 1 });
+    await page.getByText('They are equal.').first().waitFor();
+    await page.getByRole('link', { name: 'Edit and send again' }).click();
+    await page.getByLabel(/^limit/).waitFor();
+    assert.equal(await page.getByLabel(/^limit/).inputValue(), '9007199254740993');
+  },
+);
+
+flow(
+  'a client is connected after its diff was seen, and disconnected',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/clients`);
+    const row = page.getByRole('listitem').filter({ hasText: 'Cursor' });
+    await row.getByRole('button', { name: 'Connect…' }).click();
+    await row.getByText('"--client", "cursor"').waitFor();
+    await inspect(page, true);
+    await row.getByRole('button', { name: 'Write this change' }).click();
+    await row.getByRole('button', { name: 'Disconnect' }).click();
+    await row.getByText('Not connected').waitFor();
   },
 );

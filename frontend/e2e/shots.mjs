@@ -17,10 +17,25 @@ const shots = [
   ['call', '#/calls/NEWEST', ['full']],
   ['tools', '#/tools', ['full', 'empty', 'hostile']],
   ['tool', '#/tools?tool=filesystem__search_files', ['full']],
-  ['clients', '#/clients', ['full', 'empty']],
+  ['tools-effect', '#/tools?group=effect', ['full']],
+  ['compare', '#/calls/NEWEST?with=OTHER', ['full']],
+  ['picture', '#/calls/PICTURE', ['full']],
+  ['add', '#/add', ['full']],
+  ['questions', '#/questions', ['full', 'trouble', 'hostile']],
+  ['clients', '#/clients', ['full', 'empty', 'trouble']],
   ['settings', '#/settings', ['full', 'trouble']],
   ['locked', '#/', ['locked']],
 ];
+const snippet = `{
+  "mcpServers": {
+    "weather": {
+      "command": "npx",
+      "args": ["-y", "@acme/server-weather", "--home", "/path/to/places"],
+      "env": { "WEATHER_KEY": "\${WEATHER_KEY}", "LANG": "en" }
+    },
+    "github": { "url": "https://api.githubcopilot.com/mcp/" }
+  }
+}`;
 for (const scene of ['full', 'empty', 'trouble', 'hostile', 'locked']) {
   const mock = await startMock({ scene, rate: 0 });
   for (const [size, viewport] of Object.entries(sizes)) {
@@ -30,8 +45,18 @@ for (const scene of ['full', 'empty', 'trouble', 'hostile', 'locked']) {
         if (!scenes.includes(scene) || (only.length > 0 && !only.includes(name))) continue;
         const page = await context.newPage();
         const ended = mock.world.calls.find((c) => c.outcome === 'ok' && c.server === 'postgres');
-        await page.goto(`${mock.url}/${address.replace('NEWEST', ended?.id ?? '0')}`);
+        const others = mock.world.calls.filter((c) => c.tool === ended?.tool && c.id !== ended?.id);
+        const read = mock.world.calls.find((c) => c.outcome === 'ok' && c.tool.startsWith('read'));
+        await page.goto(
+          `${mock.url}/${address
+            .replace('NEWEST', ended?.id ?? '0')
+            .replace('OTHER', others[0]?.id ?? '0')
+            .replace('PICTURE', read?.id ?? '0')}`,
+        );
         await page.waitForTimeout(600);
+        if (name === 'add') {
+          await page.getByRole('textbox').first().fill(snippet);
+        }
         await page.screenshot({
           path: join(folder, `${name}-${scene}-${size}-${colorScheme}.png`),
         });

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
+import { questionsQuery } from '@/features/questions/api';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -16,8 +17,30 @@ export function Banners() {
   return (
     <>
       {phase === 'reconnecting' && <Lost />}
+      <Waiting />
       <StatusBanners />
     </>
+  );
+}
+
+/** Somebody waits for an answer: this cannot be a line among others. */
+function Waiting() {
+  const { data: questions } = useQuery(questionsQuery);
+  const here = useRouterState({ select: (state) => state.location.pathname === '/questions' });
+  if (!questions?.length || here) return null;
+  return (
+    <div role="alert">
+      <Banner
+        tone="warn"
+        action={
+          <Link to="/questions" className="shrink-0 font-medium underline underline-offset-2">
+            {texts.questions.answer}
+          </Link>
+        }
+      >
+        {texts.questions.waiting(questions.length)}
+      </Banner>
+    </div>
   );
 }
 

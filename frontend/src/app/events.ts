@@ -1,9 +1,10 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { applyCallSnapshot, applyCalls } from '@/features/calls/events';
+import { applyQuestion } from '@/features/questions/events';
 import { applyRemoved, applyServer, applyServers } from '@/features/servers/events';
 import { applyCatalogs } from '@/features/tools/events';
 import type { ServerSentEvent } from '@/lib/sse';
-import type { Call, ServerStatus, Snapshot } from '@/types/api';
+import type { Call, Question, ServerStatus, Snapshot } from '@/types/api';
 
 /**
  * Writes what the stream said into the query cache, in order. Calls are gathered
@@ -33,6 +34,9 @@ export function applyEvents(client: QueryClient, events: ServerSentEvent[]): voi
       case 'catalog':
         stale.add('tools');
         break;
+      case 'approval':
+        applyQuestion(client, data as Question);
+        break;
       case 'config':
         stale.add('config').add('status');
         break;
@@ -52,7 +56,7 @@ function applySnapshot(client: QueryClient, snapshot: Snapshot): void {
   client.setQueryData(['status'], snapshot.status);
   applyServers(client, snapshot.status.servers ?? []);
   applyCallSnapshot(client, snapshot.calls ?? []);
-  for (const key of ['tools', 'clients', 'config']) {
+  for (const key of ['tools', 'clients', 'connections', 'config', 'questions']) {
     client.invalidateQueries({ queryKey: [key] });
   }
 }

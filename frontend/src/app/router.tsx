@@ -5,7 +5,7 @@ import {
   createRouter,
   lazyRouteComponent,
 } from '@tanstack/react-router';
-import { callFilters } from '@/features/calls/filters';
+import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { CallsRoute, NotFound, OverviewRoute, ServersRoute } from './pages';
 import { Shell } from './shell';
@@ -38,7 +38,10 @@ const add = createRoute({
 const calls = createRoute({
   getParentRoute: () => root,
   path: '/calls',
-  validateSearch: callFilters,
+  validateSearch: (search: Record<string, unknown>): CallFilters & { with?: string } => ({
+    ...callFilters(search),
+    with: text(search.with),
+  }),
   component: CallsRoute,
 });
 const call = createRoute({ getParentRoute: () => calls, path: '$id' });
@@ -56,6 +59,12 @@ const tools = createRoute({
     from: text(search.from),
   }),
   component: lazyRouteComponent(() => import('./tools-route'), 'ToolsRoute'),
+});
+
+const questions = createRoute({
+  getParentRoute: () => root,
+  path: '/questions',
+  component: lazyRouteComponent(() => import('./questions-route'), 'QuestionsRoute'),
 });
 
 const clients = createRoute({
@@ -79,6 +88,7 @@ export function makeRouter() {
       add,
       calls.addChildren([call]),
       tools,
+      questions,
       clients,
       settings,
     ]),

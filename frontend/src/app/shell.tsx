@@ -1,30 +1,14 @@
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
-import {
-  Activity,
-  LayoutDashboard,
-  type LucideIcon,
-  MonitorSmartphone,
-  Server,
-  Settings,
-  Wrench,
-} from 'lucide-react';
 import { useEffect } from 'react';
 import { Logo } from '@/components/logo';
 import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
+import { pages } from './places';
+import { Shortcuts } from './shortcuts';
 
-type Path = '/' | '/servers' | '/calls' | '/tools' | '/clients' | '/settings';
-
-const pages: { to: Path; text: string; icon: LucideIcon }[] = [
-  { to: '/', text: texts.nav.overview, icon: LayoutDashboard },
-  { to: '/servers', text: texts.nav.servers, icon: Server },
-  { to: '/calls', text: texts.nav.calls, icon: Activity },
-  { to: '/tools', text: texts.nav.tools, icon: Wrench },
-  { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone },
-  { to: '/settings', text: texts.nav.settings, icon: Settings },
-];
+const main = pages.filter((page) => !page.aside);
 
 /** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
 export function Shell() {
@@ -52,7 +36,7 @@ export function Shell() {
           <span className="text-base font-semibold tracking-tight">{texts.product}</span>
         </div>
         <nav aria-label={texts.nav.label} className="flex flex-col gap-0.5">
-          {pages.map(({ to, text, icon: Icon }) => (
+          {main.map(({ to, text, icon: Icon }) => (
             <Link
               key={to}
               to={to}
@@ -64,10 +48,14 @@ export function Shell() {
             </Link>
           ))}
         </nav>
-        <div className="mt-auto px-2 pt-3">
+        <div className="mt-auto flex items-center px-2 pt-3">
           <ConnectionMark />
+          <kbd className="ml-auto text-xs text-ink3" title={texts.shortcuts.palette}>
+            Ctrl K
+          </kbd>
         </div>
       </aside>
+      <Shortcuts />
       <main id="main" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
         <Banners />
         <Outlet />
@@ -76,7 +64,7 @@ export function Shell() {
         aria-label={texts.nav.label}
         className="grid shrink-0 grid-cols-6 border-t bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
       >
-        {pages.map(({ to, text, icon: Icon }) => (
+        {main.map(({ to, text, icon: Icon }) => (
           <Link
             key={to}
             to={to}

@@ -1,9 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
+import { useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
 import { Split } from '@/components/split';
-import { serversQuery } from '@/features/servers/api';
+import { callQueryOptions } from '@/features/calls/api';
+import { useServerLabel } from '@/features/servers/api';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
 import { useConnection } from '@/lib/connection';
@@ -12,15 +13,11 @@ const route = getRouteApi('/tools');
 
 export function ToolsRoute() {
   const { epoch } = useConnection();
-  const { tool } = route.useSearch();
+  const { tool, from } = route.useSearch();
   const navigate = route.useNavigate();
-  const { data: servers } = useQuery(serversQuery);
-  const labelOf = useCallback(
-    (id: string) => servers?.find((server) => server.id === id)?.label || id,
-    [servers],
-  );
+  const labelOf = useServerLabel();
   const close = useCallback(
-    () => navigate({ search: (old) => ({ ...old, tool: undefined }) }),
+    () => navigate({ search: (old) => ({ ...old, tool: undefined, from: undefined }) }),
     [navigate],
   );
   return (
@@ -32,11 +29,29 @@ export function ToolsRoute() {
       }
       detail={
         tool ? (
-          <Boundary key={tool} epoch={epoch}>
-            <ToolDetail name={tool} labelOf={labelOf} onClose={close} />
+          <Boundary key={`${tool} ${from}`} epoch={epoch}>
+            {from ? (
+              <Replay name={tool} from={from} labelOf={labelOf} onClose={close} />
+            ) : (
+              <ToolDetail name={tool} labelOf={labelOf} onClose={close} />
+            )}
           </Boundary>
         ) : null
       }
     />
   );
+}
+
+/** A tool with the arguments of a recorded call, to change and send again. */
+function Replay({
+  from,
+  ...rest
+}: {
+  name: string;
+  from: string;
+  labelOf: (server: string) => string;
+  onClose: () => void;
+}) {
+  const { data: call } = useSuspenseQuery(callQueryOptions(from));
+  return <ToolDetail {...rest} begin={call.arguments} />;
 }

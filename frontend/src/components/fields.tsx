@@ -52,7 +52,7 @@ export function SearchField({
   }, []);
 
   return (
-    <div className="relative min-w-40 max-@2xl:w-full @2xl:max-w-72 @2xl:flex-1">
+    <div className="relative min-w-40 @max-2xl:w-full @2xl:max-w-72 @2xl:flex-1">
       <Search
         className="pointer-events-none absolute top-2 left-2.5 size-4 text-ink3"
         aria-hidden
@@ -110,13 +110,13 @@ export function SelectField({
   options: { value: string; text: string }[];
 }) {
   return (
-    <div className="relative max-w-full min-w-0 max-@2xl:flex-1 max-@2xl:basis-32">
+    <div className="relative max-w-full min-w-0 @max-2xl:flex-1 @max-2xl:basis-32">
       <select
         aria-label={label}
         value={value}
         onChange={(event) => onChange(event.target.value)}
         className={classes(
-          'h-8 appearance-none @2xl:max-w-44 max-@2xl:w-full truncate rounded-md border bg-panel pr-7 pl-2.5 text-sm text-ink',
+          'h-8 appearance-none @2xl:max-w-44 @max-2xl:w-full truncate rounded-md border bg-panel pr-7 pl-2.5 text-sm text-ink',
           value === '' ? 'border-strong' : 'border-accent',
         )}
       >

@@ -24,7 +24,7 @@ export function PageHeader({
         <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
         {note && <span className="text-sm text-ink3">{note}</span>}
         {children && (
-          <div className="flex min-w-0 flex-wrap items-center gap-2 max-@2xl:w-full @2xl:ml-auto @2xl:flex-1 @2xl:justify-end">
+          <div className="flex min-w-0 flex-wrap items-center gap-2 @max-2xl:w-full @2xl:ml-auto @2xl:flex-1 @2xl:justify-end">
             {children}
           </div>
         )}

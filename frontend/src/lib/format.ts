@@ -109,3 +109,8 @@ export function logText(text: string): string {
     text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g, ''),
   );
 }
+
+/** Seconds as a clock counts them down: "1:05". */
+export function clockSpan(seconds: number): string {
+  return `${Math.floor(seconds / 60)}:${pad(seconds % 60)}`;
+}

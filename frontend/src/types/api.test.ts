@@ -39,6 +39,9 @@ const pairs: [string, string][] = [
   ['LogLine', 'Line'],
   ['ProcessUsage', 'Proc'],
   ['Cut', 'Cut'],
+  ['Instance', 'Instance'],
+  ['Connection', 'Connection'],
+  ['ConnectionPlan', 'ConnectionPlan'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {

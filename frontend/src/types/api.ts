@@ -37,6 +37,20 @@ export interface ServerStatus {
   inFlight: number;
   command?: string;
   exitCode?: number | null;
+  /** The last lines that it wrote to stderr, when it does not run. */
+  stderr?: string[] | null;
+  instances?: Instance[] | null;
+}
+
+/** One process of a server that runs more than one: for a client, a session or a folder. */
+export interface Instance {
+  name: string;
+  state: State;
+  reason: string;
+  since: string;
+  pid?: number;
+  workspace?: string;
+  inFlight: number;
 }
 
 export interface LogLine {
@@ -176,6 +190,53 @@ export interface Client {
   sessions: number;
   lastSeen?: string;
   calls: number;
+}
+
+/** Something that waits for a person; all words in it are a server's or a client's. */
+export interface Question {
+  id: string;
+  /** form: fill in what schema says. url: open the address and come back. */
+  kind: 'form' | 'url';
+  server: string;
+  client?: { name?: string; version?: string } | null;
+  tool: string;
+  message: string;
+  url?: string;
+  /** JSON text */
+  schema?: string;
+  at: string;
+  expires: string;
+  /** "" while it waits. */
+  state: string;
+}
+
+/** A client application of this machine, and whether it is connected. */
+export interface Connection {
+  key: string;
+  id: string;
+  name: string;
+  kind: string;
+  project: string;
+  path: string;
+  detected: boolean;
+  state: 'notConnected' | 'connected' | 'vanished' | 'changed' | 'unreadable';
+  connected: boolean;
+  problem: string;
+  http: boolean;
+  takesHttp: boolean;
+  reload: string;
+  maxTools: number;
+  tested: boolean;
+}
+
+/** What connecting changes in the client's file. */
+export interface ConnectionPlan {
+  key: string;
+  path: string;
+  action: string;
+  diff: string;
+  warnings?: string[] | null;
+  reload: string;
 }
 
 export interface ConfigFile {

@@ -32,6 +32,17 @@ export const historyQuery = (filters: CallFilters) =>
     gcTime: 60_000,
   });
 
+/** The newest calls of the tool that a call used. */
+export const sameToolQuery = (call: Call) =>
+  queryOptions({
+    queryKey: ['calls', 'same', call.server, call.tool],
+    queryFn: async ({ signal }) => {
+      const query = callQuery({ server: call.server, tool: call.tool }, '', 100);
+      return (await request<List<Call>>('GET', `/api/v1/calls?${query}`, { signal })).items ?? [];
+    },
+    staleTime: 30_000,
+  });
+
 /** One call with its payloads, which stay the text they were. */
 export const callQueryOptions = (id: string) =>
   queryOptions({

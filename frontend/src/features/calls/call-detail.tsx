@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { FileQuestion } from 'lucide-react';
+import { Download, FileQuestion, GitCompare, Repeat } from 'lucide-react';
 import { memo, useMemo, useState } from 'react';
-import { Button } from '@/components/button';
+import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
@@ -13,11 +13,15 @@ import { DetailFrame } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { bytes, duration, exactTime, plain } from '@/lib/format';
 import { RequestError } from '@/lib/request';
+import { saveText } from '@/lib/save';
+import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import type { Call, Cut, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
+import { Compare } from './compare';
+import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
 import { isFailure } from './filters';
 
 const t = texts.calls;
@@ -66,7 +70,7 @@ export function CallDetail({ id, onClose }: { id: string; onClose: () => void })
           <span className="text-ink3">{exactTime(call.at)}</span>
         </span>
       }
-      actions={<CopyActions id={id} />}
+      actions={<CallActions call={call} />}
       onClose={onClose}
     >
       {call.reason && (
@@ -79,6 +83,7 @@ export function CallDetail({ id, onClose }: { id: string; onClose: () => void })
           {plain(call.reason.slice(0, 4000))}
         </p>
       )}
+      <Compare call={call} />
       <Payloads call={call} loading={stored.isPending} />
       <Section title={t.timing}>
         <Timing call={call} />
@@ -90,15 +95,46 @@ export function CallDetail({ id, onClose }: { id: string; onClose: () => void })
   );
 }
 
-function CopyActions({ id }: { id: string }) {
+function CallActions({ call }: { call: Detail }) {
+  const { data: status } = useQuery(statusQuery);
+  const repeat = canRepeat(call);
   return (
-    <div className="-ml-2 flex">
+    <div className="-ml-2 flex flex-wrap">
+      {repeat && call.outcome !== '' && (
+        <>
+          <Link
+            to="/tools"
+            search={{ tool: call.publicName, from: call.id }}
+            className={buttonClasses('quiet', true)}
+          >
+            <Repeat className="size-3.5" aria-hidden />
+            {t.replay}
+          </Link>
+          <Link
+            to="."
+            search={(old) => ({ ...old, with: 'pick' })}
+            className={buttonClasses('quiet', true)}
+          >
+            <GitCompare className="size-3.5" aria-hidden />
+            {t.compare}
+          </Link>
+        </>
+      )}
       <CopyButton
         showLabel
         label={t.copyLink}
-        text={() => `${location.origin}${location.pathname}#/calls/${id}`}
+        text={() => `${location.origin}${location.pathname}#/calls/${call.id}`}
       />
-      <CopyButton showLabel label={t.copyId} text={id} />
+      {repeat && (
+        <>
+          <CopyButton showLabel label={t.copyCli} text={() => asCommand(call)} />
+          <CopyButton showLabel label={t.copyCurl} text={() => asCurl(call, status?.url ?? '')} />
+        </>
+      )}
+      <Button small look="quiet" onClick={() => saveText(asJson(call), `call-${call.id}.json`)}>
+        <Download className="size-3.5" aria-hidden />
+        {t.saveCall}
+      </Button>
     </div>
   );
 }
@@ -226,7 +262,18 @@ function CallFacts({ call }: { call: Call }) {
         [t.attempts, call.attempts > 1 && call.attempts],
         [t.progressLabel, call.progress > 0 && t.progress(call.progress)],
         [t.era, call.era],
-        [t.session, call.session && <Mono text={call.session} />],
+        [
+          t.session,
+          call.session && (
+            <Link
+              to="/calls"
+              search={{ session: call.session }}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              <Mono text={call.session} />
+            </Link>
+          ),
+        ],
         [t.instance, call.instance && <Mono text={call.instance} />],
         [t.trace, call.traceId && <Mono text={call.traceId} />],
         [t.id, <Mono key="id" text={call.id} />],

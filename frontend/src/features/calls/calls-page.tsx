@@ -48,10 +48,10 @@ export function CallsPage({
   epoch: number;
 }) {
   const search = route.useSearch();
-  const { q, server, client, tool, outcome } = search;
+  const { q, server, client, tool, session, outcome } = search;
   const filters = useMemo<CallFilters>(
-    () => ({ q, server, client, tool, outcome }),
-    [q, server, client, tool, outcome],
+    () => ({ q, server, client, tool, session, outcome }),
+    [q, server, client, tool, session, outcome],
   );
   const navigate = route.useNavigate();
   const change = useCallback(
@@ -89,6 +89,12 @@ export function CallsPage({
             <X className="size-3.5" aria-hidden />
           </Button>
         )}
+        {session && (
+          <Button onClick={() => change({ session: undefined })}>
+            {plain(t.sessionFilter(session.slice(0, 8)))}
+            <X className="size-3.5" aria-hidden />
+          </Button>
+        )}
         {filtered && (
           <Button
             look="quiet"
@@ -98,6 +104,7 @@ export function CallsPage({
                 server: undefined,
                 client: undefined,
                 tool: undefined,
+                session: undefined,
                 outcome: undefined,
               })
             }

@@ -6,6 +6,7 @@ export interface CallFilters {
   server?: string;
   client?: string;
   tool?: string;
+  session?: string;
   /** An outcome, "running", or "failed" for every bad end. */
   outcome?: string;
 }
@@ -31,6 +32,7 @@ export function callFilters(search: Record<string, unknown>): CallFilters {
     server: text('server'),
     client: text('client'),
     tool: text('tool'),
+    session: text('session'),
     outcome: text('outcome'),
   };
 }
@@ -40,6 +42,7 @@ export function matchesCall(call: Call, filters: CallFilters): boolean {
   if (filters.server && call.server !== filters.server) return false;
   if (filters.client && call.client !== filters.client) return false;
   if (filters.tool && call.tool !== filters.tool) return false;
+  if (filters.session && call.session !== filters.session) return false;
   switch (filters.outcome) {
     case undefined:
       return true;
@@ -56,7 +59,7 @@ export function matchesCall(call: Call, filters: CallFilters): boolean {
 export function callQuery(filters: CallFilters, before: string, limit: number): string {
   const query = new URLSearchParams({ limit: String(limit) });
   if (before) query.set('before', before);
-  for (const name of ['q', 'server', 'client', 'tool'] as const) {
+  for (const name of ['q', 'server', 'client', 'tool', 'session'] as const) {
     const value = filters[name];
     if (value) query.set(name, value);
   }

@@ -10,6 +10,7 @@ import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import type { Client } from '@/types/api';
 import { clientsQuery } from './api';
+import { Connections } from './connections';
 
 const t = texts.clients;
 
@@ -31,6 +32,7 @@ export function ClientsPage() {
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-5xl space-y-6">
           {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
+          <Connections />
           <ConnectHelp url={status.url} requireToken={status.requireToken} />
         </div>
       </div>
@@ -108,16 +110,6 @@ function ConnectHelp({ url, requireToken }: { url: string; requireToken: boolean
       </h2>
       <p className="mt-0.5 text-ink2">{t.connectBody}</p>
       <div className="mt-3 grid gap-3 lg:grid-cols-2">
-        <Card title={t.claudeDesktop}>
-          <CopyField text="drawbridge clients connect claude-desktop" label={t.claudeDesktop} />
-          <p className="text-sm text-ink2">{t.restart}</p>
-        </Card>
-        <Card title={t.claudeCode}>
-          <CopyField text="drawbridge clients connect claude-code" label={t.claudeCode} />
-          <p className="text-sm text-ink2">
-            {t.check} <code className="font-mono text-xs">claude mcp list</code>
-          </p>
-        </Card>
         <Card title={t.other}>
           <p className="text-sm text-ink2">{t.otherBody}</p>
           <Labelled label={t.address}>

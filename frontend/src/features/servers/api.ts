@@ -1,4 +1,5 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback } from 'react';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -34,4 +35,13 @@ export function useServerAction(server: ServerStatus) {
       toast('bad', texts.servers.failedAction(action, server.label || server.id, messageOf(error))),
     onSettled: () => client.invalidateQueries({ queryKey: ['server', server.id] }),
   });
+}
+
+/** The name that a person chose for a server, by its id. */
+export function useServerLabel(): (id: string) => string {
+  const { data: servers } = useQuery(serversQuery);
+  return useCallback(
+    (id: string) => servers?.find((server) => server.id === id)?.label || id,
+    [servers],
+  );
 }

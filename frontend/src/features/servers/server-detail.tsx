@@ -8,11 +8,11 @@ import { Empty } from '@/components/page';
 import { DetailFrame } from '@/components/split';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
-import { age, bytes, plain } from '@/lib/format';
+import { age, bytes, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { ServerDetail as Detail, ProcessUsage } from '@/types/api';
+import type { ServerDetail as Detail, Instance, ProcessUsage } from '@/types/api';
 import { serverQuery, serversQuery } from './api';
 import { ServerButtons } from './server-actions';
 import { ServerLog } from './server-log';
@@ -87,6 +87,13 @@ function Known({ id, onClose }: { id: string; onClose: () => void }) {
           )}
         </div>
       )}
+      {server.stderr && server.stderr.length > 0 && tone !== 'ok' && (
+        <Section title={t.lastLines}>
+          <pre className="scroll-area max-h-60 rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+            {server.stderr.map((line) => logText(line.slice(0, 4000))).join('\n')}
+          </pre>
+        </Section>
+      )}
       {server.state === 'disabled' && !server.reason && (
         <p className="bg-sunken px-4 py-3 text-sm text-ink2 md:px-5">{t.disabledHint}</p>
       )}
@@ -110,8 +117,20 @@ function Known({ id, onClose }: { id: string; onClose: () => void }) {
           <CopyField text={plain(server.command)} label={t.command} />
         </Section>
       )}
-      {server.usage?.tree && server.usage.tree.length > 1 && (
-        <Section title={t.tree}>
+      {server.instances && server.instances.length > 0 && (
+        <Section title={t.instances}>
+          <Instances list={server.instances} now={now} />
+        </Section>
+      )}
+      {server.usage?.tree && server.usage.tree.length > 0 && (
+        <Section
+          title={t.tree}
+          aside={
+            <span className="text-xs text-ink3">
+              {t.treeTotal(server.usage.tree.length, bytes(server.usage.rssBytes))}
+            </span>
+          }
+        >
           <ProcessTree tree={server.usage.tree} />
         </Section>
       )}
@@ -152,6 +171,28 @@ export function software(info: unknown): string {
     .filter((part): part is string => typeof part === 'string')
     .map((part) => plain(part.slice(0, 200)))
     .join(' ');
+}
+
+/** One line for each process of a server that runs one per client, session or folder. */
+function Instances({ list, now }: { list: Instance[]; now: number }) {
+  return (
+    <ul className="space-y-2 text-sm">
+      {list.map((instance) => (
+        <li key={instance.name} className="flex flex-wrap items-baseline gap-x-3">
+          <span className="min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">
+            {plain(instance.name.slice(0, 300))}
+          </span>
+          <StateBadge state={instance.state} />
+          <span className="text-ink3">{age(instance.since, now)}</span>
+          {(instance.workspace || instance.reason) && (
+            <span className="w-full text-xs text-ink3 [overflow-wrap:anywhere]">
+              {plain([instance.workspace, instance.reason].filter(Boolean).join(' · '))}
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function ProcessTree({ tree }: { tree: ProcessUsage[] }) {

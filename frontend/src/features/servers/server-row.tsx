@@ -50,7 +50,7 @@ export function ServerRow({
             <div className="truncate text-xs text-ink3">
               {texts.transports[server.transport] ?? server.transport}
               {server.pid ? (
-                <span className="max-@xl:hidden"> · {texts.servers.pid(server.pid)}</span>
+                <span className="@max-xl:hidden"> · {texts.servers.pid(server.pid)}</span>
               ) : null}
               {server.tools > 0 && (
                 <span className="@xl:hidden"> · {texts.servers.tools(server.tools)}</span>

@@ -18,10 +18,13 @@ const t = texts.tools;
 
 export function ToolDetail({
   name,
+  begin,
   labelOf,
   onClose,
 }: {
   name: string;
+  /** Arguments to try it with, JSON text. */
+  begin?: string | undefined;
   labelOf: (server: string) => string;
   onClose: () => void;
 }) {
@@ -69,7 +72,7 @@ export function ToolDetail({
         </p>
       </div>
       <Section title={t.tryIt}>
-        <TryTool key={tool.name} tool={tool} />
+        <TryTool key={tool.name} tool={tool} begin={begin} />
       </Section>
       <Section title={t.parameters}>
         <Parameters tool={tool} />

@@ -216,7 +216,7 @@ function ToolRow({
         <div className="flex items-baseline gap-2">
           <Link
             to="/tools"
-            search={(old) => ({ ...old, tool: tool.name })}
+            search={(old) => ({ ...old, tool: tool.name, from: undefined })}
             aria-current={here || undefined}
             data-row={index}
             className="truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"

@@ -1,0 +1,13 @@
+import { Boundary } from '@/components/page';
+import { QuestionsPage } from '@/features/questions/questions-page';
+import { useServerLabel } from '@/features/servers/api';
+import { useConnection } from '@/lib/connection';
+
+export function QuestionsRoute() {
+  const { epoch } = useConnection();
+  return (
+    <Boundary epoch={epoch}>
+      <QuestionsPage labelOf={useServerLabel()} />
+    </Boundary>
+  );
+}

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { best, type Command } from './rank';
+
+const named = (...names: string[]): Command[] =>
+  names.map((text) => ({ id: text, text, kind: '', run: () => undefined }));
+const texts = (typed: string) =>
+  best(named('Restart GitHub', 'GitHub', 'github__get_hub', 'Settings'), typed, 9).map(
+    (c) => c.text,
+  );
+
+it('the closest name comes first, and every word must be there', () => {
+  expect(texts('github')[0]).toBe('GitHub');
+  expect(texts('git rest')).toEqual(['Restart GitHub']);
+  expect(texts('nothing')).toEqual([]);
+  expect(texts('')).toHaveLength(4);
+});

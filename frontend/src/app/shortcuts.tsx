@@ -1,0 +1,95 @@
+import { useNavigate } from '@tanstack/react-router';
+import { X } from 'lucide-react';
+import { Dialog } from 'radix-ui';
+import { useEffect, useRef, useState } from 'react';
+import { IconButton } from '@/components/button';
+import { isTyping } from '@/components/fields';
+import { texts } from '@/lib/texts';
+import { Palette } from './palette';
+import { pages } from './places';
+
+const t = texts.shortcuts;
+
+const keys: [keys: string[], text: string][] = [
+  [['Ctrl', 'K'], t.palette],
+  [['?'], t.help],
+  [['/'], t.search],
+  [['↑', '↓'], t.move],
+  [['Enter'], t.open],
+  [['Esc'], t.close],
+  [['Ctrl', 'Enter'], t.run],
+  [['Ctrl', 'S'], t.save],
+  ...pages.map(({ key, text }): [string[], string] => [['G', key.toUpperCase()], t.go(text)]),
+];
+
+/** The keys that work on every page: Ctrl+K, "?", and "g" followed by a letter. */
+export function Shortcuts() {
+  const [palette, setPalette] = useState(false);
+  const [help, setHelp] = useState(false);
+  const navigate = useNavigate();
+  const pressedG = useRef(0);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        setPalette((on) => !on);
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (document.querySelector('[role="dialog"]')) return;
+      if (event.key === '?') {
+        event.preventDefault();
+        setHelp(true);
+        return;
+      }
+      const place = pages.find(({ key }) => key === event.key);
+      if (place && event.timeStamp - pressedG.current < 1200 && pressedG.current > 0) {
+        event.preventDefault();
+        navigate({ to: place.to });
+      }
+      pressedG.current = event.key === 'g' ? event.timeStamp : 0;
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, [navigate]);
+  return (
+    <>
+      <Palette open={palette} onOpenChange={setPalette} />
+      <Dialog.Root open={help} onOpenChange={setHelp}>
+        <Dialog.Portal>
+          <Dialog.Overlay className="fixed inset-0 z-40 bg-ink/30" />
+          <Dialog.Content
+            aria-describedby={undefined}
+            className="fixed inset-x-4 top-[10vh] z-50 mx-auto flex max-h-[80vh] max-w-lg flex-col rounded-xl border bg-panel p-5 shadow-float"
+          >
+            <div className="mb-3 flex items-center">
+              <Dialog.Title className="flex-1 text-lg font-semibold">{t.title}</Dialog.Title>
+              <Dialog.Close asChild>
+                <IconButton label={texts.actions.close}>
+                  <X className="size-4" aria-hidden />
+                </IconButton>
+              </Dialog.Close>
+            </div>
+            <dl className="scroll-area min-h-0 space-y-1.5 text-sm">
+              {keys.map(([names, text]) => (
+                <div key={text} className="flex items-center gap-4">
+                  <dt className="order-last ml-auto flex gap-1">
+                    {names.map((name) => (
+                      <kbd
+                        key={name}
+                        className="rounded border border-strong bg-sunken px-1.5 font-mono text-xs leading-5"
+                      >
+                        {name}
+                      </kbd>
+                    ))}
+                  </dt>
+                  <dd className="text-ink2">{text}</dd>
+                </div>
+              ))}
+            </dl>
+          </Dialog.Content>
+        </Dialog.Portal>
+      </Dialog.Root>
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+import { ScrollArea } from '@/components/scroll-area';
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+
+const shown = 2000;
+
+/** A unified diff; what goes and what comes is told by its sign as well as by colour. */
+export function DiffView({ diff, label }: { diff: string; label: string }) {
+  return (
+    <ScrollArea
+      aria-label={label}
+      className="max-h-96 rounded-md border bg-sunken py-2 font-mono text-xs leading-[1.6]"
+    >
+      {diff
+        .replace(/\n$/, '')
+        .split('\n')
+        .slice(0, shown)
+        .map((line, index) => (
+          <div
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
+            key={index}
+            className={classes(
+              'min-h-[1.6em] px-3 whitespace-pre-wrap [overflow-wrap:anywhere]',
+              line.startsWith('+') && 'bg-ok-soft text-ok',
+              line.startsWith('-') && 'bg-bad-soft text-bad',
+              line.startsWith('@') && 'text-ink3',
+            )}
+          >
+            {plain(line.slice(0, 4000))}
+          </div>
+        ))}
+    </ScrollArea>
+  );
+}

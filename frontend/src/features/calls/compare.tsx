@@ -1,0 +1,164 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { Button } from '@/components/button';
+import { Section, SelectField } from '@/components/fields';
+import { LongText } from '@/components/json-view';
+import { clock, duration, plain } from '@/lib/format';
+import { type Difference, jsonDifferences } from '@/lib/json-diff';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Call, CallDetail } from '@/types/api';
+import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
+
+const route = getRouteApi('/calls');
+const t = texts.calls;
+const most = 200;
+
+/** Two calls side by side, by what differs. The other one is in the address. */
+export function Compare({ call }: { call: CallDetail }) {
+  const { with: other } = route.useSearch();
+  const navigate = route.useNavigate();
+  if (!other) return null;
+  const choose = (id: string | undefined) =>
+    navigate({ to: '.', search: (old) => ({ ...old, with: id }), replace: true });
+  return (
+    <Section
+      title={t.compareTitle}
+      aside={
+        <Button small look="quiet" onClick={() => choose(undefined)}>
+          {t.compareStop}
+        </Button>
+      }
+    >
+      <Pick call={call} other={other} onChange={choose} />
+      {other !== 'pick' && <Differences call={call} other={other} />}
+    </Section>
+  );
+}
+
+function Pick({
+  call,
+  other,
+  onChange,
+}: {
+  call: Call;
+  other: string;
+  onChange: (id: string) => void;
+}) {
+  const now = useNow();
+  const live = useLiveCalls();
+  const { data } = useQuery(sameToolQuery(call));
+  const known = new Map([...live, ...(data ?? [])].map((c) => [c.id, c]));
+  const options = [...known.values()]
+    .filter(
+      (c) => c.id !== call.id && c.server === call.server && c.tool === call.tool && c.outcome,
+    )
+    .slice(0, 100)
+    .map((c) => ({
+      value: c.id,
+      text: `${clock(c.at, now)} · ${texts.outcomes[c.outcome]} · ${duration(c.tookNs)} · ${plain(c.client.slice(0, 40))}`,
+    }));
+  if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
+  const chosen = options.some((option) => option.value === other);
+  return (
+    <SelectField
+      label={t.comparePick}
+      value={other}
+      options={[
+        ...(chosen ? [] : [{ value: other, text: other === 'pick' ? t.comparePick : other }]),
+        ...options,
+      ]}
+      onChange={onChange}
+    />
+  );
+}
+
+function Differences({ call, other }: { call: CallDetail; other: string }) {
+  const { data, error, isPending } = useQuery(callQueryOptions(other));
+  const lists = useMemo(() => {
+    if (!data) return [];
+    const parts: [string, string, string][] = [
+      [t.arguments, data.arguments ?? '', call.arguments ?? ''],
+      [t.result, data.result ?? data.error ?? '', call.result ?? call.error ?? ''],
+    ];
+    return parts.map(([title, before, after]) => ({
+      title,
+      differences: jsonDifferences(before, after, most),
+    }));
+  }, [data, call.arguments, call.result, call.error]);
+  if (isPending) return <p className="mt-3 text-sm text-ink3">{texts.loading}</p>;
+  if (error || !data) return <p className="mt-3 text-sm text-bad">{plain(messageOf(error))}</p>;
+  return (
+    <div className="mt-3 space-y-4 text-sm">
+      <p className="flex flex-wrap gap-x-3 text-ink2">
+        <Link
+          to="/calls/$id"
+          params={{ id: other }}
+          className="text-accent underline-offset-2 hover:underline"
+        >
+          {t.other}
+        </Link>
+        <span>
+          {texts.outcomes[data.outcome]} · {duration(data.tookNs)}
+        </span>
+        <span className="ml-auto">
+          {t.this}: {texts.outcomes[call.outcome]} · {duration(call.tookNs)}
+        </span>
+      </p>
+      {lists.map(({ title, differences }) => (
+        <div key={title}>
+          <p className="mb-1 text-xs text-ink3">{title}</p>
+          {differences.length === 0 ? (
+            <p className="text-ok">{t.compareSame}</p>
+          ) : (
+            <ul className="overflow-hidden rounded-md border">
+              {differences.map((difference) => (
+                <Row key={difference.path} difference={difference} />
+              ))}
+            </ul>
+          )}
+          {differences.length >= most && (
+            <p className="mt-1 text-xs text-ink3">{t.compareMany(most)}</p>
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Row({ difference: { path, before, after } }: { difference: Difference }) {
+  return (
+    <li className="border-t font-mono text-xs leading-[1.6] first:border-t-0">
+      {path && (
+        <p className="bg-sunken px-3 py-1 font-semibold [overflow-wrap:anywhere]">
+          {plain(path.slice(0, 500))}
+        </p>
+      )}
+      <div className="grid sm:grid-cols-2">
+        <Side sign="−" text={before} className="bg-bad-soft text-bad" />
+        <Side sign="+" text={after} className="bg-ok-soft text-ok" />
+      </div>
+    </li>
+  );
+}
+
+function Side({
+  sign,
+  text,
+  className,
+}: {
+  sign: string;
+  text: string | undefined;
+  className: string;
+}) {
+  return (
+    <div className={`flex min-w-0 gap-2 px-3 py-1 ${className}`}>
+      <span aria-hidden>{sign}</span>
+      <span className="min-w-0 whitespace-pre-wrap [overflow-wrap:anywhere]">
+        {text === undefined ? <em>{t.compareMissing}</em> : <LongText text={text} />}
+      </span>
+    </div>
+  );
+}

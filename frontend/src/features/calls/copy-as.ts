@@ -1,0 +1,37 @@
+import { quoted } from '@/lib/shell-words';
+import type { CallDetail } from '@/types/api';
+
+/** A tool call can be made again; other methods belong to a session. */
+export function canRepeat(call: CallDetail): boolean {
+  return call.method === 'tools/call' && !call.fromServer && call.server !== '' && call.tool !== '';
+}
+
+/** The call as a curl command against the API. The key stays out of it: the shell reads the file. */
+export function asCurl(call: CallDetail, url: string): string {
+  const body = `{"server":${JSON.stringify(call.server)},"tool":${JSON.stringify(call.tool)},"arguments":${call.arguments || '{}'}}`;
+  return [
+    `curl -sS ${quoted(`${url}/api/v1/call`)}`,
+    `-H "Authorization: Bearer $(cat "$DRAWBRIDGE_DATA/admin.token")"`,
+    `-H 'Content-Type: application/json'`,
+    `--data ${quoted(body)}`,
+  ].join(' \\\n  ');
+}
+
+/** The call as a command of ours. */
+export function asCommand(call: CallDetail): string {
+  return ['drawbridge', 'call', call.server, call.tool, call.arguments || '{}']
+    .map(quoted)
+    .join(' ');
+}
+
+/** Everything that was recorded, payloads as JSON and not as text within it. */
+export function asJson(call: CallDetail): string {
+  const { arguments: args, result, error, ...rest } = call;
+  const payloads = [
+    ['arguments', args],
+    ['result', result],
+    ['error', error],
+  ] as const;
+  const parts = [...payloads].flatMap(([name, raw]) => (raw ? [`"${name}":${raw}`] : []));
+  return `${JSON.stringify(rest).slice(0, -1)}${parts.map((part) => `,${part}`).join('')}}\n`;
+}

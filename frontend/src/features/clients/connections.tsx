@@ -1,0 +1,193 @@
+import { useQuery } from '@tanstack/react-query';
+import { CircleAlert, CircleCheck, Link2, LoaderCircle, TriangleAlert } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { DiffView } from '@/components/diff-view';
+import { Failed, Loading } from '@/components/page';
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { Connection } from '@/types/api';
+import { type Choice, connectionsQuery, planQuery, useConnect, useConnectionAction } from './api';
+
+const t = texts.connections;
+
+/** The client applications of this machine: connect with a diff first, take back with a click. */
+export function Connections() {
+  const connections = useQuery(connectionsQuery);
+  if (connections.isPending) return <Loading />;
+  if (connections.isError)
+    return <Failed error={connections.error} onRetry={() => connections.refetch()} />;
+  const here = connections.data.filter((c) => c.detected || c.state !== 'notConnected');
+  return (
+    <section aria-labelledby="connections-title">
+      <h2 id="connections-title" className="mb-2 text-lg font-semibold">
+        {t.title}
+      </h2>
+      {here.length === 0 ? (
+        <p className="text-ink2">{t.none}</p>
+      ) : (
+        <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+          {here.map((connection) => (
+            <ConnectionRow key={connection.key} connection={connection} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+const looks = {
+  connected: { icon: CircleCheck, color: 'text-ok' },
+  notConnected: { icon: Link2, color: 'text-ink3' },
+  vanished: { icon: TriangleAlert, color: 'text-warn' },
+  changed: { icon: TriangleAlert, color: 'text-warn' },
+  unreadable: { icon: CircleAlert, color: 'text-bad' },
+};
+
+function ConnectionRow({ connection }: { connection: Connection }) {
+  const [open, setOpen] = useState(false);
+  const action = useConnectionAction(connection);
+  const look = looks[connection.state] ?? looks.notConnected;
+  const Icon = look.icon;
+  const act = (name: 'undo' | 'restore' | 'forget') =>
+    action.mutate(name, {
+      onSuccess: () => toast('ok', t.done[name](connection.name)),
+      onError: (error) => toast('bad', plain(messageOf(error))),
+    });
+  return (
+    <li className="border-t px-4 py-3 first:border-t-0">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <div className="min-w-0 flex-1 basis-52">
+          <h3 className="truncate font-semibold">{plain(connection.name.slice(0, 200))}</h3>
+          <p className="truncate font-mono text-xs text-ink3">
+            {plain(connection.project || connection.path)}
+          </p>
+        </div>
+        <span className={classes('flex items-center gap-1.5 text-sm font-medium', look.color)}>
+          <Icon className="size-4 shrink-0" aria-hidden />
+          {t.states[connection.state] ?? plain(connection.state)}
+        </span>
+        <span className="flex gap-2">
+          {connection.state === 'notConnected' && (
+            <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
+              {open ? texts.actions.close : t.connect}
+            </Button>
+          )}
+          {(connection.state === 'vanished' || connection.state === 'changed') && (
+            <>
+              <Button look="primary" disabled={action.isPending} onClick={() => act('restore')}>
+                {t.restore}
+              </Button>
+              <Button disabled={action.isPending} onClick={() => act('forget')}>
+                {t.forget}
+              </Button>
+            </>
+          )}
+          {connection.connected && (
+            <Button look="quiet" disabled={action.isPending} onClick={() => act('undo')}>
+              {t.undo}
+            </Button>
+          )}
+        </span>
+      </div>
+      {connection.problem && (
+        <p className="mt-1 text-sm text-bad [overflow-wrap:anywhere]">
+          {plain(connection.problem.slice(0, 1000))}
+        </p>
+      )}
+      {open && connection.state === 'notConnected' && (
+        <ConnectForm connection={connection} onDone={() => setOpen(false)} />
+      )}
+    </li>
+  );
+}
+
+/** Exactly what changes in the client's file, before anything is written. */
+function ConnectForm({ connection, onDone }: { connection: Connection; onDone: () => void }) {
+  const [choice, setChoice] = useState<Choice>({ http: false, move: false });
+  const plan = useQuery(planQuery(connection, choice));
+  const connect = useConnect(connection);
+  return (
+    <div className="mt-3 space-y-3 border-t pt-3">
+      <div className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
+        <Check
+          label={t.move}
+          checked={choice.move}
+          onChange={(move) => setChoice((old) => ({ ...old, move }))}
+        />
+        {connection.takesHttp && (
+          <Check
+            label={t.http}
+            checked={choice.http}
+            onChange={(http) => setChoice((old) => ({ ...old, http }))}
+          />
+        )}
+      </div>
+      {plan.isPending && <Loading />}
+      {plan.isError && (
+        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(plan.error))}
+        </p>
+      )}
+      {plan.data && (
+        <>
+          {(plan.data.warnings ?? []).map((warning) => (
+            <p key={warning} className="flex gap-2 text-sm text-warn">
+              <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+              <span className="min-w-0 [overflow-wrap:anywhere]">{plain(warning)}</span>
+            </p>
+          ))}
+          <DiffView diff={plan.data.diff} label={t.diff(connection.name)} />
+          {connect.isError && (
+            <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+              {plain(messageOf(connect.error))}
+            </p>
+          )}
+          <Button
+            look="primary"
+            disabled={connect.isPending || plan.isFetching}
+            onClick={() =>
+              connect.mutate(
+                { choice, diff: plan.data.diff },
+                {
+                  onSuccess: (done) => {
+                    toast('ok', plain(t.connected(connection.name, done.reload)));
+                    onDone();
+                  },
+                },
+              )
+            }
+          >
+            {connect.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {t.write}
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Check({
+  label,
+  checked,
+  onChange,
+}: {
+  label: string;
+  checked: boolean;
+  onChange: (on: boolean) => void;
+}) {
+  return (
+    <label className="flex items-center gap-2">
+      <input
+        type="checkbox"
+        checked={checked}
+        onChange={(event) => onChange(event.target.checked)}
+        className="size-4 accent-(--accent)"
+      />
+      {label}
+    </label>
+  );
+}

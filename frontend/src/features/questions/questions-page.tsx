@@ -1,0 +1,122 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { MessageCircleQuestion } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { LongText } from '@/components/json-view';
+import { Empty, PageHeader } from '@/components/page';
+import { ObjectForm } from '@/components/schema-form';
+import { clockSpan, moment, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { initialText, readSchema } from '@/lib/schema';
+import { texts } from '@/lib/texts';
+import type { Question } from '@/types/api';
+import { questionsQuery, useAnswer } from './api';
+
+const t = texts.questions;
+
+/** What servers ask a person, because the client that called them cannot ask. */
+export function QuestionsPage({ labelOf }: { labelOf: (server: string) => string }) {
+  const { data: questions } = useSuspenseQuery(questionsQuery);
+  return (
+    <>
+      <PageHeader title={t.title} note={questions.length > 0 && t.count(questions.length)} />
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
+        {questions.length === 0 ? (
+          <Empty icon={MessageCircleQuestion} title={t.emptyTitle}>
+            {t.emptyBody}
+          </Empty>
+        ) : (
+          <ul className="max-w-2xl space-y-4" aria-live="polite">
+            {questions.map((question) => (
+              <QuestionCard key={question.id} question={question} labelOf={labelOf} />
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}
+
+function QuestionCard({
+  question,
+  labelOf,
+}: {
+  question: Question;
+  labelOf: (server: string) => string;
+}) {
+  const schema = useMemo(() => readSchema(question.schema ?? '{}'), [question.schema]);
+  const [content, setContent] = useState(() => initialText({ ...schema, kind: 'object' }));
+  const answer = useAnswer(question.id);
+  const isForm = question.kind === 'form';
+  return (
+    <li className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
+      <h2 className="font-semibold [overflow-wrap:anywhere]">
+        {plain(t.asks(labelOf(question.server).slice(0, 200)))}
+      </h2>
+      <p className="mt-0.5 flex flex-wrap gap-x-2 text-xs text-ink3">
+        <span className="[overflow-wrap:anywhere]">{plain(origin(question).slice(0, 300))}</span>
+        <TimeLeft expires={question.expires} />
+      </p>
+      <blockquote className="mt-3 max-w-prose border-l-2 border-strong pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]">
+        <LongText text={question.message} />
+      </blockquote>
+      {question.kind === 'url' && question.url && (
+        <div className="mt-3 space-y-1">
+          <p className="text-sm text-warn">{t.urlHint}</p>
+          <CopyField text={plain(question.url)} label={t.address} />
+        </div>
+      )}
+      {isForm && schema.members.length > 0 && (
+        <div className="mt-4">
+          <ObjectForm field={schema} text={content} onChange={setContent} />
+        </div>
+      )}
+      <p className="mt-4 text-xs text-ink3">{t.warning}</p>
+      {answer.isError && (
+        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(answer.error))}
+        </p>
+      )}
+      <div className="mt-3 flex flex-wrap gap-2">
+        <Button
+          look="primary"
+          disabled={answer.isPending}
+          onClick={() => answer.mutate({ action: 'accept', ...(isForm ? { content } : {}) })}
+        >
+          {isForm ? t.accept : t.opened}
+        </Button>
+        <Button disabled={answer.isPending} onClick={() => answer.mutate({ action: 'decline' })}>
+          {t.decline}
+        </Button>
+        <Button
+          look="quiet"
+          disabled={answer.isPending}
+          onClick={() => answer.mutate({ action: 'cancel' })}
+        >
+          {t.cancel}
+        </Button>
+        <Link
+          to="/servers/$id"
+          params={{ id: question.server }}
+          className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
+        >
+          {t.server}
+        </Link>
+      </div>
+    </li>
+  );
+}
+
+function origin(question: Question): string {
+  return [question.client?.name && t.calledBy(question.client.name), question.tool]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+function TimeLeft({ expires }: { expires: string }) {
+  const left = Math.max(0, Math.round(((moment(expires) ?? 0) - useNow()) / 1000));
+  return <span className={left < 20 ? 'font-medium text-bad' : ''}>{t.left(clockSpan(left))}</span>;
+}
