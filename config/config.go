@@ -70,8 +70,10 @@ type Server struct {
 	Docker Docker // docker
 
 	Disabled bool
-	Trust    bool // the person trusts this server's own annotations
-	Debug    bool
+	// AllowInsecure lets plain http leave this machine.
+	AllowInsecure bool
+	Trust         bool // the person trusts this server's own annotations
+	Debug         bool
 
 	Session   string // SessionShared, SessionPerClient, SessionPerSession or SessionPerRoot
 	Start     string // StartAuto, StartOnDemand or StartManual

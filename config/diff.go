@@ -12,7 +12,7 @@ func (s Server) Equal(o Server) bool {
 		slices.Equal(s.InheritEnv, o.InheritEnv) && s.Cwd == o.Cwd &&
 		s.URL == o.URL && maps.Equal(s.Headers, o.Headers) &&
 		s.Docker == o.Docker &&
-		s.Disabled == o.Disabled && s.Trust == o.Trust && s.Debug == o.Debug &&
+		s.Disabled == o.Disabled && s.AllowInsecure == o.AllowInsecure && s.Trust == o.Trust && s.Debug == o.Debug &&
 		s.Session == o.Session && s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&
 		s.StartupTimeout == o.StartupTimeout && s.RequestTimeout == o.RequestTimeout &&
 		s.MaxRequest == o.MaxRequest && s.IdleStop == o.IdleStop && s.CatalogRefresh == o.CatalogRefresh &&

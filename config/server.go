@@ -44,6 +44,7 @@ func serverFields(e *entry) []field {
 		),
 		boolean("disabled", &s.Disabled),
 		boolean("enabled", &e.enabled),
+		boolean("allowInsecure", &s.AllowInsecure),
 		boolean("trust", &s.Trust),
 		boolean("debug", &s.Debug),
 		oneOf("session", &s.Session, SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot),

@@ -240,7 +240,8 @@ func launchKey(c *config.Server) string {
 		Docker     config.Docker
 		Framing    string
 		Debug      bool
-	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug})
+		Insecure   bool `json:",omitempty"` // keys from before it was there stay
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }

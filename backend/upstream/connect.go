@@ -127,6 +127,9 @@ func (c *Conn) openPipe(ctx, background context.Context) error {
 }
 
 func (c *Conn) openRemote(context.Context, context.Context) error {
+	if err := c.o.Remote.secure(c.o.Server); err != nil {
+		return err
+	}
 	remote, err := wire.NewRemote(wire.RemoteOptions{
 		Server: c.o.Server, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
 		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, Log: c.o.Log,

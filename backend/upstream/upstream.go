@@ -31,6 +31,9 @@ type Remote struct {
 	URL    string
 	Header http.Header  // sent with every request
 	HTTP   *http.Client // makes the requests; nil is a client of our own
+	// AllowInsecure permits plain http to another machine, where everybody on the way
+	// reads and changes what is sent, tokens among it.
+	AllowInsecure bool
 }
 
 // Options says how to reach a server and what to do with what it says. Server and

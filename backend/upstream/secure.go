@@ -1,0 +1,33 @@
+package upstream
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// secure refuses plain http to anything but this machine. The host is parsed: a name
+// that begins like a loopback address is not one.
+func (r *Remote) secure(server string) error {
+	u, err := url.Parse(r.URL)
+	if err != nil || u.Scheme != "http" || r.AllowInsecure || loopback(u.Hostname()) {
+		return nil // what is no address at all is refused elsewhere
+	}
+	return &hub.Error{
+		Code:    hub.CodeValidation,
+		Message: fmt.Sprintf("cannot reach server %q: its url is plain http to another machine", server),
+		Hint:    `Use https, or set "allowInsecure": true where the network in between is trusted.`,
+		Fields:  []hub.FieldError{{Field: "url", Error: "plain http to another machine"}},
+	}
+}
+
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback() && address.Zone() == ""
+}
