@@ -55,7 +55,7 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		return Debug{Status: st, Environment: []string{}, Processes: []process.Proc{}, Stderr: []string{}, Frames: []Frame{}}, nil
 	}
 	l := r.live.Load()
-	p := l.process
+	p := r.newest().process
 	d := Debug{
 		Status: r.current(l), Written: written(r.config()),
 		Path: p.Path, SearchPath: p.SearchPath, Dir: p.Dir, Environment: orEmpty(p.Environment), Processes: []process.Proc{},
@@ -76,6 +76,18 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		d.Timings.LastCall = time.Unix(0, used).UTC()
 	}
 	return d, nil
+}
+
+// newest is the snapshot of whoever was called last: the server's own runner, or an
+// instance of it.
+func (r *runner) newest() *live {
+	latest := r
+	for _, one := range r.instances() {
+		if one.used.Load() > latest.used.Load() && one.live.Load().process.Frames != nil {
+			latest = one
+		}
+	}
+	return latest.live.Load()
 }
 
 // written is what the configuration says of how the server is reached.

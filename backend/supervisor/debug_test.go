@@ -139,3 +139,22 @@ func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
 	}
 	_ = os.RemoveAll(g.dialer.Lobby)
 }
+
+func TestHangingStartShowsWhatHangs(t *testing.T) {
+	g := newReal(t)
+	g.apply(mode("a", "silent"))
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		d, err := g.Debug("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Status.State == hub.StateStarting && d.Status.PID > 0 && d.Path == os.Args[0] && len(d.Frames) == 1 && strings.Contains(d.Frames[0].Text, `"initialize"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %+v", d)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}

@@ -70,7 +70,7 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 		}
 	}
 	env := readEnvironment(ctx, d.Secret)
-	started := &started{}
+	started := &started{tell: r.Started}
 	var err error
 	if env.workspace, err = d.workspace(r); err != nil {
 		return Session{}, err
@@ -144,6 +144,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 	if err != nil {
 		return nil, refusal(spec.Path, err)
 	}
+	tape := s.tape()
 	s.set(p.PID(), func() (Exit, bool) {
 		select {
 		case <-p.Done():
@@ -154,7 +155,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 	})
 	one := local{p, launcher(spec.Path)}
 	d.running.add(c.ID, one)
-	return &watched{Pipe: tapePipe(p, s.tape()), stopped: func() error {
+	return &watched{Pipe: tapePipe(p, tape), stopped: func() error {
 		d.running.remove(c.ID, one)
 		return errors.Join(ended(), stderr.Close())
 	}}, nil
@@ -191,14 +192,19 @@ func refusal(command string, err error) error {
 // started remembers the newest process of one Connect, which may start a second
 // one when the first exits on an era that it does not know.
 type started struct {
+	tell func(Process) // may be nil
+
 	mu sync.Mutex
 	Process
 }
 
 func (s *started) set(pid int, exit func() (Exit, bool)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.PID, s.Exit = pid, exit
+	s.mu.Unlock()
+	if s.tell != nil {
+		s.tell(s.describe())
+	}
 }
 
 // tape starts a tape for a new process.

@@ -64,6 +64,7 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 	if err != nil {
 		return nil, dockerRefusal(c, err)
 	}
+	tape := s.tape()
 	s.set(0, func() (Exit, bool) {
 		select {
 		case <-e.Done():
@@ -72,7 +73,7 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 			return Exit{}, false
 		}
 	})
-	return &watched{Pipe: tapePipe(e, s.tape()), stopped: stderr.Close}, nil
+	return &watched{Pipe: tapePipe(e, tape), stopped: stderr.Close}, nil
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come

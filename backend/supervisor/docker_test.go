@@ -77,6 +77,9 @@ func stoppedContainer(t *testing.T) string {
 func TestContainerServerWaitsForItsContainerAndComesBackWithIt(t *testing.T) {
 	container := stoppedContainer(t)
 	label := docker(t, nil, "inspect", "--format", `drawbridge.test={{index .Config.Labels "drawbridge.test"}}`, container)
+	// A newer one with the same label, that never runs, is not the one.
+	idle := docker(t, nil, "create", "--network", "none", "--label", label, docker(t, nil, "inspect", "--format", "{{.Image}}", container), "/bin/sleep", "1")
+	t.Cleanup(func() { docker(t, nil, "rm", "-f", idle) })
 	for name, where := range map[string]config.Docker{"by id": {Container: container}, "by label": {Label: label}} {
 		t.Run(name, func(t *testing.T) { containerComesAndGoes(t, container, where) })
 	}

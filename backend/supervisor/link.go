@@ -75,10 +75,20 @@ func (r *runner) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.abort, r.began = cancel, time.Now()
 	r.pending++
+	r.starts++
 	r.process, r.detail = Process{}, ""
 	r.watch.Reset(watchEvery)
+	n := r.starts
+	started := func(p Process) {
+		r.post(func() {
+			if r.state.phase == phaseStarting && r.starts == n {
+				r.process = p
+				r.publish()
+			}
+		})
+	}
 	r.helpers.Go(func() {
-		session, err := r.connect(ctx, c, "", startup(c))
+		session, err := r.connect(ctx, c, "", startup(c), started)
 		cancel()
 		if err == nil && r.own == nil {
 			r.remember(c, session.Catalog())
@@ -88,7 +98,7 @@ func (r *runner) begin() {
 }
 
 // connect opens a connection within limit, which begins once it is this server's turn.
-func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, limit time.Duration) (Session, error) {
+func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, limit time.Duration, started func(Process)) (Session, error) {
 	release, err := r.s.slot(ctx)
 	if err != nil {
 		return Session{}, err
@@ -100,6 +110,7 @@ func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, lim
 	if r.own == nil { // of either era: a list may change in the process that a call went to
 		request.Changed = func(kind hub.Kind) { r.post(func() { r.relisted(kind) }) }
 	}
+	request.Started = started
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = &hub.Error{Code: hub.CodeTimeout, Retriable: true, Cause: err,

@@ -63,6 +63,7 @@ type runner struct {
 	stderr    []string
 	exitCode  *int
 	process   Process
+	starts    int // all of them
 	restarts  int
 	lastCall  time.Time // when a call last started a crashed server
 }

@@ -53,7 +53,7 @@ func (r *runner) wantSibling() {
 		var session Session
 		var err error
 		if dual || !found {
-			if session, err = r.connect(ctx, c, hub.Modern, limit); err == nil && !found {
+			if session, err = r.connect(ctx, c, hub.Modern, limit, nil); err == nil && !found {
 				r.rememberEra(key, true)
 			}
 			// A probe that was cut short has found out nothing to remember.

@@ -113,6 +113,8 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 	if l := r.primary; l != nil {
 		st.Era, st.Version, st.PID = l.Era(), l.Version(), l.Process.PID
 		st.Updated = time.Unix(0, l.heard.Load()).UTC()
+	} else if r.state.phase == phaseStarting {
+		st.PID = r.process.PID
 	}
 	if catalog != nil {
 		st.Info, st.Warnings = catalog.Info, catalog.Warnings

@@ -84,6 +84,9 @@ type Request struct {
 	Era    hub.Era // the only one to try; "" means whichever the server speaks, legacy first
 	// Workspace is the folder that ${workspaceFolder} stands for, "" when unknown.
 	Workspace string
+	// Started is told, from any goroutine, what was started, before it has answered;
+	// again when that is started anew. May be nil.
+	Started func(Process)
 	// Changed is told, from any goroutine, that the lists of a kind were read again.
 	Changed func(hub.Kind)
 }

@@ -111,9 +111,8 @@ type tapedWriter struct {
 }
 
 func (w *tapedWriter) Write(p []byte) (int, error) {
-	n, err := w.WriteCloser.Write(p)
-	w.head.see(p[:n])
-	return n, err
+	w.head.see(p) // first: the answer may be there before Write returns
+	return w.WriteCloser.Write(p)
 }
 
 type tapedDeadlineWriter struct {
