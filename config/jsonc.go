@@ -19,7 +19,8 @@ func jsonTree(file string, src []byte) (*node, *Problem) {
 	if i := tooDeep(src); i >= 0 {
 		return nil, deep(where.at(i))
 	}
-	value, err := hujson.Parse(src)
+	// A comment at the end of a file needs a line break for the parser, not for people.
+	value, err := hujson.Parse(append(src[:len(src):len(src)], '\n'))
 	if err != nil {
 		return nil, jsonProblem(&where, src, err)
 	}
@@ -40,6 +41,9 @@ func jsonProblem(where *lines, src []byte, err error) *Problem {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return refuse(where.at(len(src)), "file ends too early", "a closing bracket or quote is missing")
+	case strings.HasPrefix(message, "invalid literal"):
+		// The word itself may be a secret whose quotes were forgotten.
+		message, suggestion = "a word without quotes", "text and keys need double quotes; true, false, null and numbers do not"
 	case strings.Contains(message, "after object value"), strings.Contains(message, "after array value"):
 		suggestion = "is a comma missing before it?"
 	case strings.Contains(message, "at start of object name"):

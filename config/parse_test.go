@@ -312,3 +312,18 @@ func checkValid(t *testing.T, c *Config) {
 		t.Error("servers although MCP is off")
 	}
 }
+
+func TestCommentAtTheVeryEndIsFine(t *testing.T) {
+	for _, src := range []string{`{"mcpServers": {}} // done`, `{"mcpServers": {}} /* done */`, `{"mcpServers": {}}`} {
+		if c, problems := Parse("c.jsonc", []byte(src)); c == nil || len(problems) > 0 {
+			t.Errorf("%s: %v", src, problems)
+		}
+	}
+}
+
+func TestForgottenQuotesNeverShowTheWord(t *testing.T) {
+	_, problems := Parse("c.jsonc", []byte(`{"mcpServers": {"d": {"command": "x", "env": {"T": abc123DEFsecret}}}}`))
+	if len(problems) != 1 || strings.Contains(problems[0].String(), "secret") {
+		t.Fatalf("got %v", problems)
+	}
+}
