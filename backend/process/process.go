@@ -77,7 +77,6 @@ type Process struct {
 	tree   *tree
 	stdin  *os.File
 	stdout *output
-	log    io.Writer
 
 	done     chan struct{}
 	exit     Exit // set before done closes

@@ -23,7 +23,6 @@ type stage struct {
 	watchdog     *exec.Cmd
 	exited       chan struct{}
 	daemon       int
-	servers      int // processes that got ready
 	watchdogExit int
 }
 

@@ -111,7 +111,7 @@ func TestContainersOfDockerRunNeverOutliveTheirServer(t *testing.T) {
 	}
 
 	begin()
-	daemon, _ := living()
+	living()
 	labels := run(t, exec.Command("docker", "ps", "--filter", "ancestor="+image, "--format", `{{.Label "drawbridge.server"}}`), 0)
 	for _, id := range ids {
 		if !strings.Contains(labels, id) {
@@ -129,7 +129,7 @@ func TestContainersOfDockerRunNeverOutliveTheirServer(t *testing.T) {
 		}
 		return ""
 	})
-	daemon, _ = living()
+	daemon, _ := living()
 
 	began := time.Now()
 	syscall.Kill(daemon, syscall.SIGKILL)
