@@ -44,12 +44,15 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 	known := map[string]State{}
 	watched := map[string]bool{}
-	files := g.look(known, watcher, watched)
+	files, again := g.look(known, watcher, watched)
 	every := time.NewTicker(g.Every)
 	defer every.Stop()
-	quiet, armed := time.NewTimer(0), false
-	quiet.Stop()
+	quiet, armed := time.NewTimer(g.Quiet), true
 	for {
+		if again && !armed { // what happened before a folder was watched was not seen
+			quiet.Reset(g.Quiet)
+			armed, again = true, false
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -65,21 +68,21 @@ func (g *Guard) Run(ctx context.Context) error {
 			}
 		case <-quiet.C:
 			armed = false
-			files = g.look(known, watcher, watched)
+			files, again = g.look(known, watcher, watched)
 		case <-every.C:
-			files = g.look(known, watcher, watched)
+			files, again = g.look(known, watcher, watched)
 		}
 	}
 }
 
 // look compares every connection with what was last known of it, and returns the paths
-// whose change counts.
-func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched map[string]bool) (files map[string]bool) {
+// whose change counts. again is set when a folder is watched from now on.
+func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched map[string]bool) (files map[string]bool, again bool) {
 	files = map[string]bool{}
 	records, err := g.Connector.records()
 	if err != nil {
 		g.Log.Warn("Cannot read which clients are connected", "error", err)
-		return files
+		return files, false
 	}
 	dirs := map[string]bool{}
 	// A folder that is not there is seen coming in the one above.
@@ -108,11 +111,11 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 	}
 	maps.DeleteFunc(known, func(key string, _ State) bool { _, there := records[key]; return !there })
 	if watcher == nil {
-		return files
+		return files, false
 	}
 	for dir := range dirs {
 		if !watched[dir] && watcher.Add(dir) == nil {
-			watched[dir] = true
+			watched[dir], again = true, true
 		}
 	}
 	for dir := range watched {
@@ -121,7 +124,7 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 			delete(watched, dir)
 		}
 	}
-	return files
+	return files, again
 }
 
 // Status returns the state of one connection. ok is false when there is none.

@@ -66,6 +66,9 @@ func (c *Connector) readServers(p *Plan) ([]Import, error) {
 		return nil, &hub.Error{Code: hub.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
 	}
 	m, err := file.meaning()
+	if err == nil {
+		m, err = cloneMap(m) // numbers of TOML as those of JSON
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,101 @@
+package clientconf
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be the writer that is killed.
+func TestMain(m *testing.M) {
+	if home := os.Getenv("CLIENTCONF_WRITE"); home != "" {
+		writeForEver(home, os.Getenv("CLIENTCONF_DIR"))
+	}
+	os.Exit(m.Run())
+}
+
+// writeForEver connects and disconnects until somebody ends it.
+func writeForEver(home, dir string) {
+	c, err := New(Options{
+		System: System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
+		Dir:    dir, Program: "/opt/drawbridge/drawbridge",
+	})
+	if err != nil {
+		panic(err)
+	}
+	os.Stdout.WriteString("ready\n")
+	for {
+		if p, err := c.Plan(Choice{Client: "gemini-cli"}); err == nil {
+			_ = c.Apply(context.Background(), p) // what is killed in between is what is tested
+		}
+		_, _ = c.Undo(context.Background(), "gemini-cli", false)
+	}
+}
+
+func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
+	rounds := 30
+	if os.Getenv("CI") == "true" {
+		rounds = 300
+	}
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".gemini", "settings.json")
+	before := "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  },\n  \"pad\": \"" + strings.Repeat("p", 200_000) + "\"\n}\n"
+	write(t, path, before)
+	p, err := c.Plan(Choice{Client: "gemini-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := string(p.after)
+	began := time.Now()
+	for round := range rounds {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "CLIENTCONF_WRITE="+home, "CLIENTCONF_DIR="+c.dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		out.Read(make([]byte, 8))
+		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond) // a random moment is the point
+		cmd.Process.Kill()
+		cmd.Wait()
+		switch got := content(t, path); got {
+		case before:
+		case after:
+			if how, err := c.Undo(context.Background(), "gemini-cli", false); err != nil || content(t, path) != before {
+				t.Fatalf("round %d: undone as %s (%v):\n%.300s", round, how, err, content(t, path))
+			}
+		default:
+			t.Fatalf("round %d: torn: %d bytes\n%.300s", round, len(got), got)
+		}
+	}
+	t.Logf("%d kills in %s", rounds, time.Since(began))
+}
+
+func TestConcurrentWriterIsNeverOverwritten(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".cursor", "mcp.json")
+	write(t, path, "{\"mcpServers\": {}}\n")
+	p, err := c.Plan(Choice{Client: "cursor"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := "{\"mcpServers\": {\"theirs\": {\"command\": \"x\"}}}\n"
+	write(t, path, theirs)
+	if err := c.Apply(context.Background(), p); err == nil {
+		t.Fatal("written over somebody else's change")
+	}
+	if content(t, path) != theirs {
+		t.Fatalf("the file is\n%s", content(t, path))
+	}
+	if _, ok := c.Status("cursor"); ok {
+		t.Fatal("a record is left")
+	}
+}

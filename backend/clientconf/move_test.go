@@ -1,0 +1,263 @@
+package clientconf
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// newMover has a configuration of our own beside the home.
+func newMover(t *testing.T) (c *Connector, home, config string) {
+	t.Helper()
+	home, config = t.TempDir(), filepath.Join(t.TempDir(), "config.jsonc")
+	c, err := New(Options{
+		System: System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
+		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge/drawbridge", Config: config,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, home, config
+}
+
+// becomes reads one server of a client's file and returns what it becomes.
+func becomes(t *testing.T, id, file, text string) Import {
+	t.Helper()
+	c, home, _ := newMover(t)
+	write(t, filepath.Join(home, file), text)
+	all, err := c.Servers(Choice{Client: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 1 {
+		t.Fatalf("%d servers: %+v", len(all), all)
+	}
+	return all[0]
+}
+
+func TestServersOfEveryShapeBecomeOurs(t *testing.T) {
+	for _, c := range []struct{ name, id, file, text, want string }{
+		{"cursor", "cursor", ".cursor/mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x", "${env:DIR}"], "env": {"K": "$LITERAL ${OTHER}"}}}}`,
+			`{"command":"npx","args":["-y","x","${DIR}"],"env":{"K":"$LITERAL $${OTHER}"}}`},
+		{"gemini dollar and timeout", "gemini-cli", ".gemini/settings.json", `{"mcpServers": {"a": {"url": "https://x/mcp", "headers": {"A": "Bearer $TOK"}, "timeout": 30000}}}`,
+			`{"type":"http","url":"https://x/mcp","headers":{"A":"Bearer ${TOK}"},"requestTimeoutMs":30000}`},
+		{"qwen url is sse", "qwen-code", ".qwen/settings.json", `{"mcpServers": {"a": {"url": "https://x/sse", "type": "http"}}}`, `{"type":"sse","url":"https://x/sse"}`},
+		{"cline seconds", "cline", ".cline/data/settings/cline_mcp_settings.json", `{"mcpServers": {"a": {"command": "x", "timeout": 60, "disabled": true}}}`,
+			`{"command":"x","requestTimeoutMs":60000,"disabled":true}`},
+		{"opencode", "opencode", ".config/opencode/opencode.jsonc", `{"mcp": {"a": {"type": "local", "command": ["bun", "x", "${NOT}"], "environment": {"K": "{env:K}"}, "enabled": false}}}`,
+			`{"command":"bun","args":["x","$${NOT}"],"env":{"K":"${K}"},"disabled":true}`},
+		{"codex", "codex", ".codex/config.toml", "[mcp_servers.a]\nurl = \"https://x/mcp\"\nbearer_token_env_var = \"TOK\"\nstartup_timeout_sec = 20\ntool_timeout_sec = 1.5\n[mcp_servers.a.env_http_headers]\nX = \"XV\"\n",
+			`{"type":"http","url":"https://x/mcp","headers":{"Authorization":"Bearer ${TOK}","X":"${XV}"},"startupTimeoutMs":20000,"requestTimeoutMs":1500}`},
+		{"goose", "goose", ".config/goose/config.yaml", "extensions:\n  a:\n    type: stdio\n    cmd: npx\n    args: [-y, g]\n    envs: {A: b}\n    env_keys: [TOK]\n    enabled: true\n    timeout: 300\n",
+			`{"command":"npx","args":["-y","g"],"env":{"A":"b"},"inheritEnv":["TOK"],"requestTimeoutMs":300000}`},
+		{"vibe list", "mistral-vibe", ".vibe/config.toml", "[[mcp_servers]]\nname = \"a\"\ntransport = \"stdio\"\ncommand = \"uvx\"\nargs = [\"f\"]\n", `{"command":"uvx","args":["f"]}`},
+		{"vscode input", "vscode", ".config/Code/User/mcp.json", `{"servers": {"a": {"type": "http", "url": "https://x", "headers": {"A": "${input:gh-token}"}}}}`,
+			`{"type":"http","url":"https://x","headers":{"A":"${GH_TOKEN}"}}`},
+		{"windsurf", "windsurf", ".codeium/windsurf/mcp_config.json", `{"mcpServers": {"a": {"serverUrl": "https://x/mcp"}}}`, `{"type":"http","url":"https://x/mcp"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := becomes(t, c.id, c.file, c.text); string(got.Entry) != c.want {
+				t.Fatalf("becomes\n%s\nwant\n%s", got.Entry, c.want)
+			}
+		})
+	}
+}
+
+func TestCommandsThatMakeValuesAreMarkedAndNeverRun(t *testing.T) {
+	trap := filepath.Join(t.TempDir(), "ran")
+	for name, i := range map[string]Import{
+		"cmd":    becomes(t, "mcphub-nvim", ".config/mcphub/servers.json", `{"mcpServers": {"a": {"command": "x", "env": {"K": "${cmd: touch `+trap+`}"}}}}`),
+		"shell":  becomes(t, "crush", ".config/crush/crush.json", `{"mcp": {"a": {"command": "x", "env": {"K": "$(touch `+trap+`)"}}}}`),
+		"helper": becomes(t, "claude-code", ".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "https://x", "headersHelper": "touch `+trap+`"}}}`),
+	} {
+		var e ownEntry
+		if json.Unmarshal(i.Entry, &e) != nil || !e.Disabled || len(i.Notes) == 0 {
+			t.Errorf("%s: %s %v", name, i.Entry, i.Notes)
+		}
+		if strings.Contains(string(i.Entry), `"${cmd`) {
+			t.Errorf("%s: our configuration would expand %s", name, i.Entry)
+		}
+	}
+	if exists(trap) {
+		t.Fatal("a command ran")
+	}
+}
+
+func TestWeNeverImportOurselves(t *testing.T) {
+	c, home, _ := newMover(t)
+	connect(t, c, "cursor")
+	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"x": {"url": "http://localhost:7575/mcp", "headers": {"Authorization": "Bearer dbr_abc"}}}}`)
+	for _, id := range []string{"cursor", "gemini-cli"} {
+		if all, err := c.Servers(Choice{Client: id}); err != nil || len(all) != 0 {
+			t.Fatalf("%s: %+v %v", id, all, err)
+		}
+	}
+}
+
+const fiveServers = `{
+  "mcpServers": {
+    "github": {"type": "http", "url": "https://x/mcp", "headers": {"A": "${T}"}},
+    "files": {"command": "npx", "args": ["f"], "alwaysAllow": ["read"], "timeout": 5000}
+  },
+  "projects": {
+    "/home/ana/site": {"mcpServers": {"files": {"command": "npx", "args": ["f"]}}, "history": []},
+    "/home/ana/api": {"mcpServers": {"db": {"command": "uvx", "args": ["db"], "cwd": "data"}}}
+  }
+}
+`
+
+func TestMoveReplacesEachUnderItsNameAndUndoIsOneStep(t *testing.T) {
+	c, home, config := newMover(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, fiveServers)
+	write(t, config, "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"o\"},\n  },\n}\n")
+	ours := content(t, config)
+	p, err := c.Move(Choice{Client: "claude-code"}, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	got, now := content(t, path), content(t, config)
+	for _, want := range []string{`"alwaysAllow": [`, `"timeout": 5000`, `"files-site"`, `"history": []`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	for _, want := range []string{"// mine", `"github"`, `"cwd": "/home/ana/site"`, `"cwd": "/home/ana/api/data"`, `"files-site"`, `"${T}"`} {
+		if !strings.Contains(now, want) {
+			t.Errorf("no %s in\n%s", want, now)
+		}
+	}
+	if left, _ := c.Servers(Choice{Client: "claude-code"}); len(left) != 0 {
+		t.Errorf("left: %+v", left)
+	}
+	if how := undo(t, c, "claude-code"); how != Restored || content(t, path) != fiveServers || content(t, config) != ours {
+		t.Fatalf("%s\n%s\n%s", how, content(t, path), content(t, config))
+	}
+}
+
+func TestUndoOfAMoveKeepsWhatWasWrittenSince(t *testing.T) {
+	c, home, config := newMover(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, fiveServers)
+	p, err := c.Move(Choice{Client: "claude-code"}, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(content(t, path), "{\n", "{\n  \"numStartups\": 9,\n", 1))
+	write(t, config, content(t, config)+"// since\n")
+	if how := undo(t, c, "claude-code"); how != Removed {
+		t.Fatal(how)
+	}
+	want := strings.Replace(fiveServers, "{\n", "{\n  \"numStartups\": 9,\n", 1)
+	if content(t, path) != want {
+		t.Fatalf("got\n%s\nwant\n%s", content(t, path), want)
+	}
+	if got := content(t, config); !strings.Contains(got, "// since") || strings.Contains(got, "github\": {\n      \"type\"") || strings.Contains(got, "files-site") {
+		t.Fatalf("our configuration is\n%s", got)
+	}
+}
+
+func TestMoveTogetherNamesTheRulesItOrphans(t *testing.T) {
+	c, home, _ := newMover(t)
+	write(t, filepath.Join(home, ".claude.json"), fiveServers)
+	write(t, filepath.Join(home, ".claude/settings.json"), `{"permissions": {"allow": ["mcp__github__create_issue", "mcp__files", "mcp__other__x"]}}`)
+	p, err := c.Move(Choice{Client: "claude-code"}, []string{"github", "files"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(p.Warnings, "\n")
+	for _, want := range []string{"mcp__github__create_issue", "mcp__files", "alwaysAllow"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %s in\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "mcp__other") {
+		t.Error(all)
+	}
+	if err := c.Apply(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	undo(t, c, "claude-code")
+	if got := content(t, filepath.Join(home, ".claude.json")); got != fiveServers {
+		t.Fatalf("%s", got)
+	}
+}
+
+func TestDuplicatesAcrossClientsAreRecognised(t *testing.T) {
+	c, home, config := newMover(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
+	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"files": {"command": "npx", "args": ["f"], "timeout": 9}}}`)
+	write(t, config, `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
+	all, err := c.Servers(Choice{Client: "cursor"})
+	if err != nil || len(all) != 1 || !all[0].Have || !slices.Equal(all[0].Same, []string{"gemini-cli"}) {
+		t.Fatalf("%+v %v", all, err)
+	}
+}
+
+func TestTokenIsNeverWrittenIntoAFileThatLeavesTheMachine(t *testing.T) {
+	c, home := newConnector(t)
+	project := filepath.Join(home, "site")
+	http := Choice{HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_secret"}
+	for _, id := range []string{"claude-code", "vscode", "opencode"} {
+		choice := http
+		choice.Client = id
+		if id != "vscode" { // whose own file is synced
+			choice.Project = project
+		}
+		p, err := c.Plan(choice)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if strings.Contains(string(p.after), "dbr_secret") || !strings.Contains(string(p.after), TokenVar) {
+			t.Errorf("%s writes\n%s", id, p.after)
+		}
+	}
+	choice := http
+	choice.Client, choice.Project = "codex", project
+	_, err := c.Plan(choice)
+	if e, ok := errors.AsType[*hub.Error](err); !ok || e.Code != hub.CodeRejected {
+		t.Fatalf("codex: %v", err)
+	}
+	dotfiles := filepath.Join(home, "dotfiles", "mcp.json")
+	write(t, dotfiles, "{}")
+	write(t, filepath.Join(home, "dotfiles", ".git", "HEAD"), "")
+	if err := errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))); err != nil {
+		t.Fatal(err)
+	}
+	choice = http
+	choice.Client = "cursor"
+	p, err := c.Plan(choice)
+	if err != nil || strings.Contains(string(p.after), "dbr_secret") {
+		t.Fatalf("a file in a repository gets the token: %v\n%s", err, p.after)
+	}
+}
+
+func TestSavingsCountServersOnceWithTheirTree(t *testing.T) {
+	known := []Import{{Client: "cursor", Name: "fs", Entry: json.RawMessage(`{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/tmp"]}`)}}
+	s := Savings{}
+	s.count([]Process{
+		{PID: 10, Parent: 1, Args: []string{"cursor"}, Bytes: 1000},
+		{PID: 11, Parent: 10, Args: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"}, Bytes: 50},
+		{PID: 12, Parent: 11, Args: []string{"node", "/x/node_modules/.bin/mcp-server-filesystem", "/tmp"}, Bytes: 70},
+		{PID: 20, Parent: 1, Args: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"}, Bytes: 60},
+		{PID: 30, Parent: 1, Args: []string{"drawbridge", "stdio"}, Bytes: 8},
+		{PID: 40, Parent: 1, Args: []string{"drawbridge", "serve"}, Bytes: 8},
+		{PID: 41, Parent: 40, Args: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"}, Bytes: 99},
+	}, known, 40)
+	if len(s.Running) != 2 || s.Copies != 1 || s.Bytes != 180 || s.CopyBytes != 60 || s.Running[0].Client != "cursor" {
+		t.Fatalf("%+v", s)
+	}
+}
