@@ -219,6 +219,7 @@ type Session struct {
 	Client   hub.Client
 	Endpoint string
 	Version  string // the negotiated protocol version
+	Peer     Peer   // era and capabilities, for Features
 	LastUsed time.Time
 	InFlight int
 }

@@ -3,6 +3,8 @@ package bridge
 import (
 	"sync"
 	"time"
+
+	"drawbridge/backend/hub"
 )
 
 // table holds the legacy sessions. Its lock is taken before a session's.
@@ -130,6 +132,7 @@ func (t *table) snapshot() []Session {
 		s.mu.Lock()
 		list = append(list, Session{
 			Client: s.client, Endpoint: s.endpoint, Version: s.version, LastUsed: s.used, InFlight: len(s.calls),
+			Peer: Peer{Era: hub.Legacy, Capabilities: s.capabilities},
 		})
 		s.mu.Unlock()
 	}
