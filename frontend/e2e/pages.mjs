@@ -62,7 +62,7 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }
         await page.evaluate((hash) => {
           location.hash = hash;
         }, fill(address));
-        await settled(page);
+        await settled(page, scene === 'locked' ? undefined : fill(address).slice(1).split('?')[0]);
         await inspect(page, deep);
       } catch (error) {
         // The next address must not suffer for this one.

@@ -5,6 +5,7 @@ import {
   createRouter,
   lazyRouteComponent,
 } from '@tanstack/react-router';
+import { Loading } from '@/components/page';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { CallsRoute, NotFound, OverviewRoute, ServersRoute } from './pages';
@@ -94,6 +95,7 @@ export function makeRouter() {
     ]),
     history: createHashHistory(),
     defaultPreload: 'intent',
+    defaultPendingComponent: Loading,
     // Our filters are plain words; an id of digits must not become a number.
     parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
     stringifySearch: (search) => {

@@ -13,6 +13,10 @@ const main = pages.filter((page) => !page.aside);
 /** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
 export function Shell() {
   useTitle();
+  const { busy, at } = useRouterState({
+    select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
+    structuralSharing: true,
+  });
   return (
     <div className="flex h-full flex-col md:flex-row">
       {/* A button, because the fragment of the address belongs to the router. */}
@@ -56,7 +60,13 @@ export function Shell() {
         </div>
       </aside>
       <Shortcuts />
-      <main id="main" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
+      <main
+        id="main"
+        tabIndex={-1}
+        aria-busy={busy}
+        data-at={at}
+        className="flex min-h-0 min-w-0 flex-1 flex-col outline-none"
+      >
         <Banners />
         <Outlet />
       </main>

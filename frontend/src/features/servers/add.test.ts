@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { plainJson } from '@/lib/jsonc';
+import { review, withServers } from './add';
+
+const draft = { name: 'b', entry: '{"command":"x"}' };
+const parsed = (text: string) => JSON.parse(plainJson(withServers(text, [draft]) ?? 'null'));
+
+it('a server goes where the file holds its servers, or into a new block', () => {
+  expect(parsed('')).toEqual({ mcpServers: { b: { command: 'x' } } });
+  expect(parsed('{"servers":{"a":{}}}').servers).toHaveProperty('b');
+  expect(parsed('{"mcp":{"servers":{}}}').mcp.servers).toHaveProperty('b');
+  expect(parsed('{"bridge":{}}')).toEqual({ bridge: {}, mcpServers: { b: { command: 'x' } } });
+  expect(withServers('mcpServers:\n  a:\n', [draft])).toBeUndefined();
+});
+
+it('a review shows every word and finds what was left to fill in', () => {
+  const seen = review(
+    '{"command":"npx","args":["-y","a","/path/to/dir","{}"],"env":{"KEY":"YOUR_API_KEY","B":"${B}"},"cwd":"/w"}',
+  );
+  expect(seen.argv).toEqual(['npx', '-y', 'a', '/path/to/dir', '{}']);
+  expect(seen.env).toEqual([
+    ['KEY', 'YOUR_API_KEY'],
+    ['B', '$' + '{B}'],
+  ]);
+  expect(seen.placeholders).toEqual(['/path/to/dir', 'YOUR_API_KEY']);
+});
