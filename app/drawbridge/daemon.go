@@ -137,6 +137,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
 			rules.SetLimits(limits(c))
+			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
 			servers.Apply(c)
 		},
@@ -167,7 +168,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	pages := api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
-		Servers: servers, Views: views, Calls: calls, History: history, Recorder: recorder, Logs: logs,
+		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Usage: dialer.Usage, Connector: connector,
 	})
@@ -255,6 +256,20 @@ func limits(c *config.Config) map[string]policy.Limits {
 		all[server.ID] = policy.Limits{Timeout: server.RequestTimeout}
 	}
 	return all
+}
+
+// keepHistory applies what the configuration says of the history: there, 0 is no bound.
+func keepHistory(history *store.Store, c config.History) {
+	keep := store.Keep{Age: c.KeepFor, Bytes: c.MaxBytes}
+	if keep.Age == 0 {
+		keep.Age = -1
+	}
+	if keep.Bytes == 0 {
+		keep.Bytes = -1
+	}
+	history.SetKeep(keep)
+	history.Recorder().SetEnabled(c.Enabled)
+	history.Recorder().SetMaxField(c.MaxPayload)
 }
 
 // serveHTTP serves until ctx ends, then gives answers a moment to leave.

@@ -75,6 +75,7 @@ type Options struct {
 	Views    Views
 	Calls    Calls
 	History  History
+	Upkeep   Upkeep
 	Recorder Recorder
 	Logs     Logs
 	Files    Files

@@ -136,22 +136,15 @@ func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]],
 }
 
 type callsInput struct {
-	Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-	Before  string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The next of the page before"`
-	Server  string `query:"server" maxLength:"64"`
-	Client  string `query:"client" maxLength:"1000" doc:"Name of the application, or of its token"`
-	Tool    string `query:"tool" maxLength:"1000"`
-	Session string `query:"session" maxLength:"200"`
-	Outcome string `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected"`
-	Text    string `query:"q" maxLength:"1000" doc:"To be found in names, arguments, results or errors"`
+	PageInput
+	CallFilter
 }
 
 func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]], error) {
 	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
-	calls, next, err := a.History.Calls(ctx, store.Query{
-		Before: before, Server: in.Server, Client: in.Client, Tool: in.Tool, Session: in.Session,
-		Outcome: hub.Outcome(in.Outcome), Text: in.Text, Limit: in.Limit,
-	})
+	q := in.query()
+	q.Before, q.Limit = before, in.Limit
+	calls, next, err := a.History.Calls(ctx, q)
 	if err != nil {
 		return nil, err
 	}

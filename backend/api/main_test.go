@@ -136,7 +136,7 @@ func newSite(t *testing.T) *site {
 	logs := serverlog.Open("")
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
-		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Recorder: s.recorder, Logs: logs,
+		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Upkeep: s.store, Recorder: s.recorder, Logs: logs,
 		Files: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Sessions: loopback.OpenSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
 		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page")}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},

@@ -98,6 +98,7 @@ func (a *API) register() {
 	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
 	op(a, doc, "POST", "/api/v1/open-code", "An address of the page with a one-time code", a.openCode)
 	a.registerConnections(doc)
+	a.registerHistory(doc)
 	documentEvents(doc.OpenAPI())
 }
 

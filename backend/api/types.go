@@ -87,6 +87,7 @@ type Call struct {
 	Instance      string      `json:"instance"`
 	Progress      int         `json:"progress"`
 	TraceID       string      `json:"traceId"`
+	Workspace     string      `json:"workspace" doc:"The folder that the client worked in"`
 }
 
 // CallDetail is a call with what was kept of its payloads, without secrets.
@@ -97,6 +98,7 @@ type CallDetail struct {
 	Error        string `json:"error,omitempty" doc:"JSON text: the JSON-RPC error"`
 	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set when arguments are longer than what was kept"`
 	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set when the result or error is longer than what was kept"`
+	Note         *Note  `json:"note,omitempty" doc:"What a person wrote to it"`
 }
 
 // Cut tells of a payload that was longer than what was kept.
@@ -188,13 +190,17 @@ func callOf(c *hub.Call) Call {
 		ID: strconv.FormatInt(c.ID, 10), At: c.At, Client: c.Client.Name, ClientVersion: c.Client.Version, Token: c.Client.Token,
 		Session: c.Session, Era: c.Era, Server: c.Server, Tool: c.Name, PublicName: c.PublicName, Method: c.Method,
 		FromServer: c.FromServer, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, TookNs: int64(c.Took), QueuedNs: int64(c.Queued),
-		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID,
+		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID, Workspace: c.Workspace,
 	}
 }
 
 func detailOf(r *store.Record) *CallDetail {
-	return &CallDetail{
+	d := &CallDetail{
 		Call: callOf(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error),
 		ArgumentsCut: cutOf(r.ArgumentsCut), ReplyCut: cutOf(r.ReplyCut),
 	}
+	if n := r.Note; n.Title != "" || n.Text != "" || len(n.Tags) > 0 {
+		d.Note = &Note{n.Title, n.Text, full(n.Tags)}
+	}
+	return d
 }

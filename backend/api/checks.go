@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"drawbridge/backend/history"
+	"drawbridge/backend/hub"
+)
+
+func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[history.Check]], error) {
+	documents, err := a.Upkeep.Checks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := List[history.Check]{Items: []history.Check{}}
+	for _, d := range documents {
+		var c history.Check
+		if err := json.Unmarshal(d, &c); err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, c)
+	}
+	return reply(list)
+}
+
+type checkInput struct {
+	Name string `path:"name" maxLength:"100"`
+	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
+}
+
+type putCheckInput struct {
+	Name string `path:"name" maxLength:"100"`
+	Body struct {
+		Steps []history.Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
+	}
+}
+
+func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.Check], error) {
+	c := history.Check{Name: in.Name, Steps: in.Body.Steps}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	document, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Upkeep.SaveCheck(ctx, c.Name, document); err != nil {
+		return nil, err
+	}
+	return reply(c)
+}
+
+func (a *API) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error) {
+	return nil, a.Upkeep.DeleteCheck(ctx, in.Name)
+}
+
+func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.CheckReport], error) {
+	document, err := a.Upkeep.Check(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if document == nil {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such check")
+	}
+	var c history.Check
+	if err := json.Unmarshal(document, &c); err != nil {
+		return nil, err
+	}
+	return reply(c.Run(ctx, a.Calls, a.caller(in.By)))
+}

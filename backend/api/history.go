@@ -1,0 +1,455 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"drawbridge/backend/history"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/store"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Upkeep is what can be asked of the history besides single calls; *store.Store implements it.
+type Upkeep interface {
+	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
+	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
+	Sessions(ctx context.Context, before int64, limit int) (stories []store.Story, next int64, err error)
+	SaveNote(ctx context.Context, id int64, n store.Note) error
+	Erase(ctx context.Context, sel store.Selection) (deleted int64, err error)
+	Index(ctx context.Context) (store.IndexState, error)
+	Size(ctx context.Context) (store.Size, error)
+	Prune(ctx context.Context, k store.Keep) (deleted int64, err error)
+	Vacuum(ctx context.Context) error
+	Backup(ctx context.Context, path string) error
+	Recording() store.Recording
+	SaveRecording(ctx context.Context, want store.Recording) error
+	Check(ctx context.Context, name string) ([]byte, error)
+	Checks(ctx context.Context) (documents [][]byte, err error)
+	SaveCheck(ctx context.Context, name string, document []byte) error
+	DeleteCheck(ctx context.Context, name string) error
+}
+
+func (a *API) registerHistory(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/facets", "How many calls have each server, tool, client and outcome", a.facets)
+	op(a, doc, "GET", "/api/v1/sessions", "Sessions, those that began last first", a.listSessions)
+	op(a, doc, "GET", "/api/v1/usage", "Calls, errors and durations by server, tool and client, and over time", a.usage)
+	op(a, doc, "GET", "/api/v1/compare", "How one call differs from another", a.compare)
+	op(a, doc, "GET", "/api/v1/calls/{id}/command", "A call of a tool as a command for a shell", a.command)
+	op(a, doc, "PUT", "/api/v1/calls/{id}/note", "Put a title, a note and tags to a call", a.putNote)
+	op(a, doc, "POST", "/api/v1/calls/{id}/replay", "Make a call of a tool again, with other arguments if wanted", a.replay)
+	op(a, doc, "POST", "/api/v1/calls/delete", "Delete calls, all of a client, or all of a session, so that nothing of them stays", a.deleteCalls)
+	op(a, doc, "GET", "/api/v1/history", "What the history holds and takes", a.historyState)
+	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or say what is kept of a server's or tool's calls", a.putRecording)
+	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond bounds", a.prune)
+	op(a, doc, "POST", "/api/v1/history/vacuum", "Give free room back to the disk", a.vacuum)
+	op(a, doc, "POST", "/api/v1/history/backup", "Write a copy of the history to a new file", a.backup)
+	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
+	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check in the place of one of the same name", a.putCheck)
+	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
+	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Make the calls of a check and compare with what is expected", a.runCheck)
+	a.routes.add(Person, "GET /api/v1/export", a.export)
+	doc.OpenAPI().AddOperation(&huma.Operation{
+		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL or CSV (format=csv), with the filters of GET calls",
+		Responses: map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
+			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
+		}}},
+	})
+}
+
+// CallFilter are the filters of everything that speaks of calls.
+type CallFilter struct {
+	From      time.Time `query:"from" doc:"Only calls that began then or later"`
+	To        time.Time `query:"to" doc:"Only calls that began before"`
+	Server    string    `query:"server" maxLength:"64"`
+	Client    string    `query:"client" maxLength:"1000" doc:"Name of the application, or of its token"`
+	Tool      string    `query:"tool" maxLength:"1000"`
+	Session   string    `query:"session" maxLength:"200"`
+	Workspace string    `query:"workspace" maxLength:"1000" doc:"The folder that the client worked in"`
+	Tag       string    `query:"tag" maxLength:"50"`
+	Outcome   string    `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected"`
+	MinTookNs int64     `query:"minTookNs" minimum:"0"`
+	MaxTookNs int64     `query:"maxTookNs" minimum:"0"`
+	Text      string    `query:"q" maxLength:"1000" doc:"Words, all of which are in names, arguments, results or errors; word* is the beginning of one"`
+}
+
+func (f *CallFilter) query() store.Query {
+	return store.Query{
+		From: f.From, To: f.To, Server: f.Server, Client: f.Client, Tool: f.Tool, Session: f.Session, Workspace: f.Workspace, Tag: f.Tag,
+		Outcome: hub.Outcome(f.Outcome), MinTook: time.Duration(f.MinTookNs), MaxTook: time.Duration(f.MaxTookNs), Text: f.Text,
+	}
+}
+
+// Facets are the values by which calls can be narrowed.
+type Facets struct {
+	Total    int64   `json:"total"`
+	Servers  []Facet `json:"servers" nullable:"false"`
+	Tools    []Facet `json:"tools" nullable:"false"`
+	Clients  []Facet `json:"clients" nullable:"false"`
+	Outcomes []Facet `json:"outcomes" nullable:"false"`
+	Newest   int     `json:"newest,omitempty" doc:"Only so many of the newest calls were counted; without it the counts are of full hours, or full minutes within the last 48 h"`
+}
+
+// Facet is one value.
+type Facet struct {
+	Value  string `json:"value"`
+	Server string `json:"server,omitempty" doc:"Of a tool"`
+	Calls  int64  `json:"calls"`
+}
+
+func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], error) {
+	f, err := a.Upkeep.Facets(ctx, in.query())
+	if err != nil {
+		return nil, err
+	}
+	list := func(from []store.Facet) []Facet {
+		out := make([]Facet, len(from))
+		for i, one := range from {
+			out[i] = Facet(one)
+		}
+		return out
+	}
+	return reply(Facets{f.Total, list(f.Servers), list(f.Tools), list(f.Clients), list(f.Outcomes), f.Newest})
+}
+
+// PageInput asks for a page of a list.
+type PageInput struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The next of the page before"`
+}
+
+// Session is what happened in one session of a client.
+type Session struct {
+	Session       string    `json:"session" doc:"Filter GET calls by it for the calls in order"`
+	Client        string    `json:"client"`
+	ClientVersion string    `json:"clientVersion"`
+	Token         string    `json:"token"`
+	Workspace     string    `json:"workspace"`
+	First         time.Time `json:"first"`
+	Last          time.Time `json:"last"`
+	Calls         int64     `json:"calls"`
+	Errors        int64     `json:"errors"`
+}
+
+func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Session]], error) {
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
+	stories, next, err := a.Upkeep.Sessions(ctx, before, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list := List[Session]{Items: make([]Session, len(stories))}
+	for i, s := range stories {
+		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors}
+	}
+	if next != 0 {
+		list.Next = strconv.FormatInt(next, 10)
+	}
+	return reply(list)
+}
+
+// Comparison is how a second call differs from a first.
+type Comparison struct {
+	A         Call             `json:"a"`
+	B         Call             `json:"b"`
+	Arguments []history.Change `json:"arguments" nullable:"false"`
+	Reply     []history.Change `json:"reply" nullable:"false" doc:"Of the results, or errors"`
+	More      bool             `json:"more" doc:"There are more differences than these"`
+}
+
+type compareInput struct {
+	A string `query:"a" required:"true" pattern:"^[0-9]{1,18}$"`
+	B string `query:"b" required:"true" pattern:"^[0-9]{1,18}$"`
+}
+
+func (a *API) compare(ctx context.Context, in *compareInput) (*answer[Comparison], error) {
+	x, err := a.record(ctx, in.A)
+	if err != nil {
+		return nil, err
+	}
+	y, err := a.record(ctx, in.B)
+	if err != nil {
+		return nil, err
+	}
+	args, moreArgs := history.Compare(x.Arguments, y.Arguments)
+	said, moreSaid := history.Compare(append(x.Result, x.Error...), append(y.Result, y.Error...))
+	return reply(Comparison{callOf(&x.Call), callOf(&y.Call), full(args), full(said), moreArgs || moreSaid})
+}
+
+func (a *API) record(ctx context.Context, id string) (*store.Record, error) {
+	n, _ := strconv.ParseInt(id, 10, 64) // the pattern lets digits through only
+	return a.History.Call(ctx, n)
+}
+
+type commandInput struct {
+	ID string `path:"id" pattern:"^[0-9]{1,18}$"`
+	As string `query:"as" enum:"curl,cli" default:"cli"`
+}
+
+// Command is a command for a shell.
+type Command struct {
+	Text string `json:"text"`
+}
+
+func (a *API) command(ctx context.Context, in *commandInput) (*answer[Command], error) {
+	r, err := a.record(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	text, err := history.CLI(r)
+	if in.As == "curl" {
+		text, err = history.Curl(a.URL, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply(Command{text})
+}
+
+// Note is what a person wrote to a call.
+type Note struct {
+	Title string   `json:"title" doc:"At most 500 characters"`
+	Note  string   `json:"note" doc:"At most 5,000 characters"`
+	Tags  []string `json:"tags" nullable:"false" doc:"At most 20 of 50 characters"`
+}
+
+type noteInput struct {
+	ID   string `path:"id" pattern:"^[0-9]{1,18}$"`
+	Body Note
+}
+
+func (a *API) putNote(ctx context.Context, in *noteInput) (*answer[CallDetail], error) {
+	id, _ := strconv.ParseInt(in.ID, 10, 64)
+	if err := a.Upkeep.SaveNote(ctx, id, store.Note{Title: in.Body.Title, Text: in.Body.Note, Tags: in.Body.Tags}); err != nil {
+		return nil, err
+	}
+	return a.getCall(ctx, &callInput{in.ID})
+}
+
+type replayInput struct {
+	ID   string `path:"id" pattern:"^[0-9]{1,18}$"`
+	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
+	Body struct {
+		Arguments JSON `json:"arguments,omitempty" doc:"A JSON object in the place of the recorded arguments"`
+		Confirm   bool `json:"confirm,omitempty" doc:"Needed unless the tool says of itself that it only reads"`
+	}
+}
+
+func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult], error) {
+	id, _ := strconv.ParseInt(in.ID, 10, 64)
+	again := history.Again{ID: id, Confirmed: in.Body.Confirm, By: a.caller(in.By)}
+	if args := in.Body.Arguments; len(args) > 0 && string(args) != "null" {
+		again.Arguments = args
+	}
+	r := &history.Replayer{Calls: a.History, Caller: a.Calls, ReadOnly: a.readOnly}
+	call, said, err := r.Replay(ctx, again)
+	if call == nil {
+		return nil, err
+	}
+	result := resultOf(said, err)
+	result.CallID = strconv.FormatInt(call.ID, 10)
+	return reply(result)
+}
+
+func (a *API) caller(by string) hub.Client {
+	if by == loopback.ByBrowser {
+		return hub.Client{Name: "drawbridge-ui", Version: a.Version}
+	}
+	return hub.Client{Name: "drawbridge-cli", Version: a.Version}
+}
+
+// readOnly reports whether a tool that is offered says of itself that it changes nothing.
+func (a *API) readOnly(server, tool string) bool {
+	for _, item := range a.Views.All().Items(hub.Tools) {
+		if item.Server == server && item.Name == tool {
+			var about struct {
+				Annotations struct {
+					ReadOnlyHint bool `json:"readOnlyHint"`
+				} `json:"annotations"`
+			}
+			return json.Unmarshal(item.Raw, &about) == nil && about.Annotations.ReadOnlyHint
+		}
+	}
+	return false
+}
+
+type deleteInput struct {
+	Body struct {
+		IDs     []string `json:"ids,omitempty" maxItems:"10000"`
+		Client  string   `json:"client,omitempty" maxLength:"1000"`
+		Session string   `json:"session,omitempty" maxLength:"200"`
+	}
+}
+
+// Deleted is how many calls were deleted.
+type Deleted struct {
+	Deleted int64 `json:"deleted"`
+}
+
+func (a *API) deleteCalls(ctx context.Context, in *deleteInput) (*answer[Deleted], error) {
+	sel := store.Selection{Client: in.Body.Client, Session: in.Body.Session}
+	for i, id := range in.Body.IDs {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
+				Fields: []hub.FieldError{{Field: "body.ids[" + strconv.Itoa(i) + "]", Error: "must be a decimal number"}}}
+		}
+		sel.IDs = append(sel.IDs, n)
+	}
+	n, err := a.Upkeep.Erase(ctx, sel)
+	if err != nil {
+		return nil, err
+	}
+	return reply(Deleted{n})
+}
+
+// HistoryState is what the history holds and takes.
+type HistoryState struct {
+	Calls        int64           `json:"calls"`
+	Bytes        int64           `json:"bytes" doc:"Of the files"`
+	FreeBytes    int64           `json:"freeBytes" doc:"Of these: room for new calls"`
+	IndexPending int64           `json:"indexPending" doc:"Calls that the search index does not know yet; the newest of them are found all the same"`
+	IndexedUpTo  *time.Time      `json:"indexedUpTo,omitempty" doc:"Every call before it is indexed; absent when all are"`
+	Recorder     RecorderStatus  `json:"recorder"`
+	Recording    store.Recording `json:"recording"`
+	KeepDays     int64           `json:"keepDays" doc:"0: no bound"`
+	MaxBytes     int64           `json:"maxBytes" doc:"0: no bound"`
+}
+
+func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+	size, err := a.Upkeep.Size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := a.Upkeep.Index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, cfg := a.Recorder.Stats(), a.Files.Current().History
+	s := HistoryState{
+		Calls: size.Calls, Bytes: size.Bytes, FreeBytes: size.FreeBytes, IndexPending: index.Pending,
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped}, Recording: a.Upkeep.Recording(),
+		KeepDays: int64(cfg.KeepFor / (24 * time.Hour)), MaxBytes: cfg.MaxBytes,
+	}
+	if !index.UpTo.IsZero() {
+		s.IndexedUpTo = &index.UpTo
+	}
+	return reply(s)
+}
+
+type recordingInput struct{ Body store.Recording }
+
+func (a *API) putRecording(ctx context.Context, in *recordingInput) (*answer[HistoryState], error) {
+	if err := a.Upkeep.SaveRecording(ctx, in.Body); err != nil {
+		return nil, err
+	}
+	return a.historyState(ctx, nil)
+}
+
+type pruneInput struct {
+	Body struct {
+		KeepDays int64 `json:"keepDays,omitempty" minimum:"0" maximum:"36500"`
+		MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0"`
+		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0"`
+	}
+}
+
+func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], error) {
+	k := store.Keep{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls}
+	if k == (store.Keep{}) {
+		cfg := a.Files.Current().History
+		k = store.Keep{Age: cfg.KeepFor, Bytes: cfg.MaxBytes} // here, as there, 0 is no bound
+	}
+	n, err := a.Upkeep.Prune(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return reply(Deleted{n})
+}
+
+func (a *API) vacuum(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+	if err := a.Upkeep.Vacuum(ctx); err != nil {
+		return nil, err
+	}
+	return a.historyState(ctx, nil)
+}
+
+type backupInput struct {
+	Body struct {
+		Path string `json:"path" minLength:"1" maxLength:"4096" doc:"An absolute path at which nothing is yet"`
+	}
+}
+
+// BackupFile is a copy that was written.
+type BackupFile struct {
+	Path string `json:"path"`
+}
+
+func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile], error) {
+	if !filepath.IsAbs(in.Body.Path) {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: "body.path", Error: "must be absolute"}}}
+	}
+	if err := a.Upkeep.Backup(ctx, in.Body.Path); err != nil {
+		return nil, err
+	}
+	return reply(BackupFile{in.Body.Path})
+}
+
+// export streams; it is a plain handler because huma would hold the whole file.
+func (a *API) export(w http.ResponseWriter, r *http.Request) {
+	v := r.URL.Query()
+	q, bad := store.Query{
+		Server: v.Get("server"), Client: v.Get("client"), Tool: v.Get("tool"), Session: v.Get("session"), Workspace: v.Get("workspace"),
+		Tag: v.Get("tag"), Outcome: hub.Outcome(v.Get("outcome")), Text: v.Get("q"),
+	}, []hub.FieldError(nil)
+	for name, into := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
+		if text := v.Get(name); text != "" {
+			at, err := time.Parse(time.RFC3339Nano, text)
+			if err != nil {
+				bad = append(bad, hub.FieldError{Field: "query." + name, Error: "must be a time such as 2026-01-31T10:00:00Z"})
+			}
+			*into = at
+		}
+	}
+	for name, into := range map[string]*int64{"minTookNs": (*int64)(&q.MinTook), "maxTookNs": (*int64)(&q.MaxTook)} {
+		if text := v.Get(name); text != "" {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || n < 0 {
+				bad = append(bad, hub.FieldError{Field: "query." + name, Error: "must be a number"})
+			}
+			*into = n
+		}
+	}
+	if text := v.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			bad = append(bad, hub.FieldError{Field: "query.limit", Error: "must be a number from 1"})
+		}
+		q.Limit = n
+	}
+	format := v.Get("format")
+	if format != "" && format != "jsonl" && format != "csv" {
+		bad = append(bad, hub.FieldError{Field: "query.format", Error: "must be jsonl or csv"})
+	}
+	if len(bad) > 0 {
+		writeProblem(w, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: bad})
+		return
+	}
+	h := w.Header()
+	noStore(h)
+	write, kind, name := history.JSONL, "application/jsonl", "calls.jsonl"
+	if format == "csv" {
+		write, kind, name = history.CSV, "text/csv; charset=utf-8", "calls.csv"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	if err := write(r.Context(), w, a.History, q); err != nil && r.Context().Err() == nil {
+		a.Log.Error("Cannot export calls", "error", err)
+		panic(http.ErrAbortHandler) // a file that ends early must not look whole
+	}
+}

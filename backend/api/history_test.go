@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/history"
+	"drawbridge/backend/hub"
+)
+
+// fill records calls of two servers, half of them failed.
+func (s *site) fill(t *testing.T, n int) (ids []string) {
+	t.Helper()
+	began := time.Now().Add(-time.Hour)
+	for i := range n {
+		at := began.Add(time.Duration(i) * time.Second)
+		params := fmt.Sprintf(`{"name":"echo","arguments":{"n":%d,"password":"qwxSecret"}}`, i)
+		c := &hub.Call{ID: at.UnixMicro(), At: at.UTC(), Client: hub.Client{Token: "t", Name: "=cmd()", Version: "1"}, Session: "s1", Server: []string{"files", "git"}[i%2],
+			Method: "tools/call", Name: "echo", PublicName: "echo", Params: []byte(params), Arguments: hub.Span{Start: 27, End: len(params) - 1},
+			Outcome: []hub.Outcome{hub.OutcomeOK, hub.OutcomeTimeout}[i%2], Took: time.Millisecond}
+		s.recorder.Record(c, hub.Reply{Result: []byte(fmt.Sprintf(`{"content":[{"type":"text","text":"word%d"}],"big":12345678901234567890}`, i))})
+		ids = append(ids, fmt.Sprint(c.ID))
+	}
+	s.recorder.Flush(t.Context())
+	return ids
+}
+
+func TestHistoryAnswersOverTheAPI(t *testing.T) {
+	s := newSite(t)
+	s.call = func(_ context.Context, c *hub.Call) (hub.Reply, error) {
+		return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"again"}]}`)}, nil
+	}
+	ids := s.fill(t, 10)
+	var calls List[Call]
+	s.get(t, "/api/v1/calls?q=word3", &calls)
+	if len(calls.Items) != 1 || calls.Items[0].ID != ids[3] {
+		t.Errorf("search: %+v", calls)
+	}
+	s.get(t, "/api/v1/calls?from="+time.Now().Add(-10*time.Second).UTC().Format(time.RFC3339), &calls)
+	if len(calls.Items) != 0 {
+		t.Errorf("from: %+v", calls)
+	}
+	var f Facets
+	s.get(t, "/api/v1/facets?server=git", &f)
+	if f.Total != 5 || len(f.Servers) != 2 {
+		t.Errorf("facets: %+v", f)
+	}
+	var u UsageReport
+	s.get(t, "/api/v1/usage", &u)
+	if u.Total.Calls != 10 || u.Total.Errors != 5 || len(u.Tools) != 2 || len(u.Series) == 0 || u.Total.P50Ns < 950_000 || u.Total.P50Ns > 1_050_000 {
+		t.Errorf("usage: %+v", u)
+	}
+	var sessions List[Session]
+	s.get(t, "/api/v1/sessions", &sessions)
+	if len(sessions.Items) != 1 || sessions.Items[0].Calls != 10 {
+		t.Errorf("sessions: %+v", sessions)
+	}
+	var cmp Comparison
+	s.get(t, "/api/v1/compare?a="+ids[0]+"&b="+ids[2], &cmp)
+	if len(cmp.Arguments) != 1 || cmp.Arguments[0] != (history.Change{Path: "/n", Kind: "changed", Before: "0", After: "2"}) || len(cmp.Reply) != 1 || cmp.Reply[0].Path != "/content/0/text" {
+		t.Errorf("compare: %+v", cmp)
+	}
+	status, body, _ := s.ask(t, "PUT", "/api/v1/calls/"+ids[0]+"/note", `{"title":"x","note":"y","tags":["b","a"]}`)
+	if status != 200 || !strings.Contains(body, `"note":{"title":"x","note":"y","tags":["a","b"]}`) {
+		t.Errorf("note: %d %s", status, body)
+	}
+	if status, body, _ = s.ask(t, "PUT", "/api/v1/calls/"+ids[0]+"/note", `{"title":"`+strings.Repeat("x", 501)+`","note":"","tags":[]}`); status != 422 || !strings.Contains(body, `"field":"title"`) {
+		t.Errorf("a long title: %d %s", status, body)
+	}
+
+	// Recorded without its secret: it can only be sent with arguments of one's own, after a yes.
+	replay := "/api/v1/calls/" + ids[0] + "/replay"
+	if status, body, _ = s.ask(t, "POST", replay, `{"confirm":true}`); status != 422 {
+		t.Errorf("replay without the secret: %d %s", status, body)
+	}
+	if status, body, _ = s.ask(t, "POST", replay, `{"arguments":{"n":1}}`); status != 403 {
+		t.Errorf("replay without a yes: %d %s", status, body)
+	}
+	if status, body, _ = s.ask(t, "POST", replay, `{"arguments":{"n":1},"confirm":true}`); status != 200 || !strings.Contains(body, "again") {
+		t.Errorf("replay: %d %s", status, body)
+	}
+
+	for _, format := range []string{"jsonl", "csv"} {
+		status, body, _ := s.ask(t, "GET", "/api/v1/export?server=files&q=word*&format="+format, "")
+		lines := strings.Split(strings.TrimSpace(body), "\n")
+		if status != 200 || len(lines) != map[string]int{"jsonl": 5, "csv": 6}[format] || strings.Contains(body, "qwxSecret") {
+			t.Errorf("%s: %d %s", format, status, body)
+		}
+		if format == "csv" && (!strings.Contains(body, ",'=cmd(),") || strings.Contains(body, ",=cmd")) {
+			t.Errorf("a formula is left alone: %s", body)
+		}
+	}
+	if status, body, _ := s.ask(t, "GET", "/api/v1/export?from=x&format=exe", ""); status != 422 || !strings.Contains(body, "query.from") || !strings.Contains(body, "query.format") {
+		t.Errorf("a wrong export: %d %s", status, body)
+	}
+
+	if status, body, _ := s.ask(t, "PUT", "/api/v1/checks/smoke", `{"steps":[{"server":"files","tool":"echo","arguments":"{\"n\":1}","expect":{"contains":["again"]}},{"server":"files","tool":"echo","expect":{"result":"{\"content\":[]}"}}]}`); status != 200 {
+		t.Fatalf("a check: %d %s", status, body)
+	}
+	status, body, _ = s.ask(t, "POST", "/api/v1/checks/smoke/run", "")
+	if status != 200 || !strings.Contains(body, `"ok":false`) || !strings.Contains(body, `"path":"/content/0"`) || strings.Count(body, `"ok":true`) != 1 {
+		t.Errorf("the check: %d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, "DELETE", "/api/v1/checks/smoke", ""); status != 204 {
+		t.Errorf("deleting a check: %d %s", status, body)
+	}
+
+	if status, body, _ := s.ask(t, "PUT", "/api/v1/history/recording", `{"paused":true}`); status != 200 || !strings.Contains(body, `"state":"paused"`) {
+		t.Errorf("a pause: %d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, "POST", "/api/v1/calls/delete", `{"session":"s1"}`); status != 200 || !strings.Contains(body, `"deleted":10`) {
+		t.Errorf("deleting a session: %d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, "POST", "/api/v1/calls/delete", `{}`); status != 422 {
+		t.Errorf("deleting nothing: %d %s", status, body)
+	}
+	for _, what := range []string{"prune", "vacuum"} {
+		if status, body, _ := s.ask(t, "POST", "/api/v1/history/"+what, `{}`); status != 200 {
+			t.Errorf("%s: %d %s", what, status, body)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// Check is a named set of calls with what is expected of them.
+type Check struct {
+	Name  string `json:"name" minLength:"1" maxLength:"100" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$"`
+	Steps []Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
+}
+
+// Step is one call of a check.
+type Step struct {
+	Server    string `json:"server" minLength:"1" maxLength:"64"`
+	Tool      string `json:"tool" minLength:"1" maxLength:"512"`
+	Arguments string `json:"arguments,omitempty" maxLength:"262144" doc:"JSON text: an object"`
+	Expect    Expect `json:"expect"`
+}
+
+// Expect is what a step has to give. All that is set has to hold.
+type Expect struct {
+	Outcome  hub.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,timeout,rejected" doc:"ok when nothing is said"`
+	Contains []string    `json:"contains,omitempty" maxItems:"50" doc:"Texts that are in the result"`
+	Result   string      `json:"result,omitempty" doc:"JSON text: the whole result"`
+	MaxNs    int64       `json:"maxTookNs,omitempty" minimum:"0"`
+}
+
+// CheckReport is how a check went.
+type CheckReport struct {
+	Name  string       `json:"name"`
+	OK    bool         `json:"ok"`
+	Steps []StepReport `json:"steps" nullable:"false"`
+}
+
+// StepReport is how one step went.
+type StepReport struct {
+	Server  string      `json:"server"`
+	Tool    string      `json:"tool"`
+	OK      bool        `json:"ok"`
+	Outcome hub.Outcome `json:"outcome"`
+	TookNs  int64       `json:"tookNs"`
+	CallID  string      `json:"callId"`
+	Wrong   []string    `json:"wrong" nullable:"false" doc:"What was not as expected, a sentence each"`
+	Changes []Change    `json:"changes,omitempty" doc:"How the result differs from the one that was expected"`
+}
+
+var checkName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// Validate says what is wrong with a check, by field.
+func (c *Check) Validate() error {
+	if !checkName.MatchString(c.Name) {
+		return field("name", "must be letters, digits, dots, dashes, at most 100")
+	}
+	if len(c.Steps) == 0 {
+		return field("steps", "must not be empty")
+	}
+	for i, s := range c.Steps {
+		at := fmt.Sprintf("steps[%d].", i)
+		if s.Server == "" || s.Tool == "" {
+			return field(at+"tool", "server and tool are needed")
+		}
+		if v, ok := decode([]byte(s.Arguments)); s.Arguments != "" {
+			if _, object := v.(map[string]any); !ok || !object {
+				return field(at+"arguments", "must be a JSON object")
+			}
+		}
+		if strings.Contains(s.Arguments, redactedMark) {
+			return field(at+"arguments", "were recorded without their secrets")
+		}
+		if s.Expect.Result != "" && !json.Valid([]byte(s.Expect.Result)) {
+			return field(at+"expect.result", "must be JSON")
+		}
+	}
+	return nil
+}
+
+// Run makes the calls of a check in their order and says what was not as expected.
+func (c *Check) Run(ctx context.Context, caller Caller, by hub.Client) CheckReport {
+	report := CheckReport{Name: c.Name, OK: true, Steps: []StepReport{}}
+	for _, s := range c.Steps {
+		r := s.run(ctx, caller, by)
+		report.OK = report.OK && r.OK
+		report.Steps = append(report.Steps, r)
+	}
+	return report
+}
+
+func (s *Step) run(ctx context.Context, caller Caller, by hub.Client) StepReport {
+	args := s.Arguments
+	if args == "" {
+		args = `{}`
+	}
+	call := ToolCall(by, s.Server, s.Tool, []byte(args))
+	reply, err := caller.Call(ctx, call, nil)
+	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID), Wrong: []string{}}
+	want := s.Expect.Outcome
+	if want == "" {
+		want = hub.OutcomeOK
+	}
+	if call.Outcome != want {
+		text := fmt.Sprintf("it ended as %s, not as %s", call.Outcome, want)
+		if err != nil {
+			said, _ := hub.Describe(err)
+			text += ": " + said
+		}
+		r.Wrong = append(r.Wrong, text)
+	}
+	answer := reply.Result
+	if len(reply.Error) > 0 {
+		answer = reply.Error
+	}
+	for i, text := range s.Expect.Contains {
+		if !bytes.Contains(answer, []byte(text)) && !bytes.Contains(answer, []byte(strings.Trim(encode(text), `"`))) {
+			r.Wrong = append(r.Wrong, fmt.Sprintf("text %d of those expected is not in the result", i+1))
+		}
+	}
+	if s.Expect.Result != "" {
+		if r.Changes, _ = Compare([]byte(s.Expect.Result), answer); len(r.Changes) > 0 {
+			r.Wrong = append(r.Wrong, fmt.Sprintf("the result differs in %d places", len(r.Changes)))
+		}
+	}
+	if s.Expect.MaxNs > 0 && r.TookNs > s.Expect.MaxNs {
+		r.Wrong = append(r.Wrong, "it took longer than expected")
+	}
+	r.OK = len(r.Wrong) == 0
+	return r
+}

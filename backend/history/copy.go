@@ -1,0 +1,50 @@
+package history
+
+import (
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+// Curl is a recorded call of a tool as a command for the API. The token is read when
+// the command runs and is not part of the text.
+func Curl(url string, r *store.Record) (string, error) {
+	args, err := arguments(r)
+	if err != nil {
+		return "", err
+	}
+	body := `{"server":` + encode(r.Server) + `,"tool":` + encode(r.Name) + `,"arguments":` + args + `}`
+	return "curl -sS -X POST " + quote(url+"/api/v1/call") + " \\\n  -H \"Authorization: Bearer $DRAWBRIDGE_ADMIN_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d " + quote(body), nil
+}
+
+// CLI is a recorded call of a tool as a command of Drawbridge.
+func CLI(r *store.Record) (string, error) {
+	args, err := arguments(r)
+	if err != nil {
+		return "", err
+	}
+	return "drawbridge call " + quote(r.Server) + " " + quote(r.Name) + " " + quote(args), nil
+}
+
+func arguments(r *store.Record) (string, error) {
+	if r.Method != "tools/call" || r.FromServer {
+		return "", hub.Errorf(hub.CodeValidation, "only calls of tools can be copied as a command")
+	}
+	if len(r.Arguments) == 0 {
+		return "{}", nil
+	}
+	return string(r.Arguments), nil
+}
+
+// quote is one word for a POSIX shell.
+func quote(s string) string {
+	plain := s != ""
+	for _, c := range s {
+		plain = plain && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-./:", c))
+	}
+	if plain && s[0] != '-' {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

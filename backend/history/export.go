@@ -1,0 +1,124 @@
+package history
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/store"
+)
+
+// Row is one call as it is written out: one line of JSONL, one row of CSV.
+type Row struct {
+	ID        string    `json:"id"`
+	At        time.Time `json:"at"`
+	Client    string    `json:"client"`
+	Token     string    `json:"token"`
+	Session   string    `json:"session"`
+	Workspace string    `json:"workspace"`
+	Server    string    `json:"server"`
+	Method    string    `json:"method"`
+	Tool      string    `json:"tool"`
+	Outcome   string    `json:"outcome"`
+	Code      string    `json:"code"`
+	Reason    string    `json:"reason"`
+	TookNs    int64     `json:"tookNs"`
+	BytesIn   int       `json:"bytesIn"`
+	BytesOut  int       `json:"bytesOut"`
+	Arguments string    `json:"arguments"`
+	Result    string    `json:"result"`
+	Error     string    `json:"error"`
+}
+
+var columns = []string{"id", "at", "client", "token", "session", "workspace", "server", "method", "tool", "outcome", "code", "reason", "tookNs", "bytesIn", "bytesOut", "arguments", "result", "error"}
+
+func (r *Row) cells() []string {
+	return []string{r.ID, r.At.Format(time.RFC3339Nano), r.Client, r.Token, r.Session, r.Workspace, r.Server, r.Method, r.Tool, r.Outcome, r.Code, r.Reason,
+		strconv.FormatInt(r.TookNs, 10), strconv.Itoa(r.BytesIn), strconv.Itoa(r.BytesOut), r.Arguments, r.Result, r.Error}
+}
+
+func rowOf(r *store.Record) *Row {
+	return &Row{
+		ID: strconv.FormatInt(r.ID, 10), At: r.At, Client: r.Client.Name, Token: r.Client.Token, Session: r.Session, Workspace: r.Workspace,
+		Server: r.Server, Method: r.Method, Tool: r.Name, Outcome: string(r.Outcome), Code: string(r.Code), Reason: r.Reason,
+		TookNs: int64(r.Took), BytesIn: r.BytesIn, BytesOut: r.BytesOut,
+		Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error),
+	}
+}
+
+// exportPage is how many calls are read at a time, so that no reader holds on to the
+// file for long.
+const exportPage = 200
+
+// JSONL writes calls from new to old, one JSON object a line, without secrets.
+func JSONL(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return each(ctx, calls, q, func(r *store.Record) error { return e.Encode(rowOf(r)) })
+}
+
+// CSV writes calls from new to old with a line of names before them. A cell that a
+// spreadsheet would take for a formula begins with an apostrophe.
+func CSV(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(columns); err != nil {
+		return err
+	}
+	err := each(ctx, calls, q, func(r *store.Record) error {
+		cells := rowOf(r).cells()
+		for i := range cells {
+			cells[i] = harmless(cells[i])
+		}
+		return out.Write(cells)
+	})
+	out.Flush()
+	if err == nil {
+		err = out.Error()
+	}
+	return err
+}
+
+// harmless keeps a spreadsheet from running a cell.
+func harmless(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) || strings.HasPrefix(cell, "＝") || strings.HasPrefix(cell, "＋") || strings.HasPrefix(cell, "－") || strings.HasPrefix(cell, "＠") {
+		return "'" + cell
+	}
+	return cell
+}
+
+// each calls f with at most q.Limit calls; 0: all.
+func each(ctx context.Context, calls Calls, q store.Query, f func(*store.Record) error) error {
+	left := q.Limit
+	for {
+		q.Limit = exportPage
+		if left > 0 {
+			q.Limit = min(left, exportPage)
+		}
+		page, next, err := calls.Calls(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			r, err := calls.Call(ctx, page[i].ID)
+			if err != nil {
+				continue // deleted meanwhile
+			}
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		if left > 0 {
+			if left -= len(page); left <= 0 {
+				return nil
+			}
+		}
+		if next == 0 || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		q.Before = next
+	}
+}
