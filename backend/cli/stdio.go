@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -97,12 +98,16 @@ func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
 		if !start {
 			return shim.Address{}, hub.Errorf(hub.CodeUnavailable, "Drawbridge is not running")
 		}
+		if why, ended := f.lastEnd(started); ended {
+			return shim.Address{}, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge cannot start: " + why,
+				Hint: "Put that right, then try again; drawbridge serve tells the same in a terminal."}
+		}
 		held, err := loopback.Held(f.folders.Data)
 		if err == nil && !held && time.Since(started) > startEvery {
+			started = time.Now()
 			if err := f.start(); err != nil {
 				return shim.Address{}, err
 			}
-			started = time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -129,13 +134,27 @@ func (f *finder) look() (address shim.Address, ok bool, err error) {
 	return shim.Address{URL: rt.URL + f.path, Token: t.Token}, true, nil
 }
 
-// start runs a daemon that outlives us and the client.
+// lastEnd is why the daemon that was started at that time has ended already.
+func (f *finder) lastEnd(started time.Time) (why string, ended bool) {
+	if started.IsZero() {
+		return "", false
+	}
+	info, err := os.Stat(f.folders.LastEnd())
+	if err != nil || info.ModTime().Before(started) {
+		return "", false
+	}
+	text, err := os.ReadFile(f.folders.LastEnd())
+	return strings.TrimSpace(string(text)), err == nil && len(text) > 0
+}
+
+// start runs a daemon that outlives us and the client, with its icon where there is
+// a place for one: what runs must be seen.
 func (f *finder) start() error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot find our own program: %w", err)
 	}
-	args := []string{"serve", "--no-tray"}
+	args := []string{"serve"}
 	if f.own {
 		args = append(args, "--data", f.folders.Data)
 	}

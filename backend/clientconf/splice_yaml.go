@@ -34,8 +34,13 @@ type yamlChild struct {
 	first, last int
 }
 
-func parseYAML(src []byte, client Client) (*yamlFile, error) {
-	f := &yamlFile{newline: "\n", list: client.Container == "list"}
+func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
+	defer func() { // the file is a stranger's, and the parser gives up on some with a panic
+		if p := recover(); p != nil {
+			f, err = nil, fmt.Errorf("the file cannot be read as YAML: %v", p)
+		}
+	}()
+	f = &yamlFile{newline: "\n", list: client.Container == "list"}
 	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
 	if bytes.Contains(f.src, []byte("\r\n")) {
 		f.newline = "\r\n"

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+// historyUpkeep adds the commands that look after the history, and those that pause it.
+func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
+	var bounds struct {
+		Days  int64 `json:"keepDays,omitempty"`
+		Bytes int64 `json:"maxBytes,omitempty"`
+		Calls int64 `json:"maxCalls,omitempty"`
+	}
+	prune := &cobra.Command{
+		Use: "prune", Short: "Delete the oldest calls beyond the bounds of the configuration, or beyond those given", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var said struct{ Deleted int64 }
+			if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/prune", nil, bounds, &said); done || err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(p.Stdout, "%d calls deleted\n", said.Deleted)
+			return err
+		},
+	}
+	f := prune.Flags()
+	f.Int64Var(&bounds.Days, "days", 0, "keep calls of so many days")
+	f.Int64Var(&bounds.Bytes, "bytes", 0, "keep the file below so many bytes")
+	f.Int64Var(&bounds.Calls, "calls", 0, "keep so many calls")
+	history.AddCommand(prune,
+		&cobra.Command{
+			Use: "vacuum", Short: "Give the room of deleted calls back to the disk", Args: noArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
+		},
+		&cobra.Command{
+			Use: "backup FILE", Short: "Write a copy of the history to a new file", Args: exactly(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				path, err := filepath.Abs(args[0])
+				if err != nil {
+					return err
+				}
+				var said struct{ Path string }
+				if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/backup", nil, map[string]string{"path": path}, &said); done || err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(p.Stdout, line(said.Path))
+				return err
+			},
+		},
+		p.historyExport(),
+	)
+	return history
+}
+
+func (p *program) historyState(ctx context.Context, path string) error {
+	var said struct {
+		Calls     int64
+		Bytes     int64
+		FreeBytes int64
+	}
+	if done, err := p.fetch(ctx, http.MethodPost, path, nil, nil, &said); done || err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.Stdout, "%d calls in %d bytes, %d of them free\n", said.Calls, said.Bytes, said.FreeBytes)
+	return err
+}
+
+func (p *program) historyExport() *cobra.Command {
+	var asCSV bool
+	names := []string{"server", "client", "tool", "outcome", "session", "workspace", "tag", "from", "to"}
+	values := make([]string, len(names))
+	var text string
+	cmd := &cobra.Command{
+		Use: "export", Short: "Write calls with their payloads to standard output, one JSON object a line", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query := url.Values{}
+			for i, name := range names {
+				if values[i] != "" {
+					query.Set(name, values[i])
+				}
+			}
+			if text != "" {
+				query.Set("q", text)
+			}
+			if asCSV {
+				query.Set("format", "csv")
+			}
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			resp, err := d.send(cmd.Context(), http.MethodGet, "export", query, nil)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			if _, err = io.Copy(p.Stdout, resp.Body); err != nil {
+				return fmt.Errorf("cannot export: %w", err)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asCSV, "csv", false, "write CSV")
+	f.StringVar(&text, "search", "", "only with these words")
+	for i, name := range names {
+		f.StringVar(&values[i], name, "", "only with this "+name)
+	}
+	return cmd
+}
+
+// check runs and lists saved checks.
+func (p *program) check() *cobra.Command {
+	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls with what is expected of them"}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "run NAME", Short: "Make the calls of a check; exit 1 when something is not as expected", Args: exactly(1),
+			RunE: func(cmd *cobra.Command, args []string) error { return p.runCheck(cmd.Context(), args[0]) },
+		},
+		&cobra.Command{
+			Use: "list", Short: "List the saved checks", Args: noArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				var list items[struct {
+					Name  string
+					Steps []struct{}
+				}]
+				if done, err := p.fetch(cmd.Context(), http.MethodGet, "checks", nil, nil, &list); done || err != nil {
+					return err
+				}
+				t := table{title: "Checks", head: []string{"Name", "Steps"}, right: []bool{1: true}}
+				for _, c := range list.Items {
+					t.add(c.Name, fmt.Sprint(len(c.Steps)))
+				}
+				return t.print(p.Stdout, p.Terminal())
+			},
+		},
+	)
+	return cmd
+}
+
+var errCheckFailed = errors.New("something is not as expected")
+
+func (p *program) runCheck(ctx context.Context, name string) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	data, err := d.raw(ctx, http.MethodPost, "checks/"+url.PathEscape(name)+"/run", nil, struct{}{})
+	if err != nil {
+		return err
+	}
+	var report struct {
+		OK    bool
+		Steps []struct {
+			Server, Tool string
+			OK           bool
+			Wrong        []string
+		}
+	}
+	if err := decode(data, &report); err != nil {
+		return err
+	}
+	if p.json {
+		if _, err := fmt.Fprintf(p.Stdout, "%s\n", data); err != nil {
+			return err
+		}
+	} else {
+		for _, s := range report.Steps {
+			mark := "ok    "
+			if !s.OK {
+				mark = "FAILED"
+			}
+			fmt.Fprintf(p.Stdout, "%s  %s %s\n", mark, line(s.Server), line(s.Tool))
+			for _, what := range s.Wrong {
+				fmt.Fprintf(p.Stdout, "        %s\n", line(what))
+			}
+		}
+	}
+	if !report.OK {
+		return silentError{errCheckFailed}
+	}
+	return nil
+}
