@@ -11,7 +11,11 @@ import (
 
 // answer gives the result of one of our methods, or why there is none. The hot path
 // and go-sdk's middleware both end here, so that they cannot differ.
-func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) ([]byte, *failure) {
+// answered is a result in two parts, so that what we add at the end of a server's
+// result costs no copy of it. tail may be empty.
+type answered struct{ head, tail []byte }
+
+func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) (answered, *failure) {
 	if kind, ok := listKinds[rq.method]; ok {
 		return b.list(ctx, rq, kind)
 	}
@@ -23,7 +27,7 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) ([]byt
 	}
 	call, f := b.resolve(ctx, rq)
 	if f != nil {
-		return nil, f
+		return answered{}, f
 	}
 	reply, err := b.call(ctx, rq, call, sink)
 	switch {
@@ -37,25 +41,25 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) ([]byt
 }
 
 // finish makes of a call's end what its client gets.
-func (b *Bridge) finish(rq *request, public string, reply hub.Reply, err error) ([]byte, *failure) {
+func (b *Bridge) finish(rq *request, public string, reply hub.Reply, err error) (answered, *failure) {
 	if err != nil {
 		result, f := failedHere(rq.method, public, rq.era, err)
 		if f != nil {
-			return nil, f
+			return answered{}, f
 		}
 		reply.Result = result
 	} else if len(reply.Error) > 0 {
-		return nil, failedUpstream(reply.Error, rq.era)
+		return answered{}, failedUpstream(reply.Error, rq.era)
 	}
 	if rq.era == hub.Modern {
 		return b.modernize(rq.method, reply.Result), nil
 	}
-	return reply.Result, nil
+	return answered{head: reply.Result}, nil
 }
 
-func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) ([]byte, *failure) {
+func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered, *failure) {
 	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
-		return nil, failed(codeInvalidParams, "the cursor is unknown: lists are sent whole")
+		return answered{}, failed(codeInvalidParams, "the cursor is unknown: lists are sent whole")
 	}
 	b.Lister.WaitListed(ctx, rq.at.server)
 	view := b.view(rq.at)
@@ -64,11 +68,9 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) ([]byte, 
 		result = b.aggregate(view)
 	}
 	if rq.era == hub.Modern {
-		out := make([]byte, 0, len(result)+len(b.suffix))
-		out = append(out, result[:len(result)-1]...)
-		return append(out, b.suffix...), nil
+		return answered{result[:len(result)-1], b.suffix}, nil
 	}
-	return result, nil
+	return answered{head: result}, nil
 }
 
 // resolve makes the call that the gateway gets: where the public name leads, and

@@ -89,6 +89,7 @@ type Bridge struct {
 	Options
 	info    []byte // our serverInfo, raw
 	suffix  []byte // what a modern list result ends with
+	tail    []byte // what another modern result ends with
 	nothing *registry.View
 
 	sessions   *table
@@ -126,7 +127,7 @@ func New(o Options) *Bridge {
 		nonce:    rand.Text()[:10],
 	}
 	b.info = serverInfo(o.Version)
-	b.suffix = listSuffix(b.info)
+	b.suffix, b.tail = listSuffix(b.info), resultSuffix(b.info)
 	b.ended, b.end = context.WithCancelCause(context.Background())
 	b.stateful, b.stateless = b.handlers()
 	return b

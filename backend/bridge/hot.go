@@ -37,7 +37,7 @@ func (b *Bridge) hot(w http.ResponseWriter, r *http.Request, x *exchange) {
 		out.reply(f.status(x.era), wire.AppendErrorObject(nil, x.id(), f.object))
 		return
 	}
-	out.reply(http.StatusOK, resultOpen, x.id(), resultThen, result, objectClose)
+	out.reply(http.StatusOK, resultOpen, x.id(), resultThen, result.head, result.tail, objectClose)
 }
 
 // callContext is how long a call lives: in the modern era as long as its HTTP

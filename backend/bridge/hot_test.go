@@ -61,11 +61,11 @@ func TestAModernResultIsCompleted(t *testing.T) {
 		`{"resultType":"task","t":1}`: `{"resultType":"task","t":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
 		`null`:                        `null`,
 	} {
-		want(t, in, string(b.modernize("tools/call", []byte(in))), out)
+		want(t, in, whole(b.modernize("tools/call", []byte(in))), out)
 	}
-	want(t, "read", string(b.modernize("resources/read", []byte(`{"a":1}`))),
+	want(t, "read", whole(b.modernize("resources/read", []byte(`{"a":1}`))),
 		`{"a":1,"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`)
-	want(t, "input", string(b.modernize("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
+	want(t, "input", whole(b.modernize("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
 		`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`)
 }
 
@@ -295,3 +295,5 @@ func TestAClientThatStopsReadingHoldsNothingUp(t *testing.T) {
 }
 
 func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
+
+func whole(a answered) string { return string(a.head) + string(a.tail) }

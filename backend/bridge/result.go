@@ -11,6 +11,11 @@ const metaServerInfo = wire.MetaPrefix + "serverInfo"
 // is private, and it may change at any moment.
 const uncached = `"ttlMs":0,"cacheScope":"private"`
 
+// resultSuffix replaces the closing brace of a result that says nothing of the modern era.
+func resultSuffix(info []byte) []byte {
+	return []byte(`,"resultType":"complete","_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
+}
+
 // listSuffix replaces the closing brace of a cached list for a modern client.
 func listSuffix(info []byte) []byte {
 	return []byte(`,"resultType":"complete",` + uncached + `,"_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
@@ -19,7 +24,7 @@ func listSuffix(info []byte) []byte {
 // modernize adds what every modern result says and a legacy server does not know of:
 // resultType, the cache fields where the method has them, and who answers. What is
 // there stays as it is, byte for byte.
-func (b *Bridge) modernize(method string, result []byte) []byte {
+func (b *Bridge) modernize(method string, result []byte) answered {
 	var kind, ttl, scope, meta hub.Span
 	err := wire.Members(result, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -35,11 +40,14 @@ func (b *Bridge) modernize(method string, result []byte) []byte {
 		return nil
 	})
 	if err != nil {
-		return result // no object, or keys that occur twice: nothing can be added safely
+		return answered{head: result} // no object, or keys that occur twice: nothing can be added safely
 	}
 	end := len(result)
 	for result[end-1] != '}' {
 		end--
+	}
+	if kind.Empty() && meta.Empty() && method != "resources/read" && !empty(result[:end]) {
+		return answered{result[:end-1], b.tail} // what nearly every legacy server's result lacks
 	}
 	tail := make([]byte, 0, 192)
 	if kind.Empty() {
@@ -71,9 +79,9 @@ func (b *Bridge) modernize(method string, result []byte) []byte {
 		edits = append(edits, wire.Edit{Span: hub.Span{Start: end - 1, End: end - 1}, With: tail})
 	}
 	if len(edits) == 0 {
-		return result
+		return answered{head: result}
 	}
-	return wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.info)+64), result, edits...)
+	return answered{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.info)+64), result, edits...)}
 }
 
 // identify is what a _meta object lacks to say who answers, or nil.

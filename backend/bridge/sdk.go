@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,7 +140,7 @@ func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request,
 	if f != nil {
 		return nil, f.sdk()
 	}
-	return &rawResult{raw: result}, nil
+	return &rawResult{raw: slices.Concat(result.head, result.tail)}, nil
 }
 
 // again makes a message of params that the SDK has decoded.
