@@ -1,0 +1,36 @@
+//go:build unix
+
+package clientconf
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+func TestWriteWaitsForTheClientsOwnLock(t *testing.T) {
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".copilot", "mcp-config.json")
+	write(t, path, "{}\n")
+	p, err := c.Plan(Choice{Client: "copilot-cli"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lockFile(context.Background(), filepath.Join(home, ".copilot", ".mcp-writer.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
+	defer cancel()
+	if err := c.Apply(ctx, p); hub.CodeOf(err) != hub.CodeConflict || content(t, path) != "{}\n" {
+		t.Fatalf("written while the client writes: %v", err)
+	}
+	unlock()
+	connect(t, c, "copilot-cli")
+	if how := undo(t, c, "copilot-cli"); how != Restored || content(t, path) != "{}\n" {
+		t.Fatalf("%s: %s", how, content(t, path))
+	}
+}
