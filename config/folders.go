@@ -75,6 +75,10 @@ func (f Folders) ConfDir() string { return filepath.Join(f.Config, "conf.d") }
 // LastGood is the copy of the newest configuration that was applied.
 func (f Folders) LastGood() string { return filepath.Join(f.State, "config.last-good.json") }
 
+// LastEnd is the file in which a daemon that could not start, or had to stop, says
+// why. Whoever started it in the background finds the reason there.
+func (f Folders) LastEnd() string { return filepath.Join(f.State, "last-end.txt") }
+
 // Make creates the folders, readable by the person alone.
 func (f Folders) Make() error {
 	for _, dir := range []string{f.Config, f.Data, f.State, f.Logs} {

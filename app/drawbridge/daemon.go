@@ -186,7 +186,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})(mux))
 
 	life.run("events", time.Second, pages.Run)
-	life.run("supervisor", 6*time.Second, servers.Run)
+	life.runSlow("supervisor", 6*time.Second, servers.Run)
 	life.run("configuration", time.Second, files.Run)
 	life.run("clients", time.Second, guard.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })

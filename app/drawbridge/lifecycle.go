@@ -13,6 +13,7 @@ import (
 type lifecycle struct {
 	log     *slog.Logger
 	closers []closer
+	early   []context.CancelFunc
 	ended   chan error // what ended by itself: the program then stops
 }
 
@@ -35,6 +36,16 @@ func (l *lifecycle) onStop(name string, limit time.Duration, close func(context.
 // run starts a part that works until its context ends, and registers its stop, which
 // waits for it. A part that ends by itself ends the program: see ended.
 func (l *lifecycle) run(name string, limit time.Duration, work func(context.Context) error) {
+	l.begin(name, limit, work)
+}
+
+// runSlow is run for what takes long to stop: that begins at once when the program
+// stops, beside the parts before it, and is waited for in its turn.
+func (l *lifecycle) runSlow(name string, limit time.Duration, work func(context.Context) error) {
+	l.early = append(l.early, l.begin(name, limit, work))
+}
+
+func (l *lifecycle) begin(name string, limit time.Duration, work func(context.Context) error) context.CancelFunc {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -57,10 +68,14 @@ func (l *lifecycle) run(name string, limit time.Duration, work func(context.Cont
 		}
 		return nil
 	})
+	return cancel
 }
 
 // stop runs the closers backwards. It goes on after a failure and returns all of them.
 func (l *lifecycle) stop() error {
+	for _, cancel := range l.early {
+		cancel()
+	}
 	var failures []error
 	for i := len(l.closers) - 1; i >= 0; i-- {
 		c := l.closers[i]

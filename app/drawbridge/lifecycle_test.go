@@ -52,3 +52,13 @@ func TestPartThatEndsByItselfEndsTheProgram(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+func TestSlowPartBeginsToStopAtOnce(t *testing.T) {
+	l := newLifecycle(slog.New(slog.DiscardHandler))
+	stopping := make(chan struct{})
+	l.runSlow("servers", time.Second, func(ctx context.Context) error { <-ctx.Done(); close(stopping); return nil })
+	l.onStop("listener", time.Second, func(context.Context) error { <-stopping; return nil })
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
+	"drawbridge/config"
 )
 
 // version is set when a release is built.
@@ -49,8 +51,24 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	}
 	lost, _ := process.UnderWatchdog()
 	err := runDaemon(ctx, o, lost)
+	sayWhy(o.Folders, err)
 	if held, ok := errors.AsType[*loopback.HeldError](err); ok {
 		return &hub.Error{Code: hub.CodeConflict, Message: held.Error(), Hint: "Show it with: drawbridge open."}
 	}
 	return err
+}
+
+// sayWhy leaves the reason of a daemon's end for whoever started it in the
+// background, such as a shim, and in the log.
+func sayWhy(folders config.Folders, err error) {
+	if err == nil {
+		os.Remove(folders.LastEnd())
+		return
+	}
+	slog.Error("Drawbridge ends", "error", err)
+	message := err.Error()
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		message, _ = hub.Describe(e)
+	}
+	os.WriteFile(folders.LastEnd(), []byte(message+"\n"), 0o600) // best effort: the error itself is returned
 }

@@ -194,6 +194,20 @@ func (s *Shim) where(ctx context.Context) (Address, error) {
 	if address.URL != "" {
 		return address, nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // a client that is gone waits no longer than for its last answers
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(lastWords):
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	address, err := s.o.Find(ctx, true)
 	if err != nil {
 		return Address{}, err

@@ -73,8 +73,11 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 		return nil, err
 	}
 	env, err := wire.Scan(answer)
-	if err != nil || env.Result.Empty() {
-		return answer, err // the server's own error
+	if err != nil {
+		return nil, err
+	}
+	if env.Result.Empty() {
+		return s.withID(m, answer, env), nil // a refusal
 	}
 	var version string
 	err = wire.Members(wire.Bytes(answer, env.Result), func(member wire.Member) error {

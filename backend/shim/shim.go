@@ -62,6 +62,7 @@ type Shim struct {
 
 	session session
 	slots   chan struct{}
+	ended   chan struct{} // closed when the client has closed stdin
 	running sync.WaitGroup
 }
 
@@ -80,7 +81,7 @@ func New(o Options) (*Shim, error) {
 		DisableCompression:    true,
 	}
 	s := &Shim{
-		o: o, inFlight: make(map[string]context.CancelFunc), slots: make(chan struct{}, maxInFlight),
+		o: o, inFlight: make(map[string]context.CancelFunc), slots: make(chan struct{}, maxInFlight), ended: make(chan struct{}),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	s.session.changed = make(chan struct{})
@@ -95,7 +96,11 @@ func (s *Shim) Run(ctx context.Context) error {
 	defer s.http.CloseIdleConnections()
 	messages := make(chan []byte)
 	end := make(chan error, 1)
-	go func() { end <- readMessages(ctx, s.o.In, messages, s.oversized) }()
+	go func() {
+		err := readMessages(ctx, s.o.In, messages, s.oversized)
+		close(s.ended)
+		end <- err
+	}()
 	for {
 		select {
 		case msg := <-messages:
