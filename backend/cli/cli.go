@@ -138,7 +138,7 @@ func (p *program) command() *cobra.Command {
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(),
-		p.status(), p.tools(), p.call(), p.historyUpkeep(p.history()), p.check(), p.logs(),
+		p.status(), p.tools(), p.call(), p.historyUpkeep(p.history()), p.checks(), p.logs(),
 		p.act("start"), p.act("stop"), p.act("restart"), p.act("enable"), p.act("disable"),
 		p.validate(), p.clients(), p.token(), p.doctor(), p.uninstall(), p.open(), p.version(),
 	)

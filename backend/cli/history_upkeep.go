@@ -40,7 +40,7 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
 		},
 		&cobra.Command{
-			Use: "backup FILE", Short: "Write a copy of the history to a new file", Args: exactly(1),
+			Use: "backup FILE", Short: "Write a copy of the history to a new file", Args: between(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				path, err := filepath.Abs(args[0])
 				if err != nil {
@@ -116,12 +116,12 @@ func (p *program) historyExport() *cobra.Command {
 	return cmd
 }
 
-// check runs and lists saved checks.
-func (p *program) check() *cobra.Command {
+// checks runs and lists saved checks.
+func (p *program) checks() *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls with what is expected of them"}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "run NAME", Short: "Make the calls of a check; exit 1 when something is not as expected", Args: exactly(1),
+			Use: "run NAME", Short: "Make the calls of a check; exit 1 when something is not as expected", Args: between(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error { return p.runCheck(cmd.Context(), args[0]) },
 		},
 		&cobra.Command{

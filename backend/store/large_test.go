@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// TestLargeHistory measures a history of as many calls as DRAWBRIDGE_LARGE_ROWS says,
+// of about 2 KB each, over 30 days, and prints a table. It takes minutes.
+func TestLargeHistory(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("DRAWBRIDGE_LARGE_ROWS"))
+	if n == 0 {
+		t.Skip("set DRAWBRIDGE_LARGE_ROWS to 1000000 to measure")
+	}
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: Keep{Age: -1, Bytes: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	r := rand.New(rand.NewPCG(1, 1))
+	now := time.Now()
+	step := 30 * 24 * time.Hour / time.Duration(n)
+	one := func(at time.Time) (*hub.Call, hub.Reply) {
+		params := fmt.Sprintf(`{"name":"x","arguments":{"path":"/home/me/project/%d/file%d.go"}}`, r.IntN(500), r.IntN(50_000))
+		c := &hub.Call{ID: at.UnixMicro(), At: at.UTC(), Client: hub.Client{Token: "t", Name: fmt.Sprintf("client%d", r.IntN(3)), Version: "1"}, Session: fmt.Sprintf("s%d", at.Unix()/3600),
+			Server: fmt.Sprintf("server%d", r.IntN(20)), Method: "tools/call", Name: fmt.Sprintf("tool%d", r.IntN(10)), PublicName: "x",
+			Params: []byte(params), Arguments: hub.Span{Start: 24, End: len(params) - 1}, Outcome: hub.OutcomeOK, Took: time.Duration(r.ExpFloat64() * float64(20*time.Millisecond)), Attempts: 1}
+		if r.IntN(50) == 0 {
+			c.Outcome = hub.OutcomeToolError
+		}
+		var text strings.Builder
+		for text.Len() < 1900 {
+			fmt.Fprintf(&text, "w%d line%d ", r.IntN(20_000), r.IntN(300))
+		}
+		return c, hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"common ` + text.String() + `"}]}`)}
+	}
+	flush := func() {
+		for s.recorder.pending() {
+			batch := s.recorder.take()
+			if err := s.write(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			s.recorder.done(batch)
+		}
+	}
+	began := time.Now()
+	for i := range n {
+		c, reply := one(now.Add(-30*24*time.Hour + time.Duration(i)*step))
+		if i == n/3 {
+			reply = hub.Reply{Result: []byte(`{"text":"qwxrare"}`)}
+		}
+		s.recorder.Record(c, reply)
+		if i%batchRows == batchRows-1 {
+			flush()
+		}
+	}
+	flush()
+	insert := time.Since(began)
+	began = time.Now()
+	for {
+		k, err := s.indexStep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k == 0 {
+			break
+		}
+	}
+	indexing := time.Since(began)
+	size, err := s.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("rows %d: insert %.0f/s, index %.0f/s, %.2f KB a row", n, float64(n)/insert.Seconds(), float64(n)/indexing.Seconds(), float64(size.Bytes)/float64(n)/1024)
+
+	deep := now.Add(-15 * 24 * time.Hour).UnixMicro()
+	list := func(q Query) func() error {
+		return func() error { _, _, err := s.Calls(t.Context(), q); return err }
+	}
+	facets := func(q Query) func() error {
+		return func() error { _, err := s.Facets(t.Context(), q); return err }
+	}
+	questions := []struct {
+		name string
+		ask  func() error
+	}{
+		{"newest page", list(Query{Limit: 50})},
+		{"deep keyset page", list(Query{Limit: 50, Before: deep})},
+		{"server + tool + time", list(Query{Limit: 50, Server: "server3", Tool: "tool4", From: now.Add(-20 * 24 * time.Hour), To: now.Add(-10 * 24 * time.Hour)})},
+		{"search, rare", list(Query{Limit: 50, Text: "qwxrare"})},
+		{"search, common", list(Query{Limit: 50, Text: "common"})},
+		{"search, common + server", list(Query{Limit: 50, Text: "common", Server: "server3"})},
+		{"facets", facets(Query{})},
+		{"facets with text", facets(Query{Text: "common"})},
+		{"30-day percentiles", func() error {
+			_, err := s.Usage(t.Context(), UsageQuery{From: now.Add(-30 * 24 * time.Hour)})
+			return err
+		}},
+	}
+	measure := func(when string) {
+		for _, q := range questions {
+			var took []time.Duration
+			for range 15 {
+				began := time.Now()
+				if err := q.ask(); err != nil {
+					t.Fatalf("%s: %v", q.name, err)
+				}
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			t.Logf("| %s | %s | %.1f ms | %.1f ms |", q.name, when, took[7].Seconds()*1e3, took[14].Seconds()*1e3)
+		}
+	}
+	measure("quiet")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{}, 2)
+	go func() { _ = s.recorder.Run(ctx); done <- struct{}{} }()
+	go func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				done <- struct{}{}
+				return
+			case <-tick.C:
+				for i := range 10 {
+					c, reply := one(time.Now().Add(time.Duration(i) * time.Microsecond))
+					s.recorder.Record(c, reply)
+				}
+			}
+		}
+	}()
+	measure("1,000 calls/s")
+	began = time.Now()
+	pruned, err := s.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: int64(n * 9 / 10)})
+	t.Logf("pruned %d in %v while written, %v; %+v", pruned, time.Since(began).Round(time.Millisecond), err, s.recorder.Stats())
+	cancel()
+	<-done
+	<-done
+}
