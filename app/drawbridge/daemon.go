@@ -108,6 +108,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	dialer := &supervisor.Dialer{
 		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
+		Lobby: filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
 		OnNotification: func(server, method string, params json.RawMessage) {
 			if method == "notifications/resources/updated" {
@@ -121,6 +122,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	servers := supervisor.New(supervisor.Options{
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
+		LastLines: dialer.LastLines, Progress: dialer.Progress, Usage: dialer.Usage, Approvals: approved{history},
 	})
 	own.serve(servers)
 	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: recorder, Bus: bus, LastID: lastID})
@@ -253,7 +255,7 @@ func clientInfo() json.RawMessage {
 func limits(c *config.Config) map[string]policy.Limits {
 	all := make(map[string]policy.Limits, len(c.Servers))
 	for _, server := range c.Servers {
-		all[server.ID] = policy.Limits{Timeout: server.RequestTimeout}
+		all[server.ID] = policy.Limits{Timeout: server.RequestTimeout, Ceiling: server.MaxRequest}
 	}
 	return all
 }
