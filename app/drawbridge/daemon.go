@@ -108,7 +108,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	dialer := &supervisor.Dialer{
 		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
-		Lobby: filepath.Join(o.Folders.State, "lobby"),
+		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
 		OnNotification: func(server, method string, params json.RawMessage) {
 			if method == "notifications/resources/updated" {
