@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Search } from 'lucide-react';
-import { Dialog } from 'radix-ui';
 import { useMemo, useRef, useState } from 'react';
+import { Modal } from '@/components/modal';
 import { serversQuery } from '@/features/servers/api';
 import { actionsFor } from '@/features/servers/server-actions';
 import { toolsQuery } from '@/features/tools/api';
@@ -26,19 +26,12 @@ export function Palette({
   open: boolean;
   onOpenChange: (open: boolean) => void;
 }) {
+  if (!open) return null;
+  const close = () => onOpenChange(false);
   return (
-    <Dialog.Root open={open} onOpenChange={onOpenChange}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="fixed inset-0 z-40 bg-ink/30" />
-        <Dialog.Content
-          aria-describedby={undefined}
-          className="fixed inset-x-4 top-[12vh] z-50 mx-auto flex max-h-[70vh] max-w-xl flex-col overflow-hidden rounded-xl border bg-panel shadow-float"
-        >
-          <Dialog.Title className="sr-only">{t.title}</Dialog.Title>
-          <Inside close={() => onOpenChange(false)} />
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Modal label={t.title} onClose={close} className="max-w-xl">
+      <Inside close={close} />
+    </Modal>
   );
 }
 

@@ -1,9 +1,10 @@
 import { useNavigate } from '@tanstack/react-router';
 import { X } from 'lucide-react';
-import { Dialog } from 'radix-ui';
 import { useEffect, useRef, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
+import { Modal } from '@/components/modal';
+import { ScrollArea } from '@/components/scroll-area';
 import { texts } from '@/lib/texts';
 import { Palette } from './palette';
 import { pages } from './places';
@@ -36,7 +37,7 @@ export function Shortcuts() {
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (document.querySelector('[role="dialog"]')) return;
+      if (document.querySelector('dialog[open]')) return;
       if (event.key === '?') {
         event.preventDefault();
         setHelp(true);
@@ -55,22 +56,16 @@ export function Shortcuts() {
   return (
     <>
       <Palette open={palette} onOpenChange={setPalette} />
-      <Dialog.Root open={help} onOpenChange={setHelp}>
-        <Dialog.Portal>
-          <Dialog.Overlay className="fixed inset-0 z-40 bg-ink/30" />
-          <Dialog.Content
-            aria-describedby={undefined}
-            className="fixed inset-x-4 top-[10vh] z-50 mx-auto flex max-h-[80vh] max-w-lg flex-col rounded-xl border bg-panel p-5 shadow-float"
-          >
-            <div className="mb-3 flex items-center">
-              <Dialog.Title className="flex-1 text-lg font-semibold">{t.title}</Dialog.Title>
-              <Dialog.Close asChild>
-                <IconButton label={texts.actions.close}>
-                  <X className="size-4" aria-hidden />
-                </IconButton>
-              </Dialog.Close>
-            </div>
-            <dl className="scroll-area min-h-0 space-y-1.5 text-sm">
+      {help && (
+        <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg">
+          <div className="flex items-center px-5 pt-4 pb-3">
+            <h2 className="flex-1 text-lg font-semibold">{t.title}</h2>
+            <IconButton label={texts.actions.close} onClick={() => setHelp(false)}>
+              <X className="size-4" aria-hidden />
+            </IconButton>
+          </div>
+          <ScrollArea aria-label={t.title} className="min-h-0 px-5 pb-5">
+            <dl className="space-y-1.5 text-sm">
               {keys.map(([names, text]) => (
                 <div key={text} className="flex items-center gap-4">
                   <dt className="order-last ml-auto flex gap-1">
@@ -87,9 +82,9 @@ export function Shortcuts() {
                 </div>
               ))}
             </dl>
-          </Dialog.Content>
-        </Dialog.Portal>
-      </Dialog.Root>
+          </ScrollArea>
+        </Modal>
+      )}
     </>
   );
 }

@@ -57,7 +57,8 @@ export function DetailFrame({
   }, [id]);
   useEffect(() => {
     const close = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented && !isTyping(event.target)) onClose();
+      if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event.target)) return;
+      if (!document.querySelector('dialog[open]')) onClose();
     };
     window.addEventListener('keydown', close);
     return () => window.removeEventListener('keydown', close);

@@ -281,7 +281,6 @@ export const texts = {
     saveCall: 'Save as JSON',
     replay: 'Edit and send again',
     compare: 'Compare…',
-    comparing: 'Compared with',
     compareTitle: 'Compare',
     compareStop: 'Stop comparing',
     comparePick: 'Compare with',
@@ -291,8 +290,6 @@ export const texts = {
     compareMany: (n: number) => `The first ${n} differences are shown.`,
     this: 'This call',
     other: 'The other one',
-    from: 'From',
-    until: 'Until',
     session: 'Session',
     sessionFilter: (session: string) => `Session: ${session}`,
     copyLink: 'Copy link',
@@ -485,6 +482,7 @@ export const texts = {
     waiting: (n: number) =>
       n === 1 ? 'A server asks you something.' : `Servers ask you ${n} things.`,
     answer: 'Answer',
+    question: 'What it asks',
     emptyTitle: 'Nobody asks anything',
     emptyBody:
       'When a server needs an answer and the client that called it cannot ask you, the question waits here.',

@@ -111,7 +111,8 @@ function CallActions({ call }: { call: Detail }) {
             {t.replay}
           </Link>
           <Link
-            to="."
+            to="/calls/$id"
+            params={{ id: call.id }}
             search={(old) => ({ ...old, with: 'pick' })}
             className={buttonClasses('quiet', true)}
           >

@@ -22,7 +22,12 @@ export function Compare({ call }: { call: CallDetail }) {
   const navigate = route.useNavigate();
   if (!other) return null;
   const choose = (id: string | undefined) =>
-    navigate({ to: '.', search: (old) => ({ ...old, with: id }), replace: true });
+    navigate({
+      to: '/calls/$id',
+      params: { id: call.id },
+      search: (old) => ({ ...old, with: id }),
+      replace: true,
+    });
   return (
     <Section
       title={t.compareTitle}
@@ -63,15 +68,17 @@ function Pick({
   if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
   const chosen = options.some((option) => option.value === other);
   return (
-    <SelectField
-      label={t.comparePick}
-      value={other}
-      options={[
-        ...(chosen ? [] : [{ value: other, text: other === 'pick' ? t.comparePick : other }]),
-        ...options,
-      ]}
-      onChange={onChange}
-    />
+    <div className="@container">
+      <SelectField
+        label={t.comparePick}
+        value={other}
+        options={[
+          ...(chosen ? [] : [{ value: other, text: other === 'pick' ? t.comparePick : other }]),
+          ...options,
+        ]}
+        onChange={onChange}
+      />
+    </div>
   );
 }
 

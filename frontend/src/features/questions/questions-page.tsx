@@ -7,6 +7,7 @@ import { CopyField } from '@/components/copy-button';
 import { LongText } from '@/components/json-view';
 import { Empty, PageHeader } from '@/components/page';
 import { ObjectForm } from '@/components/schema-form';
+import { ScrollArea } from '@/components/scroll-area';
 import { clockSpan, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
@@ -60,9 +61,12 @@ function QuestionCard({
         <span className="[overflow-wrap:anywhere]">{plain(origin(question).slice(0, 300))}</span>
         <TimeLeft expires={question.expires} />
       </p>
-      <blockquote className="mt-3 max-w-prose border-l-2 border-strong pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]">
+      <ScrollArea
+        aria-label={t.question}
+        className="mt-3 max-h-72 max-w-prose border-l-2 border-strong pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]"
+      >
         <LongText text={question.message} />
-      </blockquote>
+      </ScrollArea>
       {question.kind === 'url' && question.url && (
         <div className="mt-3 space-y-1">
           <p className="text-sm text-warn">{t.urlHint}</p>

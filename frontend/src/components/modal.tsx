@@ -1,0 +1,49 @@
+import { type ReactNode, useEffect, useRef } from 'react';
+import { classes } from '@/lib/classes';
+
+/**
+ * A dialog above the page, while it is mounted. The browser's own, which keeps the
+ * focus inside by itself; the usual libraries write a style element for it, which the
+ * page's policy forbids.
+ */
+export function Modal({
+  label,
+  onClose,
+  className,
+  children,
+}: {
+  label: string;
+  onClose: () => void;
+  className?: string;
+  children: ReactNode;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    return () => element?.close();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-label={label}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onKeyDown={(event) => {
+        // A tooltip that is open takes Escape for itself, and no cancel event comes.
+        if (event.key === 'Escape') onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === event.currentTarget) onClose(); // beside it
+      }}
+      className={classes(
+        'fixed inset-x-4 top-[12vh] mx-auto max-h-[76vh] w-auto flex-col overflow-hidden rounded-xl border bg-panel p-0 text-ink shadow-float open:flex backdrop:bg-ink/30',
+        className,
+      )}
+    >
+      {children}
+    </dialog>
+  );
+}
