@@ -89,6 +89,7 @@ type Options struct {
 
 	UI      fs.FS                                  // optional: the page, index.html at its root
 	Usage   func(id string) (process.Usage, error) // optional: what a server's processes take
+	Metrics http.Handler                           // optional: /metrics; without it, it is not found
 	Notices func() []event.Notice                  // optional: more that a person should know
 	Log     *slog.Logger                           // optional
 }

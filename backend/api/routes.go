@@ -67,7 +67,11 @@ func (a *API) register() {
 	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address of the API"))
 	})
-	t.add(Person, "/metrics", func(w http.ResponseWriter, _ *http.Request) {
+	t.add(Person, "/metrics", func(w http.ResponseWriter, r *http.Request) {
+		if a.Metrics != nil {
+			a.Metrics.ServeHTTP(w, r)
+			return
+		}
 		writeProblem(w, hub.Errorf(hub.CodeNotFound, "metrics are not enabled"))
 	})
 	t.add(Person, "GET /api/v1/events", a.events)

@@ -161,13 +161,16 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 		type pair struct{ a, b string }
 		servers, tools, clients := map[string]*sum{}, map[pair]*sum{}, map[pair]*sum{}
 		step := int64(u.SeriesFor / time.Second)
-		err = eachRollup(ctx, h.read, seriesParts(ranges, step), func(r *rollupRow) {
-			if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
-				at(series, r.at-r.at%step).mergeRow(r)
+		wide := slices.ContainsFunc(ranges, func(p part) bool { return p.span > step })
+		if wide { // its points need narrower rows than the sums
+			err = eachRollup(ctx, h.read, seriesParts(ranges, step), func(r *rollupRow) {
+				if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
+					at(series, r.at-r.at%step).mergeRow(r)
+				}
+			})
+			if err != nil {
+				return err
 			}
-		})
-		if err != nil {
-			return err
 		}
 		err = eachRollup(ctx, h.read, ranges, func(r *rollupRow) {
 			if !all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
@@ -178,6 +181,9 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 			at(servers, t.server).mergeRow(r)
 			at(tools, pair{t.server, t.tool}).mergeRow(r)
 			at(clients, pair{c.Name, c.Token}).mergeRow(r)
+			if !wide {
+				at(series, r.at-r.at%step).mergeRow(r)
+			}
 		})
 		if err != nil {
 			return err

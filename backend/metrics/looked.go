@@ -1,0 +1,51 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// looked are the values that are looked up when Prometheus asks.
+type looked struct{ o Options }
+
+var (
+	stateDesc    = prometheus.NewDesc("drawbridge_server_state", "1 for the state that a server is in.", []string{"server", "state"}, nil)
+	restartsDesc = prometheus.NewDesc("drawbridge_server_restarts", "Restarts of a server in a row.", []string{"server"}, nil)
+	rssDesc      = prometheus.NewDesc("drawbridge_server_resident_memory_bytes", "Memory of a server's processes.", []string{"server"}, nil)
+	cpuDesc      = prometheus.NewDesc("drawbridge_server_cpu_percent", "CPU of a server's processes, 100 is one core.", []string{"server"}, nil)
+	sessionsDesc = prometheus.NewDesc("drawbridge_sessions", "Sessions of clients that are open.", nil, nil)
+	queuedDesc   = prometheus.NewDesc("drawbridge_recorder_queue", "Calls waiting for the disk.", nil, nil)
+	droppedDesc  = prometheus.NewDesc("drawbridge_recorder_dropped_total", "Calls that were not recorded.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (*looked) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{stateDesc, restartsDesc, rssDesc, cpuDesc, sessionsDesc, queuedDesc, droppedDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (l *looked) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	if l.o.Statuses != nil {
+		for _, s := range l.o.Statuses() {
+			gauge(stateDesc, 1, s.ID, string(s.State))
+			gauge(restartsDesc, float64(s.Restarts), s.ID)
+			if l.o.Usage == nil {
+				continue
+			}
+			if rss, cpu, ok := l.o.Usage(s.ID); ok {
+				gauge(rssDesc, float64(rss), s.ID)
+				gauge(cpuDesc, cpu, s.ID)
+			}
+		}
+	}
+	if l.o.Sessions != nil {
+		gauge(sessionsDesc, float64(l.o.Sessions()))
+	}
+	if l.o.Recorder != nil {
+		queued, dropped := l.o.Recorder()
+		gauge(queuedDesc, float64(queued))
+		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(dropped))
+	}
+}

@@ -1,0 +1,128 @@
+// Package metrics counts what happens and answers Prometheus. It looks on from the bus
+// and is never on the call path. Labels are bounded: servers are configured, outcomes
+// and states a fixed set, and tools and clients are no labels at all.
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Options are what Metrics looks at when it is asked. Each may be nil.
+type Options struct {
+	Statuses func() []hub.ServerStatus
+	Sessions func() int // open sessions of clients
+	Recorder func() (queued int, dropped uint64)
+	Usage    func(server string) (rssBytes uint64, cpuPercent float64, ok bool)
+}
+
+// Metrics counts. It is an http.Handler for /metrics.
+type Metrics struct {
+	o        Options
+	handler  http.Handler
+	calls    *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	inFlight *prometheus.GaugeVec
+	requests *prometheus.CounterVec
+	answered *prometheus.HistogramVec
+
+	mu      sync.Mutex
+	running map[int64]string // server by id of a call
+}
+
+// New makes Metrics that have counted nothing yet.
+func New(o Options) *Metrics {
+	m := &Metrics{
+		o:        o,
+		running:  make(map[int64]string),
+		calls:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Calls that ended, by how."}, []string{"server", "outcome"}),
+		took:     prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "How long calls took.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "drawbridge_calls_in_flight", Help: "Calls that are running."}, []string{"server"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_http_requests_total", Help: "HTTP requests that were answered."}, []string{"route", "status"}),
+		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_http_request_duration_seconds", Help: "How long HTTP requests took.", Buckets: prometheus.DefBuckets}, []string{"route"}),
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.calls, m.took, m.inFlight, m.requests, m.answered, &looked{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return m
+}
+
+// ServeHTTP answers Prometheus.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.ServeHTTP(w, r) }
+
+// Call counts a call: once at its start, once at its end.
+func (m *Metrics) Call(c hub.Call) {
+	server := c.Server
+	if server == "" {
+		server = "none"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.Outcome == hub.OutcomeRunning {
+		if _, twice := m.running[c.ID]; !twice {
+			m.running[c.ID] = server
+			m.inFlight.WithLabelValues(server).Inc()
+		}
+		return
+	}
+	if began, ok := m.running[c.ID]; ok {
+		delete(m.running, c.ID)
+		m.inFlight.WithLabelValues(began).Dec()
+	}
+	m.calls.WithLabelValues(server, string(c.Outcome)).Inc()
+	m.took.WithLabelValues(server).Observe(c.Took.Seconds())
+}
+
+// Request counts an HTTP request. Its route is a pattern of the table of routes, never a path.
+func (m *Metrics) Request(route string, status int, took time.Duration) {
+	class := "other"
+	if status >= 100 && status < 600 {
+		class = string(rune('0'+status/100)) + "xx"
+	}
+	m.requests.WithLabelValues(route, class).Inc()
+	m.answered.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// Forget drops the series of a server that is no longer configured.
+func (m *Metrics) Forget(server string) {
+	match := prometheus.Labels{"server": server}
+	m.calls.DeletePartialMatch(match)
+	m.took.DeletePartialMatch(match)
+	m.inFlight.DeletePartialMatch(match)
+}
+
+// Event takes what the bus says.
+func (m *Metrics) Event(e event.Event) {
+	switch data := e.Data.(type) {
+	case hub.Call:
+		m.Call(data)
+	case string:
+		if e.Kind == event.Removed {
+			m.Forget(data)
+		}
+	}
+}
+
+// Run follows the events of a subscription until it or ctx ends.
+func (m *Metrics) Run(ctx context.Context, events <-chan event.Event) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-events:
+			if !ok {
+				return nil
+			}
+			m.Event(e)
+		}
+	}
+}

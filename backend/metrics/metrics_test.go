@@ -1,0 +1,74 @@
+package metrics
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+func TestPrometheusReadsWhatWeCount(t *testing.T) {
+	m := New(Options{
+		Statuses: func() []hub.ServerStatus {
+			return []hub.ServerStatus{{ID: "files", State: hub.StateRunning, Restarts: 2}}
+		},
+		Sessions: func() int { return 3 },
+		Recorder: func() (int, uint64) { return 4, 5 },
+		Usage:    func(string) (uint64, float64, bool) { return 1 << 20, 12.5, true },
+	})
+	call := func(id int64, server string, outcome hub.Outcome) {
+		m.Event(event.Event{Kind: event.Call, Data: hub.Call{ID: id, Server: server, Outcome: outcome, Took: 20 * time.Millisecond}})
+	}
+	call(1, "files", hub.OutcomeRunning)
+	call(1, "files", hub.OutcomeOK)
+	call(2, "files", hub.OutcomeRunning)
+	call(3, "old", hub.OutcomeTimeout)
+	m.Request("GET /api/v1/calls", 404, time.Millisecond)
+	m.Event(event.Event{Kind: event.Removed, Data: "old"})
+
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(name string, labels map[string]string) float64 {
+		for _, one := range families[name].GetMetric() {
+			same := len(one.GetLabel()) == len(labels)
+			for _, l := range one.GetLabel() {
+				same = same && labels[l.GetName()] == l.GetValue()
+			}
+			if same {
+				return one.GetCounter().GetValue() + one.GetGauge().GetValue() + float64(one.GetHistogram().GetSampleCount())
+			}
+		}
+		return -1
+	}
+	for _, c := range []struct {
+		name   string
+		labels map[string]string
+		want   float64
+	}{
+		{"drawbridge_calls_total", map[string]string{"server": "files", "outcome": "ok"}, 1},
+		{"drawbridge_calls_total", map[string]string{"server": "old", "outcome": "timeout"}, -1},
+		{"drawbridge_calls_in_flight", map[string]string{"server": "files"}, 1},
+		{"drawbridge_call_duration_seconds", map[string]string{"server": "files"}, 1},
+		{"drawbridge_http_requests_total", map[string]string{"route": "GET /api/v1/calls", "status": "4xx"}, 1},
+		{"drawbridge_server_state", map[string]string{"server": "files", "state": "running"}, 1},
+		{"drawbridge_server_restarts", map[string]string{"server": "files"}, 2},
+		{"drawbridge_server_resident_memory_bytes", map[string]string{"server": "files"}, 1 << 20},
+		{"drawbridge_sessions", nil, 3},
+		{"drawbridge_recorder_queue", nil, 4},
+		{"drawbridge_recorder_dropped_total", nil, 5},
+	} {
+		if got := value(c.name, c.labels); got != c.want {
+			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
+		}
+	}
+}
