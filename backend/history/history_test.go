@@ -1,0 +1,95 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+func TestCompareNamesEveryDifference(t *testing.T) {
+	a := `{"n":1.0,"same":[1,2],"list":[1,2,3],"gone":null,"a/b":"x","deep":{"k":12345678901234567890}}`
+	b := `{"n":1.00,"same":[1,2],"list":[1,5],"new":true,"a/b":"y","deep":{"k":12345678901234567891}}`
+	changes, more := Compare([]byte(a), []byte(b))
+	var got []string
+	for _, c := range changes {
+		got = append(got, c.Kind+" "+c.Path+" "+c.Before+">"+c.After)
+	}
+	want := "changed /a~1b \"x\">\"y\"\nchanged /deep/k 12345678901234567890>12345678901234567891\nremoved /gone null>\nchanged /list/1 2>5\nremoved /list/2 3>\nchanged /n 1.0>1.00\nadded /new >true"
+	if strings.Join(got, "\n") != want || more {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	if changes, _ := Compare([]byte(`{"cut of`), []byte(`{"a":1}`)); len(changes) != 1 || changes[0].Before != `"{\"cut of"` {
+		t.Errorf("a text that was cut: %+v", changes)
+	}
+	if changes, _ := Compare(nil, nil); len(changes) != 0 {
+		t.Errorf("nothing: %+v", changes)
+	}
+}
+
+func TestFormulasAreNeutralised(t *testing.T) {
+	for cell, want := range map[string]string{
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\t=1": "'\t=1", "＝1": "'＝1", "a=1": "a=1", "": "", "1": "1",
+	} {
+		if got := harmless(cell); got != want {
+			t.Errorf("%q became %q, want %q", cell, got, want)
+		}
+	}
+}
+
+// TestCopiedCommandReachesItsProgramAsItIs lets a real shell read the command.
+func TestCopiedCommandReachesItsProgramAsItIs(t *testing.T) {
+	args := `{"text":"it's $HOME ` + "`x`" + ` \"q\" \\ é; rm"}`
+	r := &store.Record{Call: hub.Call{Server: "files", Name: "-echo x", Method: "tools/call"}, Arguments: []byte(args)}
+	text, err := CLI(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("sh", "-c", `drawbridge() { printf '%s\n' "$@"; }; `+text).Output()
+	if err != nil || string(out) != "call\nfiles\n-echo x\n"+args+"\n" {
+		t.Errorf("%s gave %s, %v", text, out, err)
+	}
+	if text, err = Curl("http://127.0.0.1:1", r); err != nil || strings.Count(text, "DRAWBRIDGE_ADMIN_TOKEN") != 1 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestExportHoldsEveryCallOnceAndNoSecret writes more calls than one page has.
+func TestExportHoldsEveryCallOnceAndNoSecret(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
+	defer func() { cancel(); <-done; _ = s.Close() }()
+	now := time.Now()
+	for i := range 2*exportPage + 7 {
+		at := now.Add(time.Duration(i) * time.Millisecond)
+		s.Recorder().Record(&hub.Call{ID: at.UnixMicro(), At: at, Server: "files", Method: "tools/call", Name: "echo", Outcome: hub.OutcomeOK},
+			hub.Reply{Result: []byte(`{"password":"qwxSecret","url":"https://me:qwxSecret@x.org/?token=qwxSecret"}`)})
+	}
+	s.Recorder().Flush(t.Context())
+	for limit, want := range map[int]int{0: 2*exportPage + 7, 3: 3, exportPage + 1: exportPage + 1} {
+		var jsonl, csv bytes.Buffer
+		if err := JSONL(t.Context(), &jsonl, s, store.Query{Limit: limit}); err != nil {
+			t.Fatal(err)
+		}
+		if err := CSV(t.Context(), &csv, s, store.Query{Limit: limit}); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := strings.Count(jsonl.String(), "\n"), strings.Count(csv.String(), "\n")-1; a != want || b != want {
+			t.Errorf("limit %d: %d and %d lines", limit, a, b)
+		}
+		if strings.Contains(jsonl.String()+csv.String(), "qwxSecret") {
+			t.Error("a secret is written out")
+		}
+	}
+}
