@@ -17,14 +17,14 @@ const (
 	indexRows  = 200       // of one step
 	indexBytes = 128 << 10 // of words, about
 	indexEvery = 250 * time.Millisecond
-	busyRate   = 2000 // calls written in a second, from where on the index rests longer
+	busyRate   = 4 << 20 // bytes written in a second, from where on the index takes a twentieth of a core
 )
 
 // index adds what was recorded to the search until ctx ends.
 func (s *Store) index(ctx context.Context) {
 	timer := time.NewTimer(indexEvery)
 	defer timer.Stop()
-	written, since := s.recorder.writtenCount(), time.Now()
+	written, since := s.recorder.writtenBytes(), time.Now()
 	busy := false
 	for {
 		select {
@@ -33,7 +33,7 @@ func (s *Store) index(ctx context.Context) {
 		case <-timer.C:
 		}
 		if past := time.Since(since); past > time.Second {
-			n := s.recorder.writtenCount()
+			n := s.recorder.writtenBytes()
 			busy = float64(n-written)/past.Seconds() > busyRate
 			written, since = n, time.Now()
 		}
@@ -53,7 +53,7 @@ func (s *Store) index(ctx context.Context) {
 		case n == 0:
 			timer.Reset(indexEvery)
 		case busy:
-			timer.Reset(9 * took)
+			timer.Reset(19 * took)
 		default:
 			timer.Reset(took / 2)
 		}

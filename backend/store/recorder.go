@@ -34,6 +34,7 @@ type Recorder struct {
 	bytes    int     // payload of all of these
 	recorded uint64
 	written  uint64 // of recorded: on disk, or given up
+	volume   uint64 // bytes of payload of these
 	dropped  uint64
 	stripped uint64 // calls kept without their payload
 	fault    fault
@@ -310,11 +311,11 @@ func (r *Recorder) faulty() bool {
 	return r.fault != faultNone
 }
 
-// writtenCount returns how many calls are on disk, or were given up.
-func (r *Recorder) writtenCount() uint64 {
+// writtenBytes returns how many bytes of payload went to the disk, or were given up.
+func (r *Recorder) writtenBytes() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.written
+	return r.volume
 }
 
 func (r *Recorder) pending() bool {
@@ -389,6 +390,7 @@ func (r *Recorder) done(batch []entry) {
 	for i := range batch {
 		if batch[i].payload != nil {
 			r.bytes -= len(*batch[i].payload)
+			r.volume += uint64(len(*batch[i].payload))
 			free(batch[i].payload)
 		}
 	}
