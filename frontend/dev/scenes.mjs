@@ -102,7 +102,7 @@ function troubled() {
       stderr: [
         'node:internal/modules/cjs/loader:1228',
         "Error: Cannot find module 'playwright'",
-        '\\u001b[31m    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\\u001b[0m',
+        '\u001b[31m    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\u001b[0m',
       ],
       restarts: 5,
       since: ago(3 * minute),

@@ -482,7 +482,7 @@ export const texts = {
     waiting: (n: number) =>
       n === 1 ? 'A server asks you something.' : `Servers ask you ${n} things.`,
     answer: 'Answer',
-    question: 'What it asks',
+    question: (n: number) => `Question ${n}`,
     emptyTitle: 'Nobody asks anything',
     emptyBody:
       'When a server needs an answer and the client that called it cannot ask you, the question waits here.',

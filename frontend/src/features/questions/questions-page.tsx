@@ -31,8 +31,13 @@ export function QuestionsPage({ labelOf }: { labelOf: (server: string) => string
           </Empty>
         ) : (
           <ul className="max-w-2xl space-y-4" aria-live="polite">
-            {questions.map((question) => (
-              <QuestionCard key={question.id} question={question} labelOf={labelOf} />
+            {questions.map((question, index) => (
+              <QuestionCard
+                key={question.id}
+                number={index + 1}
+                question={question}
+                labelOf={labelOf}
+              />
             ))}
           </ul>
         )}
@@ -42,9 +47,11 @@ export function QuestionsPage({ labelOf }: { labelOf: (server: string) => string
 }
 
 function QuestionCard({
+  number,
   question,
   labelOf,
 }: {
+  number: number;
   question: Question;
   labelOf: (server: string) => string;
 }) {
@@ -62,7 +69,7 @@ function QuestionCard({
         <TimeLeft expires={question.expires} />
       </p>
       <ScrollArea
-        aria-label={t.question}
+        aria-label={t.question(number)}
         className="mt-3 max-h-72 max-w-prose border-l-2 border-strong pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]"
       >
         <LongText text={question.message} />
