@@ -165,13 +165,6 @@ func (o *outlet) flush() {
 	}
 }
 
-// gone reports whether a write has failed: nobody listens any more.
-func (o *outlet) gone() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.broken != nil
-}
-
 // oneLine returns valid JSON without line breaks between its tokens; inside strings
 // none can stand raw.
 func oneLine(p []byte) []byte {

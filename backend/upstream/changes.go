@@ -26,7 +26,11 @@ func (c *Conn) notified(method string, params json.RawMessage) {
 			return
 		}
 	}
-	if c.o.OnNotification != nil && method != "notifications/subscriptions/acknowledged" {
+	if method == "notifications/subscriptions/acknowledged" {
+		c.settled()
+		return
+	}
+	if c.o.OnNotification != nil {
 		c.o.OnNotification(method, params)
 	}
 }

@@ -52,6 +52,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	}
 	if err == nil {
 		close(c.shaken)
+		c.awaitListening(ctx)
 		err = c.list(ctx)
 	}
 	if err != nil {
@@ -87,7 +88,7 @@ func dial(ctx context.Context, o Options) (*Conn, error) {
 	c := &Conn{
 		o: o, closed: make(chan struct{}),
 		id:      o.Server + "#" + strconv.FormatInt(connections.Add(1), 10),
-		changed: make(chan struct{}, 1), shaken: make(chan struct{}), ready: make(chan struct{}),
+		changed: make(chan struct{}, 1), shaken: make(chan struct{}), ready: make(chan struct{}), listening: make(chan struct{}),
 		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), warnings: map[hub.Kind][]string{},
 	}
 	c.catalog.Store(&hub.Catalog{})

@@ -79,6 +79,27 @@ func (c *Conn) listenParams() []byte {
 	return c.withModernMeta(append(append([]byte(`{"notifications":{`), fields...), '}', '}'), nil)
 }
 
+// acknowledgeLimit is how long the first list waits for a modern server's word that it
+// announces changes. Most need a millisecond; one that never says it is listed all the same.
+const acknowledgeLimit = time.Second
+
+// awaitListening returns once no change of a list can go unheard, or after acknowledgeLimit.
+func (c *Conn) awaitListening(ctx context.Context) {
+	if c.era != hub.Modern {
+		return
+	}
+	timer := time.NewTimer(acknowledgeLimit)
+	defer timer.Stop()
+	select {
+	case <-c.listening:
+	case <-timer.C:
+	case <-c.t.Done():
+	case <-ctx.Done():
+	}
+}
+
+func (c *Conn) settled() { c.settle.Do(func() { close(c.listening) }) }
+
 // listen keeps one subscriptions/listen request of a modern server open: without it such
 // a server announces nothing. It starts before the first list is read, so that no change
 // falls between the two.
@@ -95,8 +116,11 @@ func (c *Conn) listen(ctx context.Context) {
 		if params != nil {
 			c.running.Go(func() {
 				_, err := c.request(round, "subscriptions/listen", params)
+				c.settled()
 				ended <- err
 			})
+		} else {
+			c.settled()
 		}
 		select {
 		case <-ctx.Done():

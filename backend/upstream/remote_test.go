@@ -61,7 +61,6 @@ func TestARemoteServerIsUsedInBothEras(t *testing.T) {
 type script struct {
 	t    *testing.T
 	call func(w http.ResponseWriter, id string)
-	seen []string
 }
 
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -104,7 +104,11 @@ type Conn struct {
 	stale   [len(listings)]atomic.Bool // the server said that the list changed
 	changed chan struct{}              // holds one signal when one of stale is set
 	shaken  chan struct{}              // closed when hands are shaken
-	ready   chan struct{}              // closed when the first catalog is read
+	// listening is closed once a modern server has said that it announces changes, or
+	// will not: what is listed after that cannot change unheard.
+	listening chan struct{}
+	settle    sync.Once     // closes listening
+	ready     chan struct{} // closed when the first catalog is read
 	// refresh holds one token while a list is read; it guards warnings.
 	refresh  chan struct{}
 	warnings map[hub.Kind][]string

@@ -227,14 +227,26 @@ func TestAModernServersChangesAreListenedTo(t *testing.T) {
 	c := connect(t, Options{Dial: inProcess("modern-change"), OnListChanged: func(k hub.Kind) { changes <- k },
 		OnNotification: func(method string, params json.RawMessage) { updates <- method + " " + string(params) }})
 	send(t, c, hub.Modern, `{"name":"echo"}`)
-	if kind := <-changes; kind != hub.Tools || len(c.Catalog().Tools) != 2 {
+	if kind := soon(t, changes); kind != hub.Tools || len(c.Catalog().Tools) != 2 {
 		t.Errorf("%s, %d tools", kind, len(c.Catalog().Tools))
 	}
 	if err := c.Subscribe(context.Background(), "test://a"); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-updates; !strings.Contains(got, `notifications/resources/updated {"uri":"test://a"`) {
+	if got := soon(t, updates); !strings.Contains(got, `notifications/resources/updated {"uri":"test://a"`) {
 		t.Error(got)
+	}
+}
+
+// soon returns the next value of c, and fails when none comes.
+func soon[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing came")
+		panic("unreachable")
 	}
 }
 

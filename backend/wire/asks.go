@@ -184,7 +184,7 @@ func (m *Mux) refuse(id []byte, code int, message string) {
 
 // answer never waits: a server that sends requests and does not read loses answers.
 func (m *Mux) answer(id []byte, reply hub.Reply) {
-	sent := m.out.put(nil, len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
+	sent := m.out.tryPut(len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
 		if len(reply.Error) > 0 {
 			return AppendErrorObject(dst, id, oneLine(reply.Error))
 		}

@@ -264,7 +264,7 @@ func (m *Mux) notifyCancelled(id int64, cause error) {
 	if hub.CodeOf(cause) == hub.CodeTimeout {
 		reason = "the request took too long"
 	}
-	m.out.put(nil, 128, func(dst []byte) []byte {
+	m.out.tryPut(128, func(dst []byte) []byte {
 		dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
 		dst = strconv.AppendInt(dst, id, 10)
 		dst = append(dst, `,"reason":"`...)

@@ -23,11 +23,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // recorder is a sink that keeps what it gets.
 type recorder struct {
-	mu    sync.Mutex
-	got   []string
-	delay time.Duration
-	gate  chan struct{} // Notify waits for it when it is set
-	ask   func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	mu   sync.Mutex
+	got  []string
+	gate chan struct{} // Notify waits for it when it is set
+	ask  func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
 }
 
 func (r *recorder) Notify(method string, params json.RawMessage) {

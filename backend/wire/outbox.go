@@ -37,17 +37,13 @@ type outbox struct {
 }
 
 // put queues one message that build appends to its argument. It waits while too
-// much is queued, until ctx ends or the connection does; a nil ctx means that it
-// gives up at once. It reports whether the message was queued.
+// much is queued, until ctx ends or the connection does. It reports whether the
+// message was queued.
 func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byte) bool {
 	for {
 		o.mu.Lock()
 		if len(o.buf) == 0 || len(o.buf)+size <= maxOutbox {
 			break
-		}
-		if ctx == nil {
-			o.mu.Unlock()
-			return false
 		}
 		if o.room == nil {
 			o.room = make(chan struct{})
@@ -70,6 +66,18 @@ func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byt
 	}
 	return true
 }
+
+// tryPut is put that never waits.
+func (o *outbox) tryPut(size int, build func(dst []byte) []byte) bool {
+	return o.put(ended, size, build)
+}
+
+// ended is a context that is over.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
 
 func (o *outbox) append(dst []byte, build func([]byte) []byte) []byte {
 	if !o.framed() {
