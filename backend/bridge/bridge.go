@@ -289,7 +289,7 @@ func (b *Bridge) view(at endpoint) *registry.View {
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, ok := parseEndpoint(r.URL.Path)
 	if !ok || !b.known(at) {
-		refuse(w, http.StatusNotFound, codeNotFound, "there is no MCP server at this address")
+		b.refuseAddress(w, r, at)
 		return
 	}
 	if b.ended.Err() != nil {

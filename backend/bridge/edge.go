@@ -99,6 +99,10 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the message is neither request, notification nor response")
 		return
 	}
+	if !m.env.Version && m.env.Kind != wire.Batch {
+		writeError(w, http.StatusBadRequest, m.id(), codeInvalidRequest, `the message does not say "jsonrpc":"2.0"`)
+		return
+	}
 	if !normalizeName(r.Header) {
 		writeError(w, http.StatusBadRequest, m.id(), codeHeaderMismatch, "the Mcp-Name header holds no valid base64")
 		return
@@ -148,6 +152,10 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 				return
 			}
 		case wire.Request:
+			if !ours(x.env.Method) && !legacyOnly[x.env.Method] {
+				writeError(w, http.StatusOK, x.id(), codeMethodNotFound, "there is no such method")
+				return
+			}
 			if v := r.Header.Get(versionHeader); (v == "" || legacyVersions[v]) && !b.cold && x.plain(r.Header) {
 				b.hot(w, r, x)
 				return

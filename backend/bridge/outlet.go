@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -181,16 +182,24 @@ func oneLine(p []byte) []byte {
 }
 
 // sdkWriter lets go-sdk write through an outlet. Comments are sent only once a
-// stream has begun: before that the SDK may still choose a status.
-type sdkWriter struct{ *outlet }
+// stream has begun: before that the SDK may still choose a status. A request that it
+// refuses in plain text gets a JSON-RPC error, which its client can tell by the id.
+type sdkWriter struct {
+	*outlet
+	id      []byte // of the request that is answered; nil when there is none
+	standIn []byte // what go-sdk knows as the id; nil when it knows the id itself
+	refused int    // status of a plain text that is about to come
+}
 
-func (s sdkWriter) Header() http.Header { return s.w.Header() }
+func (s *sdkWriter) Header() http.Header { return s.w.Header() }
 
-func (s sdkWriter) WriteHeader(status int) {
+func (s *sdkWriter) WriteHeader(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.ended:
+	case !s.streaming && status >= 400 && s.id != nil && strings.HasPrefix(s.w.Header().Get("Content-Type"), "text/plain"):
+		s.refused = status
 	case s.streaming:
 		// Too late for a status: what follows is the reply, as a bare document.
 		s.bare = status != http.StatusOK
@@ -200,7 +209,7 @@ func (s sdkWriter) WriteHeader(status int) {
 	}
 }
 
-func (s sdkWriter) begin(status int) {
+func (s *sdkWriter) begin(status int) {
 	if s.streaming || status != http.StatusOK || s.w.Header().Get("Content-Type") != "text/event-stream" {
 		return
 	}
@@ -209,18 +218,30 @@ func (s sdkWriter) begin(status int) {
 	s.timer = time.AfterFunc(s.every, s.tick)
 }
 
-func (s sdkWriter) Write(p []byte) (int, error) {
+func (s *sdkWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return 0, errAnswered
 	}
-	s.begin(http.StatusOK)
+	out := p
+	if s.refused != 0 {
+		s.w.Header()["Content-Type"] = jsonType
+		s.w.Header().Del("Content-Length")
+		s.w.WriteHeader(s.refused)
+		s.refused = 0
+		out = sdkError(s.id, string(p))
+	} else {
+		s.begin(http.StatusOK)
+	}
+	if s.standIn != nil {
+		out = bytes.ReplaceAll(out, s.standIn, s.id)
+	}
 	if s.bare {
-		s.writeEvent([][]byte{p})
+		s.writeEvent([][]byte{out})
 		s.flush()
 	} else {
-		s.write(p)
+		s.write(out)
 	}
 	if s.broken != nil {
 		return 0, s.broken
@@ -229,7 +250,7 @@ func (s sdkWriter) Write(p []byte) (int, error) {
 }
 
 // FlushError is what http.ResponseController looks for.
-func (s sdkWriter) FlushError() error {
+func (s *sdkWriter) FlushError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {

@@ -47,13 +47,21 @@ func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange
 	b.exchanges.Store(ticket, x)
 	defer b.exchanges.Delete(ticket)
 	r.Header.Set(ticketHeader, ticket)
+	writer := &sdkWriter{outlet: x.out}
 	if x.message != nil {
-		hand(r, x.body)
+		body := x.body
+		if x.env.Kind == wire.Request {
+			writer.id = x.id()
+			if !keptBySDK(writer.id) {
+				body, writer.standIn = x.standIn(ticket)
+			}
+		}
+		hand(r, body)
 	}
 	if x.era == hub.Modern {
-		b.stateless.ServeHTTP(sdkWriter{x.out}, r)
+		b.stateless.ServeHTTP(writer, r)
 	} else {
-		b.stateful.ServeHTTP(sdkWriter{x.out}, r)
+		b.stateful.ServeHTTP(writer, r)
 	}
 }
 
