@@ -29,6 +29,7 @@ type Config struct {
 	Servers []Server
 	Bridge  Bridge
 	History History
+	Metrics Metrics
 	Global  Global
 	// MCPEnabled is false for {"mcp": {"enabled": false}}: Servers is then empty.
 	MCPEnabled bool
@@ -186,6 +187,12 @@ type History struct {
 	MaxBytes int64
 	// MaxPayload is how many bytes of arguments, result and error are kept of one call, each.
 	MaxPayload int
+}
+
+// Metrics says who may read /metrics. The zero value is nobody.
+type Metrics struct {
+	Enabled bool
+	Public  bool // without the admin token, by every program of this machine
 }
 
 // Defaults. A server's own value wins over globalSettings, that over these.

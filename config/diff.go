@@ -51,7 +51,7 @@ func Same(a, b *Config) bool {
 		return a == b
 	}
 	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) &&
-		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.History == b.History &&
+		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.History == b.History && a.Metrics == b.Metrics &&
 		a.Bridge.Equal(b.Bridge) && a.Locked == b.Locked
 }
 

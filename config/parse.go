@@ -106,6 +106,10 @@ func rootFields(c *Config, containers *[]container) []field {
 			size("maxBytes", &c.History.MaxBytes, 0),
 			count("maxPayloadBytes", &c.History.MaxPayload, 0, 64<<20),
 		),
+		section("metrics",
+			boolean("enabled", &c.Metrics.Enabled),
+			boolean("public", &c.Metrics.Public),
+		),
 		anything("$schema"),
 	}
 }
