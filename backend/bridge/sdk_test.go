@@ -91,6 +91,15 @@ func TestRealClientsOfBothEras(t *testing.T) {
 			if got := s.gw.last().Client; got.Name != "sdk" {
 				t.Errorf("client: %+v", got)
 			}
+			if era == hub.Modern {
+				return
+			}
+			if err := cs.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
+				t.Errorf("subscribe: %v", err)
+			}
+			if got := s.gw.last(); got.Method != "resources/subscribe" || got.Client.Name != "sdk" || got.Session == "" {
+				t.Errorf("a subscription is recorded as %+v", got)
+			}
 		})
 	}
 }

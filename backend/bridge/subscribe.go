@@ -110,7 +110,7 @@ func (b *Bridge) subscribe(ctx context.Context, e *edge, r *mcp.SubscribeRequest
 	if !b.subscribed.join(key, r.Session) {
 		return nil
 	}
-	if err := b.tell(ctx, "resources/subscribe", key); err != nil {
+	if err := b.tell(ctx, "resources/subscribe", key, r.Session); err != nil {
 		b.subscribed.leave(key, r.Session)
 		return err
 	}
@@ -124,21 +124,23 @@ func (b *Bridge) unsubscribe(ctx context.Context, e *edge, r *mcp.UnsubscribeReq
 		return nil
 	}
 	// The stream that this may be the end of is no reason to leave the server uninformed.
-	return b.tell(context.WithoutCancel(ctx), "resources/unsubscribe", key)
+	return b.tell(context.WithoutCancel(ctx), "resources/unsubscribe", key, r.Session)
 }
 
 // unsubscribeAll follows a session that is gone.
 func (b *Bridge) unsubscribeAll(who *mcp.ServerSession) {
 	for _, key := range b.subscribed.drop(who) {
-		_ = b.tell(b.ended, "resources/unsubscribe", key)
+		_ = b.tell(b.ended, "resources/unsubscribe", key, who)
 	}
 }
 
-// tell sends a request on nobody's behalf. Both methods exist in the legacy era only.
-func (b *Bridge) tell(ctx context.Context, method string, key resourceKey) error {
+// tell asks a server to begin or end what several clients share, in the name of the one
+// whose wish it was. Both methods exist in the legacy era only.
+func (b *Bridge) tell(ctx context.Context, method string, key resourceKey, who *mcp.ServerSession) error {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
 	call := &hub.Call{
 		At: b.Now().UTC(), Era: hub.Legacy, Server: key.server, Method: method,
+		Client: b.sessions.client(who.ID()), Session: who.ID(),
 		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
 	}
 	reply, err := b.Gateway.Call(ctx, call, deaf{})

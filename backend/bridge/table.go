@@ -44,6 +44,16 @@ func (t *table) find(id, token, endpoint string) *session {
 	return s
 }
 
+// client returns who holds the session called id; the zero Client when nobody does any more.
+func (t *table) client(id string) hub.Client {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.byID[id]; s != nil {
+		return s.client
+	}
+	return hub.Client{}
+}
+
 // add puts a new session in. When its client has too many, the one that idles for
 // longest is taken out and returned; with none idle, add reports false.
 func (t *table) add(s *session) (evicted *session, ok bool) {
