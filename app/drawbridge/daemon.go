@@ -68,9 +68,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	spawner := process.NewSpawner(process.Options{Log: log, Ledger: filepath.Join(o.Folders.State, "processes.json")})
 	life.onStop("processes", 3*time.Second, spawner.Close)
+	var left leftovers
 	if swept, err := spawner.Sweep(); err != nil {
 		log.Warn("Cannot look for processes of an earlier run", "error", err)
 	} else if len(swept) > 0 {
+		left.processes = len(swept)
 		log.Warn("Ended processes that an earlier run left behind", "count", len(swept))
 	}
 
@@ -78,6 +80,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	if ended, err := dockerexec.Sweep(ctx, containers); err != nil {
 		log.Debug("Cannot look into containers for processes of an earlier run", "error", err)
 	} else if ended > 0 {
+		left.contained = ended
 		log.Warn("Ended processes that an earlier run left behind in containers", "count", ended)
 	}
 
@@ -172,7 +175,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Usage: dialer.Usage, Connector: connector,
+		Usage: dialer.Usage, Connector: connector, Questions: questions, Commands: servers, Debug: servers.Debug,
+		Notices: left.notices,
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"drawbridge/backend/bridge"
@@ -16,6 +18,7 @@ import (
 	"drawbridge/backend/registry"
 	"drawbridge/backend/serverlog"
 	"drawbridge/backend/store"
+	"drawbridge/backend/supervisor"
 	"drawbridge/config"
 )
 
@@ -54,6 +57,8 @@ type Files interface {
 	Replace(ctx context.Context, text []byte, etag string) error
 	Enable(ctx context.Context, id string) error
 	Disable(ctx context.Context, id string) error
+	Add(ctx context.Context, label string, entry json.RawMessage) error
+	Remove(ctx context.Context, id string) error
 }
 
 // Logs are the servers' own logs; *serverlog.Logs implements it.
@@ -87,6 +92,10 @@ type Options struct {
 
 	Connector *clientconf.Connector // optional: the clients' own files
 
+	Questions Questions                                 // optional: what servers ask a person
+	Commands  Commands                                  // optional: new commands that wait for a person's word
+	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
+
 	UI      fs.FS                                  // optional: the page, index.html at its root
 	Usage   func(id string) (process.Usage, error) // optional: what a server's processes take
 	Metrics http.Handler                           // optional: /metrics; without it, it is not found
@@ -99,6 +108,7 @@ type API struct {
 	Options
 	routes  *routes
 	running running
+	waiting waiting
 }
 
 // New makes an API. It serves at once; Run is needed for calls that began before a
@@ -126,8 +136,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.routes.mux.ServeHTTP(w, r)
 }
 
-// Run keeps the list of running calls until ctx ends.
+// Run keeps the list of running calls, and tells of commands that wait for a person,
+// until ctx ends.
 func (a *API) Run(ctx context.Context) error {
+	var parts sync.WaitGroup
+	parts.Go(func() { a.waiting.follow(ctx, a.Bus, a.commandsNow) })
 	a.running.follow(ctx, a.Bus)
+	parts.Wait()
 	return nil
 }

@@ -121,6 +121,13 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 		{"GET", "/api/v1/calls/77", "", 404, hub.CodeNotFound},
 		{"GET", "/api/v1/servers/" + canary, "", 404, hub.CodeNotFound},
 		{"POST", "/api/v1/servers/files/" + canary, "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/servers/" + canary + "/debug", "", 404, hub.CodeNotFound},
+		{"DELETE", "/api/v1/servers/" + canary, "", 404, hub.CodeNotFound},
+		{"GET", "/api/v1/tools?server=" + canary, "", 404, hub.CodeNotFound},
+		{"POST", "/api/v1/servers", `{"name":"","entry":"` + canary + `"}`, 422, hub.CodeValidation},
+		{"POST", "/api/v1/approvals/" + canary, `{"action":"accept"}`, 404, hub.CodeNotFound},
+		{"POST", "/api/v1/approvals/command:" + canary + ":1", `{"action":"accept"}`, 404, hub.CodeNotFound},
+		{"POST", "/api/v1/approvals/1", `{"action":"` + canary + `"}`, 422, hub.CodeValidation},
 		{"GET", "/api/v1/" + canary, "", 404, hub.CodeNotFound},
 		{"POST", "/api/v1/call", `{"server":"` + canary, 422, hub.CodeValidation},
 		{"POST", "/api/v1/call", `{"server":{"a":"` + canary + `"},"tool":1}`, 422, hub.CodeValidation},
@@ -209,12 +216,12 @@ func TestFailedCallSaysWhy(t *testing.T) {
 func TestServersAreCommanded(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
-	for _, action := range []string{"start", "stop", "restart", "enable", "disable"} {
+	for _, action := range []string{"start", "stop", "restart", "enable", "disable", "connect", "disconnect", "reconnect"} {
 		if status, body, _ := s.ask(t, "POST", "/api/v1/servers/files/"+action, ""); status != 200 || !strings.Contains(body, `"id":"files"`) {
 			t.Errorf("%s: %d %s", action, status, body)
 		}
 	}
-	if got := strings.Join(s.did, ","); got != "start files,stop files,restart files,enable files,disable files" {
+	if got := strings.Join(s.did, ","); got != "start files,stop files,restart files,enable files,disable files,start files,stop files,restart files" {
 		t.Errorf("done: %s", got)
 	}
 }
@@ -249,6 +256,10 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 		got.OutputSchema != "" || got.Description != "<b>" || !strings.Contains(got.Raw, `"odd":1`) {
 		t.Errorf("got %+v", got)
 	}
+	if status, _, _ := s.ask(t, "GET", "/api/v1/tools?server=nobody", ""); status != 404 {
+		t.Errorf("the tools of no server: %d", status)
+	}
+	s.statuses = []hub.ServerStatus{{ID: "other"}}
 	s.get(t, "/api/v1/tools?server=other", &list)
 	if len(list.Items) != 0 {
 		t.Errorf("another server lists %+v", list)

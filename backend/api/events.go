@@ -12,6 +12,7 @@ import (
 
 	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
 	"drawbridge/backend/store"
 )
 
@@ -68,7 +69,7 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 		}
 	}
 	slices.SortFunc(calls, func(x, y hub.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
-	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls))}
+	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls)), Approvals: a.questionsNow()}
 	for i := range calls {
 		s.Calls = append(s.Calls, callOf(&calls[i]))
 	}
@@ -105,8 +106,11 @@ func (s *stream) forward(e event.Event, more <-chan event.Event) error {
 
 // wireForm is an event's data as the page knows it.
 func wireForm(data any) any {
-	if c, ok := data.(hub.Call); ok {
-		return callOf(&c)
+	switch d := data.(type) {
+	case hub.Call:
+		return callOf(&d)
+	case inbox.Item:
+		return questionOf(&d)
 	}
 	return data
 }

@@ -90,7 +90,7 @@ func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetai
 
 type actionInput struct {
 	ID     string `path:"id" maxLength:"64"`
-	Action string `path:"action" enum:"start,stop,restart,enable,disable"`
+	Action string `path:"action" enum:"start,stop,restart,enable,disable,connect,disconnect,reconnect"`
 }
 
 func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[hub.ServerStatus], error) {
@@ -99,6 +99,7 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[hub.Se
 	}
 	change := map[string]func(context.Context, string) error{
 		"start": a.Servers.Start, "stop": a.Servers.Stop, "restart": a.Servers.Restart,
+		"connect": a.Servers.Start, "disconnect": a.Servers.Stop, "reconnect": a.Servers.Restart,
 		"enable": a.Files.Enable, "disable": a.Files.Disable,
 	}[in.Action]
 	if err := change(ctx, in.ID); err != nil {
@@ -131,6 +132,9 @@ func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]],
 			InputSchema: string(about.InputSchema), OutputSchema: string(about.OutputSchema), Annotations: string(about.Annotations),
 			Raw: string(item.Raw),
 		})
+	}
+	if _, known := a.Servers.Status(in.Server); in.Server != "" && len(list.Items) == 0 && !known {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
 	}
 	return reply(list)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,10 +19,12 @@ import (
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/registry"
 	"drawbridge/backend/serverlog"
 	"drawbridge/backend/store"
+	"drawbridge/backend/supervisor"
 	"drawbridge/config"
 
 	"go.uber.org/goleak"
@@ -34,6 +37,7 @@ type fakes struct {
 	mu       sync.Mutex
 	statuses []hub.ServerStatus
 	did      []string
+	commands []supervisor.Approval
 	problems []config.Problem
 	text     string
 	sessions []bridge.Session
@@ -68,6 +72,29 @@ func (f *fakes) Stop(_ context.Context, id string) error    { return f.note("sto
 func (f *fakes) Restart(_ context.Context, id string) error { return f.note("restart", id) }
 func (f *fakes) Enable(_ context.Context, id string) error  { return f.note("enable", id) }
 func (f *fakes) Disable(_ context.Context, id string) error { return f.note("disable", id) }
+
+func (f *fakes) Remove(_ context.Context, id string) error { return f.note("remove", id) }
+func (f *fakes) Add(_ context.Context, label string, entry json.RawMessage) error {
+	return f.note("add", label+" "+string(entry))
+}
+
+func (f *fakes) Approvals() []supervisor.Approval {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.commands)
+}
+
+func (f *fakes) Approve(_ context.Context, server, key string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, c := range f.commands {
+		if c.Server == server && c.Key == key {
+			f.commands = slices.Delete(f.commands, i, i+1)
+			return nil
+		}
+	}
+	return hub.Errorf(hub.CodeConflict, "the command has changed since")
+}
 
 func (f *fakes) Current() *config.Config    { return config.Default() }
 func (f *fakes) Problems() []config.Problem { return f.problems }
@@ -105,6 +132,7 @@ type site struct {
 	store *store.Store
 	bus   *event.Bus
 	views *registry.Registry
+	inbox *inbox.Inbox
 }
 
 func newSite(t *testing.T) *site {
@@ -134,10 +162,16 @@ func newSite(t *testing.T) *site {
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	s.url = "http://" + ln.Addr().String()
 	logs := serverlog.Open("")
+	s.inbox = inbox.New(inbox.Options{Bus: s.bus})
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Upkeep: s.store, Recorder: s.recorder, Logs: logs,
 		Files: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
+		Questions: s.inbox, Commands: s.fakes,
+		Debug: func(id string) (supervisor.Debug, error) {
+			st, _ := s.fakes.Status(id)
+			return supervisor.Debug{Status: st, Written: "npx files", Stderr: []string{"\x1b[31mred"}}, nil
+		},
 		Sessions: loopback.OpenSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
 		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page")}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
 	})

@@ -90,7 +90,10 @@ func (a *API) register() {
 	op(a, doc, "GET", "/api/v1/status", "The whole state at a glance", a.status)
 	op(a, doc, "GET", "/api/v1/servers", "All servers, in the order of the configuration", a.listServers)
 	op(a, doc, "GET", "/api/v1/servers/{id}", "One server with the end of its log and what it takes", a.getServer)
-	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server", a.changeServer)
+	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are other words for the first three", a.changeServer)
+	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
+	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Take a server out of the configuration", a.removeServer)
+	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "All that is known of a server, with the messages that were exchanged last, secrets too", a.debugServer)
 	op(a, doc, "GET", "/api/v1/tools", "All tools under their public names", a.listTools)
 	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
 	op(a, doc, "GET", "/api/v1/calls/{id}", "One call with its payloads", a.getCall)
@@ -98,7 +101,8 @@ func (a *API) register() {
 	op(a, doc, "GET", "/api/v1/clients", "The applications that called, or hold a token", a.listClients)
 	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must name the one that was read", a.putConfig)
-	op(a, doc, "GET", "/api/v1/approvals", "What waits for a person", emptyList)
+	op(a, doc, "GET", "/api/v1/approvals", "What waits for a person: questions of servers, and new commands", a.listApprovals)
+	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer what waits; a command that is not accepted goes on waiting", a.answerApproval)
 	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
 	op(a, doc, "POST", "/api/v1/open-code", "An address of the page with a one-time code", a.openCode)
 	a.registerConnections(doc)
@@ -121,7 +125,7 @@ func documentEvents(doc *huma.OpenAPI) {
 	doc.AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/events", OperationID: "get-events",
 		Summary:     "What changes, as server-sent events",
-		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config` and `health`. A comment comes every 15 s. A reader that is too slow is disconnected and begins again with a snapshot.",
+		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health` and `approval` (Question, when it begins to wait and when it ends). A comment comes every 15 s. A reader that is too slow is disconnected and begins again with a snapshot.",
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},

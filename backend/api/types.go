@@ -161,6 +161,8 @@ type HealthReason struct {
 type Snapshot struct {
 	Status Status `json:"status"`
 	Calls  []Call `json:"calls" nullable:"false" doc:"The newest calls, running ones among them, newest first"`
+
+	Approvals []Question `json:"approvals" nullable:"false" doc:"What waits for a person"`
 }
 
 // JSON is a value that is passed on as it is.

@@ -42,6 +42,8 @@ const pairs: [string, string][] = [
   ['Instance', 'Instance'],
   ['Connection', 'Connection'],
   ['ConnectionPlan', 'ConnectionPlan'],
+  ['Question', 'Question'],
+  ['Snapshot', 'Snapshot'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {

@@ -195,8 +195,8 @@ export interface Client {
 /** Something that waits for a person; all words in it are a server's or a client's. */
 export interface Question {
   id: string;
-  /** form: fill in what schema says. url: open the address and come back. */
-  kind: 'form' | 'url';
+  /** form: fill in what schema says. url: open the address and come back. command: may it run? */
+  kind: 'form' | 'url' | 'command';
   server: string;
   client?: { name?: string; version?: string } | null;
   tool: string;
@@ -205,6 +205,7 @@ export interface Question {
   /** JSON text */
   schema?: string;
   at: string;
+  /** 0001-… of a command, which waits as long as it stands in the configuration. */
   expires: string;
   /** "" while it waits. */
   state: string;
@@ -255,6 +256,8 @@ export interface List<T> {
 export interface Snapshot {
   status: Status;
   calls?: Call[] | null;
+  /** What waits for a person. */
+  approvals?: Question[] | null;
 }
 
 /** RFC 9457, with our additions. */

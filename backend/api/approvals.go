@@ -1,0 +1,203 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/supervisor"
+)
+
+// Questions are what servers ask a person; *inbox.Inbox implements it.
+type Questions interface {
+	List() []inbox.Item
+	Answer(id, action string, content json.RawMessage) error
+}
+
+// Commands are new commands that wait for a person's word; *supervisor.Supervisor
+// implements it.
+type Commands interface {
+	Approvals() []supervisor.Approval
+	Approve(ctx context.Context, server, key string) error
+}
+
+// command is the kind of a command that waits. It is no question of the inbox: it
+// waits as long as it stands in the configuration.
+const command inbox.Kind = "command"
+
+// Question is one thing that waits for a person. Its text comes from a server, a
+// client or the configuration.
+type Question struct {
+	ID      string         `json:"id"`
+	Kind    inbox.Kind     `json:"kind" enum:"form,url,command"`
+	Server  string         `json:"server" doc:"Server id"`
+	Client  QuestionClient `json:"client" doc:"Whose call made the server ask; empty when that is unknown"`
+	Tool    string         `json:"tool" doc:"The public name of what was called; may be empty"`
+	Message string         `json:"message" doc:"What is asked; of a command: the command, then the names of its variables and its folder, each on a line"`
+	URL     string         `json:"url,omitempty"`
+	Schema  string         `json:"schema,omitempty" doc:"JSON text: the form's schema, an object of flat properties"`
+	At      time.Time      `json:"at"`
+	Expires time.Time      `json:"expires" doc:"The year 1 of a command, which waits as long as it stands in the configuration"`
+	State   string         `json:"state" enum:",accept,decline,cancel,expired,withdrawn" doc:"Empty while it waits"`
+}
+
+// QuestionClient is the application whose call made a server ask.
+type QuestionClient struct {
+	Token   string `json:"token"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+func questionOf(i *inbox.Item) Question {
+	return Question{
+		ID: i.ID, Kind: i.Kind, Server: i.Server, Client: QuestionClient(i.Client), Tool: i.Tool,
+		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State,
+	}
+}
+
+// commandItem names a command by its server and its key, so that an answer is one to
+// what the person saw.
+func commandItem(c supervisor.Approval, since time.Time) inbox.Item {
+	text := c.Command
+	if len(c.Environment) > 0 {
+		text += "\nEnvironment: " + strings.Join(c.Environment, ", ")
+	}
+	if c.Cwd != "" {
+		text += "\nFolder: " + c.Cwd
+	}
+	return inbox.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
+}
+
+// commandsNow lists the commands that wait, in the order of the configuration. One
+// whose server is switched off does not wait.
+func (a *API) commandsNow() []inbox.Item {
+	if a.Commands == nil {
+		return nil
+	}
+	var list []inbox.Item
+	for _, c := range a.Commands.Approvals() {
+		if st, ok := a.Servers.Status(c.Server); ok && st.State == hub.StateNeedsApproval {
+			list = append(list, commandItem(c, st.Since))
+		}
+	}
+	return list
+}
+
+func (a *API) questionsNow() []Question {
+	var all []inbox.Item
+	if a.Questions != nil {
+		all = a.Questions.List()
+	}
+	all = append(all, a.commandsNow()...)
+	list := make([]Question, len(all))
+	for i := range all {
+		list[i] = questionOf(&all[i])
+	}
+	return list
+}
+
+func (a *API) listApprovals(context.Context, *none) (*answer[List[Question]], error) {
+	return reply(List[Question]{Items: a.questionsNow()})
+}
+
+type approvalInput struct {
+	ID   string `path:"id" maxLength:"200"`
+	Body struct {
+		Action  string `json:"action" enum:"accept,decline,cancel"`
+		Content JSON   `json:"content,omitempty" doc:"What a form was filled in with, a JSON object; needed to accept one"`
+	}
+}
+
+// answerApproval gives a person's answer. A command that is not accepted goes on
+// waiting, and is not run.
+func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, error) {
+	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok && a.Commands != nil {
+		server, key, _ := strings.Cut(rest, ":")
+		if _, known := a.Servers.Status(server); !known || key == "" {
+			return nil, hub.Errorf(hub.CodeNotFound, "this command no longer waits for an answer")
+		}
+		if in.Body.Action != inbox.Accept {
+			return &none{}, nil
+		}
+		if err := a.Commands.Approve(ctx, server, key); err != nil {
+			return nil, err
+		}
+		a.waiting.ended(a.Bus, in.ID, inbox.Accept)
+		return &none{}, nil
+	}
+	if a.Questions == nil {
+		return nil, hub.Errorf(hub.CodeNotFound, "this question no longer waits for an answer")
+	}
+	return &none{}, a.Questions.Answer(in.ID, in.Body.Action, json.RawMessage(in.Body.Content))
+}
+
+// waiting tells the bus which commands begin and end to wait: the supervisor says
+// only in which state a server is.
+type waiting struct {
+	mu    sync.Mutex // guards known
+	known map[string]inbox.Item
+}
+
+// compare publishes what came and went since the last look.
+func (w *waiting) compare(bus *event.Bus, list func() []inbox.Item) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := make(map[string]inbox.Item)
+	for _, item := range list() {
+		now[item.ID] = item
+		if _, old := w.known[item.ID]; !old {
+			bus.Publish(event.Approval, item)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.known)) {
+		if _, still := now[id]; !still {
+			gone := w.known[id]
+			gone.State = inbox.Withdrawn
+			bus.Publish(event.Approval, gone)
+		}
+	}
+	w.known = now
+}
+
+func (w *waiting) ended(bus *event.Bus, id, state string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if item, ok := w.known[id]; ok {
+		delete(w.known, id)
+		item.State = state
+		bus.Publish(event.Approval, item)
+	}
+}
+
+// follow looks again whenever a server changed.
+func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []inbox.Item) {
+	for ctx.Err() == nil {
+		sub := bus.Subscribe(1024)
+		w.compare(bus, list)
+		w.read(ctx, sub, bus, list)
+		sub.Close()
+	}
+}
+
+func (w *waiting) read(ctx context.Context, sub *event.Subscription, bus *event.Bus, list func() []inbox.Item) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, open := <-sub.Events():
+			switch {
+			case !open:
+				return
+			case e.Kind == event.Server || e.Kind == event.Removed || e.Kind == event.Config:
+				w.compare(bus, list)
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package api
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/supervisor"
+)
+
+// told waits for the next event about something that waits.
+func told(t *testing.T, events <-chan sse) (q Question) {
+	t.Helper()
+	for {
+		e := next(t, events)
+		if e.kind != "approval" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(e.data), &q); err != nil {
+			t.Fatal(err, e.data)
+		}
+		return q
+	}
+}
+
+func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
+	s := newSite(t)
+	events := s.listen(t)
+	next(t, events) // the snapshot
+	got := make(chan inbox.Answer, 1)
+	go func() {
+		a, _ := s.inbox.Ask(t.Context(), inbox.Item{Kind: inbox.Form, Server: "files", Message: "How many?", Client: hub.Client{Name: "Cursor"},
+			Schema: `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`})
+		got <- a
+	}()
+	q := told(t, events)
+	if q.Message != "How many?" || q.State != "" || q.Client.Name != "Cursor" || q.Expires.IsZero() {
+		t.Errorf("told %+v", q)
+	}
+	var list List[Question]
+	s.get(t, "/api/v1/approvals", &list)
+	if len(list.Items) != 1 || list.Items[0].ID != q.ID || list.Items[0].Kind != inbox.Form {
+		t.Fatalf("listed %+v", list)
+	}
+	if snap := s.api.snapshot(t.Context()); len(snap.Approvals) != 1 {
+		t.Errorf("the snapshot holds %+v", snap.Approvals)
+	}
+	path := "/api/v1/approvals/" + q.ID
+	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{}}`); status != 422 || !strings.Contains(body, "content.n") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{"n":9007199254740993}}`); status != 204 {
+		t.Errorf("%d %s", status, body)
+	}
+	if a := <-got; a.Action != inbox.Accept || string(a.Content) != `{"n":9007199254740993}` {
+		t.Errorf("the server hears %+v", a)
+	}
+	if q = told(t, events); q.State != inbox.Accept {
+		t.Errorf("told %+v", q)
+	}
+	if status, _, _ := s.ask(t, "POST", path, `{"action":"decline"}`); status != 404 {
+		t.Errorf("answered twice: %d", status)
+	}
+}
+
+func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
+	s := newSite(t)
+	for deadline := time.Now().Add(10 * time.Second); !s.bus.Active(); {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody follows")
+		}
+		<-time.After(time.Millisecond)
+	}
+	events := s.listen(t)
+	next(t, events)
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	held := hub.ServerStatus{ID: "files", State: hub.StateNeedsApproval, Since: since}
+	set := func(key string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.statuses = []hub.ServerStatus{held}
+		s.commands = []supervisor.Approval{{Server: "files", Key: key, Command: "npx files /tmp", Environment: []string{"A", "B"}, Cwd: "/srv"}}
+	}
+	set("k1")
+	s.bus.Publish(event.Server, held)
+	q := told(t, events)
+	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv" || !q.At.Equal(since) || !q.Expires.IsZero() {
+		t.Errorf("told %+v", q)
+	}
+	set("k2") // the command was changed while it waited
+	s.bus.Publish(event.Server, held)
+	if came, gone := told(t, events), told(t, events); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != inbox.Withdrawn {
+		t.Errorf("told %+v, %+v", came, gone)
+	}
+	post := func(id, action string) int {
+		status, _, _ := s.ask(t, "POST", "/api/v1/approvals/"+url.PathEscape(id), `{"action":"`+action+`"}`)
+		return status
+	}
+	if status := post("command:files:k1", "accept"); status != 409 {
+		t.Errorf("a command that the person did not see: %d", status)
+	}
+	var list List[Question]
+	if status := post("command:files:k2", "decline"); status != 204 {
+		t.Errorf("declined: %d", status)
+	}
+	if s.get(t, "/api/v1/approvals", &list); len(list.Items) != 1 {
+		t.Errorf("a declined command waits no longer: %+v", list)
+	}
+	if status := post("command:files:k2", "accept"); status != 204 {
+		t.Errorf("accepted: %d", status)
+	}
+	if q = told(t, events); q.ID != "command:files:k2" || q.State != inbox.Accept {
+		t.Errorf("told %+v", q)
+	}
+	if s.get(t, "/api/v1/approvals", &list); len(list.Items) != 0 {
+		t.Errorf("listed %+v", list)
+	}
+}
+
+func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	if status, body, _ := s.ask(t, "POST", "/api/v1/servers", `{"name":"My Git","entry":{"command":"git"}}`); status != 200 || !strings.Contains(body, `"id":"My-Git"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, "DELETE", "/api/v1/servers/files", ""); status != 204 {
+		t.Errorf("%d %s", status, body)
+	}
+	if got := strings.Join(s.did, ","); got != `add My Git {"command":"git"},remove files` {
+		t.Errorf("done: %s", got)
+	}
+	var d supervisor.Debug
+	s.get(t, "/api/v1/servers/files/debug", &d)
+	if d.Written != "npx files" || len(d.Stderr) != 1 || strings.Contains(d.Stderr[0], "\x1b") || d.Status.ID != "files" || d.Frames == nil {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"context"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/supervisor"
+)
+
+// debugServer tells all that is known of a server, with what was said last.
+func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[supervisor.Debug], error) {
+	if _, ok := a.Servers.Status(in.ID); !ok || a.Debug == nil {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	d, err := a.Debug(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	d.Environment, d.Processes, d.Stderr, d.Frames = full(d.Environment), full(d.Processes), full(d.Stderr), full(d.Frames)
+	for i := range d.Stderr {
+		d.Stderr[i] = serverlog.Clean(d.Stderr[i])
+	}
+	return reply(d)
+}
+
+type addInput struct {
+	Body struct {
+		Name  string `json:"name" minLength:"1" maxLength:"64" doc:"As it will stand in the configuration"`
+		Entry JSON   `json:"entry" doc:"The server's JSON object, as in the configuration file"`
+	}
+}
+
+// addServer writes a new server into the main configuration file.
+func (a *API) addServer(ctx context.Context, in *addInput) (*answer[hub.ServerStatus], error) {
+	if err := a.Files.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
+		return nil, err
+	}
+	id := hub.Slug(in.Body.Name)
+	st, ok := a.Servers.Status(id)
+	if !ok { // the configuration is in force a moment later
+		st = hub.ServerStatus{ID: id, Label: in.Body.Name, State: hub.StateStopped}
+	}
+	return reply(st)
+}
+
+// removeServer takes a server out of the file that defines it.
+func (a *API) removeServer(ctx context.Context, in *serverInput) (*none, error) {
+	if _, ok := a.Servers.Status(in.ID); !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	return &none{}, a.Files.Remove(ctx, in.ID)
+}
