@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,11 @@ func (c callRow) cells() []string {
 	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.what(), outcome, took, c.ID}
 }
 
+// maxCalls is how many calls the API gives at once.
+const maxCalls = 500
+
+var outcomes = []hub.Outcome{hub.OutcomeOK, hub.OutcomeToolError, hub.OutcomeProtocolError, hub.OutcomeTimeout, hub.OutcomeCancelled, hub.OutcomeRejected}
+
 func (p *program) history() *cobra.Command {
 	var filter struct{ server, client, tool, outcome, text string }
 	var limit int
@@ -56,6 +62,12 @@ func (p *program) history() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return p.oneCall(cmd.Context(), args[0])
+			}
+			if limit < 1 || limit > maxCalls {
+				return usageError{fmt.Errorf("--limit must be from 1 to %d", maxCalls)}
+			}
+			if filter.outcome != "" && !slices.Contains(outcomes, hub.Outcome(filter.outcome)) {
+				return usageError{fmt.Errorf("--outcome must be one of %v", outcomes)}
 			}
 			query := url.Values{"limit": {strconv.Itoa(limit)}}
 			for key, value := range map[string]string{"server": filter.server, "client": filter.client, "tool": filter.tool, "outcome": filter.outcome, "q": filter.text} {

@@ -113,8 +113,9 @@ func (p *program) act(action string) *cobra.Command {
 		"enable":  "Switch a server on in the configuration",
 		"disable": "Switch a server off in the configuration",
 	}
+	aliases := map[string][]string{"start": {"connect"}, "stop": {"disconnect"}, "restart": {"reconnect"}}
 	return &cobra.Command{
-		Use: action + " SERVER", Short: shorts[action], Args: between(1, 1),
+		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s hub.ServerStatus
 			path := "servers/" + url.PathEscape(args[0]) + "/" + action
@@ -160,7 +161,11 @@ func (p *program) tools() *cobra.Command {
 
 func (p *program) printTools(ctx context.Context, query url.Values) error {
 	var list items[toolDocument]
-	if done, err := p.fetch(ctx, http.MethodGet, "tools", query, nil, &list); done || err != nil {
+	done, err := p.fetch(ctx, http.MethodGet, "tools", query, nil, &list)
+	if server := query.Get("server"); server != "" && hub.CodeOf(err) == hub.CodeNotFound {
+		return &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("no server is called %q", server), Hint: "List them with: drawbridge status"}
+	}
+	if done || err != nil {
 		return err
 	}
 	t := table{head: []string{"Server", "Tool", "Description"}}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	"github.com/spf13/cobra"
+)
+
+// debugDocument is what debug reads of GET servers/{id}/debug.
+type debugDocument struct {
+	Status      hub.ServerStatus `json:"status"`
+	Written     string           `json:"written"`
+	Path        string           `json:"path"`
+	SearchPath  string           `json:"searchPath"`
+	Dir         string           `json:"dir"`
+	Environment []string         `json:"environment"`
+	Processes   []struct {
+		PID  int    `json:"pid"`
+		Name string `json:"name"`
+		RSS  int64  `json:"rssBytes"`
+	} `json:"processes"`
+	Instructions string   `json:"instructions"`
+	BothEras     bool     `json:"bothEras"`
+	Stderr       []string `json:"stderr"`
+	Frames       []struct {
+		At    time.Time `json:"at"`
+		Sent  bool      `json:"sent"`
+		Text  string    `json:"text"`
+		Bytes int       `json:"bytes"`
+	} `json:"frames"`
+	Timings struct {
+		Began      time.Time     `json:"began"`
+		StartTook  time.Duration `json:"startTookNs"`
+		ListedAt   time.Time     `json:"listedAt"`
+		Heard      time.Time     `json:"heard"`
+		LastCall   time.Time     `json:"lastCall"`
+		PingTook   time.Duration `json:"pingTookNs"`
+		NextLaunch time.Duration `json:"nextLaunchNs"`
+	} `json:"timings"`
+}
+
+func (p *program) debug() *cobra.Command {
+	return &cobra.Command{
+		Use: "debug SERVER", Short: "Show all that is known of a server: what was started, what it said, what was exchanged", Args: between(1, 1),
+		Long: "Show all that is known of a server: what was started, what it said on stderr, and the messages\nthat were exchanged last. These may hold secrets.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var d debugDocument
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "servers/"+url.PathEscape(args[0])+"/debug", nil, nil, &d); done || err != nil {
+				return err
+			}
+			return p.printDebug(&d, time.Now())
+		},
+	}
+}
+
+// printDebug leaves out what is not known.
+func (p *program) printDebug(d *debugDocument, now time.Time) error {
+	var b strings.Builder
+	say := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%-13s %s\n", title, line(text))
+		}
+	}
+	took := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.Round(100 * time.Microsecond).String()
+	}
+	moment := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return ago(now, t)
+	}
+	s := &d.Status
+	say("Server", name(*s)+": "+word(s.State))
+	say("Reason", s.Reason)
+	for _, warning := range s.Warnings {
+		say("Warning", warning)
+	}
+	say("Written", d.Written)
+	say("Started", s.Command)
+	say("Executable", d.Path)
+	say("Searched", d.SearchPath)
+	say("Folder", d.Dir)
+	say("Environment", strings.Join(d.Environment, ", "))
+	for _, process := range d.Processes {
+		say("Process", fmt.Sprintf("%d %s, %.1f MB", process.PID, process.Name, float64(process.RSS)/1e6))
+	}
+	if s.ExitCode != nil {
+		say("Exit code", strconv.Itoa(*s.ExitCode))
+	}
+	era := string(s.Era)
+	if d.BothEras {
+		era += ", and modern"
+	}
+	say("Era", era)
+	say("Protocol", s.Version)
+	say("Instructions", d.Instructions)
+	say("Offers", fmt.Sprintf("%s, %s, %s", plural(s.Tools, "tool"), plural(s.Prompts, "prompt"), plural(s.Resources+s.Templates, "resource")))
+	say("Restarts", strconv.Itoa(s.Restarts))
+	say("In flight", strconv.Itoa(s.InFlight))
+	t := &d.Timings
+	say("Began", moment(t.Began))
+	say("Start took", took(t.StartTook))
+	say("Listed", moment(t.ListedAt))
+	say("Last heard", moment(t.Heard))
+	say("Last call", moment(t.LastCall))
+	say("Ping took", took(t.PingTook))
+	say("Next start in", took(t.NextLaunch))
+	if len(d.Stderr) > 0 {
+		b.WriteString("\nStderr, the last lines\n")
+		for _, l := range d.Stderr {
+			b.WriteString("  " + line(l) + "\n")
+		}
+	}
+	if len(d.Frames) > 0 {
+		b.WriteString("\nThe last messages\n")
+		for _, f := range d.Frames {
+			arrow := "<-"
+			if f.Sent {
+				arrow = "->"
+			}
+			fmt.Fprintf(&b, "  %s %s %d bytes  %s\n", f.At.Local().Format("15:04:05.000"), arrow, f.Bytes, line(f.Text))
+		}
+	}
+	_, err := p.Stdout.Write([]byte(b.String()))
+	return err
+}
