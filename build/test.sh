@@ -76,6 +76,8 @@ e2e() {
 	stage 'end to end'
 	make --no-print-directory build
 	CGO_ENABLED=0 go test -tags e2e -json -timeout 25m -parallel 1 ./build/e2e | go run ./build/tally go "$counts"
+	stage 'the page in a browser, every state of it'
+	npm --prefix frontend run e2e || failed=1
 }
 
 [ $# -gt 0 ] || set -- lint go ui e2e
