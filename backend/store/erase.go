@@ -23,7 +23,9 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	if len(sel.IDs) == 0 && sel.Client == "" && sel.Session == "" {
 		return 0, invalid("ids", "name the calls, a client or a session")
 	}
-	s.settle(ctx)
+	written, cancel := context.WithTimeout(ctx, writeLimit) // what is written later would stay
+	defer cancel()
+	s.recorder.Flush(written)
 	err = s.use(func(h *handle) error {
 		_, err := h.write.ExecContext(ctx, `PRAGMA secure_delete = on`)
 		return err
