@@ -17,9 +17,6 @@ const (
 	MaxText      = 1000 // characters of Query.Text
 )
 
-// flushWait is how long a question waits for calls that were recorded just before it.
-const flushWait = 200 * time.Millisecond
-
 const callColumns = `c.id, c.at, s.name, t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason`
@@ -52,7 +49,7 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []hub.Call, next int6
 }
 
 func (s *Store) settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, flushWait)
+	ctx, cancel := context.WithTimeout(ctx, s.patience.flush)
 	defer cancel()
 	s.recorder.Flush(ctx)
 }

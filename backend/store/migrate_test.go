@@ -54,7 +54,7 @@ func upgraded(t *testing.T, path string) {
 // indexed waits until search knows every call.
 func indexed(t testing.TB, b *bench) {
 	t.Helper()
-	b.Recorder().Flush(t.Context())
+	flushed(t, b)
 	eventually(t, "the index has every call", func() bool {
 		st, err := b.Index(t.Context())
 		return err == nil && st.Pending == 0 && st.UpTo.IsZero()

@@ -86,7 +86,7 @@ func TestSearchWithFiltersPagesThroughEveryHit(t *testing.T) {
 		}
 		b.Recorder().Record(c, textReply("common words"))
 		if i%500 == 0 {
-			b.Recorder().Flush(t.Context())
+			flushed(t, b)
 		}
 	}
 	indexed(t, b)

@@ -31,6 +31,7 @@ type Store struct {
 	recorder *Recorder
 	keep     atomic.Pointer[Keep]
 	ballast  ballast
+	patience patience
 
 	mu     sync.RWMutex // guards what follows; held for reading while h is in use
 	h      *handle      // nil: cannot be used, for the reason in fault
@@ -60,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Notify == nil {
 		o.Notify = func(string) {}
 	}
-	s := &Store{o: o, ballast: ballast{path: o.Path + ".ballast"}}
+	s := &Store{o: o, ballast: ballast{path: o.Path + ".ballast"}, patience: usualPatience}
 	s.SetKeep(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
@@ -161,13 +162,17 @@ func (s *Store) use(f func(*handle) error) error {
 	return err
 }
 
-// readLimit bounds every query, so that no reader keeps the log of changes from
-// being folded back into the file.
-const readLimit = 5 * time.Second
+// patience is how long things may take.
+type patience struct {
+	flush time.Duration // a question waits so long for calls that were recorded just before it
+	read  time.Duration // bounds every query, so that no reader keeps the log of changes from being folded back into the file
+}
+
+var usualPatience = patience{flush: 200 * time.Millisecond, read: 5 * time.Second}
 
 // query is use for one reading question.
 func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	ctx, cancel := context.WithTimeout(ctx, s.patience.read)
 	defer cancel()
 	return s.use(func(h *handle) error { return f(ctx, h) })
 }

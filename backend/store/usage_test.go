@@ -21,10 +21,10 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 		all = append(all, c.Took)
 		b.Recorder().Record(c, aReply)
 		if n%500 == 0 {
-			b.Recorder().Flush(t.Context())
+			flushed(t, b)
 		}
 	}
-	b.Recorder().Flush(t.Context())
+	flushed(t, b)
 	at := aCall(0).At
 	u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(48 * time.Hour)})
 	if err != nil || u.Total.Calls != 3000 {
@@ -56,10 +56,10 @@ func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
 		when = append(when, c.At)
 		b.Recorder().Record(c, aReply)
 		if n%200 == 0 {
-			b.Recorder().Flush(t.Context())
+			flushed(t, b)
 		}
 	}
-	b.Recorder().Flush(t.Context())
+	flushed(t, b)
 	for range 60 {
 		from := now.Add(-time.Duration(r.Float64() * float64(11*24*time.Hour)))
 		to := from.Add(time.Duration(r.Float64() * float64(now.Sub(from))))
@@ -114,7 +114,7 @@ func TestFacetsCountWithAllOtherFilters(t *testing.T) {
 		}
 		b.Recorder().Record(c, aReply)
 	}
-	b.Recorder().Flush(t.Context())
+	flushed(t, b)
 	for _, text := range []string{"", "echo"} {
 		f, err := b.Facets(t.Context(), Query{Server: "git", Outcome: hub.OutcomeOK, To: aCall(0).At.Add(time.Hour), Text: text})
 		if err != nil {
