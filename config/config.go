@@ -225,7 +225,7 @@ func Default() *Config {
 			ListWait:     DefaultListWait,
 			Naming:       Namings[0],
 
-			DescribeServer: "title",
+			DescribeServer: "off",
 		},
 		History: History{
 			Enabled:    true,
