@@ -138,12 +138,15 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		bus.Publish(event.Catalog, c.Server)
 	})
 
-	files := reload.New(reload.Options{
+	var files *reload.Reloader
+	counts := newMeter(bus, servers, front, recorder, dialer, func() config.Metrics { return files.Current().Metrics })
+	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
 			rules.SetLimits(limits(c))
 			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
+			counts.apply(c.Metrics)
 			servers.Apply(c)
 		},
 	})
@@ -176,7 +179,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Usage: dialer.Usage, Connector: connector, Questions: questions, Commands: servers, Debug: servers.Debug,
-		Notices: left.notices,
+		Notices: left.notices, Metrics: counts,
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{
@@ -192,6 +195,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})(mux))
 
 	life.run("events", time.Second, pages.Run)
+	life.run("metrics", time.Second, counts.run)
 	life.runSlow("supervisor", 6*time.Second, servers.Run)
 	life.run("configuration", time.Second, files.Run)
 	life.run("clients", time.Second, guard.Run)

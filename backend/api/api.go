@@ -69,6 +69,12 @@ type Logs interface {
 // Sessions are the clients that are connected; *bridge.Bridge implements it.
 type Sessions interface{ Sessions() []bridge.Session }
 
+// Metrics answers /metrics.
+type Metrics interface {
+	Handler() http.Handler // nil while metrics are not enabled
+	Public() bool          // they need no token
+}
+
 // Options are what an API works with. All but those said to be optional are needed.
 type Options struct {
 	Version    string
@@ -98,7 +104,7 @@ type Options struct {
 
 	UI      fs.FS                                  // optional: the page, index.html at its root
 	Usage   func(id string) (process.Usage, error) // optional: what a server's processes take
-	Metrics http.Handler                           // optional: /metrics; without it, it is not found
+	Metrics Metrics                                // optional: /metrics; without it, it is not found
 	Notices func() []event.Notice                  // optional: more that a person should know
 	Log     *slog.Logger                           // optional
 }

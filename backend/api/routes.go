@@ -47,6 +47,30 @@ func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
 	t.mux.Handle(pattern, h)
 }
 
+// addUnless adds a route for the person, and for anyone while public says so.
+func (t *routes) addUnless(public func() bool, pattern string, h http.HandlerFunc) {
+	t.table = append(t.table, Route{pattern, Person})
+	guarded := t.person(h)
+	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if public() {
+			h(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+// metrics answers Prometheus, while the configuration enables it.
+func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
+	if a.Metrics != nil {
+		if h := a.Metrics.Handler(); h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+	}
+	writeProblem(w, hub.Errorf(hub.CodeNotFound, "metrics are not enabled"))
+}
+
 // HandleFunc lets huma add operations; all of them are for the person.
 func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
 	t.add(Person, pattern, h)
@@ -67,13 +91,7 @@ func (a *API) register() {
 	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address of the API"))
 	})
-	t.add(Person, "/metrics", func(w http.ResponseWriter, r *http.Request) {
-		if a.Metrics != nil {
-			a.Metrics.ServeHTTP(w, r)
-			return
-		}
-		writeProblem(w, hub.Errorf(hub.CodeNotFound, "metrics are not enabled"))
-	})
+	t.addUnless(func() bool { return a.Metrics != nil && a.Metrics.Public() }, "/metrics", a.metrics)
 	t.add(Person, "GET /api/v1/events", a.events)
 
 	cfg := huma.DefaultConfig("Drawbridge", "1")
