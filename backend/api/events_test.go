@@ -72,6 +72,9 @@ func TestStreamBeginsWithASnapshotAndGoesOn(t *testing.T) {
 	for n := range 3 {
 		s.recorder.Record(&hub.Call{ID: int64(1000 + n), Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{})
 	}
+	flushing, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	s.recorder.Flush(flushing)
 	deadline := time.Now().Add(10 * time.Second)
 	for !s.bus.Active() {
 		if time.Now().After(deadline) {

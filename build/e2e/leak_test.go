@@ -234,7 +234,7 @@ func TestNothingOutlivesAKilledDaemonWatchdogOrBoth(t *testing.T) {
 	took := map[string]times{}
 	swept := 0
 	l.begin()
-	for range rounds(t, 5, 50) {
+	for range rounds(t, 5, 10) {
 		// The daemon: its watchdog ends what it leaves behind.
 		daemon, family := l.living()
 		began, token := time.Now(), l.token
