@@ -17,15 +17,17 @@ const (
 	indexRows  = 200       // of one step
 	indexBytes = 128 << 10 // of words, about
 	indexEvery = 250 * time.Millisecond
-	busyRate   = 4 << 20 // bytes written in a second, from where on the index takes a twentieth of a core
+	// What is written in a second from where on the index takes a twentieth of a core.
+	busyBytes = 4 << 20
+	busyCalls = 3000
 )
 
 // index adds what was recorded to the search until ctx ends.
 func (s *Store) index(ctx context.Context) {
 	timer := time.NewTimer(indexEvery)
 	defer timer.Stop()
-	written, since := s.recorder.writtenBytes(), time.Now()
-	busy := false
+	calls, bytes := s.recorder.progress()
+	since, busy := time.Now(), false
 	for {
 		select {
 		case <-ctx.Done():
@@ -33,9 +35,9 @@ func (s *Store) index(ctx context.Context) {
 		case <-timer.C:
 		}
 		if past := time.Since(since); past > time.Second {
-			n := s.recorder.writtenBytes()
-			busy = float64(n-written)/past.Seconds() > busyRate
-			written, since = n, time.Now()
+			c, b := s.recorder.progress()
+			busy = float64(b-bytes) > busyBytes*past.Seconds() || float64(c-calls) > busyCalls*past.Seconds()
+			calls, bytes, since = c, b, time.Now()
 		}
 		if s.recorder.faulty() { // what is wrong is the recorder's to find out
 			timer.Reset(indexEvery)

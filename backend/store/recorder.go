@@ -311,11 +311,12 @@ func (r *Recorder) faulty() bool {
 	return r.fault != faultNone
 }
 
-// writtenBytes returns how many bytes of payload went to the disk, or were given up.
-func (r *Recorder) writtenBytes() uint64 {
+// progress returns how many calls, and bytes of their payloads, went to the disk or
+// were given up.
+func (r *Recorder) progress() (calls, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.volume
+	return r.written, r.volume
 }
 
 func (r *Recorder) pending() bool {
