@@ -80,6 +80,9 @@ type Server struct {
 	Start     string // StartAuto, StartOnDemand or StartManual
 	Namespace string // replaces ID as the prefix of public names; "" means ID
 	Framing   string // FramingAuto, FramingNDJSON or FramingContentLength
+	Record    string // RecordFull, RecordMeta or RecordOff
+	// ValidateOutput is ValidateOff, ValidateWarn or ValidateError.
+	ValidateOutput string
 
 	StartupTimeout time.Duration // until initialized and listed
 	RequestTimeout time.Duration // of one call, starting again with each progress
@@ -124,6 +127,21 @@ const (
 	FramingAuto          = "auto"
 	FramingNDJSON        = "ndjson"
 	FramingContentLength = "content-length"
+)
+
+// What is recorded of a server's calls, unless a person has decided on less.
+const (
+	RecordFull = "full"
+	RecordMeta = "meta" // all but arguments, results and the sentences of errors
+	RecordOff  = "off"
+)
+
+// How a result is marked that does not fit its tool's outputSchema. Calls never wait
+// for it, and the client gets what the server said.
+const (
+	ValidateOff   = "off"
+	ValidateWarn  = "warn"
+	ValidateError = "error"
 )
 
 // Docker says where a "docker" server runs: Command and Args are executed inside
@@ -187,12 +205,28 @@ type History struct {
 	MaxBytes int64
 	// MaxPayload is how many bytes of arguments, result and error are kept of one call, each.
 	MaxPayload int
+	// Redact are regular expressions (RE2): what they match is never kept.
+	Redact []string
+	// DebugClients are names of applications, or of tokens, whose messages are kept in
+	// memory for the timeline of a session.
+	DebugClients []string
 }
 
-// Metrics says who may read /metrics. The zero value is nobody.
+// Metrics says who may read /metrics, and where they are sent. The zero value is nobody
+// and nowhere.
 type Metrics struct {
 	Enabled bool
 	Public  bool // without the admin token, by every program of this machine
+	OTLP    OTLP
+}
+
+// OTLP says where traces and metrics are sent by OTLP over HTTP.
+type OTLP struct {
+	Endpoint string            // http(s)://host:port; /v1/traces and /v1/metrics are added; "" sends nothing
+	Headers  map[string]string // as written: ${VAR} is expanded at use
+	Traces   bool
+	Metrics  bool
+	Interval time.Duration // between two sendings of metrics
 }
 
 // Defaults. A server's own value wins over globalSettings, that over these.
@@ -212,6 +246,7 @@ const (
 	DefaultKeepFor        = 30 * 24 * time.Hour
 	DefaultMaxBytes       = 1 << 30
 	DefaultMaxPayload     = 64 << 10
+	DefaultOTLPInterval   = 60 * time.Second
 )
 
 // Default is the configuration of an empty file: no servers, everything else set.
@@ -233,6 +268,7 @@ func Default() *Config {
 			MaxBytes:   DefaultMaxBytes,
 			MaxPayload: DefaultMaxPayload,
 		},
+		Metrics: Metrics{OTLP: OTLP{Traces: true, Metrics: true, Interval: DefaultOTLPInterval}},
 	}
 }
 

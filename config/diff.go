@@ -13,6 +13,7 @@ func (s Server) Equal(o Server) bool {
 		s.URL == o.URL && maps.Equal(s.Headers, o.Headers) &&
 		s.Docker == o.Docker &&
 		s.Disabled == o.Disabled && s.AllowInsecure == o.AllowInsecure && s.Trust == o.Trust && s.Debug == o.Debug &&
+		s.Record == o.Record && s.ValidateOutput == o.ValidateOutput &&
 		s.Session == o.Session && s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&
 		s.StartupTimeout == o.StartupTimeout && s.RequestTimeout == o.RequestTimeout &&
 		s.MaxRequest == o.MaxRequest && s.IdleStop == o.IdleStop && s.CatalogRefresh == o.CatalogRefresh &&
@@ -51,7 +52,7 @@ func Same(a, b *Config) bool {
 		return a == b
 	}
 	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) &&
-		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.History == b.History && a.Metrics == b.Metrics &&
+		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.History.Equal(b.History) && a.Metrics.Equal(b.Metrics) &&
 		a.Bridge.Equal(b.Bridge) && a.Locked == b.Locked
 }
 
@@ -59,6 +60,22 @@ func Same(a, b *Config) bool {
 func (b Bridge) Equal(o Bridge) bool {
 	return b.Listen == o.Listen && b.RequireToken == o.RequireToken && b.ListWait == o.ListWait &&
 		b.Naming == o.Naming && b.DescribeServer == o.DescribeServer && b.SelfTools == o.SelfTools && slices.Equal(b.AllowedHosts, o.AllowedHosts)
+}
+
+// Equal reports whether both mean the same.
+func (h History) Equal(o History) bool {
+	return h.Enabled == o.Enabled && h.KeepFor == o.KeepFor && h.MaxBytes == o.MaxBytes && h.MaxPayload == o.MaxPayload &&
+		slices.Equal(h.Redact, o.Redact) && slices.Equal(h.DebugClients, o.DebugClients)
+}
+
+// Equal reports whether both mean the same.
+func (m Metrics) Equal(o Metrics) bool {
+	return m.Enabled == o.Enabled && m.Public == o.Public && m.OTLP.Equal(o.OTLP)
+}
+
+// Equal reports whether both mean the same.
+func (e OTLP) Equal(o OTLP) bool {
+	return e.Endpoint == o.Endpoint && e.Traces == o.Traces && e.Metrics == o.Metrics && e.Interval == o.Interval && maps.Equal(e.Headers, o.Headers)
 }
 
 func byID(c *Config) map[string]Server {

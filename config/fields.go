@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,6 +213,44 @@ func list(name string, to *[]string) field {
 			out = append(out, item.text)
 		}
 		*to = out
+	}}
+}
+
+// Bounds of patterns.
+const (
+	maxPatterns = 50
+	maxPattern  = 500 // bytes
+)
+
+// patterns is a list of regular expressions. One that matches nothing at all would
+// match everywhere.
+func patterns(name string, to *[]string) field {
+	return field{name, func(r *reader, name string, at Position, n *node) {
+		var all []string
+		before := len(r.problems)
+		list(name, &all).read(r, name, at, n)
+		if HasErrors(r.problems[before:]) {
+			return
+		}
+		if len(all) > maxPatterns {
+			r.errorf(n.at, name, "'%s'%s must have at most %d patterns", name, r.in(), maxPatterns)
+			return
+		}
+		for i, text := range all {
+			key := fmt.Sprintf("%s[%d]", name, i)
+			switch p, err := regexp.Compile(text); {
+			case len(text) > maxPattern:
+				r.errorf(n.items[i].at, key, "'%s'%s must have at most %d bytes", key, r.in(), maxPattern)
+				return
+			case err != nil:
+				r.errorf(n.items[i].at, key, "'%s'%s is no regular expression: %v", key, r.in(), err)
+				return
+			case p.MatchString(""):
+				r.errorf(n.items[i].at, key, "'%s'%s must not match the empty text", key, r.in())
+				return
+			}
+		}
+		*to = all
 	}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"drawbridge/backend/hub"
 )
@@ -105,10 +106,19 @@ func rootFields(c *Config, containers *[]container) []field {
 			days("keepDays", &c.History.KeepFor),
 			size("maxBytes", &c.History.MaxBytes, 0),
 			count("maxPayloadBytes", &c.History.MaxPayload, 0, 64<<20),
+			patterns("redact", &c.History.Redact),
+			list("debugClients", &c.History.DebugClients),
 		),
 		section("metrics",
 			boolean("enabled", &c.Metrics.Enabled),
 			boolean("public", &c.Metrics.Public),
+			section("otlp",
+				str("endpoint", &c.Metrics.OTLP.Endpoint, httpAddress),
+				stringMap("headers", &c.Metrics.OTLP.Headers, nil),
+				boolean("traces", &c.Metrics.OTLP.Traces),
+				boolean("metrics", &c.Metrics.OTLP.Metrics),
+				millis("intervalMs", time.Second, &c.Metrics.OTLP.Interval),
+			),
 		),
 		anything("$schema"),
 	}

@@ -327,3 +327,28 @@ func TestForgottenQuotesNeverShowTheWord(t *testing.T) {
 		t.Fatalf("got %v", problems)
 	}
 }
+
+func TestAPatternThatMatchesEverywhereIsRefused(t *testing.T) {
+	for pattern, fine := range map[string]bool{`x*`: false, `|`: false, `cust-\\d+`: true, strings.Repeat("x", maxPattern+1): false} {
+		c, problems := Parse("c.json", []byte(`{"history": {"redact": ["`+pattern+`"]}}`))
+		if (c != nil) != fine {
+			t.Errorf("%.20q: %v", pattern, problems)
+		}
+	}
+}
+
+func TestWhereMetricsAreSentIsRead(t *testing.T) {
+	c, problems := Parse("c.json", []byte(`{"metrics": {"otlp": {"endpoint": "http://127.0.0.1:4318", "headers": {"x-key": "${KEY}"}, "traces": false, "intervalMs": 5000}}, "mcpServers": {"a": {"command": "a", "record": "meta", "validateOutput": "error"}}}`))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if o := c.Metrics.OTLP; o.Endpoint != "http://127.0.0.1:4318" || o.Headers["x-key"] != "${KEY}" || o.Traces || !o.Metrics || o.Interval != 5*time.Second {
+		t.Errorf("%+v", o)
+	}
+	if s := c.Servers[0]; s.Record != RecordMeta || s.ValidateOutput != ValidateError {
+		t.Errorf("%+v", s)
+	}
+	if d := Default(); d.Metrics.OTLP.Endpoint != "" || Same(c, d) {
+		t.Error("something is sent by default, or no difference is seen")
+	}
+}

@@ -114,7 +114,7 @@ func TestSchemaAgreesWithTheParser(t *testing.T) {
 	// The sections, by the keys that Go does not call unknown.
 	for section, o := range map[string]schemaObject{
 		"bridge": root.Properties["bridge"].schemaObject, "history": root.Properties["history"].schemaObject,
-		"globalSettings": root.Properties["globalSettings"].schemaObject, "mcp": root.Properties["mcp"].schemaObject,
+		"metrics": root.Properties["metrics"].schemaObject, "globalSettings": root.Properties["globalSettings"].schemaObject, "mcp": root.Properties["mcp"].schemaObject,
 	} {
 		for key, p := range o.Properties {
 			_, problems := Parse("c.json", []byte(`{"`+section+`": {"`+key+`": null}}`))

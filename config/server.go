@@ -51,6 +51,8 @@ func serverFields(e *entry) []field {
 		oneOf("start", &s.Start, StartAuto, StartOnDemand, StartManual),
 		str("namespace", &s.Namespace, serverID),
 		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
+		oneOf("record", &s.Record, RecordFull, RecordMeta, RecordOff),
+		oneOf("validateOutput", &s.ValidateOutput, ValidateOff, ValidateWarn, ValidateError),
 		millis("startupTimeoutMs", time.Millisecond, &s.StartupTimeout),
 		millis("requestTimeoutMs", time.Millisecond, &s.RequestTimeout),
 		millis("timeout", time.Millisecond, &e.timeout),
@@ -75,7 +77,7 @@ func (r *reader) serverEntry(m member, global Global) Server {
 	e := entry{enabled: true, Server: Server{
 		ID: idOf(m.name), Label: m.name, Source: m.at,
 		Debug: global.Debug, RequestTimeout: global.RequestTimeout,
-		Start: StartAuto, Framing: FramingAuto, MaxRequest: DefaultMaxRequest, CatalogRefresh: DefaultCatalogRefresh,
+		Start: StartAuto, Framing: FramingAuto, Record: RecordFull, ValidateOutput: ValidateWarn, MaxRequest: DefaultMaxRequest, CatalogRefresh: DefaultCatalogRefresh,
 		StartupTimeout: DefaultStartupTimeout, Heartbeat: DefaultHeartbeat, Stale: DefaultStale,
 		Restart: Restart{MaxAttempts: DefaultMaxAttempts, Backoff: DefaultBackoff, MaxBackoff: DefaultMaxBackoff, Strategy: RestartExponential},
 		keys:    make(map[string]Position),
