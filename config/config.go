@@ -59,11 +59,13 @@ type Server struct {
 	Label string // the name as written
 	Type  hub.Transport
 
-	Command    string            // stdio and docker
-	Args       []string          // stdio and docker
-	Env        map[string]string // stdio and docker
+	// Command is for stdio and docker. With http and sse it is the program that serves
+	// URL: it is started first. With a docker image "" is the image's own program.
+	Command    string
+	Args       []string          // of Command
+	Env        map[string]string // of Command
 	InheritEnv []string          // names of variables to pass on from our own environment
-	Cwd        string            // stdio; docker uses Docker.Workdir
+	Cwd        string            // of Command; docker uses Docker.Workdir
 
 	URL     string            // http and sse
 	Headers map[string]string // http and sse
@@ -76,7 +78,7 @@ type Server struct {
 	Trust         bool // the person trusts this server's own annotations
 	Debug         bool
 
-	Session   string // SessionShared, SessionPerClient, SessionPerSession or SessionPerRoot
+	Session   string // SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot or, docker only, SessionPerCall
 	Start     string // StartAuto, StartOnDemand or StartManual
 	Namespace string // replaces ID as the prefix of public names; "" means ID
 	Framing   string // FramingAuto, FramingNDJSON or FramingContentLength
@@ -117,6 +119,7 @@ const (
 	SessionPerClient  = "perClient"  // the calls of one client application
 	SessionPerSession = "perSession" // those of one session, or of one shim
 	SessionPerRoot    = "perRoot"    // those that come from one folder
+	SessionPerCall    = "perCall"    // nobody: each call has its own, docker only
 )
 
 // WorkspaceFolder is the variable that stands for the folder a client works in.
@@ -143,15 +146,6 @@ const (
 	ValidateWarn  = "warn"
 	ValidateError = "error"
 )
-
-// Docker says where a "docker" server runs: Command and Args are executed inside
-// the container. Exactly one of Container and Label is set.
-type Docker struct {
-	Container string // name or id
-	Label     string // "key=value": the running container that carries it
-	User      string // "" means the container's own
-	Workdir   string // "" means the container's own
-}
 
 // Restart says what happens when a server ends by itself.
 type Restart struct {

@@ -11,7 +11,7 @@ func (s Server) Equal(o Server) bool {
 		s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) &&
 		slices.Equal(s.InheritEnv, o.InheritEnv) && s.Cwd == o.Cwd &&
 		s.URL == o.URL && maps.Equal(s.Headers, o.Headers) &&
-		s.Docker == o.Docker &&
+		s.Docker.Equal(o.Docker) &&
 		s.Disabled == o.Disabled && s.AllowInsecure == o.AllowInsecure && s.Trust == o.Trust && s.Debug == o.Debug &&
 		s.Record == o.Record && s.ValidateOutput == o.ValidateOutput &&
 		s.Session == o.Session && s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&

@@ -209,7 +209,8 @@ func (c *Config) Unset(lookup func(name string) (string, bool)) []Problem {
 		check("args", strings.Join(s.Args, "\n"))
 		check("cwd", s.Cwd)
 		check("url", s.URL)
-		check("docker", strings.Join([]string{s.Docker.Container, s.Docker.Label, s.Docker.User, s.Docker.Workdir}, "\n"))
+		check("docker", strings.Join(append([]string{s.Docker.Container, s.Docker.Label, s.Docker.Service, s.Docker.Project, s.Docker.Image,
+			s.Docker.Host, s.Docker.Context, s.Docker.User, s.Docker.Workdir, s.Docker.Network}, s.Docker.Mounts...), "\n"))
 		for _, name := range sortedKeys(s.Env) {
 			check(join("env", name), s.Env[name])
 		}

@@ -76,8 +76,11 @@ func TestTypeIsInferred(t *testing.T) {
 		"d": {"type": "sse", "url": "http://127.0.0.1:1/sse"},
 		"e": {"container": "box", "command": "e", "cwd": "/app"},
 		"f": {"type": "streamable-http", "url": "https://${HOST}/mcp"},
+		"g": {"command": "serve", "args": ["--port", 1], "url": "http://127.0.0.1:1/mcp"},
+		"h": {"docker": {"image": "mcp/time"}, "args": ["--utc"]},
+		"i": {"docker": {"service": "web", "project": "shop"}, "command": "serve"},
 	}}`)
-	want := map[string]hub.Transport{"a": hub.Stdio, "b": hub.HTTP, "c": hub.HTTP, "d": hub.SSE, "e": hub.Docker, "f": hub.HTTP}
+	want := map[string]hub.Transport{"a": hub.Stdio, "b": hub.HTTP, "c": hub.HTTP, "d": hub.SSE, "e": hub.Docker, "f": hub.HTTP, "g": hub.HTTP, "h": hub.Docker, "i": hub.Docker}
 	for _, s := range c.Servers {
 		if s.Type != want[s.ID] {
 			t.Errorf("%s is %s, want %s", s.ID, s.Type, want[s.ID])
@@ -88,6 +91,9 @@ func TestTypeIsInferred(t *testing.T) {
 	}
 	if e, _ := c.Server("E"); e.Docker.Workdir != "/app" || e.Docker.Container != "box" {
 		t.Errorf("%+v", e.Docker)
+	}
+	if g, _ := c.Server("g"); g.Command != "serve" || len(g.Args) != 2 {
+		t.Errorf("%+v", g)
 	}
 	if s, _ := c.Server("c"); s.URL == "" {
 		t.Error("httpUrl is not the url")
@@ -292,7 +298,7 @@ func checkValid(t *testing.T, c *Config) {
 				t.Errorf("%q has no command", s.ID)
 			}
 		case hub.Docker:
-			if s.Command == "" || (s.Docker.Container == "") == (s.Docker.Label == "") {
+			if s.Command == "" && s.Docker.Image == "" || len(s.Docker.named()) != 1 {
 				t.Errorf("%q has no command or not one container", s.ID)
 			}
 		case hub.HTTP, hub.SSE:

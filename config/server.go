@@ -36,18 +36,13 @@ func serverFields(e *entry) []field {
 		str("httpUrl", &e.httpURL, httpAddress),
 		stringMap("headers", &s.Headers, s.keys),
 		str("container", &e.container, notBlank),
-		section("docker",
-			str("container", &s.Docker.Container, notBlank),
-			str("label", &s.Docker.Label, notBlank),
-			str("user", &s.Docker.User),
-			str("workdir", &s.Docker.Workdir),
-		),
+		section("docker", dockerFields(&s.Docker)...),
 		boolean("disabled", &s.Disabled),
 		boolean("enabled", &e.enabled),
 		boolean("allowInsecure", &s.AllowInsecure),
 		boolean("trust", &s.Trust),
 		boolean("debug", &s.Debug),
-		oneOf("session", &s.Session, SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot),
+		oneOf("session", &s.Session, SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot, SessionPerCall),
 		oneOf("start", &s.Start, StartAuto, StartOnDemand, StartManual),
 		str("namespace", &s.Namespace, serverID),
 		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
@@ -118,6 +113,9 @@ func (r *reader) serverEntry(m member, global Global) Server {
 func (r *reader) session(e *entry, m member) {
 	uses := e.UsesWorkspace()
 	switch {
+	case e.Session == SessionPerCall && e.Type != hub.Docker:
+		r.report(r.keyAt(e, m, "session"), "session", false, "use perSession",
+			"'session'%s can be perCall for docker servers only", r.in())
 	case e.Session == SessionShared && uses:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perRoot",
 			"'session'%s cannot be shared: each client has a ${%s} of its own", r.in(), WorkspaceFolder)
@@ -126,7 +124,11 @@ func (r *reader) session(e *entry, m member) {
 	case e.Session == "":
 		e.Session = SessionShared
 	}
-	if m.value.get("idleStopMs") == nil && (e.Start == StartOnDemand || e.Session != SessionShared) {
+	switch {
+	case m.value.get("idleStopMs") != nil:
+	case e.Session == SessionPerCall:
+		e.IdleStop = time.Second // what was started to be listed is not kept for calls
+	case e.Start == StartOnDemand || e.Session != SessionShared:
 		e.IdleStop = DefaultIdleStop
 	}
 }
@@ -141,7 +143,7 @@ var transports = map[string]hub.Transport{
 
 // transport settles the type of e and checks that what it needs is there.
 func (r *reader) transport(e *entry, m member) {
-	hasContainer := e.Docker.Container != "" || e.Docker.Label != ""
+	hasContainer := len(e.Docker.named()) > 0
 	switch t, known := transports[e.typeName]; {
 	case known:
 		e.Type = t
@@ -151,9 +153,6 @@ func (r *reader) transport(e *entry, m member) {
 		return
 	case hasContainer:
 		e.Type = hub.Docker
-	case e.Command != "" && e.URL != "":
-		r.report(m.at, "", false, `say which with "type"`, "both 'command' and 'url' in server '%s'", e.Label)
-		return
 	case e.URL != "":
 		e.Type = hub.HTTP
 	default:
@@ -175,13 +174,11 @@ func (r *reader) transport(e *entry, m member) {
 		r.useless(e, m, "url", "httpUrl", "headers", "container", "docker")
 		e.URL, e.Headers, e.Docker = "", nil, Docker{}
 	case hub.Docker:
-		switch {
-		case !hasContainer:
-			missing("container", "the name of a running container")
-		case e.Docker.Container != "" && e.Docker.Label != "":
-			r.errorf(m.at, "docker", "both 'container' and 'label' in docker server '%s'", e.Label)
+		if !hasContainer {
+			missing("container", "the name of a running container, or docker.image to make one")
 		}
-		if e.Command == "" {
+		r.docker(e, m)
+		if e.Command == "" && e.Docker.Image == "" {
 			missing("command", "what to run inside the container")
 		}
 		r.useless(e, m, "url", "httpUrl", "headers", "inheritEnv")
@@ -194,8 +191,12 @@ func (r *reader) transport(e *entry, m member) {
 		if e.URL == "" {
 			missing("url", "")
 		}
-		r.useless(e, m, "command", "args", "env", "inheritEnv", "cwd", "container", "docker")
-		e.Command, e.Args, e.Env, e.InheritEnv, e.Cwd, e.Docker = "", nil, nil, nil, "", Docker{}
+		r.useless(e, m, "container", "docker")
+		e.Docker = Docker{}
+		if e.Command == "" {
+			r.useless(e, m, "args", "env", "inheritEnv", "cwd")
+			e.Args, e.Env, e.InheritEnv, e.Cwd = nil, nil, nil, ""
+		}
 		for _, name := range sortedKeys(e.Headers) {
 			if !headerName(name) || strings.ContainsAny(e.Headers[name], "\r\n") {
 				r.errorf(e.keys[join("headers", name)], join("headers", name), "'headers' in server '%s' holds a name or value that HTTP does not allow", e.Label)

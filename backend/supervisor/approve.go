@@ -71,7 +71,7 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 // judge decides whether c may run. Without approveNewCommands everything may, and
 // is remembered, so that what was in use needs no approval later. It needs s.mu.
 func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held bool) {
-	if c.Type != hub.Stdio && c.Type != hub.Docker {
+	if c.Command == "" && c.Type != hub.Docker {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
@@ -121,7 +121,7 @@ func spelled(c *config.Server) string {
 	}
 	text := strings.Join(words, " ")
 	if c.Type == hub.Docker {
-		return "in container " + c.Docker.Container + c.Docker.Label + ": " + text
+		return "in container " + c.Docker.Where() + ": " + text
 	}
 	return text
 }

@@ -1,0 +1,217 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Docker says where a "docker" server runs. Exactly one of Container, Label, Service
+// and Image is set. With Image the server is the container's own process; otherwise
+// Command and Args are executed inside a container that somebody else made.
+//
+// Its JSON is part of the keys under which approvals are kept: what is added is left
+// out while it is empty.
+type Docker struct {
+	Container string // name or id
+	Label     string // "key=value": the container that carries it
+	User      string // "" means the container's own
+	Workdir   string // "" means the container's own
+	Service   string `json:",omitempty"` // of compose
+	Project   string `json:",omitempty"` // of compose; "" is any
+	Image     string `json:",omitempty"` // a container is made from it, and removed with its server
+
+	Host    string `json:",omitempty"` // which Engine: "unix:///..." or "tcp://..."; "" is the docker command's
+	Context string `json:",omitempty"` // which Engine, by the name of a docker context
+	Start   bool   `json:",omitempty"` // a container that is stopped is started
+
+	// These are for Image alone.
+	Mounts  []string `json:",omitempty"` // "/here:/there", "volume:/there", either with ":ro"
+	Network string   `json:",omitempty"` // "" is the Engine's default
+	Memory  string   `json:",omitempty"` // "512m"; "" is no limit
+	CPUs    string   `json:",omitempty"` // "1.5"; "" is no limit
+	NoInit  bool     `json:",omitempty"` // no small init as process 1 that reaps zombies
+	Pull    string   `json:",omitempty"` // PullMissing, PullNever or, as PullMissing, ""
+}
+
+// When an image is fetched from its registry.
+const (
+	PullMissing = "missing"
+	PullNever   = "never"
+)
+
+// Equal reports whether both mean the same.
+func (d Docker) Equal(o Docker) bool {
+	same := slices.Equal(d.Mounts, o.Mounts)
+	d.Mounts, o.Mounts = nil, nil
+	return same && d.key() == o.key()
+}
+
+// key is d without what cannot be compared.
+func (d Docker) key() [14]string {
+	return [14]string{d.Container, d.Label, d.Service, d.Project, d.Image, d.Host, d.Context, d.User, d.Workdir,
+		strconv.FormatBool(d.Start), d.Network, d.Memory + "\x00" + d.CPUs, strconv.FormatBool(d.NoInit), d.Pull}
+}
+
+// named lists which of the four ways to name the container were taken.
+func (d Docker) named() (ways []string) {
+	for _, way := range []struct{ key, value string }{
+		{"container", d.Container}, {"label", d.Label}, {"service", d.Service}, {"image", d.Image},
+	} {
+		if way.value != "" {
+			ways = append(ways, way.key)
+		}
+	}
+	return ways
+}
+
+// dockerFields are the keys of the section "docker".
+func dockerFields(d *Docker) []field {
+	return []field{
+		str("container", &d.Container, notBlank),
+		str("label", &d.Label, notBlank),
+		str("service", &d.Service, notBlank),
+		str("project", &d.Project, notBlank),
+		str("image", &d.Image, notBlank),
+		str("host", &d.Host, notBlank),
+		str("context", &d.Context, notBlank),
+		str("user", &d.User),
+		str("workdir", &d.Workdir),
+		boolean("start", &d.Start),
+		list("mounts", &d.Mounts),
+		str("network", &d.Network, notBlank),
+		str("memory", &d.Memory, memory),
+		amount("cpus", &d.CPUs),
+		booleanOf("init", func(on bool) { d.NoInit = !on }),
+		oneOf("pull", &d.Pull, PullMissing, PullNever),
+	}
+}
+
+// docker checks what a docker server says of its container.
+func (r *reader) docker(e *entry, m member) {
+	d := &e.Docker
+	section := m.value.get("docker")
+	at := func(key string) Position {
+		if section != nil {
+			if n := section.get(key); n != nil {
+				return n.at
+			}
+		}
+		return m.at
+	}
+	switch ways := d.named(); {
+	case len(ways) > 1:
+		r.report(m.at, "docker", false, "keep one of them", "both '%s' and '%s' in docker server '%s'", ways[0], ways[1], e.Label)
+	case d.Project != "" && d.Service == "":
+		r.report(at("project"), "docker.project", false, "name the 'service' as well", "'project' without 'service' in docker server '%s'", e.Label)
+	}
+	if d.Host != "" && d.Context != "" {
+		r.report(at("context"), "docker.context", false, "keep one of them", "both 'host' and 'context' in docker server '%s'", e.Label)
+	}
+	for _, mount := range d.Mounts {
+		if complaint := mountSyntax(mount); complaint != "" {
+			r.errorf(at("mounts"), "docker.mounts", "'mounts' in server '%s' %s", e.Label, complaint)
+		}
+	}
+	if d.Image != "" {
+		if d.Start {
+			r.report(at("start"), "docker.start", true, "remove it", "'start' means nothing with 'image' in docker server '%s': its container is made and started in any case", e.Label)
+		}
+		return
+	}
+	for _, key := range []string{"mounts", "network", "memory", "cpus", "init", "pull"} {
+		if section != nil && section.get(key) != nil {
+			r.report(at(key), "docker."+key, true, "remove it, or make the container from an 'image'", "'%s' means nothing for a container that is there already, in docker server '%s'", key, e.Label)
+		}
+	}
+	d.Mounts, d.Network, d.Memory, d.CPUs, d.NoInit, d.Pull = nil, "", "", "", false, ""
+}
+
+// mountSyntax complains about what is no mount. One with variables is judged when it is
+// used, as far as they reach.
+func mountSyntax(mount string) string {
+	if strings.Contains(mount, "${") {
+		return ""
+	}
+	_, _, _, ok := SplitMount(mount)
+	if !ok {
+		return `must hold entries such as "/folder/here:/folder/inside" or "volume:/folder/inside:ro"`
+	}
+	return ""
+}
+
+// SplitMount takes "/here:/there:ro" apart. A source that is no path is a volume. The
+// colon of a Windows drive belongs to its path.
+func SplitMount(mount string) (source, target string, readOnly, ok bool) {
+	rest, readOnly := strings.CutSuffix(mount, ":ro")
+	if !readOnly {
+		rest = strings.TrimSuffix(rest, ":rw")
+	}
+	i := strings.LastIndex(rest, ":")
+	if i <= 0 {
+		return "", "", false, false
+	}
+	source, target = rest[:i], rest[i+1:]
+	if !strings.HasPrefix(target, "/") || strings.Contains(source, ":") && !driveLetter(source) || strings.Contains(mount, "\x00") {
+		return "", "", false, false
+	}
+	return source, target, readOnly, true
+}
+
+func driveLetter(path string) bool {
+	return len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') && !strings.Contains(path[2:], ":")
+}
+
+func memory(s string) string {
+	if _, ok := Bytes(s); !ok {
+		return `must be a size such as "512m" or "2g"`
+	}
+	return ""
+}
+
+// Bytes reads a size as the docker command does: a number with b, k, m, g or t.
+func Bytes(s string) (int64, bool) {
+	s = strings.ToLower(strings.TrimSpace(s))
+	s = strings.TrimSuffix(strings.TrimSuffix(s, "b"), "i")
+	shift := 0
+	if n := len(s); n > 0 {
+		if i := strings.IndexByte("kmgt", s[n-1]); i >= 0 {
+			shift, s = 10*(i+1), s[:n-1]
+		}
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || v <= 0 || v > 1<<62>>shift {
+		return 0, false
+	}
+	return v << shift, true
+}
+
+// amount is a number above 0 that need not be whole; it is kept as it is written.
+func amount(name string, to *string) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindNumber {
+			r.wrong(n, name, "a number")
+			return
+		}
+		if v, err := strconv.ParseFloat(n.text, 64); err != nil || v <= 0 || v > 4096 {
+			r.errorf(n.at, name, "'%s'%s must be a number above 0", name, r.in())
+			return
+		}
+		*to = n.text
+	}}
+}
+
+// Where says which container is meant, for people.
+func (d Docker) Where() string {
+	switch {
+	case d.Container != "":
+		return d.Container
+	case d.Label != "":
+		return "label " + d.Label
+	case d.Service != "" && d.Project != "":
+		return "service " + d.Project + "/" + d.Service
+	case d.Service != "":
+		return "service " + d.Service
+	}
+	return "image " + d.Image
+}

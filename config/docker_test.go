@@ -1,0 +1,64 @@
+package config
+
+import "testing"
+
+func TestMountsAreTakenApart(t *testing.T) {
+	for mount, want := range map[string][3]string{
+		"/a:/b":            {"/a", "/b", "rw"},
+		"/a:/b:ro":         {"/a", "/b", "ro"},
+		"data:/b:rw":       {"data", "/b", "rw"},
+		`C:\\x:/b`:         {`C:\\x`, "/b", "rw"},
+		"D:/work:/b:ro":    {"D:/work", "/b", "ro"},
+		"/a":               {},
+		":/b":              {},
+		"/a:b":             {},
+		"/a:/b:z":          {},
+		"/a:/b:/c":         {},
+		"/a\x00:/b":        {},
+		"volume:/x:ro:ro ": {},
+	} {
+		source, target, readOnly, ok := SplitMount(mount)
+		mode := map[bool]string{true: "ro", false: "rw"}[readOnly]
+		if ok != (want != [3]string{}) || ok && want != [3]string{source, target, mode} {
+			t.Errorf("%q: %q %q %s %v", mount, source, target, mode, ok)
+		}
+	}
+}
+
+func FuzzMountsAreTakenApart(f *testing.F) {
+	f.Add("/a:/b:ro")
+	f.Add(`C:\\x:/b`)
+	f.Fuzz(func(t *testing.T, mount string) {
+		source, target, _, ok := SplitMount(mount)
+		if ok && (source == "" || target == "" || target[0] != '/' || len(source)+len(target) > len(mount)) {
+			t.Errorf("%q: %q, %q", mount, source, target)
+		}
+	})
+}
+
+func TestSizesAreThoseOfTheDockerCommand(t *testing.T) {
+	for text, want := range map[string]int64{
+		"512m": 512 << 20, "2G": 2 << 30, "64k": 64 << 10, "1048576": 1 << 20, "1gb": 1 << 30, "1GiB": 1 << 30, "100b": 100,
+		"": 0, "m": 0, "-1m": 0, "0": 0, "1.5g": 0, "99999999t": 0, "5x": 0,
+	} {
+		if got, ok := Bytes(text); got != want || ok != (want > 0) {
+			t.Errorf("%q: %d, %v", text, got, ok)
+		}
+	}
+}
+
+func TestEqualSeesEveryKeyOfDocker(t *testing.T) {
+	base := Docker{}
+	for name, other := range map[string]Docker{
+		"container": {Container: "x"}, "label": {Label: "x"}, "service": {Service: "x"}, "project": {Project: "x"}, "image": {Image: "x"},
+		"host": {Host: "x"}, "context": {Context: "x"}, "user": {User: "x"}, "workdir": {Workdir: "x"}, "start": {Start: true},
+		"mounts": {Mounts: []string{"x"}}, "network": {Network: "x"}, "memory": {Memory: "x"}, "cpus": {CPUs: "x"}, "init": {NoInit: true}, "pull": {Pull: "x"},
+	} {
+		if base.Equal(other) || !other.Equal(other) {
+			t.Error(name)
+		}
+	}
+	if n := len(dockerFields(&Docker{})); n != 16 {
+		t.Errorf("%d keys: is the new one in this test?", n)
+	}
+}
