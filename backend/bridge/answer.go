@@ -80,7 +80,7 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered
 func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure) {
 	call := &hub.Call{
 		At: b.Now().UTC(), Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
-		TraceID: rq.trace, Capabilities: rq.capabilities, LogLevel: rq.level,
+		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
 		Params: rq.params, Arguments: rq.spans.Arguments, ProgressToken: rq.spans.ProgressToken,
 	}
 	if rq.session != nil {

@@ -44,7 +44,7 @@ func (b *Bridge) fulfil(ctx context.Context, call *hub.Call, sink hub.Sink, repl
 func (b *Bridge) repeat(call *hub.Call, answers, capabilities []byte) *hub.Call {
 	again := &hub.Call{
 		At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Era: call.Era, Server: call.Server,
-		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID,
+		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
 		Capabilities: call.Capabilities, LogLevel: call.LogLevel,
 	}
 	params := append([]byte{'{'}, answers...)

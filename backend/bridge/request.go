@@ -26,7 +26,8 @@ type request struct {
 	era          hub.Era
 	session      *session
 	client       hub.Client
-	shim, trace  string
+	shim         string
+	trace, span  string // of the client, "" when it said nothing
 	method       string
 	params       []byte // raw object as the client wrote it, or nil
 	spans        wire.Params
@@ -106,10 +107,10 @@ func (x *exchange) request(header http.Header) *request {
 		at: x.at, era: x.era, session: x.session, shim: x.from.shim,
 		method: x.env.Method, params: raw, spans: x.params,
 	}
-	rq.trace = traceID(header.Get("Traceparent"))
+	rq.trace, rq.span = traceParent(header.Get("Traceparent"))
 	if rq.trace == "" && !x.params.TraceParent.Empty() {
 		parent, _ := wire.Unquote(wire.Bytes(raw, x.params.TraceParent))
-		rq.trace = traceID(parent)
+		rq.trace, rq.span = traceParent(parent)
 	}
 	if s := x.session; s != nil {
 		rq.client, rq.capabilities, rq.level = s.client, s.capabilities, s.logLevel()
@@ -151,11 +152,22 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-// traceID returns the trace id of a traceparent, or "".
-func traceID(parent string) string {
+// traceParent returns the ids of a traceparent, or "".
+func traceParent(parent string) (trace, span string) {
 	parts := strings.Split(parent, "-")
-	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" {
-		return ""
+	if len(parts) < 4 || len(parts[1]) != 32 || len(parts[2]) != 16 || strings.Trim(parts[1]+parts[2], "0123456789abcdef") != "" {
+		return "", ""
 	}
-	return parts[1]
+	return parts[1], parts[2]
+}
+
+// protocol is the revision of MCP that the client speaks.
+func (rq *request) protocol() string {
+	switch {
+	case rq.era == hub.Modern:
+		return hub.ModernVersion
+	case rq.session != nil:
+		return rq.session.version
+	}
+	return ""
 }

@@ -92,7 +92,7 @@ func (f *flight) Ask(ctx context.Context, method string, params json.RawMessage)
 	call := &hub.Call{
 		Client: f.call.Client, Session: f.call.Session, Shim: f.call.Shim, Era: f.call.Era,
 		FromServer: true, Server: f.call.Server, Instance: f.call.Instance,
-		Method: method, Params: params, TraceID: f.call.TraceID,
+		Method: method, Params: params, TraceID: f.call.TraceID, SpanID: f.call.SpanID, Protocol: f.call.Protocol,
 	}
 	f.g.begin(call)
 	defer func() { f.g.end(call, reply, err, sending) }()

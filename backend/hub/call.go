@@ -93,6 +93,8 @@ type Call struct {
 	Instance string        // which upstream connection served it
 	Progress int           // progress notifications that passed
 	TraceID  string        // from the client's traceparent, or ""
+	SpanID   string        // the client's span, from the same; it is not recorded
+	Protocol string        // the revision of MCP that the client speaks, "" when unknown; it is not recorded
 }
 
 // Reply is what a server answered: exactly one of the two is set, both raw.
