@@ -1,0 +1,93 @@
+package desktop
+
+import (
+	"encoding/json"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"drawbridge/backend/hub"
+)
+
+// Scheme is what our links begin with.
+const Scheme = "drawbridge"
+
+// maxLink bounds a link, in bytes. What browsers and systems hand on is not much longer.
+const maxLink = 16 << 10
+
+var linkName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,63}$`)
+
+// Page returns the place of the page that a link leads to, such as
+// "/add?name=files&config=%7B…%7D&from=link". A link only ever shows: what it brings
+// stands in a form, and nothing is run or stored before the person has confirmed it.
+//
+//	drawbridge://                             the overview
+//	drawbridge://open/servers/files           a place of the page
+//	drawbridge://add?name=files&config=JSON   a server to add; JSON is an entry of mcpServers
+//
+// Every program and every web page can open a link, so anything that is not one of
+// these is a validation error.
+func Page(link string) (string, error) {
+	wrong := func(what string) (string, error) {
+		return "", &hub.Error{
+			Code: hub.CodeValidation, Message: "the link is not valid: " + what,
+			Hint:   "Links look like drawbridge://add?name=NAME&config=JSON and drawbridge://open/servers.",
+			Fields: []hub.FieldError{{Field: "link", Error: what}},
+		}
+	}
+	if len(link) > maxLink {
+		return wrong("it is longer than 16 KiB")
+	}
+	u, err := url.Parse(link)
+	if err != nil || !strings.EqualFold(u.Scheme, Scheme) || u.Opaque != "" || u.User != nil || u.Port() != "" {
+		return wrong("it does not begin with drawbridge://")
+	}
+	switch strings.ToLower(u.Host) {
+	case "":
+		return "/", nil
+	case "open":
+		return place(u.Path, wrong)
+	case "add":
+		if u.Path != "" && u.Path != "/" {
+			return wrong("it has a path after add")
+		}
+		return addition(u, wrong)
+	}
+	return wrong("it asks for something that links cannot do")
+}
+
+// places are the parts of the page that a link may lead to.
+var places = map[string]bool{
+	"servers": true, "add": true, "calls": true, "tools": true, "clients": true, "questions": true,
+	"settings": true, "usage": true, "approvals": true,
+}
+
+func place(p string, wrong func(string) (string, error)) (string, error) {
+	clean := path.Clean("/" + p)
+	first, rest, _ := strings.Cut(clean[1:], "/")
+	switch {
+	case clean == "/":
+		return clean, nil
+	case !places[first], !utf8.ValidString(clean), strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || strings.ContainsRune(`?#\/`, r) }):
+		return wrong("there is no such page")
+	}
+	return (&url.URL{Path: clean}).EscapedPath(), nil
+}
+
+func addition(u *url.URL, wrong func(string) (string, error)) (string, error) {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return wrong("its parameters cannot be read")
+	}
+	name, config := query.Get("name"), query.Get("config")
+	if name != "" && !linkName.MatchString(name) {
+		return wrong("the name is not one that a server can have")
+	}
+	var entry map[string]json.RawMessage
+	if json.Unmarshal([]byte(config), &entry) != nil || entry == nil {
+		return wrong("config is not a JSON object")
+	}
+	return "/add?" + url.Values{"name": {name}, "config": {config}, "from": {"link"}}.Encode(), nil
+}

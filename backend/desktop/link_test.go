@@ -1,0 +1,58 @@
+package desktop
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestLinksLeadToThePageAndNowhereElse(t *testing.T) {
+	for link, want := range map[string]string{
+		"drawbridge://":                              "/",
+		"DrawBridge://open":                          "/",
+		"drawbridge://open/servers":                  "/servers",
+		"drawbridge://open/servers/my%20files":       "/servers/my%20files",
+		"drawbridge://open/../../servers/x":          "/servers/x",
+		`drawbridge://add?name=f&config={"url":"x"}`: "/add?config=%7B%22url%22%3A%22x%22%7D&from=link&name=f",
+		`drawbridge://add/?config=%7B%7D&token=t`:    "/add?config=%7B%7D&from=link&name=",
+	} {
+		if got, err := Page(link); err != nil || got != want {
+			t.Errorf("%s leads to %q (%v), want %q", link, got, err, want)
+		}
+	}
+	for _, link := range []string{
+		"", "x", "http://open/servers", "drawbridge:open", "drawbridge://run?command=rm", "drawbridge://me@open/servers",
+		"drawbridge://open:1/servers", "drawbridge://open/api/v1/token", "drawbridge://open/servers/%0Ax", "drawbridge://open/servers/a%2Fb",
+		"drawbridge://open/servers/a%3Fb", "drawbridge://open/servers/a%23code=1", "drawbridge://open/%5C%5Cevil", "drawbridge://add",
+		"drawbridge://add?config=[]", "drawbridge://add?config=null", "drawbridge://add?name=%0a&config={}", "drawbridge://add?name=" + strings.Repeat("a", 65) + "&config={}",
+		"drawbridge://add/x?config={}", "drawbridge://add?config={}&%zz", "drawbridge://add?config={}" + strings.Repeat("%20", maxLink),
+	} {
+		if got, err := Page(link); err == nil {
+			t.Errorf("%.80q leads to %q", link, got)
+		}
+	}
+}
+
+// FuzzPage: whatever a link holds, it leads to a place of the page, and what it brings
+// stays in the parameters of the form.
+func FuzzPage(f *testing.F) {
+	for _, seed := range []string{
+		"drawbridge://", "drawbridge://open/servers/x", `drawbridge://add?name=f&config={"command":"x","args":["#code=1"]}`,
+		"drawbridge://open//evil.example/servers", "drawbridge://open/%2e%2e/servers", "drawbridge://add?config={}#code=1",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, link string) {
+		page, err := Page(link)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(page)
+		if err != nil || u.Host != "" || u.Scheme != "" || u.Fragment != "" || !strings.HasPrefix(page, "/") || strings.HasPrefix(page, "//") {
+			t.Fatalf("%q leads to %q", link, page)
+		}
+		if u.RawQuery != "" && (u.Path != "/add" || u.Query().Get("from") != "link") {
+			t.Fatalf("%q leads to %q", link, page)
+		}
+	})
+}
