@@ -46,7 +46,7 @@ var edges = map[string]string{
 	"backend/clientconf": "backend/hub config backend/secret",
 	"backend/directory":  "backend/hub config",
 	"backend/metrics":    "backend/hub backend/event",
-	"backend/desktop":    "backend/hub backend/event",
+	"backend/desktop":    "backend/hub backend/event backend/inbox",
 	"backend/doctor":     "backend/hub config backend/clientconf",
 	"backend/selfserver": "backend/hub backend/store",
 	"backend/shim":       "backend/hub backend/wire",                                                                                                                                         // apart from cli, so that a process per client stays small

@@ -1,0 +1,159 @@
+package desktop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// What the Desktop Notifications Specification 1.2 names.
+const (
+	notifyName = "org.freedesktop.Notifications"
+	notifyPath = dbus.ObjectPath("/org/freedesktop/Notifications")
+)
+
+// busLimit is how long a notification server may take for an answer. The first call may
+// have to start it.
+const busLimit = 5 * time.Second
+
+// freedesktop shows notifications over the session bus.
+type freedesktop struct {
+	conn    *dbus.Conn
+	object  dbus.BusObject
+	actions bool // the server shows actions
+	markup  bool // the server reads the body as markup
+	signals chan *dbus.Signal
+	clicked chan Notification
+	done    chan struct{}
+
+	mu    sync.Mutex
+	shown map[string]uint32
+	byID  map[uint32]Notification
+}
+
+// NewNotifier connects to the notification server of this session. It fails at once
+// where there is none, and never starts a session bus.
+func NewNotifier(ctx context.Context) (Notifier, error) {
+	conn, err := dbus.SessionBusPrivateNoAutoStartup()
+	if err != nil {
+		return nil, errors.New("cannot show notifications: there is no session bus")
+	}
+	if err = conn.Auth(nil); err == nil {
+		err = conn.Hello()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("cannot show notifications: %w", err)
+	}
+	f := &freedesktop{
+		conn: conn, object: conn.Object(notifyName, notifyPath),
+		shown: map[string]uint32{}, byID: map[uint32]Notification{},
+		signals: make(chan *dbus.Signal, 16), clicked: make(chan Notification, 8),
+		done: make(chan struct{}),
+	}
+	ctx, cancel := context.WithTimeout(ctx, busLimit)
+	defer cancel()
+	var capabilities []string
+	if err := f.object.CallWithContext(ctx, notifyName+".GetCapabilities", 0).Store(&capabilities); err != nil {
+		conn.Close()
+		return nil, errors.New("cannot show notifications: the desktop has no notification server")
+	}
+	f.actions = slices.Contains(capabilities, "actions")
+	f.markup = slices.Contains(capabilities, "body-markup")
+	err = conn.AddMatchSignalContext(ctx, dbus.WithMatchObjectPath(notifyPath), dbus.WithMatchInterface(notifyName))
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("cannot show notifications: %w", err)
+	}
+	conn.Signal(f.signals)
+	go f.listen()
+	return f, nil
+}
+
+func (f *freedesktop) Show(ctx context.Context, n Notification) error {
+	ctx, cancel := context.WithTimeout(ctx, busLimit)
+	defer cancel()
+	body := n.Text
+	if f.markup {
+		body = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(body)
+	}
+	var actions []string
+	if f.actions && n.To != "" {
+		actions = []string{"default", "Open", "open", "Show in Drawbridge"}
+	}
+	urgency := byte(1)
+	if n.Urgent {
+		urgency = 2
+	}
+	f.mu.Lock()
+	replaces := f.shown[n.Subject]
+	f.mu.Unlock()
+	var id uint32
+	err := f.object.CallWithContext(ctx, notifyName+".Notify", 0, "Drawbridge", replaces, "drawbridge", n.Title, body, actions,
+		map[string]dbus.Variant{"urgency": dbus.MakeVariant(urgency), "desktop-entry": dbus.MakeVariant("drawbridge")}, int32(-1)).Store(&id)
+	if err != nil {
+		return fmt.Errorf("cannot show a notification: %w", err)
+	}
+	f.mu.Lock()
+	delete(f.byID, replaces)
+	f.shown[n.Subject], f.byID[id] = id, n
+	f.mu.Unlock()
+	return nil
+}
+
+func (f *freedesktop) Withdraw(ctx context.Context, subject string) {
+	f.mu.Lock()
+	id, ok := f.shown[subject]
+	delete(f.shown, subject)
+	delete(f.byID, id)
+	f.mu.Unlock()
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, busLimit)
+	defer cancel()
+	f.object.CallWithContext(ctx, notifyName+".CloseNotification", 0, id) // it may be gone already
+}
+
+func (f *freedesktop) Clicked() <-chan Notification { return f.clicked }
+
+// Close returns when nothing of it runs any more. What is shown stays.
+func (f *freedesktop) Close() {
+	f.conn.Close() // closes signals
+	<-f.done
+}
+
+// listen hands on clicks and forgets what was closed. It ends with the connection.
+func (f *freedesktop) listen() {
+	defer close(f.done)
+	for s := range f.signals {
+		if len(s.Body) < 2 {
+			continue
+		}
+		id, ok := s.Body[0].(uint32)
+		if !ok {
+			continue
+		}
+		f.mu.Lock()
+		n, ours := f.byID[id]
+		if ours && s.Name == notifyName+".NotificationClosed" {
+			delete(f.byID, id)
+			if f.shown[n.Subject] == id {
+				delete(f.shown, n.Subject)
+			}
+		}
+		f.mu.Unlock()
+		if ours && s.Name == notifyName+".ActionInvoked" {
+			select {
+			case f.clicked <- n:
+			default: // a click too many is no loss
+			}
+		}
+	}
+}

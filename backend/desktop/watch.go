@@ -1,0 +1,282 @@
+package desktop
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+)
+
+// quiet is how long a subject stays silent after it was shown. What happens meanwhile
+// is shown at its end, if it is still so.
+const quiet = time.Minute
+
+// maxSubjects bounds what is remembered; beyond it nothing new is shown.
+const maxSubjects = 256
+
+// Watcher turns events into notifications: a server that gave up or waits for the
+// person, a question or an approval that waits, a client's entry that was lost, a
+// command that changed.
+type Watcher struct {
+	Bus *event.Bus
+	Log *slog.Logger
+	// Connect returns the system's notifier. It is asked again, at most once a minute,
+	// while it fails: a desktop may come after us.
+	Connect func(context.Context) (Notifier, error)
+	// Enabled says whether the person wants notifications. It is asked each time.
+	Enabled func() bool
+	// Open shows a place of the page. It may block.
+	Open func(to string)
+}
+
+// told is what is known of one subject.
+type told struct {
+	at    time.Time     // when it was shown last; zero: never
+	shown bool          // it is on the screen, as far as we know
+	next  *Notification // what to show when the silence ends
+}
+
+// watch is one run of a Watcher. It belongs to one goroutine.
+type watch struct {
+	*Watcher
+	notifier Notifier
+	tried    time.Time // when Connect failed last
+	subjects map[string]*told
+	states   map[string]hub.State
+	waiting  map[string]inbox.Item
+}
+
+// Run shows notifications until ctx ends, and then returns nil.
+func (w *Watcher) Run(ctx context.Context) error {
+	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]hub.State{}, waiting: map[string]inbox.Item{}}
+	sub := w.Bus.Subscribe(512)
+	defer func() { sub.Close() }()
+	defer func() {
+		if r.notifier != nil {
+			r.notifier.Close()
+		}
+	}()
+	silence := time.NewTimer(time.Hour)
+	defer silence.Stop()
+	for {
+		var clicked <-chan Notification
+		if r.notifier != nil {
+			clicked = r.notifier.Clicked()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case n := <-clicked:
+			go w.Open(n.To)
+		case <-silence.C:
+			r.due(ctx)
+		case e, open := <-sub.Events():
+			if !open { // too slow: the next events tell what is still so
+				sub = w.Bus.Subscribe(512)
+				continue
+			}
+			r.take(ctx, e)
+		}
+		silence.Reset(r.untilDue())
+	}
+}
+
+// take works out what an event means for the person.
+func (r *watch) take(ctx context.Context, e event.Event) {
+	switch data := e.Data.(type) {
+	case hub.ServerStatus:
+		r.server(ctx, data)
+	case event.Notice:
+		if !strings.HasPrefix(data.Subject, "clients/") && !strings.HasPrefix(data.Subject, "command/") && data.Subject != "history" {
+			return
+		}
+		if data.Message == "" {
+			r.withdraw(ctx, data.Subject)
+			return
+		}
+		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, To: noticePlace(data.Subject)})
+	case inbox.Item:
+		r.question(ctx, data)
+	case string:
+		if e.Kind == event.Removed {
+			delete(r.states, data)
+			r.withdraw(ctx, "server/"+data)
+		}
+	}
+}
+
+func noticePlace(subject string) string {
+	kind, id, _ := strings.Cut(subject, "/")
+	switch kind {
+	case "clients":
+		return "/clients"
+	case "command":
+		return "/servers/" + id
+	}
+	return "/"
+}
+
+// server tells of the states that do not end by themselves, once each.
+func (r *watch) server(ctx context.Context, s hub.ServerStatus) {
+	if r.states[s.ID] == s.State {
+		return
+	}
+	r.states[s.ID] = s.State
+	name := s.Label
+	if name == "" {
+		name = s.ID
+	}
+	n := Notification{Subject: "server/" + s.ID, Text: s.Reason, To: "/servers/" + s.ID}
+	switch s.State {
+	case hub.StateCrashed:
+		n.Title, n.Urgent = name+" keeps failing and was given up", true
+	case hub.StateNeedsApproval:
+		n.Title = name + " waits for your approval"
+	case hub.StateNeedsLogin:
+		n.Title = name + " needs a login"
+	default:
+		r.withdraw(ctx, n.Subject)
+		return
+	}
+	r.show(ctx, n)
+}
+
+// question keeps one notification for all that waits, so that an agent that asks much
+// does not fill the screen.
+func (r *watch) question(ctx context.Context, item inbox.Item) {
+	const subject = "waiting"
+	if item.State != "" {
+		delete(r.waiting, item.ID)
+		if len(r.waiting) == 0 {
+			r.withdraw(ctx, subject)
+		}
+		return
+	}
+	if len(r.waiting) < maxSubjects {
+		r.waiting[item.ID] = item
+	}
+	n := Notification{Subject: subject, Title: item.Server + " asks", Text: item.Message, To: "/questions", Urgent: true}
+	if item.Client.Name != "" {
+		n.Title = item.Client.Name + " waits: " + n.Title
+	}
+	if len(r.waiting) > 1 {
+		n.Title, n.Text = fmt.Sprintf("%d questions wait for you", len(r.waiting)), n.Title+": "+item.Message
+	}
+	r.show(ctx, n)
+}
+
+// show shows n now, or when its subject's silence ends.
+func (r *watch) show(ctx context.Context, n Notification) {
+	n.Title, n.Text = line(n.Title, 80), line(n.Text, 300)
+	t := r.subjects[n.Subject]
+	if t == nil {
+		r.forget()
+		if len(r.subjects) == maxSubjects {
+			return
+		}
+		t = new(told)
+		r.subjects[n.Subject] = t
+	}
+	if !t.at.IsZero() && time.Since(t.at) < quiet {
+		t.next = &n
+		return
+	}
+	t.next = nil
+	if !r.Enabled() || !r.connected(ctx) {
+		return
+	}
+	if err := r.notifier.Show(ctx, n); err != nil {
+		r.Log.Warn("Cannot show a notification", "error", err)
+		r.notifier.Close()
+		r.notifier, r.tried = nil, time.Now()
+		return
+	}
+	t.at, t.shown = time.Now(), true
+}
+
+func (r *watch) withdraw(ctx context.Context, subject string) {
+	t := r.subjects[subject]
+	if t == nil {
+		return
+	}
+	t.next = nil
+	if t.shown && r.notifier != nil {
+		r.notifier.Withdraw(ctx, subject)
+	}
+	t.shown = false
+}
+
+// connected reports whether there is a notifier, and looks for one.
+func (r *watch) connected(ctx context.Context) bool {
+	if r.notifier != nil {
+		return true
+	}
+	if !r.tried.IsZero() && time.Since(r.tried) < quiet {
+		return false
+	}
+	var err error
+	if r.notifier, err = r.Connect(ctx); err != nil {
+		if r.tried.IsZero() {
+			r.Log.Info("No notifications", "reason", err.Error())
+		}
+		r.notifier, r.tried = nil, time.Now()
+		return false
+	}
+	return true
+}
+
+// due shows what waited for the end of its silence.
+func (r *watch) due(ctx context.Context) {
+	for _, subject := range slices.Sorted(maps.Keys(r.subjects)) {
+		t := r.subjects[subject]
+		if t.next != nil && time.Since(t.at) >= quiet {
+			r.show(ctx, *t.next)
+		}
+	}
+}
+
+func (r *watch) untilDue() time.Duration {
+	wait := time.Hour
+	for _, t := range r.subjects {
+		if t.next != nil {
+			wait = min(wait, max(0, quiet-time.Since(t.at)))
+		}
+	}
+	return wait
+}
+
+// forget makes room: what is not on the screen and may speak again needs no memory.
+func (r *watch) forget() {
+	if len(r.subjects) < maxSubjects {
+		return
+	}
+	maps.DeleteFunc(r.subjects, func(_ string, t *told) bool {
+		return !t.shown && t.next == nil && time.Since(t.at) >= quiet
+	})
+}
+
+// line makes a server's text fit for a notification: one line, nothing unprintable, bounded.
+func line(text string, most int) string {
+	text = strings.Map(func(c rune) rune {
+		switch {
+		case unicode.IsSpace(c):
+			return ' '
+		case !unicode.IsPrint(c):
+			return -1
+		}
+		return c
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return strings.TrimSpace(string(runes[:most-1])) + "…"
+	}
+	return text
+}

@@ -1,0 +1,212 @@
+package desktop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+)
+
+// screen is a Notifier that keeps what it was told.
+type screen struct {
+	mu      sync.Mutex
+	log     []string
+	click   chan Notification
+	refuse  error
+	closed  int
+	visible map[string]Notification
+}
+
+func (s *screen) Show(_ context.Context, n Notification) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return s.refuse
+	}
+	s.log = append(s.log, n.Title+": "+n.Text)
+	s.visible[n.Subject] = n
+	return nil
+}
+func (s *screen) Withdraw(_ context.Context, subject string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, "withdrawn "+subject)
+	delete(s.visible, subject)
+}
+func (s *screen) Clicked() <-chan Notification { return s.click }
+func (s *screen) Close()                       { s.closed++ }
+
+type desk struct {
+	*screen
+	t       *testing.T
+	bus     *event.Bus
+	off     bool
+	opened  []string
+	connect error
+	tries   int
+}
+
+// watching runs do against a Watcher, in a time of its own.
+func watching(t *testing.T, do func(d *desk)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{screen: &screen{click: make(chan Notification, 1), visible: map[string]Notification{}}, t: t, bus: new(event.Bus)}
+		w := &Watcher{
+			Bus: d.bus, Log: slog.New(slog.DiscardHandler), Enabled: func() bool { return !d.off },
+			Connect: func(context.Context) (Notifier, error) { d.tries++; return d.screen, d.connect },
+			Open:    func(to string) { d.opened = append(d.opened, to) },
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		synctest.Wait()
+		do(d)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (d *desk) publish(kind event.Kind, data any) {
+	d.bus.Publish(kind, data)
+	synctest.Wait()
+}
+
+func (d *desk) server(id string, state hub.State, reason string) {
+	d.publish(event.Server, hub.ServerStatus{ID: id, State: state, Reason: reason})
+}
+
+func (d *desk) said(want ...string) {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if got := strings.Join(d.log, "\n"); got != strings.Join(want, "\n") {
+		d.t.Fatalf("said\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+	d.log = nil
+}
+
+func TestAServerThatGaveUpIsToldOnceAndTakenBack(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.server("files", hub.StateRunning, "")
+		d.server("files", hub.StateBackoff, "exit 1")
+		d.said()
+		d.server("files", hub.StateCrashed, "exit 1\n\x1b[31mno such file")
+		d.server("files", hub.StateCrashed, "exit 1")
+		d.said("files keeps failing and was given up: exit 1 [31mno such file")
+		if n := d.visible["server/files"]; n.To != "/servers/files" || !n.Urgent {
+			t.Fatalf("%+v", n)
+		}
+		d.server("files", hub.StateRunning, "")
+		d.said("withdrawn server/files")
+	})
+}
+
+func TestASubjectSpeaksAtMostOnceAMinute(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.server("a", hub.StateCrashed, "one")
+		d.server("a", hub.StateRunning, "")
+		d.server("a", hub.StateCrashed, "two")
+		d.server("b", hub.StateCrashed, "other")
+		d.said("a keeps failing and was given up: one", "withdrawn server/a", "b keeps failing and was given up: other")
+		time.Sleep(quiet - time.Second)
+		synctest.Wait()
+		d.said()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		d.said("a keeps failing and was given up: two")
+		d.server("a", hub.StateRunning, "")
+		d.server("a", hub.StateCrashed, "three")
+		d.server("a", hub.StateRunning, "") // over before its silence ends: nobody hears of it
+		d.mu.Lock()
+		d.log = nil
+		d.mu.Unlock()
+		time.Sleep(2 * quiet)
+		synctest.Wait()
+		d.said()
+	})
+}
+
+func TestManyQuestionsAreOneNotification(t *testing.T) {
+	watching(t, func(d *desk) {
+		ask := func(i int, state string) {
+			d.publish(event.Approval, inbox.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
+		}
+		ask(1, "")
+		d.said("github asks: delete 1?")
+		for i := 2; i <= 20; i++ {
+			ask(i, "")
+		}
+		d.said()
+		time.Sleep(quiet)
+		synctest.Wait()
+		d.said("20 questions wait for you: github asks: delete 20?")
+		for i := range 20 {
+			ask(i+1, "accept")
+		}
+		d.said("withdrawn waiting")
+	})
+}
+
+func TestALostEntryAndAChangedCommandAreTold(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.publish(event.Health, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
+		d.publish(event.Health, event.Notice{Subject: "command/files", Message: "The command of files changed."})
+		d.publish(event.Health, event.Notice{Subject: "bridge", Message: "not worth a notification"})
+		d.said("Drawbridge: Our entry is gone.", "Drawbridge: The command of files changed.")
+		d.publish(event.Health, event.Notice{Subject: "clients/cursor"})
+		d.said("withdrawn clients/cursor")
+	})
+}
+
+func TestAClickLeadsToThePlace(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.server("files", hub.StateNeedsApproval, "new command")
+		d.click <- d.visible["server/files"]
+		synctest.Wait()
+		if len(d.opened) != 1 || d.opened[0] != "/servers/files" {
+			t.Fatalf("opened %q", d.opened)
+		}
+	})
+}
+
+func TestWhoWantsNoNotificationsGetsNone(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.off = true
+		d.server("files", hub.StateCrashed, "x")
+		d.said()
+		if d.tries != 0 {
+			t.Fatal("connects for nothing")
+		}
+	})
+}
+
+func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.connect = errors.New("no session bus")
+		d.server("a", hub.StateCrashed, "1")
+		d.server("b", hub.StateCrashed, "2")
+		if d.tries != 1 {
+			t.Fatalf("%d tries", d.tries)
+		}
+		time.Sleep(quiet)
+		d.connect = nil
+		d.server("c", hub.StateCrashed, "3")
+		d.said("c keeps failing and was given up: 3")
+		d.refuse = errors.New("gone")
+		d.server("d", hub.StateCrashed, "4")
+		if d.closed != 1 {
+			t.Fatalf("closed %d times", d.closed)
+		}
+	})
+}
