@@ -31,6 +31,7 @@ type Config struct {
 	History History
 	Metrics Metrics
 	Global  Global
+	Policy  Policy
 	// MCPEnabled is false for {"mcp": {"enabled": false}}: Servers is then empty.
 	MCPEnabled bool
 	// Problems holds the warnings, and the errors of servers that were left out.
@@ -94,6 +95,11 @@ type Server struct {
 	Heartbeat      time.Duration // between pings; 0 switches them off
 	Stale          time.Duration // silence after which a server counts as gone; 0 never
 	Restart        Restart
+
+	Filter *Filter // which tools clients see, and what is said of single ones; nil is all, as they are
+	Rules  Rules   // what its calls are held to
+	// HonorTTL keeps what a modern server's resources say for as long as it allows.
+	HonorTTL bool
 
 	Source Position // of the server's name in its file
 
@@ -248,6 +254,7 @@ func Default() *Config {
 	return &Config{
 		MCPEnabled: true,
 		Global:     Global{RequestTimeout: DefaultRequestTimeout},
+		Policy:     Policy{Rules: DefaultRules()},
 		Bridge: Bridge{
 			Listen:       DefaultListen,
 			RequireToken: true,

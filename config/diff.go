@@ -17,7 +17,8 @@ func (s Server) Equal(o Server) bool {
 		s.Session == o.Session && s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&
 		s.StartupTimeout == o.StartupTimeout && s.RequestTimeout == o.RequestTimeout &&
 		s.MaxRequest == o.MaxRequest && s.IdleStop == o.IdleStop && s.CatalogRefresh == o.CatalogRefresh &&
-		s.Heartbeat == o.Heartbeat && s.Stale == o.Stale && s.Restart == o.Restart
+		s.Heartbeat == o.Heartbeat && s.Stale == o.Stale && s.Restart == o.Restart &&
+		s.Filter.Equal(o.Filter) && s.Rules.equal(o.Rules) && s.HonorTTL == o.HonorTTL
 }
 
 // Diff compares the servers of two configurations by id. Each list is in the
@@ -52,7 +53,7 @@ func Same(a, b *Config) bool {
 		return a == b
 	}
 	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) &&
-		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.History.Equal(b.History) && a.Metrics.Equal(b.Metrics) &&
+		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.Policy.equal(b.Policy) && a.History.Equal(b.History) && a.Metrics.Equal(b.Metrics) &&
 		a.Bridge.Equal(b.Bridge) && a.Locked == b.Locked
 }
 

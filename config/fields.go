@@ -173,6 +173,45 @@ func millis(name string, least time.Duration, to *time.Duration) field {
 	}}
 }
 
+// delays is a list of durations in milliseconds, each at most ten minutes.
+func delays(name string, to *[]time.Duration) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindList {
+			r.wrong(n, name, "a list of numbers")
+			return
+		}
+		var out []time.Duration
+		for i, item := range n.items {
+			v, ok := r.integer(item, fmt.Sprintf("%s[%d]", name, i), 0, (10 * time.Minute).Milliseconds())
+			if !ok {
+				return
+			}
+			out = append(out, time.Duration(v)*time.Millisecond)
+		}
+		if len(out) > 20 {
+			r.errorf(n.at, name, "'%s'%s must hold at most 20 numbers", name, r.in())
+			return
+		}
+		*to = out
+	}}
+}
+
+// number is any number between two bounds, the lower one excluded.
+func number(name string, to *float64, above, most float64) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindNumber {
+			r.wrong(n, name, "a number")
+			return
+		}
+		v, err := strconv.ParseFloat(n.text, 64)
+		if err != nil || !(v > above && v <= most) {
+			r.errorf(n.at, name, "'%s'%s must be a number above %g, at most %g", name, r.in(), above, most)
+			return
+		}
+		*to = v
+	}}
+}
+
 func days(name string, to *time.Duration) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if v, ok := r.integer(n, name, 0, 36500); ok {

@@ -45,6 +45,8 @@ type container struct {
 // nil when there is an error outside of the servers.
 func build(documents []document, servers *document) (*Config, []Problem) {
 	c, r := Default(), &reader{}
+	var policy rules
+	c.Global.RequestTimeout = 0 // not set
 	var containers []container
 	for _, d := range documents {
 		c.Files = append(c.Files, d.file)
@@ -52,13 +54,21 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 			r.errorf(d.root.at, "", "a configuration must be an object, not %s", d.root.kind)
 			continue
 		}
-		r.object(d.root, rootFields(c, &containers))
+		r.object(d.root, rootFields(c, &policy, &containers))
 	}
 	if servers != nil {
 		containers = []container{{servers.file, servers.root}}
 	}
 	if HasErrors(r.problems) {
 		return nil, r.problems
+	}
+	c.Policy.Rules = policy.over(c.Policy.Rules)
+	switch {
+	case c.Global.RequestTimeout > 0:
+	case policy.preset == PresetStrict:
+		c.Global.RequestTimeout = strictTimeout
+	default:
+		c.Global.RequestTimeout = DefaultRequestTimeout
 	}
 	for _, box := range containers {
 		r.servers(c, box)
@@ -70,7 +80,7 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 	return c, r.problems
 }
 
-func rootFields(c *Config, containers *[]container) []field {
+func rootFields(c *Config, policy *rules, containers *[]container) []field {
 	servers := func(path, name string) field {
 		return field{name, func(r *reader, name string, _ Position, n *node) {
 			if n.kind != kindObject && n.kind != kindList {
@@ -109,6 +119,7 @@ func rootFields(c *Config, containers *[]container) []field {
 			patterns("redact", &c.History.Redact),
 			list("debugClients", &c.History.DebugClients),
 		),
+		section("policy", policyFields(policy, &c.Policy.Clients)...),
 		section("metrics",
 			boolean("enabled", &c.Metrics.Enabled),
 			boolean("public", &c.Metrics.Public),
@@ -155,7 +166,7 @@ func (r *reader) servers(c *Config, box container) {
 	for _, m := range entries {
 		r.server, r.path = m.name, join(box.path, m.name)
 		before := len(r.problems)
-		s := r.serverEntry(m, c.Global)
+		s := r.serverEntry(m, c.Global, c.Policy.Rules)
 		if r.collides(c, s) || HasErrors(r.problems[before:]) {
 			continue
 		}

@@ -25,7 +25,7 @@ type schemaProperty struct {
 	schemaObject
 }
 
-func readSchema(t *testing.T) (root, server schemaObject) {
+func readSchema(t *testing.T) (root, server schemaObject, defs map[string]schemaObject) {
 	t.Helper()
 	var s struct {
 		Draft string `json:"$schema"`
@@ -38,10 +38,15 @@ func readSchema(t *testing.T) (root, server schemaObject) {
 	if s.Draft != "https://json-schema.org/draft/2020-12/schema" {
 		t.Errorf("draft %q", s.Draft)
 	}
-	if err := json.Unmarshal(s.Defs["server"], &server); err != nil {
-		t.Fatal(err)
+	defs = map[string]schemaObject{}
+	for name, raw := range s.Defs {
+		var o schemaObject
+		if err := json.Unmarshal(raw, &o); err != nil {
+			t.Fatal(err)
+		}
+		defs[name] = o
 	}
-	return s.schemaObject, server
+	return s.schemaObject, defs["server"], defs
 }
 
 // probe reads value under a key through the real fields and tells whether it passes.
@@ -94,6 +99,10 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 			allowed = "object"
 		case strings.HasSuffix(p.Ref, "/servers"):
 			continue
+		case strings.HasSuffix(p.Ref, "/patterns"):
+			allowed = "array"
+		case p.Ref != "":
+			allowed = "object"
 		}
 		for kind, value := range kinds {
 			if allowed == "number" && kind == "integer" {
@@ -109,16 +118,32 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 }
 
 func TestSchemaAgreesWithTheParser(t *testing.T) {
-	root, server := readSchema(t)
+	root, server, defs := readSchema(t)
 	var boxes []container
-	checkObject(t, "", rootFields(Default(), &boxes), root)
+	checkObject(t, "", rootFields(Default(), &rules{}, &boxes), root)
 	checkObject(t, "server.", serverFields(&entry{Server: Server{keys: map[string]Position{}}}), server)
 	checkObject(t, "server.docker.", dockerFields(&Docker{}), server.Properties["docker"].schemaObject)
+
+	checkObject(t, "tool.", toolFields(&Tool{}), defs["tool"])
+	for name, fields := range map[string]field{
+		"retry": retryField(new(*Retry)), "breaker": breakerField(new(*Breaker)),
+		"rateLimit": rateLimitField(new(*RateLimit)), "concurrency": concurrencyField(new(*Concurrency)),
+	} {
+		for key := range defs[name].Properties {
+			r := &reader{}
+			root, _ := tree("probe.json", []byte(`{"`+key+`": null}`))
+			fields.read(r, name, root.at, root)
+			if len(r.problems) != 1 || r.problems[0].Warning {
+				t.Errorf("%s.%s: %v", name, key, r.problems)
+			}
+		}
+	}
 
 	// The sections, by the keys that Go does not call unknown.
 	for section, o := range map[string]schemaObject{
 		"bridge": root.Properties["bridge"].schemaObject, "history": root.Properties["history"].schemaObject,
 		"metrics": root.Properties["metrics"].schemaObject, "globalSettings": root.Properties["globalSettings"].schemaObject, "mcp": root.Properties["mcp"].schemaObject,
+		"policy": root.Properties["policy"].schemaObject,
 	} {
 		for key, p := range o.Properties {
 			_, problems := Parse("c.json", []byte(`{"`+section+`": {"`+key+`": null}}`))

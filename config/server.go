@@ -19,12 +19,15 @@ type entry struct {
 	timeout   time.Duration // the alias
 	container string
 	enabled   bool
+	filter    Filter
+	rules     rules
 }
 
 // serverFields are the keys of one server. The schema has the same.
 func serverFields(e *entry) []field {
 	s := &e.Server
-	return []field{
+	fields := append(filterFields(&e.filter), ruleFields(&e.rules)...)
+	return append(fields, []field{
 		str("type", &e.typeName),
 		str("transport", &e.typeName),
 		str("command", &s.Command, notBlank),
@@ -62,13 +65,15 @@ func serverFields(e *entry) []field {
 			millis("maxBackoffMs", 0, &s.Restart.MaxBackoff),
 			oneOf("strategy", &s.Restart.Strategy, RestartExponential, RestartFixed),
 		),
+		boolean("honorTtl", &s.HonorTTL),
+		section("policy", oneOf("preset", &e.rules.preset, PresetStrict)),
 		anything("name"),
 		anything("description"),
-	}
+	}...)
 }
 
 // serverEntry reads one server. It is valid when no error was reported meanwhile.
-func (r *reader) serverEntry(m member, global Global) Server {
+func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 	e := entry{enabled: true, Server: Server{
 		ID: idOf(m.name), Label: m.name, Source: m.at,
 		Debug: global.Debug, RequestTimeout: global.RequestTimeout,
@@ -95,9 +100,13 @@ func (r *reader) serverEntry(m member, global Global) Server {
 	if !e.enabled {
 		e.Disabled = true
 	}
-	if e.timeout > 0 && m.value.get("requestTimeoutMs") == nil {
+	switch own := m.value.get("requestTimeoutMs"); {
+	case own == nil && e.timeout > 0:
 		e.RequestTimeout = e.timeout
+	case own == nil && e.rules.preset == PresetStrict:
+		e.RequestTimeout = strictTimeout
 	}
+	e.Filter, e.Rules = e.filter.orNil(), e.rules.over(base)
 	if e.URL == "" {
 		e.URL = e.httpURL
 	}

@@ -13,14 +13,20 @@ func (h *held) build() {
 	for i := range allKinds {
 		v.names[i] = make(map[string]Target, len(h.entries[i]))
 		for _, e := range h.entries[i] {
-			t := Target{Server: h.ID, Name: e.name, Raw: e.raw}
-			v.items[i] = append(v.items[i], Item{Public: e.name, Target: t})
-			v.names[i][e.name] = t
+			t := Target{Server: h.ID, Name: e.name, Raw: e.named(e.shown), Hints: e.hints}
+			v.items[i] = append(v.items[i], Item{Public: e.shown, Target: t})
+			v.names[i][e.shown] = t
+			if e.shown != e.name {
+				if v.own == nil {
+					v.own = make(map[string]Target)
+				}
+				v.own[e.name] = t
+			}
 		}
 	}
 	v.resources = v.names[indexOf(hub.Resources)]
 	if h.catalog == nil {
-		v.waiting = []unlisted{{server: h.ID}}
+		v.waiting = []unlisted{{server: h.ID, filter: h.Filter}}
 	}
 	v.seal()
 	h.view = v
@@ -45,10 +51,15 @@ func aggregate(naming Naming, servers []*held) *View {
 		v.templates = append(v.templates, h.parsed...)
 		v.catalogs = append(v.catalogs, Offer{Server: h.ID, Label: h.Label, Catalog: h.catalog})
 		if before, after := naming.affixes(h.prefix()); h.catalog == nil && before+after != "" {
-			v.waiting = append(v.waiting, unlisted{server: h.ID, before: before, after: after})
+			v.waiting = append(v.waiting, unlisted{server: h.ID, before: before, after: after, filter: h.Filter})
 		}
 	}
 	v.conflicts = conflicts(naming, servers, hidden)
+	for _, h := range servers {
+		if len(h.warnings) > 0 {
+			v.conflicts[h.ID] = append(v.conflicts[h.ID], h.warnings...)
+		}
+	}
 	v.seal()
 	return v
 }
@@ -58,14 +69,14 @@ func (v *View) addNamed(i int, n *namer, servers []*held) {
 	n.count(i, servers)
 	for _, h := range servers {
 		for _, e := range h.entries[i] {
-			public := n.name(h, e.name, 0)
+			public := n.name(h, e.shown, 0)
 			for round := 1; ; round++ {
 				if _, taken := v.names[i][public]; !taken {
 					break
 				}
-				public = n.name(h, e.name, round) // two hashes have met
+				public = n.name(h, e.shown, round) // two hashes have met
 			}
-			t := Target{Server: h.ID, Name: e.name, Raw: e.named(public)}
+			t := Target{Server: h.ID, Name: e.name, Raw: e.named(public), Hints: e.hints}
 			v.items[i] = append(v.items[i], Item{Public: public, Target: t})
 			v.names[i][public] = t
 		}
@@ -116,7 +127,7 @@ func (n *namer) count(i int, servers []*held) {
 	n.holders = make(map[string]int)
 	for _, h := range servers {
 		for _, e := range h.entries[i] {
-			n.holders[e.name]++
+			n.holders[e.shown]++
 		}
 	}
 }

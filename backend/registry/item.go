@@ -19,13 +19,16 @@ type Target struct {
 	Server string          // server id
 	Name   string          // the name as the server knows it, or the URI
 	Raw    json.RawMessage // the entry as clients see it; nil when the server has not listed yet
+	Hints  Hints           // of a tool
 }
 
 // entry is an item of a server's catalog, ready to be put into lists.
 type entry struct {
 	name  string
+	shown string          // what clients call it before the server's prefix
 	raw   json.RawMessage // compact, as the server sent it
 	names []hub.Span      // the values of the members that hold the name
+	hints Hints
 }
 
 // prepare compacts the items of one kind and finds their names. An item whose JSON
@@ -46,7 +49,7 @@ func prepare(items []hub.Item) []entry {
 			continue
 		}
 		seen[item.Name] = true
-		list = append(list, entry{name: item.Name, raw: b.Bytes(), names: names})
+		list = append(list, entry{name: item.Name, shown: item.Name, raw: b.Bytes(), names: names})
 	}
 	return list
 }
@@ -61,14 +64,7 @@ func (e entry) named(name string) json.RawMessage {
 	if err != nil || len(e.names) == 0 {
 		return e.raw
 	}
-	out := make([]byte, 0, len(e.raw)+len(e.names)*len(quoted))
-	at := 0
-	for _, s := range e.names {
-		out = append(out, e.raw[at:s.Start]...)
-		out = append(out, quoted...)
-		at = s.End
-	}
-	return append(out, e.raw[at:]...)
+	return spliced(e.raw, e.names, quoted)
 }
 
 // memberValues finds the values of the top-level members called key; more than one

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"drawbridge/backend/hub"
+	"drawbridge/config"
 )
 
 // Options configure a Registry. The zero value is good.
@@ -22,6 +23,8 @@ type Server struct {
 	ID        string
 	Label     string
 	Namespace string // stands for the id in public names; "" for the id itself
+	// Filter says which tools clients see, and how; nil is all, as they are.
+	Filter *config.Filter
 }
 
 // Change says that the lists of some kinds are no longer what they were.
@@ -53,6 +56,8 @@ type held struct {
 	entries [kinds][]entry
 	parsed  []template
 	view    *View
+
+	warnings []string // of what Filter names and the server does not have
 }
 
 // New returns a Registry without servers.
@@ -94,8 +99,15 @@ func (r *Registry) Arrange(naming Naming, servers []Server) {
 		if h == nil {
 			h = &held{}
 		}
+		reshaped := !h.Filter.Equal(s.Filter)
+		if !reshaped {
+			s.Filter = h.Filter
+		}
 		if h.view == nil || h.Server != s {
 			h.Server = s
+			if reshaped && h.catalog != nil {
+				h.prepare()
+			}
 			h.build()
 		}
 		r.servers = append(r.servers, h)
@@ -196,6 +208,8 @@ func (h *held) prepare() {
 	for i, items := range lists {
 		h.entries[i] = prepare(items)
 	}
+	tools := indexOf(hub.Tools)
+	h.entries[tools], h.warnings = shape(h.Filter, h.entries[tools])
 	h.parsed = nil
 	for _, e := range h.entries[indexOf(hub.Templates)] {
 		h.parsed = append(h.parsed, parseTemplate(h.ID, e.name))

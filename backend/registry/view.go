@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/config"
 )
 
 // View is what one endpoint offers: all servers with public names, or one server
@@ -16,6 +17,7 @@ type View struct {
 	items     [kinds][]Item
 	lists     [kinds][]byte
 	names     [kinds]map[string]Target // of tools and prompts
+	own       map[string]Target        // in the view of one server: tools that clients call otherwise, by the server's name
 	resources map[string]Target
 	templates []template
 	waiting   []unlisted
@@ -31,7 +33,10 @@ type Offer struct {
 }
 
 // unlisted is a server whose tools are not known yet; its names can be guessed.
-type unlisted struct{ server, before, after string }
+type unlisted struct {
+	server, before, after string
+	filter                *config.Filter
+}
 
 // kinds is the number of hub.Kinds; indexOf gives each its place.
 const kinds = 4
@@ -68,11 +73,26 @@ func (v *View) Lookup(kind hub.Kind, public string) (Target, bool) {
 		if ok {
 			tool, ok = strings.CutSuffix(tool, u.after)
 		}
-		if ok && tool != "" && (plain(tool) || v.server != "") {
-			return Target{Server: u.server, Name: tool}, true
+		if !ok || tool == "" || !plain(tool) && v.server == "" {
+			continue
 		}
+		if kind == hub.Tools {
+			if tool, ok = u.filter.Original(tool); !ok || u.filter.Hidden(tool) != "" {
+				continue
+			}
+		}
+		return Target{Server: u.server, Name: tool}, true
 	}
 	return Target{}, false
+}
+
+// Own finds a tool or prompt of the view of one server by the server's own name.
+func (v *View) Own(kind hub.Kind, name string) (Target, bool) {
+	if t, ok := v.own[name]; ok && kind == hub.Tools {
+		return t, true
+	}
+	t, ok := v.Lookup(kind, name)
+	return t, ok && t.Name == name
 }
 
 // Resource finds the server that answers for uri: the first in the config's order

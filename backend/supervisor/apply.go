@@ -118,7 +118,7 @@ func (s *Supervisor) arrange(cfg *config.Config) {
 	var places []registry.Server
 	for _, c := range cfg.Servers {
 		if !c.Disabled {
-			places = append(places, registry.Server{ID: c.ID, Label: c.Label, Namespace: c.Namespace})
+			places = append(places, registry.Server{ID: c.ID, Label: c.Label, Namespace: c.Namespace, Filter: c.Filter})
 		}
 	}
 	s.o.Registry.Arrange(registry.Naming(cfg.Bridge.Naming), places)

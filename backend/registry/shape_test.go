@@ -1,0 +1,115 @@
+package registry
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func filter(t *testing.T, keys string) *config.Filter {
+	t.Helper()
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"fs": {"command": "x", `+keys+`}}}`))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return c.Servers[0].Filter
+}
+
+const shaped = `"excludeTools": ["del*"], "tools": {"read": {"rename": "cat", "description": "Shows \"all\" of it."}, "list": {"description": "New."}}`
+
+func TestAHiddenToolIsNeitherListedNorFoundAnywhere(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, shaped)}, {ID: "web"}})
+	r.Set("web", "", tools("read"))
+	r.Set("fs", "", &hub.Catalog{
+		Tools: []hub.Item{
+			item("read", `{"title":"R","name":"read","description":"Old.","annotations":{"readOnlyHint":true,"idempotentHint":"x"},"n":1.0}`),
+			item("list", `{"name":"list","inputSchema":{}}`),
+			toolNamed("delete"),
+		},
+		Prompts: []hub.Item{item("delete", `{"name":"delete"}`)},
+	})
+	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__cat", "fs__list", "web__read"}) {
+		t.Errorf("all: %q", got)
+	}
+	one, _ := r.Server("fs")
+	if got := publicNames(one); !slices.Equal(got, []string{"cat", "list"}) {
+		t.Errorf("fs: %q", got)
+	}
+	want := `{"tools":[{"title":"R","name":"cat","description":"Shows \"all\" of it.","annotations":{"readOnlyHint":true,"idempotentHint":"x"},"n":1.0},` +
+		`{"name":"list","description":"New.","inputSchema":{}}]}`
+	if got := string(one.ListResult(hub.Tools)); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	for name, found := range map[string]string{"cat": "read", "list": "list", "read": "", "delete": ""} {
+		for view, public := range map[*View]string{one: name, r.All(): "fs__" + name} {
+			if target, ok := view.Lookup(hub.Tools, public); ok != (found != "") || target.Name != found {
+				t.Errorf("%s: %+v", public, target)
+			}
+		}
+	}
+	for name, ok := range map[string]bool{"read": true, "list": true, "cat": false, "delete": false} {
+		if _, got := one.Own(hub.Tools, name); got != ok {
+			t.Errorf("own %s: %v", name, got)
+		}
+	}
+	if target, ok := one.Own(hub.Prompts, "delete"); !ok || target.Name != "delete" {
+		t.Error("a prompt is hidden like a tool")
+	}
+	if target, _ := one.Lookup(hub.Tools, "cat"); target.Hints != (Hints{ReadOnly: Yes}) {
+		t.Errorf("%+v", target.Hints)
+	}
+}
+
+func TestAChangedFilterChangesTheListsOfAServerThatStays(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "fs"}})
+	r.Set("fs", "", tools("read", "delete"))
+	var told []Change
+	r.OnChange(func(c Change) { told = append(told, c) })
+	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
+	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read"}) || len(told) != 1 || !slices.Equal(told[0].Kinds, []hub.Kind{hub.Tools}) {
+		t.Errorf("%q, told %+v", got, told)
+	}
+	before, _ := r.Server("fs")
+	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
+	if after, _ := r.Server("fs"); after != before || len(told) != 1 {
+		t.Error("the same filter made new lists")
+	}
+	r.Arrange("", []Server{{ID: "fs"}})
+	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read", "fs__delete"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAHiddenToolIsNotGuessedOfAServerThatWasNeverListed(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, shaped)}})
+	one, _ := r.Server("fs")
+	for name, found := range map[string]string{"cat": "read", "other": "other", "read": "", "delete": ""} {
+		for view, public := range map[*View]string{one: name, r.All(): "fs__" + name} {
+			if target, ok := view.Lookup(hub.Tools, public); ok != (found != "") || target.Name != found {
+				t.Errorf("%s: %+v", public, target)
+			}
+		}
+	}
+	if _, ok := one.Lookup(hub.Prompts, "delete"); !ok {
+		t.Error("a prompt is hidden like a tool")
+	}
+}
+
+func TestNamesThatMeetAndPatternsThatFitNothingAreSaid(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"includeTools": ["raed*", "*"], "tools": {"read": {"rename": "list"}}`)}})
+	r.Set("fs", "", tools("read", "list"))
+	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read", "fs__list"}) {
+		t.Errorf("%q", got)
+	}
+	said := strings.Join(r.All().Conflicts("fs"), "\n")
+	if said != "includeTools 'raed*' fits no tool; did you mean 'read*'?\ntool 'read' keeps its name: another one is called 'list'" {
+		t.Error(said)
+	}
+}

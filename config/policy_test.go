@@ -1,0 +1,164 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func rulesOf(t *testing.T, src string) Server {
+	t.Helper()
+	c, problems := Parse("c.json", []byte(src))
+	if c == nil || len(problems) > 0 || len(c.Servers) != 1 {
+		t.Fatalf("%s: %v", src, problems)
+	}
+	return c.Servers[0]
+}
+
+func TestTheNearestLevelOfRulesWins(t *testing.T) {
+	base := DefaultRules()
+	with := func(change func(*Rules)) Rules { r := base; change(&r); return r }
+	strict := with(func(r *Rules) {
+		r.Retry = Retry{Attempts: 3, Delays: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}}
+		r.RateLimit = RateLimit{PerSecond: 10, Burst: 20, By: ByClient}
+	})
+	for _, c := range []struct {
+		name, root, server string
+		rules              Rules
+		timeout            time.Duration
+	}{
+		{"nothing", ``, ``, base, 30 * time.Second},
+		{"strict for all", `"policy": {"preset": "strict"},`, ``, strict, 5 * time.Second},
+		{"strict for one", ``, `, "policy": {"preset": "strict"}`, strict, 5 * time.Second},
+		{"its own key beside its preset", ``, `, "policy": {"preset": "strict"}, "requestTimeoutMs": 7000`, strict, 7 * time.Second},
+		{"the old spelling", `"policy": {"preset": "strict"},`, `, "timeout": 8000`, strict, 8 * time.Second},
+		{"a global timeout beside the preset", `"policy": {"preset": "strict"}, "globalSettings": {"timeout": 9000},`, ``, strict, 9 * time.Second},
+		{"a server against the preset", `"policy": {"preset": "strict"},`, `, "retry": {}`, func() Rules {
+			r := strict
+			r.Retry = Retry{Backoff: DefaultRetryBackoff, MaxBackoff: DefaultRetryMaxBackoff}
+			return r
+		}(), 5 * time.Second},
+		{"its preset against global keys", `"policy": {"rateLimit": {"perSecond": 0.5}},`, `, "policy": {"preset": "strict"}`, strict, 5 * time.Second},
+		{"an empty rate limit", ``, `, "rateLimit": {}`, with(func(r *Rules) { r.RateLimit = RateLimit{10, 20, ByClient} }), 30 * time.Second},
+		{"the breaker switched off", ``, `, "breaker": {"failures": 0}`, with(func(r *Rules) { r.Breaker = Breaker{0, DefaultOpen} }), 30 * time.Second},
+		{"delays say how often", ``, `, "retry": {"delaysMs": [10, 20]}`, with(func(r *Rules) {
+			r.Retry = Retry{Attempts: 2, Delays: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}, Backoff: DefaultRetryBackoff, MaxBackoff: DefaultRetryMaxBackoff}
+		}), 30 * time.Second},
+		{"words", `"policy": {"approval": "ask", "validateInput": "reject"},`, `, "approval": "destructive", "concurrency": {"max": 2}`, with(func(r *Rules) {
+			r.Approval, r.ValidateInput, r.Concurrency = ApprovalDestructive, ValidateReject, Concurrency{2, DefaultQueue}
+		}), 30 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := rulesOf(t, `{`+c.root+` "mcpServers": {"a": {"command": "x"`+c.server+`}}}`)
+			if diff := cmp.Diff(c.rules, s.Rules); diff != "" || s.RequestTimeout != c.timeout {
+				t.Errorf("%s, %s", s.RequestTimeout, diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsWrongWithARuleIsSaid(t *testing.T) {
+	for src, want := range map[string]string{
+		`"retry": 3`:                                            "'retry' in server 'a' must be an object, not a number",
+		`"retry": {"attempts": 21}`:                             "'attempts' in server 'a' must be a whole number from 0 to 20",
+		`"retry": {"delaysMs": [1, "x"]}`:                       "'delaysMs[1]' in server 'a' must be a number, not a string",
+		`"rateLimit": {"perSecond": 0}`:                         "'perSecond' in server 'a' must be a number above 0, at most 1e+06",
+		`"rateLimit": {"perSeconds": 5}`:                        "unknown key 'perSeconds' in server 'a' (did you mean 'perSecond'?)",
+		`"approval": "asks"`:                                    "'approval' in server 'a' must be one of never, ask, deny, destructive (did you mean 'ask'?)",
+		`"tools": {"t": true}`:                                  "'t' in server 'a' must be an object, not true or false",
+		`"tools": {"t": {"renamed": "x"}}`:                      "unknown key 'renamed' in server 'a' (did you mean 'rename'?)",
+		`"tools": {"t": {"rename": "x y"}}`:                     "'rename' in server 'a' must be letters, digits, '_', '-' and '.', at most 128",
+		`"tools": {"t": {"rename": "x"}, "u": {"rename": "x"}}`: "tools 't' and 'u' would share the name 'x' in server 'a'",
+		`"tools": {"t": {}, "t": {}}`:                           "key 't' appears twice in 'tools' in server 'a'",
+		`"includeTools": "read"`:                                "'includeTools' in server 'a' must be a list of strings, not a string",
+	} {
+		_, problems := Parse("c.json", []byte(`{"mcpServers": {"a": {"command": "x", `+src+`}}}`))
+		if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
+			t.Errorf("%s: %v, want %s", src, problems, want)
+		}
+	}
+}
+
+func TestARuleThatChangedIsAChangeOfItsServer(t *testing.T) {
+	parse := func(extra string) *Config {
+		c, problems := Parse("c.json", []byte(`{"mcpServers": {"a": {"command": "x"`+extra+`}}}`))
+		if c == nil || len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return c
+	}
+	for _, extra := range []string{
+		`, "retry": {"attempts": 1}`, `, "retry": {"delaysMs": [1]}`, `, "breaker": {"openMs": 10}`, `, "rateLimit": {}`, `, "concurrency": {"max": 1}`,
+		`, "approval": "ask"`, `, "validateInput": "reject"`, `, "includeTools": ["a"]`, `, "excludeTools": ["a"]`, `, "honorTtl": true`,
+		`, "tools": {"t": {"enabled": false}}`, `, "tools": {"t": {"allowClients": ["x"]}}`, `, "tools": {"t": {"retry": {}}}`, `, "tools": {"t": {"rateLimit": {}}}`,
+	} {
+		if _, changed, _ := Diff(parse(""), parse(extra)); len(changed) != 1 || !Same(parse(extra), parse(extra)) {
+			t.Errorf("%s: %v", extra, changed)
+		}
+	}
+	global := func(src string) *Config { c, _ := Parse("c.json", []byte(src)); return c }
+	if Same(global(`{}`), global(`{"policy": {"clients": {"cursor": {"approval": "ask"}}}}`)) {
+		t.Error("a client's rule is no change")
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"read", "read", true}, {"read", "reader", false}, {"read*", "read", true}, {"read*", "read_file", true}, {"*file", "read_file", true},
+		{"*", "", true}, {"*", "a/b", true}, {"", "", true}, {"", "a", false}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"*a*b*", "xxaxxbxx", true},
+		{"*a*b*", "ba", false}, {"a**b", "ab", true}, {"a*", "b", false}, {"[ab]", "a", false}, {"a*b*c", "abxbxc", true}, {"Read", "read", false},
+	} {
+		if got := Match(c.pattern, c.name); got != c.want {
+			t.Errorf("Match(%q, %q) = %v", c.pattern, c.name, got)
+		}
+	}
+}
+
+func FuzzMatchEndsAndAgreesWithItself(f *testing.F) {
+	f.Add("a*b?c", "axxbyc")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		got := Match(pattern, name)
+		if Match("*"+pattern+"*", "x"+name+"y") != true && got {
+			t.Fatalf("%q fits %q, but not with more around both", pattern, name)
+		}
+		if strings.Trim(pattern, "*") == "" && pattern != "" && !got {
+			t.Fatalf("%q does not fit %q", pattern, name)
+		}
+	})
+}
+
+func TestFilter(t *testing.T) {
+	s := rulesOf(t, `{"mcpServers": {"a": {"command": "x", "includeTools": ["read_*", "list", "wriet_*"], "excludeTools": ["*_secret", "nothing"],
+		"tools": {"list": {"rename": "dir", "description": "Lists."}, "read_big": {"enabled": false}, "raed_file": {}}}}}`)
+	for tool, want := range map[string]string{
+		"read_file": "", "list": "", "read_big": HiddenByEnabled, "read_secret": HiddenByExclude, "write": HiddenByInclude,
+	} {
+		if got := s.Filter.Hidden(tool); got != want {
+			t.Errorf("%s is hidden by %q, want %q", tool, got, want)
+		}
+	}
+	if tool, ok := s.Filter.Original("dir"); tool != "list" || !ok || s.Filter.Shown("list") != "dir" || s.Filter.Description("list") != "Lists." {
+		t.Error("list is not called dir")
+	}
+	if _, ok := s.Filter.Original("list"); ok {
+		t.Error("a tool that has another name can be reached under its own")
+	}
+	got := s.Filter.Unmatched([]string{"read_file", "list", "read_big", "read_secret", "write_file"})
+	want := []string{
+		"includeTools 'wriet_*' fits no tool; did you mean 'write_*'?",
+		"excludeTools 'nothing' fits no tool",
+		"tools 'raed_file' fits no tool; did you mean 'read_file'?",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var none *Filter
+	if tool, ok := none.Original("x"); none.Hidden("x") != "" || none.Shown("x") != "x" || tool != "x" || !ok || none.Unmatched(nil) != nil || none.Description("x") != "" {
+		t.Error("no filter is not as if there were none")
+	}
+}

@@ -1,0 +1,245 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Filter says which tools of a server clients see, and how. All names and patterns
+// are the server's own. It is immutable; nil lets everything through.
+type Filter struct {
+	Include []string // patterns; none lets every tool through
+	Exclude []string // patterns; they win
+	Tools   map[string]Tool
+
+	renamed map[string]string // new name to the server's own
+}
+
+// Tool is what the configuration says of one tool. Zero values mean nothing was said.
+type Tool struct {
+	Disabled       bool
+	Rename         string // what clients call it, before the server's prefix
+	Description    string // stands for the server's own
+	RequestTimeout time.Duration
+	MaxRequest     time.Duration
+	CacheTTL       time.Duration
+	Approval       string   // one of Approvals
+	AllowClients   []string // tokens whose calls nobody is asked about
+	ValidateInput  string
+	Retry          *Retry
+	RateLimit      *RateLimit
+}
+
+// Why a tool is hidden: the key that says so.
+const (
+	HiddenByEnabled = "enabled"
+	HiddenByInclude = "includeTools"
+	HiddenByExclude = "excludeTools"
+)
+
+// Hidden returns the key that keeps clients from a tool, or "".
+func (f *Filter) Hidden(tool string) string {
+	switch {
+	case f == nil:
+		return ""
+	case f.Tools[tool].Disabled:
+		return HiddenByEnabled
+	case matchesAny(f.Exclude, tool):
+		return HiddenByExclude
+	case len(f.Include) > 0 && !matchesAny(f.Include, tool):
+		return HiddenByInclude
+	}
+	return ""
+}
+
+// Shown returns what clients call a tool.
+func (f *Filter) Shown(tool string) string {
+	if f != nil {
+		if name := f.Tools[tool].Rename; name != "" {
+			return name
+		}
+	}
+	return tool
+}
+
+// Original returns the server's own name of what clients call name. A tool that has
+// another name for clients cannot be reached under its own.
+func (f *Filter) Original(name string) (tool string, ok bool) {
+	if f == nil {
+		return name, true
+	}
+	if tool, ok := f.renamed[name]; ok {
+		return tool, true
+	}
+	return name, f.Tools[name].Rename == ""
+}
+
+// Description returns the description that stands for a tool's own, or "".
+func (f *Filter) Description(tool string) string {
+	if f == nil {
+		return ""
+	}
+	return f.Tools[tool].Description
+}
+
+// Unmatched says, in sentences, which patterns and names fit none of a server's tools.
+func (f *Filter) Unmatched(tools []string) []string {
+	if f == nil {
+		return nil
+	}
+	var list []string
+	say := func(key, word string) {
+		sentence := fmt.Sprintf("%s '%s' fits no tool", key, word)
+		if near := nearestPattern(word, tools); near != "" {
+			sentence += fmt.Sprintf("; did you mean '%s'?", near)
+		}
+		list = append(list, sentence)
+	}
+	for _, p := range []struct {
+		key      string
+		patterns []string
+	}{{HiddenByInclude, f.Include}, {HiddenByExclude, f.Exclude}} {
+		for _, pattern := range p.patterns {
+			if !slices.ContainsFunc(tools, func(t string) bool { return Match(pattern, t) }) {
+				say(p.key, pattern)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
+		if !slices.Contains(tools, name) {
+			say("tools", name)
+		}
+	}
+	return list
+}
+
+// nearestPattern suggests a name for a pattern: the one that is most like it, or a
+// pattern whose letters before the first star are nearest to those of a tool.
+func nearestPattern(pattern string, tools []string) string {
+	head, tail, glob := strings.Cut(pattern, "*")
+	if !glob {
+		return nearest(pattern, tools)
+	}
+	heads := make([]string, 0, len(tools))
+	for _, t := range tools {
+		if len(t) >= len(head) {
+			heads = append(heads, t[:len(head)])
+		}
+	}
+	if near := nearest(head, heads); near != "" && len(head) > 0 {
+		return near + "*" + tail
+	}
+	return ""
+}
+
+// Equal reports whether both show the same.
+func (f *Filter) Equal(o *Filter) bool {
+	if f == nil || o == nil {
+		return f == o
+	}
+	return slices.Equal(f.Include, o.Include) && slices.Equal(f.Exclude, o.Exclude) && maps.EqualFunc(f.Tools, o.Tools, Tool.equal)
+}
+
+func (t Tool) equal(o Tool) bool {
+	return t.Disabled == o.Disabled && t.Rename == o.Rename && t.Description == o.Description &&
+		t.RequestTimeout == o.RequestTimeout && t.MaxRequest == o.MaxRequest && t.CacheTTL == o.CacheTTL &&
+		t.Approval == o.Approval && slices.Equal(t.AllowClients, o.AllowClients) && t.ValidateInput == o.ValidateInput &&
+		same(t.Retry, o.Retry, Retry.equal) && same(t.RateLimit, o.RateLimit, func(a, b RateLimit) bool { return a == b })
+}
+
+func same[T any](a, b *T, equal func(T, T) bool) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return equal(*a, *b)
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return Match(p, name) })
+}
+
+// Match reports whether name fits pattern: '*' is any run of characters, '?' any one.
+func Match(pattern, name string) bool {
+	star, back := -1, 0 // where the last star is, and how far it reaches
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, back = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p, n = p+1, n+1
+		case star >= 0:
+			back++
+			p, n = star+1, back
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// toolFields are the keys of one tool.
+func toolFields(t *Tool) []field {
+	return []field{
+		booleanOf("enabled", func(on bool) { t.Disabled = !on }),
+		str("rename", &t.Rename, toolName),
+		str("description", &t.Description),
+		millis("requestTimeoutMs", time.Millisecond, &t.RequestTimeout),
+		millis("maxRequestMs", time.Millisecond, &t.MaxRequest),
+		millis("cacheTtlMs", 0, &t.CacheTTL),
+		oneOf("approval", &t.Approval, Approvals...),
+		list("allowClients", &t.AllowClients),
+		oneOf("validateInput", &t.ValidateInput, ValidateOff, ValidateReject),
+		retryField(&t.Retry),
+		rateLimitField(&t.RateLimit),
+	}
+}
+
+// filterFields are the keys of a server that make its Filter.
+func filterFields(f *Filter) []field {
+	return []field{
+		list(HiddenByInclude, &f.Include),
+		list(HiddenByExclude, &f.Exclude),
+		objects("tools", func(r *reader, m member) {
+			var t Tool
+			r.object(m.value, toolFields(&t))
+			if f.Tools == nil {
+				f.Tools = make(map[string]Tool)
+			}
+			if t.Rename == m.name {
+				t.Rename = ""
+			}
+			if t.Rename != "" {
+				if other, taken := f.renamed[t.Rename]; taken {
+					r.report(m.value.at, "rename", false, "give one of them another name", "tools '%s' and '%s' would share the name '%s'%s", other, m.name, t.Rename, r.in())
+				}
+				if f.renamed == nil {
+					f.renamed = make(map[string]string)
+				}
+				f.renamed[t.Rename] = m.name
+			}
+			f.Tools[m.name] = t
+		}),
+	}
+}
+
+// filter returns what was read, nil when it lets everything through as it is.
+func (f *Filter) orNil() *Filter {
+	if len(f.Include) == 0 && len(f.Exclude) == 0 && len(f.Tools) == 0 {
+		return nil
+	}
+	return f
+}
+
+// toolName complains about what no client could call a tool.
+func toolName(s string) string {
+	const most = 128
+	if s == "" || len(s) > most || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" {
+		return fmt.Sprintf("must be letters, digits, '_', '-' and '.', at most %d", most)
+	}
+	return ""
+}
