@@ -181,6 +181,11 @@ type Bridge struct {
 	// one of Describes.
 	DescribeServer string
 	SelfTools      bool // offer Drawbridge's own tools at the address for all servers
+	// HistoryFor are the clients, by the names of their tokens, that may search the calls
+	// of all clients with Drawbridge's own tools. Others see their own.
+	HistoryFor []string
+	// Socket opens a Unix socket in the data folder besides, for shim and CLI.
+	Socket bool
 }
 
 // Describes are the places for a server's name: nowhere, a tool's title, or its
@@ -261,7 +266,7 @@ func Default() *Config {
 			ListWait:     DefaultListWait,
 			Naming:       Namings[0],
 
-			DescribeServer: "off",
+			DescribeServer: "title",
 		},
 		History: History{
 			Enabled:    true,

@@ -60,7 +60,8 @@ func Same(a, b *Config) bool {
 // Equal reports whether both mean the same.
 func (b Bridge) Equal(o Bridge) bool {
 	return b.Listen == o.Listen && b.RequireToken == o.RequireToken && b.ListWait == o.ListWait &&
-		b.Naming == o.Naming && b.DescribeServer == o.DescribeServer && b.SelfTools == o.SelfTools && slices.Equal(b.AllowedHosts, o.AllowedHosts)
+		b.Naming == o.Naming && b.DescribeServer == o.DescribeServer && b.SelfTools == o.SelfTools && b.Socket == o.Socket &&
+		slices.Equal(b.AllowedHosts, o.AllowedHosts) && slices.Equal(b.HistoryFor, o.HistoryFor)
 }
 
 // Equal reports whether both mean the same.

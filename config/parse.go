@@ -110,6 +110,8 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			oneOf("naming", &c.Bridge.Naming, Namings...),
 			oneOf("describeServer", &c.Bridge.DescribeServer, Describes...),
 			boolean("selfTools", &c.Bridge.SelfTools),
+			list("historyFor", &c.Bridge.HistoryFor),
+			boolean("socket", &c.Bridge.Socket),
 		),
 		section("history",
 			boolean("enabled", &c.History.Enabled),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"drawbridge/backend/bridge"
@@ -34,7 +35,7 @@ func newOwn(configured *registry.Registry, history *store.Store) *ownServer {
 // serve begins to offer the tools. It must come before the first call.
 func (o *ownServer) serve(servers *supervisor.Supervisor) {
 	o.servers = servers
-	o.server = selfserver.NewOwn(selfserver.Options{Status: servers.Statuses, History: o.history, Version: version})
+	o.server = selfserver.NewOwn(selfserver.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version})
 	o.views.Set(selfserver.ID, "Drawbridge", o.server.Catalog())
 }
 
@@ -47,6 +48,9 @@ func (o *ownServer) apply(b config.Bridge, front *bridge.Bridge) {
 }
 
 func (o *ownServer) joins() bool       { return o.settings.Load().SelfTools }
+func (o *ownServer) seesAll(token string) bool {
+	return slices.Contains(o.settings.Load().HistoryFor, token)
+}
 func (o *ownServer) describes() string { return o.settings.Load().DescribeServer }
 
 // Server implements policy.Views.

@@ -59,6 +59,9 @@ type Client struct {
 	Synced bool `json:"synced"`
 	// MaxTools is how many tools the client offers its model; 0 where no limit is known.
 	MaxTools int `json:"maxTools"`
+	// MaxName is how long the name of a tool of ours may be; 0 stands for the usual 46.
+	// It is what is left of the client's own limit after the name of our entry.
+	MaxName int `json:"maxName"`
 	// Header is how a new file begins.
 	Header string `json:"header"`
 }
@@ -93,6 +96,19 @@ var Known = sync.OnceValue(func() []Client {
 		panic(err) // the table is part of the program; a test reads it
 	}
 	return clients
+})
+
+// NameLimit is the MaxName of the client called id; 0 where nothing is known of it.
+func NameLimit(id string) int { return nameLimits()[id] }
+
+var nameLimits = sync.OnceValue(func() map[string]int {
+	limits := map[string]int{}
+	for _, c := range Known() {
+		if c.MaxName > 0 {
+			limits[c.ID] = c.MaxName
+		}
+	}
+	return limits
 })
 
 // ByID returns the client called id, or an error with code not_found that lists the nearest ids.
