@@ -88,23 +88,35 @@ func (f *flight) Notify(method string, params json.RawMessage) {
 
 // Ask sends a request of the server to the client and records it as a call of its
 // own. The call that caused it does not run out of time meanwhile.
-func (f *flight) Ask(ctx context.Context, method string, params json.RawMessage) (reply hub.Reply, err error) {
-	call := &hub.Call{
-		Client: f.call.Client, Session: f.call.Session, Shim: f.call.Shim, Era: f.call.Era,
-		FromServer: true, Server: f.call.Server, Instance: f.call.Instance,
-		Method: method, Params: params, TraceID: f.call.TraceID, SpanID: f.call.SpanID, Protocol: f.call.Protocol,
-	}
-	f.g.begin(call)
-	defer func() { f.g.end(call, reply, err, sending) }()
-	if f.sink == nil {
-		return hub.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot answer requests"}`)}, nil
-	}
+func (f *flight) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
 	f.stopClock()
 	defer f.startClock()
-	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout)
+	return f.g.Ask(ctx, f.call, method, params, f.sink)
+}
+
+// grace is left to whoever asks, to end the question in its own words: a person who
+// does not answer in time has declined, and a client has not answered.
+const grace = 5 * time.Second
+
+// Ask puts a question of a server to sink and records it as a call of its own. cause is
+// the call that made the server ask; of one that no single call made it ask, only the
+// server is set. It is for questions that do not come while cause runs, such as those
+// of a modern server, which asks by its result.
+func (g *Gateway) Ask(ctx context.Context, cause *hub.Call, method string, params json.RawMessage, sink hub.Sink) (reply hub.Reply, err error) {
+	call := &hub.Call{
+		Client: cause.Client, Session: cause.Session, Shim: cause.Shim, Era: cause.Era,
+		FromServer: true, Server: cause.Server, Instance: cause.Instance,
+		Method: method, Params: params, TraceID: cause.TraceID, SpanID: cause.SpanID, Protocol: cause.Protocol,
+	}
+	g.begin(call)
+	defer func() { g.end(call, reply, err, sending) }()
+	if sink == nil {
+		return hub.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot answer requests"}`)}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout+grace)
 	defer cancel()
 	call.Attempts = 1
-	return f.sink.Ask(ctx, method, params)
+	return sink.Ask(ctx, method, params)
 }
 
 // stopClock and startClock take the time that a client needs for its answer out of

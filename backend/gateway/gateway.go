@@ -114,6 +114,9 @@ func (g *Gateway) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (repl
 	if err != nil {
 		return hub.Reply{}, f.explain(err)
 	}
+	if !answers(call.Method, reply) {
+		return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, what(call))
+	}
 	return reply, nil
 }
 

@@ -107,7 +107,7 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 				t.Errorf("recorded %+v", got)
 			}
 			if string(f.replies[0].Result) != string(reply.Result) || string(f.replies[0].Error) != string(reply.Error) {
-				t.Errorf("recorded %s, answered %s", f.replies[0], reply)
+				t.Errorf("recorded %s, answered %s", f.replies[0].Result, reply.Result)
 			}
 			if (err != nil) != (c.code != "") {
 				t.Errorf("error %v", err)
@@ -258,7 +258,7 @@ func TestAClientThatDoesNotAnswerHasADeadlineOfItsOwn(t *testing.T) {
 			return hub.Reply{Result: json.RawMessage(`{}`)}, nil
 		}
 		call := toolCall()
-		if _, err := f.Call(context.Background(), call, asker{time.Hour}); err != nil || call.Took != policy.AnswerTimeout {
+		if _, err := f.Call(context.Background(), call, asker{time.Hour}); err != nil || call.Took != policy.AnswerTimeout+grace {
 			t.Fatalf("%v after %s", err, call.Took)
 		}
 		if f.recorded[0].Outcome != hub.OutcomeTimeout {
@@ -273,7 +273,7 @@ func TestWithoutASinkRequestsOfTheServerAreAnsweredWithAnError(t *testing.T) {
 		sink.Notify("notifications/message", nil)
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		if err != nil || len(reply.Error) == 0 {
-			t.Errorf("got %s, %v", reply, err)
+			t.Errorf("got %s, %v", reply.Error, err)
 		}
 		return hub.Reply{Result: json.RawMessage(`{}`)}, nil
 	}
@@ -368,5 +368,56 @@ func BenchmarkCall(b *testing.B) {
 		if _, err := g.Call(ctx, call, nothing{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestAResultThatIsNoObjectIsAProtocolError(t *testing.T) {
+	for _, result := range []string{`null`, `[]`, `"done"`, `7`, ``} {
+		f := newFixture()
+		f.send = answer(result)
+		if _, err := f.Call(context.Background(), toolCall(), nil); err == nil {
+			t.Errorf("%q passes", result)
+		}
+		if got := f.recorded[0]; got.Outcome != hub.OutcomeProtocolError || got.Code != hub.CodeUnavailable {
+			t.Errorf("%q: recorded %+v", result, got)
+		}
+	}
+	f := newFixture()
+	f.send = answer(`null`)
+	if _, err := f.Call(context.Background(), &hub.Call{Server: "files", Method: "resources/subscribe", Name: "a:b"}, nil); err != nil {
+		t.Errorf("a subscription has no result that anybody reads: %v", err)
+	}
+}
+
+func TestRepairedTextIsMarkedInTheRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		request, reply bool
+		marked         bool
+	}{"request": {true, false, true}, "reply": {false, true, true}, "neither": {false, false, false}} {
+		f := newFixture()
+		f.send = func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+			return hub.Reply{Result: json.RawMessage(`{}`), Repaired: c.reply}, nil
+		}
+		call := toolCall()
+		call.Repaired = c.request
+		if _, err := f.Call(context.Background(), call, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := f.recorded[0]
+		if got.Repaired != c.marked || (got.Reason == "text that was no valid Unicode was repaired") != c.marked || got.Outcome != hub.OutcomeOK {
+			t.Errorf("%s: recorded %+v", name, got)
+		}
+	}
+}
+
+func TestAQuestionOutsideACallIsRecordedToo(t *testing.T) {
+	f := newFixture()
+	reply, err := f.Ask(context.Background(), &hub.Call{Server: "files", Client: hub.Client{Name: "cursor"}}, "elicitation/create", json.RawMessage(`{}`), asker{0})
+	if err != nil || len(f.recorded) != 1 {
+		t.Fatalf("%v, %d calls", err, len(f.recorded))
+	}
+	if got := f.recorded[0]; !got.FromServer || got.Server != "files" || got.Client.Name != "cursor" || got.Outcome != hub.OutcomeOK || got.ID == 0 ||
+		string(f.replies[0].Result) != string(reply.Result) {
+		t.Errorf("recorded %+v", got)
 	}
 }

@@ -33,6 +33,10 @@ func classify(call *hub.Call, reply hub.Reply, err error, at stage) {
 			call.Reason = "the tool reported an error"
 		}
 	}
+	call.Repaired = call.Repaired || reply.Repaired
+	if call.Repaired && call.Outcome == hub.OutcomeOK {
+		call.Reason = "text that was no valid Unicode was repaired"
+	}
 }
 
 func failure(code hub.Code, at stage) hub.Outcome {
@@ -45,6 +49,15 @@ func failure(code hub.Code, at stage) hub.Outcome {
 		return hub.OutcomeTimeout
 	}
 	return hub.OutcomeProtocolError
+}
+
+// answers reports whether reply is one that a client can read: an error, or an object,
+// which every result of MCP is. Some servers say null where there is nothing to say.
+func answers(method string, reply hub.Reply) bool {
+	if len(reply.Error) > 0 || len(reply.Result) > 0 && reply.Result[0] == '{' {
+		return true
+	}
+	return method == "resources/subscribe" || method == "resources/unsubscribe"
 }
 
 var isErrorKey = []byte(`"isError"`)

@@ -95,6 +95,7 @@ type Call struct {
 	TraceID  string        // from the client's traceparent, or ""
 	SpanID   string        // the client's span, from the same; it is not recorded
 	Protocol string        // the revision of MCP that the client speaks, "" when unknown; it is not recorded
+	Repaired bool          // the request or its answer held text that was no valid Unicode
 }
 
 // Reply is what a server answered: exactly one of the two is set, both raw.
@@ -102,6 +103,8 @@ type Call struct {
 type Reply struct {
 	Result json.RawMessage
 	Error  json.RawMessage
+	// Repaired says that text in it was no valid Unicode and was replaced by U+FFFD.
+	Repaired bool
 }
 
 // Sink receives what belongs to one call besides its reply, in wire order and

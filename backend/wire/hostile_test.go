@@ -72,7 +72,7 @@ func TestBadTextIsRepairedAndMarked(t *testing.T) {
 	m := start(t, "bad-text", nil)
 	reply := mustCall(t, m, `{}`, nil)
 	const want = `{"content":[{"type":"text","text":"a` + "\uFFFD" + `b\u0000\ufffd\u001b"}]}`
-	if string(reply.Result) != want || m.Stats().Repaired != 1 {
+	if string(reply.Result) != want || m.Stats().Repaired != 1 || !reply.Repaired {
 		t.Fatalf("got %s, %d repaired", reply.Result, m.Stats().Repaired)
 	}
 }

@@ -101,8 +101,9 @@ func (m *Mux) junk(line []byte, reason string) {
 }
 
 func (m *Mux) message(data []byte, env Envelope, owned bool) {
+	broken := env.Broken
 	if env.Dirty() {
-		if env.Broken {
+		if broken {
 			m.stats.repaired.Add(1)
 		}
 		data, owned = Compact(nil, data), true
@@ -114,7 +115,7 @@ func (m *Mux) message(data []byte, env Envelope, owned bool) {
 	}
 	switch env.Kind {
 	case Response:
-		m.response(data, env, owned)
+		m.response(data, env, owned, broken)
 	case Notification, Request:
 		if !env.Version { // a log line in JSON that happens to have a method
 			m.junk(data, "no JSON-RPC message")
@@ -136,7 +137,7 @@ func keep(data []byte, span hub.Span, owned bool) []byte {
 	return bytes.Clone(data[span.Start:span.End])
 }
 
-func (m *Mux) response(data []byte, env Envelope, owned bool) {
+func (m *Mux) response(data []byte, env Envelope, owned, repaired bool) {
 	id, ok := Int(data, env.ID)
 	if !ok {
 		m.stats.late.Add(1)
@@ -144,6 +145,7 @@ func (m *Mux) response(data []byte, env Envelope, owned bool) {
 		return
 	}
 	in := inbound{kind: inReply}
+	in.reply.Repaired = repaired
 	switch {
 	case !env.Error.Empty() && string(Bytes(data, env.Error)) != "null": // wins over a result
 		in.reply.Error = keep(data, env.Error, owned)

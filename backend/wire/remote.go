@@ -320,7 +320,7 @@ func (r *Remote) forgotten(resp *http.Response) bool {
 // reply reads a JSON body. An error may come without an id, when the server did
 // not get to read ours.
 func (r *Remote) reply(data []byte, id int64, status int) (hub.Reply, bool, error) {
-	data, env, err := r.scan(data)
+	data, env, repaired, err := r.scan(data)
 	if err != nil && status != http.StatusOK {
 		return hub.Reply{}, false, nil // the status says more
 	} else if err != nil {
@@ -331,23 +331,24 @@ func (r *Remote) reply(data []byte, id int64, status int) (hub.Reply, bool, erro
 	case env.Kind != Response:
 		return hub.Reply{}, false, nil
 	case !env.Error.Empty() && (got == id || !ok):
-		return hub.Reply{Error: Bytes(data, env.Error)}, true, nil
+		return hub.Reply{Error: Bytes(data, env.Error), Repaired: repaired}, true, nil
 	case ok && got == id && !env.Result.Empty() && status == http.StatusOK:
-		return hub.Reply{Result: Bytes(data, env.Result)}, true, nil
+		return hub.Reply{Result: Bytes(data, env.Result), Repaired: repaired}, true, nil
 	}
 	return hub.Reply{}, false, nil
 }
 
-func (r *Remote) scan(data []byte) ([]byte, Envelope, error) {
-	env, err := Scan(data)
+// scan also reports whether text had to be repaired.
+func (r *Remote) scan(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
+	env, err = Scan(data)
 	if err == nil && env.Dirty() {
-		if env.Broken {
+		if repaired = env.Broken; repaired {
 			r.stats.repaired.Add(1)
 		}
 		data = Compact(nil, data)
 		env, err = Scan(data)
 	}
-	return data, env, err
+	return data, env, repaired, err
 }
 
 func (r *Remote) broken(what string, cause error) error {

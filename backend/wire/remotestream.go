@@ -27,7 +27,7 @@ func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Rep
 		case len(ev.data) == 0:
 			continue
 		}
-		data, env, err := r.scan(ev.data)
+		data, env, repaired, err := r.scan(ev.data)
 		if err != nil {
 			r.junk(ev.data, err.Error())
 			continue
@@ -38,7 +38,9 @@ func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Rep
 				r.stats.late.Add(1)
 				continue
 			}
-			if reply, ok, err := r.reply(data, f.id, http.StatusOK); ok || err != nil {
+			reply, ok, err := r.reply(data, f.id, http.StatusOK)
+			reply.Repaired = repaired
+			if ok || err != nil {
 				return reply, err
 			}
 			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "server %q answered with neither result nor error", r.o.Server)
@@ -257,7 +259,7 @@ func (r *Remote) announcements(last string) (id string, again bool) {
 		if len(ev.data) == 0 {
 			continue
 		}
-		data, env, err := r.scan(ev.data)
+		data, env, _, err := r.scan(ev.data)
 		if err != nil {
 			r.junk(ev.data, err.Error())
 			continue
