@@ -18,6 +18,7 @@ import (
 	"drawbridge/backend/api"
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/cli"
+	"drawbridge/backend/clientconf"
 	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/event"
 	"drawbridge/backend/gateway"
@@ -131,7 +132,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: recorder, Bus: bus, LastID: lastID})
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version,
-		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes,
+		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes, NameLimit: clientconf.NameLimit,
 	})
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)

@@ -62,7 +62,10 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered
 		return answered{}, failed(codeInvalidParams, "the cursor is unknown: lists are sent whole")
 	}
 	b.Lister.WaitListed(ctx, rq.at.server)
-	view := b.view(rq.at)
+	if rq.era == hub.Modern {
+		b.introduced(rq)
+	}
+	view := b.view(rq.at, rq.client.Token)
 	result := view.ListResult(kind)
 	if kind == hub.Tools && rq.at.server == "" {
 		result = b.aggregate(view)
@@ -82,6 +85,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 		At: b.Now().UTC(), Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
 		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
 		Params: rq.params, Arguments: rq.spans.Arguments, ProgressToken: rq.spans.ProgressToken,
+		Repaired: rq.repaired,
 	}
 	if rq.session != nil {
 		call.Session = rq.session.id
@@ -106,7 +110,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 		return nil, failed(codeInvalidParams, "the params name nothing to "+verb(rq.method))
 	}
 	call.PublicName, call.Name = public, public
-	target, ok := find(b.view(rq.at), public)
+	target, ok := find(b.view(rq.at, rq.client.Token), public)
 	if !ok && rq.at.server == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
 		target, ok = b.Self.All().Lookup(hub.Tools, public)
 		ok = ok && rq.method == "tools/call"
@@ -114,7 +118,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	if !ok {
 		// It may belong to a server that is starting.
 		b.Lister.WaitListed(ctx, rq.at.server)
-		if target, ok = find(b.view(rq.at), public); !ok {
+		if target, ok = find(b.view(rq.at, rq.client.Token), public); !ok {
 			call.BytesIn = len(call.Params)
 			return call, nil
 		}

@@ -20,6 +20,10 @@ type paper struct {
 	n      int
 }
 
+func (gatewayFunc) Ask(context.Context, *hub.Call, string, json.RawMessage, hub.Sink) (hub.Reply, error) {
+	panic("nobody asks")
+}
+
 func (p *paper) Header() http.Header         { return p.header }
 func (p *paper) WriteHeader(int)             {}
 func (p *paper) Write(b []byte) (int, error) { p.n += len(b); return len(b), nil }

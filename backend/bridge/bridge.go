@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -19,6 +20,8 @@ import (
 // Gateway is the one call path; *gateway.Gateway implements it.
 type Gateway interface {
 	Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	// Ask puts a question of a server to sink, and records it. cause made the server ask.
+	Ask(ctx context.Context, cause *hub.Call, method string, params json.RawMessage, sink hub.Sink) (hub.Reply, error)
 }
 
 // Lister knows when catalogs are complete; *supervisor.Supervisor implements it.
@@ -44,6 +47,10 @@ type Options struct {
 	// DescribeServer says where tools name their server at the address for all: "title",
 	// "description" or nowhere. It is asked for every list; nil: nowhere.
 	DescribeServer func() string
+
+	// NameLimit is how long the names of tools and prompts may be at the address for all
+	// servers, for the client with a token of that name. 0, as nil: registry.MaxPublicName.
+	NameLimit func(token string) int
 
 	Version string           // ours, for serverInfo
 	Now     func() time.Time // nil: time.Now
@@ -95,8 +102,9 @@ type Bridge struct {
 	sessions   *table
 	streams    *limiter
 	subscribed subscriptions
+	peers      peers
 	errands    errands
-	offering   atomic.Pointer[offering]
+	offerings  offerings
 	ended      context.Context // the parent of what outlives its HTTP request
 	end        context.CancelCauseFunc
 	closing    sync.WaitGroup // sessions that are being closed
@@ -269,10 +277,22 @@ func (b *Bridge) known(at endpoint) bool {
 	return ok
 }
 
-// view is what an endpoint offers at this moment; never nil.
-func (b *Bridge) view(at endpoint) *registry.View {
+// limit is how long names may be for a client, which its token names; 0 as usual.
+func (b *Bridge) limit(at endpoint, token string) int {
+	if at.server != "" || token == "" || b.NameLimit == nil {
+		return 0
+	}
+	return b.NameLimit(token)
+}
+
+// view is what an endpoint offers a client at this moment; never nil.
+func (b *Bridge) view(at endpoint, token string) *registry.View {
+	return b.within(at, b.limit(at, token))
+}
+
+func (b *Bridge) within(at endpoint, limit int) *registry.View {
 	if at.server == "" {
-		return b.Registry.All()
+		return b.Registry.Within(limit)
 	}
 	if v, ok := b.Registry.Server(at.server); ok {
 		return v

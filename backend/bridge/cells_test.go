@@ -240,6 +240,25 @@ func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
 	}
 }
 
+// A question that nobody answers is answered by its deadline, in every cell.
+func TestAQuestionThatNobodyAnswersIsDeclined(t *testing.T) {
+	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
+		for _, client := range []hub.Era{hub.Legacy, hub.Modern} {
+			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
+				box := inbox.New(inbox.Options{Bus: new(event.Bus), Limit: 20 * time.Millisecond})
+				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Inbox = box })
+				res, err := s.connect("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
+				if answer := answerOf(t, res, err); !strings.Contains(answer, `"action":"decline"`) {
+					t.Errorf("%q", answer)
+				}
+				if left := box.List(); len(left) != 0 {
+					t.Errorf("it still waits: %+v", left)
+				}
+			})
+		}
+	}
+}
+
 func TestACallWhoseClientDoesNotComeBackIsCancelled(t *testing.T) {
 	cancelled := make(chan string, 10)
 	s := newCells(t, asking(cancelled), hub.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })

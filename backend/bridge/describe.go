@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
@@ -37,8 +38,8 @@ func (b *Bridge) aggregate(v *registry.View) []byte {
 	if mode != describeTitle && mode != describeDescription && own == nil {
 		return plain
 	}
-	if o := b.offering.Load(); o != nil && o.view == v && o.own == own && o.mode == mode {
-		return o.tools
+	if tools := b.offerings.find(v, own, mode); tools != nil {
+		return tools
 	}
 	labels := map[string]string{}
 	for _, offer := range v.Offers() {
@@ -62,8 +63,34 @@ func (b *Bridge) aggregate(v *registry.View) []byte {
 		}
 	}
 	tools = append(tools, `]}`...)
-	b.offering.Store(&offering{view: v, own: own, mode: mode, tools: tools})
+	b.offerings.keep(offering{view: v, own: own, mode: mode, tools: tools})
 	return tools
+}
+
+// offerings are the lists that were made last. There are as many at once as clients
+// have limits for names; a few hold them all. The zero value is ready.
+type offerings struct {
+	mu   sync.Mutex
+	last [4]offering
+	next int
+}
+
+func (o *offerings) find(v, own *registry.View, mode string) []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range o.last {
+		if one := &o.last[i]; one.view == v && one.own == own && one.mode == mode {
+			return one.tools
+		}
+	}
+	return nil
+}
+
+func (o *offerings) keep(one offering) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last[o.next] = one
+	o.next = (o.next + 1) % len(o.last)
 }
 
 // describe returns a tool's definition with its server's name in front of its title

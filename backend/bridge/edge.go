@@ -49,6 +49,8 @@ type message struct {
 	body   []byte
 	env    wire.Envelope
 	params wire.Params // spans of rawParams
+	// repaired says that the body held text that was no valid Unicode.
+	repaired bool
 }
 
 func (m *message) id() []byte        { return wire.Bytes(m.body, m.env.ID) }
@@ -63,6 +65,7 @@ func parse(body []byte) (*message, error) {
 	}
 	if m.env.Dirty() {
 		// A server reads line by line, so no newline may stand between tokens.
+		m.repaired = m.env.Broken
 		m.body = wire.Compact(make([]byte, 0, len(body)), body)
 		if m.env, err = wire.Scan(m.body); err != nil {
 			return nil, err
@@ -172,6 +175,9 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 			}
 			x.body = rest
 		}
+	} else if x.env.Kind != wire.Request || x.env.Method != "initialize" && x.env.Method != "ping" {
+		writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "there is no session yet: send initialize first, then its Mcp-Session-Id with every request")
+		return
 	}
 	b.fallThrough(w, r, x)
 }

@@ -28,7 +28,7 @@ func TestTheEdgeAnswersCleanly(t *testing.T) {
 		{"head", "HEAD", "/mcp", "", nil, 405, ""},
 		{"text", "POST", "/mcp", list, []string{"Content-Type", "text/plain"}, 415, "application/json"},
 		{"no type", "POST", "/mcp", list, []string{"Content-Type", ""}, 415, "application/json"},
-		{"charset", "POST", "/mcp", list, []string{"Content-Type", "application/json; charset=utf-8"}, 200, "during session initialization"},
+		{"charset", "POST", "/mcp", list, []string{"Content-Type", "application/json; charset=utf-8"}, 400, "send initialize first"},
 		{"no json", "POST", "/mcp", `{"jsonrpc"`, nil, 400, "-32700"},
 		{"empty", "POST", "/mcp", "", []string{"Content-Type", "application/json"}, 400, "-32700"},
 		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, "-32600"},

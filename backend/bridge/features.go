@@ -22,7 +22,8 @@ type edge struct {
 	sdk *mcp.Server
 
 	mu      sync.Mutex
-	view    *registry.View  // that headers was made from
+	view    *registry.View  // as it was when headers was made
+	limits  map[int]bool    // of the clients whose names are among headers
 	headers map[string]bool // tools that want arguments repeated in headers
 }
 
@@ -56,13 +57,22 @@ func (b *Bridge) edge(at endpoint) *edge {
 	return e
 }
 
-// wantsHeaders reports whether the tool's schema asks for arguments in headers, and
-// makes sure that go-sdk knows the schemas of v that do.
-func (e *edge) wantsHeaders(v *registry.View, name string) bool {
+// wantsHeaders reports whether the schema of the tool that a client knows as name asks
+// for arguments in headers, and makes sure that go-sdk knows the schemas that do.
+func (b *Bridge) wantsHeaders(e *edge, token, name string) bool {
+	limit := b.limit(e.at, token)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.view != v {
-		e.register(v)
+	if now := b.within(e.at, 0); e.view != now || !e.limits[limit] {
+		if e.limits == nil {
+			e.limits = map[int]bool{}
+		}
+		e.view, e.limits[limit] = now, true
+		var items []registry.Item
+		for limit := range e.limits {
+			items = append(items, b.within(e.at, limit).Items(hub.Tools)...)
+		}
+		e.register(items)
 	}
 	return e.headers[name]
 }
@@ -70,14 +80,11 @@ func (e *edge) wantsHeaders(v *registry.View, name string) bool {
 var headerMark = []byte(`"x-mcp-header"`)
 
 // register needs e.mu.
-func (e *edge) register(v *registry.View) {
-	var old []string
-	for name := range e.headers {
-		old = append(old, name)
-	}
-	e.view, e.headers = v, map[string]bool{}
-	for _, item := range v.Items(hub.Tools) {
-		if !bytes.Contains(item.Raw, headerMark) {
+func (e *edge) register(tools []registry.Item) {
+	old := e.headers
+	e.headers = map[string]bool{}
+	for _, item := range tools {
+		if e.headers[item.Public] || !bytes.Contains(item.Raw, headerMark) {
 			continue
 		}
 		var t struct {
@@ -87,7 +94,7 @@ func (e *edge) register(v *registry.View) {
 			e.headers[item.Public] = true
 		}
 	}
-	for _, name := range old {
+	for name := range old {
 		if !e.headers[name] {
 			e.sdk.RemoveTools(name)
 		}

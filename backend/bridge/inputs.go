@@ -28,7 +28,7 @@ func (b *Bridge) fulfil(ctx context.Context, call *hub.Call, sink hub.Sink, repl
 		if len(need.InputRequests) == 0 {
 			return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: "the server is busy", Hint: "Try again later.", Retriable: true}
 		}
-		answers, err := ask(ctx, sink, need)
+		answers, err := b.ask(ctx, call, sink, need)
 		if err != nil {
 			return hub.Reply{}, err
 		}
@@ -85,7 +85,7 @@ func inputsOf(result []byte) (need inputs, ok bool) {
 
 // ask gets the answers one after the other, as a person would want to be asked, and
 // returns the members that the repeated params begin with.
-func ask(ctx context.Context, sink hub.Sink, need inputs) ([]byte, error) {
+func (b *Bridge) ask(ctx context.Context, cause *hub.Call, sink hub.Sink, need inputs) ([]byte, error) {
 	names := make([]string, 0, len(need.InputRequests))
 	for name := range need.InputRequests {
 		names = append(names, name)
@@ -94,7 +94,7 @@ func ask(ctx context.Context, sink hub.Sink, need inputs) ([]byte, error) {
 	out := []byte(`"inputResponses":{`)
 	for i, name := range names {
 		request := need.InputRequests[name]
-		reply, err := sink.Ask(ctx, request.Method, request.Params)
+		reply, err := b.Gateway.Ask(ctx, cause, request.Method, request.Params, sink)
 		if err != nil {
 			return nil, err
 		}

@@ -43,6 +43,9 @@ func TestALegacyClientGivesAModernServerItsInput(t *testing.T) {
 	if n := len(s.gw.seen); n != 3 {
 		t.Errorf("%d calls", n)
 	}
+	if n := len(s.gw.asked); n != 3 || s.gw.asked[0].Method != "elicitation/create" || s.gw.asked[0].Server != "math" {
+		t.Errorf("%d questions are recorded", n)
+	}
 	if got := string(s.gw.seen[1].Params); !strings.HasPrefix(got, `{"inputResponses":{"a":{"n":1.0,"m":"elicitation/create"},"b":{"n":1.0,"m":"roots/list"}},"requestState":"one","name":"add",`) {
 		t.Errorf("second round: %s", got)
 	}

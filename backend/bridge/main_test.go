@@ -29,8 +29,9 @@ func TestMain(m *testing.M) {
 type calls struct {
 	answer func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
 
-	mu   sync.Mutex
-	seen []*hub.Call
+	mu    sync.Mutex
+	seen  []*hub.Call
+	asked []*hub.Call
 }
 
 func (c *calls) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
@@ -44,6 +45,14 @@ func (c *calls) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Re
 		return hub.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
 	}
 	return c.answer(ctx, call, sink)
+}
+
+// Ask implements Gateway.
+func (c *calls) Ask(ctx context.Context, cause *hub.Call, method string, params json.RawMessage, sink hub.Sink) (hub.Reply, error) {
+	c.mu.Lock()
+	c.asked = append(c.asked, &hub.Call{FromServer: true, Server: cause.Server, Client: cause.Client, Method: method, Params: params})
+	c.mu.Unlock()
+	return sink.Ask(ctx, method, params)
 }
 
 func (c *calls) last() *hub.Call {

@@ -25,6 +25,9 @@ type Feature struct {
 type Peer struct {
 	Era          hub.Era
 	Capabilities json.RawMessage
+	// Own says of a server that no two clients share its connection, so that there is
+	// never a doubt whose call it speaks of.
+	Own bool
 }
 
 // Features says what passes end to end between a client and a server, in a fixed
@@ -55,7 +58,7 @@ func Features(client, server Peer, person bool) []Feature {
 	offered("subscriptions", resources.Subscribe, "")
 	offered("completions", offers("completions"), "")
 	logging := ""
-	if server.Era == hub.Legacy {
+	if server.Era == hub.Legacy && !server.Own {
 		logging = "Log lines reach a client while its call is the only one of the server."
 	}
 	offered("logging", offers("logging"), logging)
@@ -64,7 +67,7 @@ func Features(client, server Peer, person bool) []Feature {
 
 	can := abilitiesOf(client.Capabilities)
 	shared := ""
-	if server.Era == hub.Legacy {
+	if server.Era == hub.Legacy && !server.Own {
 		shared = "While the server has several calls at once, a request that does not say which one it belongs to reaches no client."
 	}
 	asked := func(name string, able, question bool) {

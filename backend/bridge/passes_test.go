@@ -17,11 +17,11 @@ func TestFeaturesSayWhatPassesBetweenTwoPeers(t *testing.T) {
 		person         bool
 		want           string
 	}{
-		{"everything", Peer{hub.Legacy, json.RawMessage(canAll)}, Peer{hub.Modern, json.RawMessage(all)}, false,
+		{"everything", Peer{Era: hub.Legacy, Capabilities: json.RawMessage(canAll)}, Peer{Era: hub.Modern, Capabilities: json.RawMessage(all)}, false,
 			"tools:passes prompts:passes resources:passes subscriptions:passes completions:passes logging:passes progress:passes cancellation:passes sampling:passes elicitation:passes elicitation by URL:passes roots:passes"},
-		{"a plain pair", Peer{hub.Modern, json.RawMessage(`{}`)}, Peer{hub.Legacy, json.RawMessage(`{"tools":{},"resources":{}}`)}, false,
+		{"a plain pair", Peer{Era: hub.Modern, Capabilities: json.RawMessage(`{}`)}, Peer{Era: hub.Legacy, Capabilities: json.RawMessage(`{"tools":{},"resources":{}}`)}, false,
 			"tools:passes prompts:not server resources:passes subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:not client elicitation by URL:not client roots:not client"},
-		{"a person at hand", Peer{hub.Modern, json.RawMessage(`{"elicitation":{},"roots":{}}`)}, Peer{hub.Legacy, nil}, true,
+		{"a person at hand", Peer{Era: hub.Modern, Capabilities: json.RawMessage(`{"elicitation":{},"roots":{}}`)}, Peer{Era: hub.Legacy, Capabilities: nil}, true,
 			"tools:not server prompts:not server resources:not server subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:passes elicitation by URL:by person roots:passes"},
 	} {
 		var got []string

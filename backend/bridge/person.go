@@ -71,7 +71,7 @@ func (b *Bridge) instead(ctx context.Context, rq *request, call *hub.Call, sink 
 				return reply, nil
 			}
 		}
-		answers, err := ask(ctx, sink, need)
+		answers, err := b.ask(ctx, call, sink, need)
 		if err != nil {
 			return hub.Reply{}, err
 		}
@@ -116,5 +116,19 @@ func (b *Bridge) Ask(ctx context.Context, server, method string, params json.Raw
 	if b.Inbox == nil || method != "elicitation/create" {
 		return unasked("no client to ask: the request belongs to no call, or to one of several"), nil
 	}
-	return b.askPerson(ctx, server, nil, method, params, "elicitation")
+	return b.Gateway.Ask(ctx, &hub.Call{Server: server}, method, params, stranger{b, server})
+}
+
+// stranger is the sink of a question that concerns no single call.
+type stranger struct {
+	bridge *Bridge
+	server string
+}
+
+// Notify implements hub.Sink.
+func (stranger) Notify(string, json.RawMessage) {}
+
+// Ask implements hub.Sink.
+func (s stranger) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+	return s.bridge.askPerson(ctx, s.server, nil, method, params, "elicitation")
 }

@@ -15,8 +15,9 @@ type exchange struct {
 	at      endpoint
 	from    origin
 	era     hub.Era
-	session *session // of a legacy client, once it has one
-	out     *outlet  // of a request that go-sdk handles
+	session *session        // of a legacy client, once it has one
+	out     *outlet         // of a request that go-sdk handles
+	over    <-chan struct{} // closed when the HTTP request of it is over
 }
 
 // request is one JSON-RPC request that we answer ourselves, from whichever side it
@@ -32,6 +33,7 @@ type request struct {
 	params       []byte // raw object as the client wrote it, or nil
 	spans        wire.Params
 	capabilities json.RawMessage
+	repaired     bool   // its text was no valid Unicode
 	level        string // what the client wants to hear of the server's log, "" for nothing said
 }
 
@@ -97,7 +99,7 @@ func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 	if !ok || name == "" || header.Get(nameHeader) != name {
 		return false
 	}
-	return x.env.Method != "tools/call" || !b.edge(x.at).wantsHeaders(b.view(x.at), name)
+	return x.env.Method != "tools/call" || !b.wantsHeaders(b.edge(x.at), x.from.token, name)
 }
 
 // request gathers what the answer function needs from an exchange.
@@ -105,7 +107,7 @@ func (x *exchange) request(header http.Header) *request {
 	raw := x.rawParams()
 	rq := &request{
 		at: x.at, era: x.era, session: x.session, shim: x.from.shim,
-		method: x.env.Method, params: raw, spans: x.params,
+		method: x.env.Method, params: raw, spans: x.params, repaired: x.repaired,
 	}
 	rq.trace, rq.span = traceParent(header.Get("Traceparent"))
 	if rq.trace == "" && !x.params.TraceParent.Empty() {

@@ -43,6 +43,9 @@ func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
 func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange) {
 	x.out = b.outlet(w)
 	defer x.out.end()
+	over := make(chan struct{})
+	defer close(over)
+	x.over = over
 	ticket := b.nonce + strconv.FormatUint(b.ticket.Add(1), 36)
 	b.exchanges.Store(ticket, x)
 	defer b.exchanges.Delete(ticket)
@@ -95,6 +98,9 @@ func (b *Bridge) middleware(e *edge) mcp.Middleware {
 			case method == "initialize":
 				return b.initialize(ctx, method, req, x, e, next)
 			case method == "server/discover":
+				if x != nil && x.message != nil && x.era == hub.Modern {
+					b.introduced(x.request(req.GetExtra().Header))
+				}
 				return b.discover(ctx, method, req, e, next)
 			}
 			if method == "subscriptions/listen" {
@@ -192,7 +198,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	if !ok || !isServer || x == nil || x.message == nil || x.env.Kind != wire.Request {
 		return nil, &jsonrpc.Error{Code: codeInvalidRequest, Message: "initialize must stand alone"}
 	}
-	offers := b.view(e.at).Offers()
+	offers := b.view(e.at, "").Offers()
 	opened.Capabilities = capabilities(opened.Capabilities, e.at, offers)
 	opened.Instructions = instructions(e.at, offers)
 
@@ -204,11 +210,15 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 		capabilities: wire.Bytes(raw, x.params.InitCapabilities),
 	}
 	s.can = abilitiesOf(s.capabilities)
+	b.peers.note(s.client, hub.Legacy, s.version, s.capabilities, s.used)
 	s.ctx, s.cancel = context.WithCancelCause(b.ended)
 	evicted, ok := b.sessions.add(s)
 	if !ok {
 		s.cancel(errSessionEnded)
-		b.spawn(func() { _ = ss.Close() })
+		b.spawn(func() {
+			<-x.over // a session that is closed swallows its last answer
+			_ = ss.Close()
+		})
 		return nil, &jsonrpc.Error{Code: codeRefused, Message: "this client holds too many sessions open"}
 	}
 	if evicted != nil {
@@ -223,7 +233,7 @@ func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, e
 	}
 	res, err := next(ctx, method, req)
 	if found, ok := res.(*mcp.DiscoverResult); ok && err == nil {
-		offers := b.view(e.at).Offers()
+		offers := b.view(e.at, "").Offers()
 		found.Capabilities = capabilities(found.Capabilities, e.at, offers)
 		found.Instructions = instructions(e.at, offers)
 	}
@@ -231,10 +241,18 @@ func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, e
 }
 
 // capabilities narrows what we can do to what is behind an endpoint. The aggregate
-// keeps everything: a server that offers prompts may be added while clients are
-// connected, and they ask for prompts only when they were promised some.
+// keeps its lists: a server that offers prompts may be added while clients are
+// connected, and they ask for prompts only when they were promised some. Subscriptions
+// it offers where a server does: a client that was promised them subscribes to
+// everything, and would be refused each time.
 func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Offer) *mcp.ServerCapabilities {
-	if at.server == "" || len(offers) != 1 || offers[0].Catalog == nil {
+	if at.server == "" {
+		if all.Resources != nil {
+			all.Resources.Subscribe = slices.ContainsFunc(offers, subscribable)
+		}
+		return all
+	}
+	if len(offers) != 1 || offers[0].Catalog == nil {
 		return all
 	}
 	var has struct {
@@ -267,6 +285,14 @@ func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Of
 	}
 	all.Experimental, all.Extensions = has.Experimental, has.Extensions
 	return all
+}
+
+// subscribable reports whether a server says that its resources can be subscribed to.
+func subscribable(o registry.Offer) bool {
+	var has struct {
+		Resources struct{ Subscribe bool }
+	}
+	return o.Catalog != nil && json.Unmarshal(o.Catalog.Capabilities, &has) == nil && has.Resources.Subscribe
 }
 
 // instructions hands on what servers say about their use: one server's words as

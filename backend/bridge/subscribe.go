@@ -102,7 +102,7 @@ func (s *subscriptions) drop(who *mcp.ServerSession) []resourceKey {
 }
 
 func (b *Bridge) subscribe(ctx context.Context, e *edge, r *mcp.SubscribeRequest) error {
-	target, ok := b.view(e.at).Resource(r.Params.URI)
+	target, ok := b.view(e.at, "").Resource(r.Params.URI)
 	if !ok {
 		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
 	}
@@ -118,7 +118,7 @@ func (b *Bridge) subscribe(ctx context.Context, e *edge, r *mcp.SubscribeRequest
 }
 
 func (b *Bridge) unsubscribe(ctx context.Context, e *edge, r *mcp.UnsubscribeRequest) error {
-	target, ok := b.view(e.at).Resource(r.Params.URI)
+	target, ok := b.view(e.at, "").Resource(r.Params.URI)
 	key := resourceKey{target.Server, r.Params.URI}
 	if !ok || !b.subscribed.leave(key, r.Session) {
 		return nil
@@ -186,7 +186,7 @@ func (b *Bridge) tellSubscribers(ctx context.Context, key resourceKey, p *mcp.Re
 	}
 	b.mu.Unlock()
 	for _, e := range edges {
-		if t, ok := b.view(e.at).Resource(key.uri); ok && t.Server == key.server {
+		if t, ok := b.view(e.at, "").Resource(key.uri); ok && t.Server == key.server {
 			_ = e.sdk.ResourceUpdated(ctx, p)
 		}
 	}

@@ -32,11 +32,11 @@ func (h *held) build() {
 	h.view = v
 }
 
-// aggregate makes the view of all servers.
-func aggregate(naming Naming, servers []*held) *View {
+// aggregate makes the view of all servers, with names of at most limit characters.
+func aggregate(naming Naming, servers []*held, limit int) *View {
 	v := &View{resources: map[string]Target{}}
 	hidden := hidden{}
-	namer := newNamer(naming, servers)
+	namer := newNamer(naming, servers, limit)
 	for i, kind := range allKinds {
 		v.names[i] = make(map[string]Target)
 		switch kind {
@@ -102,13 +102,14 @@ func (v *View) addURIs(i int, servers []*held, hidden hidden) {
 // namer gives public names under one scheme.
 type namer struct {
 	naming  Naming
+	limit   int
 	crowded map[string]bool
 	holders map[string]int // under Bare: how many servers hold a name
 	known   []string       // under Bare: what a prefixed name begins with
 }
 
-func newNamer(naming Naming, servers []*held) *namer {
-	n := &namer{naming: naming, crowded: crowded(naming, servers)}
+func newNamer(naming Naming, servers []*held, limit int) *namer {
+	n := &namer{naming: naming, limit: limit, crowded: crowded(naming, servers)}
 	if naming == Bare {
 		n.crowded = crowded(Prefixed, servers)
 		for _, h := range servers {
@@ -135,7 +136,7 @@ func (n *namer) count(i int, servers []*held) {
 func (n *namer) name(h *held, tool string, round int) string {
 	if n.naming == Bare && round == 0 && n.holders[tool] == 1 {
 		// A bare name that reads like a prefixed one has to be prefixed itself.
-		if name := publicName("", "", h.ID, tool, false, 0); !n.prefixed(name) {
+		if name := publicName(n.limit, "", "", h.ID, tool, false, 0); !n.prefixed(name) {
 			return name
 		}
 	}
@@ -145,7 +146,7 @@ func (n *namer) name(h *held, tool string, round int) string {
 	}
 	before, after := naming.affixes(h.prefix())
 	force := round > 0 || n.crowded[strings.ToLower(before+after)]
-	return publicName(before, after, h.ID, tool, force, round)
+	return publicName(n.limit, before, after, h.ID, tool, force, round)
 }
 
 func (n *namer) prefixed(name string) bool {

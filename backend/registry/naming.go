@@ -20,8 +20,8 @@ const (
 	MCP         Naming = "mcp_{server}_{tool}" // '_' of the server's id becomes '-'
 )
 
-// MaxPublicName is the longest public name. Clients put a prefix of their own in
-// front of it, and LLM APIs take 64 characters in all.
+// MaxPublicName is the longest public name unless a client takes another. Clients put
+// a prefix of their own in front of it, and LLM APIs take 64 characters in all.
 const MaxPublicName = 46
 
 // hashDigits is the length of the hash in an altered name, hashMark the whole suffix.
@@ -52,9 +52,10 @@ func (n Naming) affixes(prefix string) (before, after string) {
 // publicName joins the affixes and the tool's name. A name that is taken over as
 // it is never ends like an altered one, and an altered one always ends in a hash
 // of the server's id and the tool's name; so the two kinds cannot meet. force asks
-// for the altered form; round makes the hash another one when two have met.
-func publicName(before, after, server, tool string, force bool, round int) string {
-	room := MaxPublicName - len(before) - len(after)
+// for the altered form; round makes the hash another one when two have met. A name is
+// longer than limit only where the affixes and the hash alone are.
+func publicName(limit int, before, after, server, tool string, force bool, round int) string {
+	room := limit - len(before) - len(after)
 	if !force && len(tool) <= room && plain(tool) {
 		return before + tool + after
 	}

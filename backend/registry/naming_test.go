@@ -18,7 +18,7 @@ func TestLongAndOddToolNamesGetAStableHash(t *testing.T) {
 		strings.Repeat("x", 43): "s__" + strings.Repeat("x", 43),
 		strings.Repeat("x", 44): "s__" + strings.Repeat("x", 34) + "_613c5445",
 	} {
-		got := publicName("s__", "", "s", tool, false, 0)
+		got := publicName(MaxPublicName, "s__", "", "s", tool, false, 0)
 		if got != want {
 			t.Errorf("%q becomes %q, want %q", tool, got, want)
 		}
@@ -68,6 +68,7 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 			if again := publicNames(built(naming, reversed, catalogs)); !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(again))) {
 				t.Fatalf("%s: names depend on the order: %q, %q", naming, names, again)
 			}
+			limited(t, naming, servers, catalogs)
 			if naming == Bare || naming == MCP { // under MCP, a_b and a-b share a prefix and make room for each other
 				continue
 			}
@@ -83,13 +84,68 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 	})
 }
 
+// limited holds that a view for a client with another limit is as injective, and
+// differs in names that do not fit both limits alone.
+func limited(t *testing.T, naming Naming, servers []Server, catalogs map[string]*hub.Catalog) {
+	t.Helper()
+	r := registryOf(naming, servers, catalogs)
+	for _, limit := range []int{30, 64} {
+		v := r.Within(limit)
+		names := publicNames(v)
+		if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) != len(names) {
+			t.Fatalf("%s within %d: two tools share a name: %q", naming, limit, names)
+		}
+		for i, item := range v.Items(hub.Tools) {
+			before, after := naming.affixes(item.Server)
+			if len(item.Public) > max(limit, len(before)+len(after)+hashMark) && naming != Bare {
+				t.Fatalf("%s within %d: %q does not fit", naming, limit, item.Public)
+			}
+			if target, ok := v.Lookup(hub.Tools, item.Public); !ok || target.Server != item.Server || target.Name != item.Name {
+				t.Fatalf("%s within %d: %q leads to %+v", naming, limit, item.Public, target)
+			}
+			if usual := r.All().Items(hub.Tools)[i].Public; usual != item.Public && naming != Bare && len(usual) < min(limit, MaxPublicName) && !looksAltered(strings.TrimSuffix(usual, after)) {
+				t.Fatalf("%s within %d: %q is called %q", naming, limit, usual, item.Public)
+			}
+		}
+	}
+}
+
 func built(naming Naming, servers []Server, catalogs map[string]*hub.Catalog) *View {
+	return registryOf(naming, servers, catalogs).All()
+}
+
+func registryOf(naming Naming, servers []Server, catalogs map[string]*hub.Catalog) *Registry {
 	r := New(Options{})
 	r.Arrange(naming, servers)
 	for _, s := range servers {
 		r.Set(s.ID, "", catalogs[s.ID])
 	}
-	return r.All()
+	return r
+}
+
+func TestALimitOfItsOwnGivesAClientLongerOrShorterNames(t *testing.T) {
+	long := strings.Repeat("x", 50)
+	r := registryOf(Prefixed, []Server{{ID: "s"}}, map[string]*hub.Catalog{"s": tools("read", long)})
+	for limit, want := range map[int][]string{
+		0:  {"s__read", "s__" + strings.Repeat("x", 34) + "_" + nameHash("s", long, 0)},
+		53: {"s__read", "s__" + long},
+		30: {"s__read", "s__" + strings.Repeat("x", 18) + "_" + nameHash("s", long, 0)},
+	} {
+		if got := publicNames(r.Within(limit)); !slices.Equal(got, want) {
+			t.Errorf("%d: %q, want %q", limit, got, want)
+		}
+	}
+	before := r.Within(53)
+	if r.Within(53) != before {
+		t.Error("the view is made anew for every call")
+	}
+	r.Set("s", "", tools("write"))
+	if got := publicNames(r.Within(53)); !slices.Equal(got, []string{"s__write"}) {
+		t.Errorf("after a change: %q", got)
+	}
+	if got := publicNames(before); len(got) != 2 {
+		t.Errorf("a view that somebody holds has changed: %q", got)
+	}
 }
 
 func TestServersThatShareAPrefixStayApart(t *testing.T) {

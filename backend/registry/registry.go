@@ -47,6 +47,12 @@ type Registry struct {
 type views struct {
 	all    *View
 	single map[string]*View
+
+	// What views with other limits are made from when they are first asked for.
+	naming  Naming
+	servers []*held // copies that nobody changes
+	mu      sync.Mutex
+	limited map[int]*View
 }
 
 // held is what the registry knows of one server.
@@ -69,6 +75,24 @@ func New(o Options) *Registry {
 
 // All returns the view of all servers with public names.
 func (r *Registry) All() *View { return r.views.Load().all }
+
+// Within is All for a client that takes names of at most limit characters; 0 stands for
+// MaxPublicName. Names that fit both limits are the same in both views.
+func (r *Registry) Within(limit int) *View {
+	v := r.views.Load()
+	if limit == 0 || limit == MaxPublicName {
+		return v.all
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.limited[limit] == nil {
+		if v.limited == nil {
+			v.limited = map[int]*View{}
+		}
+		v.limited[limit] = aggregate(v.naming, v.servers, limit)
+	}
+	return v.limited[limit]
+}
 
 // Server returns the view of one server with its own names. It exists, empty,
 // from the moment that the server is configured.
@@ -196,9 +220,11 @@ func (r *Registry) tell(server string, before, after *View, touched []hub.Kind) 
 // rebuild makes the aggregate anew and publishes all Views. It needs r.mu, or
 // an r that nobody else has seen.
 func (r *Registry) rebuild() {
-	v := &views{all: aggregate(r.naming, r.servers), single: make(map[string]*View, len(r.servers))}
+	v := &views{all: aggregate(r.naming, r.servers, MaxPublicName), single: make(map[string]*View, len(r.servers)), naming: r.naming}
 	for _, h := range r.servers {
 		v.single[h.ID] = h.view
+		one := *h
+		v.servers = append(v.servers, &one)
 	}
 	r.views.Store(v)
 }

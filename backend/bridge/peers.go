@@ -1,0 +1,92 @@
+package bridge
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// ClientPeer is a client as it introduced itself, for status pages.
+type ClientPeer struct {
+	hub.Client
+	Peer
+	Protocol string // the revision that was agreed on
+	LastSeen time.Time
+}
+
+// Peers lists the clients that introduced themselves since the start, the newest
+// first: legacy ones by their handshake, modern ones by a discovery or a list. At most
+// 128 are remembered.
+func (b *Bridge) Peers() []ClientPeer { return b.peers.list() }
+
+const maxPeers = 128
+
+// peers remembers what clients said of themselves. The zero value is ready.
+type peers struct {
+	mu sync.Mutex
+	by map[peerKey]*ClientPeer
+}
+
+// A client that speaks both eras is two peers: what passes differs.
+type peerKey struct {
+	client hub.Client
+	era    hub.Era
+}
+
+// note enters or renews a peer. capabilities may be part of a request's buffer.
+func (p *peers) note(client hub.Client, era hub.Era, protocol string, capabilities []byte, now time.Time) {
+	if client.Token == "" && client.Name == "" {
+		return // nobody that a person could recognise
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := peerKey{client, era}
+	known := p.by[key]
+	if known == nil {
+		if p.by == nil {
+			p.by = map[peerKey]*ClientPeer{}
+		}
+		if len(p.by) >= maxPeers {
+			p.forgetOldest()
+		}
+		known = &ClientPeer{Client: client, Peer: Peer{Era: era}}
+		p.by[key] = known
+	}
+	known.Protocol, known.LastSeen = protocol, now
+	if !bytes.Equal(known.Capabilities, capabilities) {
+		known.Capabilities = bytes.Clone(capabilities)
+	}
+}
+
+// forgetOldest needs p.mu.
+func (p *peers) forgetOldest() {
+	var oldest peerKey
+	var since time.Time
+	for key, one := range p.by {
+		if since.IsZero() || one.LastSeen.Before(since) {
+			oldest, since = key, one.LastSeen
+		}
+	}
+	delete(p.by, oldest)
+}
+
+func (p *peers) list() []ClientPeer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := make([]ClientPeer, 0, len(p.by))
+	for _, one := range p.by {
+		list = append(list, *one)
+	}
+	slices.SortFunc(list, func(a, b ClientPeer) int { return b.LastSeen.Compare(a.LastSeen) })
+	return list
+}
+
+// introduced notes the client of a modern request, which says who it is each time.
+func (b *Bridge) introduced(rq *request) {
+	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
+	b.peers.note(rq.client, hub.Modern, shorten(version), rq.capabilities, b.Now())
+}
