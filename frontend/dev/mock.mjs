@@ -10,6 +10,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { exported, historyRoute } from './history.mjs';
 import { makeScene } from './scenes.mjs';
 
 const types = {
@@ -50,6 +51,25 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
       return json(response, { status: 401, code: 'unauthorized', detail: 'not let in' }, 401);
     }
     const path = url.pathname.replace('/api/v1/', '').split('/').map(decodeURIComponent);
+    if (path[0] === 'export') {
+      response.writeHead(200, { 'Content-Type': 'text/plain' });
+      return response.end(exported(world.calls, url.searchParams));
+    }
+    if (path[0] === 'calls' && path[2] === 'replay') {
+      const call = world.calls.find((c) => c.id === path[1]);
+      const { confirm } = JSON.parse(await body(request));
+      if (!confirm && !world.readOnly(call))
+        return json(response, { status: 422, code: 'validation', detail: 'confirm it' }, 422);
+      return json(
+        response,
+        await world.run(JSON.stringify({ server: call.server, tool: call.tool }), (c) =>
+          send('call', c),
+        ),
+      );
+    }
+    const text = request.method === 'GET' ? '' : await body(request);
+    const past = historyRoute(world, request.method, path, url.searchParams, text);
+    if (past !== undefined) return json(response, past);
     switch (`${request.method} ${path[0]}`) {
       case 'GET status':
         return json(response, world.status());
@@ -78,10 +98,9 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
         return json(response, { items: world.questions, next: '' });
       case 'POST approvals': {
         const at = world.questions.findIndex((question) => question.id === path[1]);
-        const answer = await body(request);
         if (at < 0) return respond(response, undefined);
         const [question] = world.questions.splice(at, 1);
-        send('approval', { ...question, state: JSON.parse(answer).action });
+        send('approval', { ...question, state: JSON.parse(text).action });
         return json(response, {});
       }
       case 'PUT config': {
@@ -95,14 +114,14 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
             },
             412,
           );
-        const fault = world.writeConfig(JSON.parse(await body(request)).text);
+        const fault = world.writeConfig(JSON.parse(text).text);
         if (fault) return json(response, { status: 422, code: 'validation', ...fault }, 422);
         send('config', { applied: true });
         for (const added of world.readServers()) send('server', added);
         return json(response, world.config);
       }
       case 'POST call':
-        return json(response, await world.run(await body(request), (call) => send('call', call)));
+        return json(response, await world.run(text, (call) => send('call', call)));
       case 'GET events':
         response.writeHead(200, {
           'Content-Type': 'text/event-stream',

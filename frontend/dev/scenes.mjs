@@ -1,4 +1,5 @@
 // Invented data for the mock daemon.
+import { matching } from './history.mjs';
 
 const minute = 60_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
@@ -282,18 +283,10 @@ const clients = [
 ];
 
 const endings = [
-  'ok',
-  'ok',
-  'ok',
-  'ok',
-  'ok',
-  'ok',
-  'ok',
-  'ok',
+  ...Array.from({ length: 30 }, () => 'ok'),
   'tool_error',
-  'ok',
+  'tool_error',
   'timeout',
-  'ok',
   'protocol_error',
   'cancelled',
   'rejected',
@@ -418,7 +411,10 @@ export function makeScene(scene) {
       client: scene === 'hostile' ? evil : client,
       clientVersion,
       token,
-      session: 'c0ffee5e-0b1d-4c1a-9d7e-5a3f1e2d4b6c',
+      session: `${clients.findIndex((c) => c[0] === client)}c0ffee-${Math.floor(at / (73 * minute))}`,
+      workspace: ['/home/ada/projects/bridge', '', '/home/ada/notes'][
+        clients.findIndex((c) => c[0] === client)
+      ],
       era: 'legacy',
       server: t.server,
       tool: t.tool,
@@ -454,9 +450,13 @@ export function makeScene(scene) {
 
   const calls = [];
   if (scene !== 'empty') {
-    let at = Date.now() - 5 * 60 * minute;
+    // A day of work: busy hours, a lunch, quiet nights.
+    const began = Date.now() - 23 * 60 * minute;
+    let at = began;
     for (let i = 0; i < 1200; i++) {
-      at += Math.floor(next() * 29_000);
+      const hour = (at - began) / (60 * minute);
+      const busy = 0.15 + Math.max(0, Math.sin((hour / 23) * 3 * Math.PI)) * (1 + hour / 23);
+      at += Math.floor((next() * 80_000) / busy);
       if (at > Date.now() - 9000) break;
       calls.unshift(end(newCall(at)));
     }
@@ -520,6 +520,22 @@ export function makeScene(scene) {
     servers,
     tools,
     calls,
+    readOnly: (call) =>
+      tools.some((t) => t.name === call.publicName && t.annotations.includes('readOnlyHint')),
+    history: {
+      calls: calls.length,
+      bytes: 4_812_800,
+      freeBytes: 120_000,
+      indexPending: scene === 'trouble' ? 1204 : 0,
+      ...(scene === 'trouble' ? { indexedUpTo: ago(6 * minute) } : {}),
+      recorder: { state: 'recording', queued: 0, dropped: 0 },
+      recording: {
+        paused: false,
+        rules: scene === 'empty' ? [] : [{ server: 'postgres', tool: 'query', record: 'meta' }],
+      },
+      keepDays: 30,
+      maxBytes: 1_000_000_000,
+    },
     questions: makeQuestions(scene),
     connections: makeConnections(scene),
     connect(key, action) {
@@ -660,16 +676,11 @@ export function makeScene(scene) {
     page: (query) => {
       const limit = Number(query.get('limit') ?? 100);
       const before = query.get('before') ?? '';
-      const matching = calls.filter(
-        (c) =>
-          ['server', 'client', 'tool', 'outcome'].every(
-            (name) => !query.get(name) || c[name] === query.get(name),
-          ) &&
-          (!query.get('q') || JSON.stringify(c).includes(query.get('q'))) &&
-          (before === '' || Number(c.id) < Number(before)),
+      const found = matching(calls, query).filter(
+        (c) => before === '' || Number(c.id) < Number(before),
       );
-      const items = matching.slice(0, limit);
-      return { items, next: matching.length > limit ? items.at(-1).id : '' };
+      const items = found.slice(0, limit);
+      return { items, next: found.length > limit ? items.at(-1).id : '' };
     },
     invent: (tell) => {
       const call = put(newCall(Date.now()));

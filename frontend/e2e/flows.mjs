@@ -1,38 +1,8 @@
-// What a person does with the page, against the mock daemon.
+// What a person does with servers, calls, tools and clients.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
-import { sizes } from './browser.mjs';
-import { inspect, watched } from './harness.mjs';
-
-const list = [];
-
-function flow(name, options, run) {
-  list.push({ name, options, run });
-}
-
-/** Every flow, each with a daemon and a browser context of its own. */
-export function flows(browser, { check, wants }) {
-  return list
-    .filter(({ name }) => wants(name))
-    .map(({ name, options, run }) => async () => {
-      await check(name, async () => {
-        const mock = await startMock(options);
-        const context = await browser.newContext({ viewport: sizes.desktop });
-        context.setDefaultTimeout(8000);
-        const page = await watched(context);
-        try {
-          await run(page, mock, context);
-          assert.deepEqual(page.troubles, []);
-        } catch (error) {
-          if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
-          throw error;
-        } finally {
-          await context.close();
-          await mock.close();
-        }
-      });
-    });
-}
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
 
 flow(
   'a one-time code lets the browser in and leaves the address',
@@ -126,14 +96,22 @@ flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
-    await page.getByLabel('Outcome').selectOption('failed');
-    await page.getByLabel('Server').selectOption('github');
-    await page.waitForURL(/outcome=failed.*server=github|server=github.*outcome=failed/);
+    const panel = page.getByRole('region', { name: 'Filters' });
+    await panel.getByRole('button', { name: /^Timeout/ }).click();
+    await panel.getByRole('button', { name: /^GitHub/ }).click();
+    await panel.getByRole('button', { name: '24 hours' }).click();
+    await page.waitForURL(/(?=.*outcome=timeout)(?=.*server=github)(?=.*range=24h)/);
     await page.reload();
-    await page.getByRole('listitem').first().waitFor();
-    assert.equal(await page.getByLabel('Server').inputValue(), 'github');
-    for (const text of await page.getByRole('listitem').allTextContents())
-      assert.match(text, /^(?=.*github)(?!.*\bOK\b)/);
+    const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
+    await rows.first().waitFor();
+    assert.equal(
+      await panel.getByRole('button', { name: /^GitHub/ }).getAttribute('aria-pressed'),
+      'true',
+    );
+    for (const text of await rows.allTextContents())
+      assert.match(text, /^(?=.*github)(?=.*Timeout)/);
+    await page.getByRole('button', { name: 'Server: GitHub' }).click(); // the chip takes it away
+    await page.waitForURL(/^(?!.*server=)/);
   },
 );
 
@@ -142,7 +120,8 @@ flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
-    await page.getByRole('listitem').first().getByRole('link').focus();
+    const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
+    await rows.first().getByRole('link').focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     await page.waitForTimeout(150);
@@ -160,14 +139,15 @@ flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
-    await page.getByRole('listitem').first().waitFor();
-    const scroller = page.locator('.scroll-area').first();
+    const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
+    await rows.first().waitFor();
+    const scroller = page.locator('.scroll-area:has([aria-label=Calls])');
     for (let i = 0; i < 60 && (await page.getByText('That is all there is.').count()) === 0; i++) {
       await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
       await page.waitForTimeout(80);
     }
     assert.ok(await page.getByText('That is all there is.').count());
-    assert.ok((await page.getByRole('listitem').count()) < 80, 'only what is in view exists');
+    assert.ok((await rows.count()) < 80, 'only what is in view exists');
     const last = mock.world.calls.at(-1).id;
     await page.locator(`[data-call="${last}"]`).waitFor();
   },
@@ -286,7 +266,7 @@ flow(
     await page.getByRole('link', { name: 'Compare…' }).click();
     await page.getByLabel('Compare with').selectOption({ index: 1 });
     await page.getByText('They are equal.').first().waitFor();
-    await page.getByRole('link', { name: 'Edit and send again' }).click();
+    await page.getByRole('link', { name: 'Edit and send' }).click();
     await page.getByLabel(/^limit/).waitFor();
     assert.equal(await page.getByLabel(/^limit/).inputValue(), '9007199254740993');
   },

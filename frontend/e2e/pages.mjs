@@ -1,7 +1,7 @@
 // Every page in every scene: free of axe findings, policy reports, errors and sideways
 // scrolling, in light and dark, from 320 px up.
 import { startMock } from '../dev/mock.mjs';
-import { sizes } from './browser.mjs';
+import { patience, sizes } from './browser.mjs';
 import { inspect, settled, watched } from './harness.mjs';
 
 const addresses = [
@@ -13,6 +13,10 @@ const addresses = [
   '#/calls/CALL',
   '#/calls/CALL?with=OTHER',
   '#/calls/1',
+  '#/calls?range=24h&q=a&slow=1',
+  '#/sessions',
+  '#/sessions/SESSION',
+  '#/usage',
   '#/tools',
   '#/tools?tool=TOOL',
   '#/questions',
@@ -44,13 +48,14 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }
   if (wanted.length === 0) return;
   const mock = await startMock({ scene, rate: 0 });
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
-  context.setDefaultTimeout(8000);
+  context.setDefaultTimeout(patience);
   const { servers, calls, tools } = mock.world;
   const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
   const ended = calls.filter((call) => call.outcome === 'ok');
   const fill = (address) =>
     address
       .replace('ONE', one?.id ?? 'none')
+      .replace('SESSION', encodeURIComponent(calls[0]?.session ?? 'none'))
       .replace('CALL', ended[0]?.id ?? '0')
       .replace('OTHER', ended[1]?.id ?? '0')
       .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));

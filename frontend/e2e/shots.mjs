@@ -15,6 +15,10 @@ const shots = [
   ['server-crashed', '#/servers/browser', ['trouble']],
   ['calls', '#/calls', ['full', 'empty']],
   ['call', '#/calls/NEWEST', ['full']],
+  ['calls-filtered', '#/calls?outcome=timeout&range=24h&q=a', ['full', 'trouble']],
+  ['sessions', '#/sessions', ['full', 'empty']],
+  ['session', '#/sessions/SESSION', ['full']],
+  ['usage', '#/usage', ['full', 'empty']],
   ['tools', '#/tools', ['full', 'empty', 'hostile']],
   ['tool', '#/tools?tool=filesystem__search_files', ['full']],
   ['tools-effect', '#/tools?group=effect', ['full']],
@@ -50,6 +54,7 @@ for (const scene of ['full', 'empty', 'trouble', 'hostile', 'locked']) {
         await page.goto(
           `${mock.url}/${address
             .replace('NEWEST', ended?.id ?? '0')
+            .replace('SESSION', mock.world.calls[0]?.session ?? '0')
             .replace('OTHER', others[0]?.id ?? '0')
             .replace('PICTURE', read?.id ?? '0')}`,
         );

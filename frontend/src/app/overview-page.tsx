@@ -1,14 +1,18 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Activity } from 'lucide-react';
+import { Activity, MessageCircleQuestion, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
-import { serversQuery } from '@/features/servers/api';
+import { clientsQuery, connectionsQuery } from '@/features/clients/api';
+import { questionsQuery } from '@/features/questions/api';
+import { serversQuery, serverUseQuery, useServerLabel } from '@/features/servers/api';
 import { Attention, ServerGrid, useServerNumbers } from '@/features/servers/server-grid';
 import { NoServers } from '@/features/servers/servers-page';
+import { DayAtAGlance } from '@/features/usage/top-tools';
 import { classes } from '@/lib/classes';
-import { count } from '@/lib/format';
+import { bytes, count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
 const t = texts.overview;
@@ -16,6 +20,7 @@ const t = texts.overview;
 export function OverviewPage() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const calls = useRecentNumbers();
+  const labelOf = useServerLabel();
   return (
     <>
       <PageHeader title={t.title} />
@@ -25,7 +30,8 @@ export function OverviewPage() {
         ) : (
           <div className="max-w-6xl space-y-6">
             <Numbers />
-            <Attention />
+            <NeedsYou />
+            <DayAtAGlance labelOf={labelOf} />
             <Part title={texts.servers.title} more={t.allServers} to="/servers">
               <ServerGrid />
             </Part>
@@ -39,11 +45,48 @@ export function OverviewPage() {
   );
 }
 
+/** What waits for a person: questions first, then servers, then clients that lost their entry. */
+function NeedsYou() {
+  const { data: questions } = useQuery(questionsQuery);
+  const { data: connections } = useQuery(connectionsQuery);
+  const lost = (connections ?? []).filter((c) => c.state === 'vanished' || c.state === 'changed');
+  const waiting = questions?.length ?? 0;
+  return (
+    <div className="space-y-2 empty:hidden">
+      {(waiting > 0 || lost.length > 0) && (
+        <ul className="flex flex-wrap gap-2" aria-label={t.attention}>
+          {waiting > 0 && (
+            <li>
+              <Link to="/questions" className={buttonClasses('primary')}>
+                <MessageCircleQuestion className="size-4" aria-hidden />
+                {texts.questions.count(waiting)}
+              </Link>
+            </li>
+          )}
+          {lost.map((connection) => (
+            <li key={connection.key}>
+              <Link to="/clients" className={buttonClasses()}>
+                <TriangleAlert className="size-4 text-warn" aria-hidden />
+                {plain(connection.name.slice(0, 60))}: {texts.connections.states[connection.state]}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Attention />
+    </div>
+  );
+}
+
 function Numbers() {
   const servers = useServerNumbers();
   const calls = useRecentNumbers();
+  const { data: use } = useQuery(serverUseQuery);
+  const { data: clients } = useQuery(clientsQuery);
+  const memory = use?.reduce((sum, one) => sum + one.rssBytes, 0);
+  const open = clients?.filter((client) => client.sessions > 0).length ?? 0;
   return (
-    <dl className="grid grid-cols-2 overflow-hidden rounded-lg border bg-panel shadow-card md:grid-cols-4">
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
       <Figure
         label={texts.servers.title}
         value={t.serversUp(servers.up, servers.all)}
@@ -61,6 +104,14 @@ function Numbers() {
         note={calls.ended > 0 ? t.failedOf(calls.ended) : undefined}
         tone={calls.failed > 0 ? 'bad' : undefined}
       />
+      <Figure
+        label={t.memory}
+        value={memory === undefined ? '–' : bytes(memory)}
+        note={
+          use && use.length > 0 ? t.processes(use.reduce((n, u) => n + u.processes, 0)) : undefined
+        }
+      />
+      <Figure label={t.clients} value={count(open)} note={clients && t.ofKnown(clients.length)} />
     </dl>
   );
 }
@@ -79,7 +130,7 @@ function Figure({
   tone?: keyof typeof tones;
 }) {
   return (
-    <div className="flex flex-col border-line px-4 py-3 odd:border-r max-md:[&:nth-child(n+3)]:border-t md:border-r md:last:border-r-0">
+    <div className="flex flex-col bg-panel px-4 py-3">
       <dt className="text-xs text-ink3">{label}</dt>
       <dd className={classes('mt-0.5 text-xl font-semibold tracking-tight', tone && tones[tone])}>
         {value}

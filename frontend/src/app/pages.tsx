@@ -1,19 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useParams } from '@tanstack/react-router';
 import { MapPinOff } from 'lucide-react';
-import { useCallback, useMemo } from 'react';
+import { useCallback } from 'react';
 import { buttonClasses } from '@/components/button';
 import { Boundary, Empty } from '@/components/page';
 import { Split } from '@/components/split';
-import { useLiveCalls } from '@/features/calls/api';
 import { CallDetail } from '@/features/calls/call-detail';
-import { CallsPage, type Choice } from '@/features/calls/calls-page';
-import { clientsQuery } from '@/features/clients/api';
-import { serversQuery } from '@/features/servers/api';
-import { ServerDetail } from '@/features/servers/server-detail';
+import { CallsPage } from '@/features/calls/calls-page';
+import { useServerLabel } from '@/features/servers/api';
+import { ServerDetail, type View } from '@/features/servers/server-detail';
 import { ServersPage } from '@/features/servers/servers-page';
+import { toolsQuery } from '@/features/tools/api';
+import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
-import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { OverviewPage } from './overview-page';
 
@@ -32,7 +31,14 @@ export function ServersRoute() {
   const { epoch } = useConnection();
   const { id } = useParams({ strict: false });
   const navigate = getRouteApi('/servers').useNavigate();
+  const { view = 'about' } = getRouteApi('/servers').useSearch();
   const close = useCallback(() => navigate({ to: '/servers', search: (old) => old }), [navigate]);
+  const setView = (next: View) =>
+    navigate({
+      to: '.',
+      search: (old) => ({ ...old, view: next === 'about' ? undefined : next }),
+      replace: true,
+    });
   return (
     <Split
       list={
@@ -43,7 +49,7 @@ export function ServersRoute() {
       detail={
         id ? (
           <Boundary key={id} epoch={epoch}>
-            <ServerDetail id={id} onClose={close} />
+            <ServerDetail id={id} view={view} onView={setView} onClose={close} />
           </Boundary>
         ) : null
       }
@@ -54,22 +60,17 @@ export function ServersRoute() {
 export function CallsRoute() {
   const { epoch } = useConnection();
   const { id } = useParams({ strict: false });
+  const labelOf = useServerLabel();
+  const isReadOnly = useIsReadOnly();
   const navigate = getRouteApi('/calls').useNavigate();
   const close = useCallback(() => navigate({ to: '/calls', search: (old) => old }), [navigate]);
   return (
     <Split
-      list={
-        <CallsPage
-          selected={id}
-          servers={useServerChoices()}
-          clients={useClientChoices()}
-          epoch={epoch}
-        />
-      }
+      list={<CallsPage selected={id} labelOf={labelOf} epoch={epoch} />}
       detail={
         id ? (
           <Boundary key={id} epoch={epoch}>
-            <CallDetail id={id} onClose={close} />
+            <CallDetail id={id} isReadOnly={isReadOnly} onClose={close} />
           </Boundary>
         ) : null
       }
@@ -77,30 +78,15 @@ export function CallsRoute() {
   );
 }
 
-function useServerChoices(): Choice[] {
-  const { data } = useQuery(serversQuery);
-  return useMemo(
-    () =>
-      (data ?? []).map((server) => ({ value: server.id, text: plain(server.label || server.id) })),
-    [data],
-  );
-}
-
-/** The clients that the daemon knows, and those that are calling right now. */
-function useClientChoices(): Choice[] {
-  const { data: known } = useQuery({ ...clientsQuery, refetchInterval: false, staleTime: 60_000 });
-  const live = useLiveCalls();
-  const names = [
-    ...new Set([...(known ?? []).map((c) => c.name), ...live.map((c) => c.client)]),
-  ].filter(Boolean);
-  const key = names.sort().join('\n');
-  return useMemo(
-    () =>
-      key
-        .split('\n')
-        .filter(Boolean)
-        .map((name) => ({ value: name, text: plain(name) })),
-    [key],
+/** Whether a tool says of itself that it changes nothing; false of one that is not offered now. */
+function useIsReadOnly(): (publicName: string) => boolean {
+  const { data: tools } = useQuery(toolsQuery);
+  return useCallback(
+    (publicName) => {
+      const tool = tools?.find((one) => one.name === publicName);
+      return tool !== undefined && effects(tool.annotations).readOnly;
+    },
+    [tools],
   );
 }
 

@@ -1,10 +1,12 @@
 import {
   Activity,
+  ChartColumn,
   LayoutDashboard,
   type LucideIcon,
   MessageCircleQuestion,
   MonitorSmartphone,
   Plus,
+  Route,
   Server,
   Settings,
   Wrench,
@@ -19,6 +21,8 @@ type Path =
   | '/clients'
   | '/settings'
   | '/questions'
+  | '/usage'
+  | '/sessions'
   | '/add';
 
 export interface Place {
@@ -29,6 +33,8 @@ export interface Place {
   key: string;
   /** Not in the navigation: reached by other ways. */
   aside?: boolean;
+  /** In the navigation of wide screens only; narrow ones have a link in their head line. */
+  wide?: boolean;
 }
 
 export const pages: Place[] = [
@@ -37,6 +43,7 @@ export const pages: Place[] = [
   { to: '/calls', text: texts.nav.calls, icon: Activity, key: 'c' },
   { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't' },
   { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l' },
+  { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', wide: true },
   { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
   {
     to: '/questions',
@@ -45,5 +52,6 @@ export const pages: Place[] = [
     key: 'q',
     aside: true,
   },
+  { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', aside: true },
   { to: '/add', text: texts.add.title, icon: Plus, key: 'n', aside: true },
 ];

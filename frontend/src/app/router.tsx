@@ -7,7 +7,9 @@ import {
 } from '@tanstack/react-router';
 import { Loading } from '@/components/page';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
+import { type View, views } from '@/features/servers/server-detail';
 import { type Grouping, groupings } from '@/features/tools/groups';
+import { isRange, type Range } from '@/lib/range';
 import { CallsRoute, NotFound, OverviewRoute, ServersRoute } from './pages';
 import { Shell } from './shell';
 
@@ -25,7 +27,10 @@ const overview = createRoute({ getParentRoute: () => root, path: '/', component:
 const servers = createRoute({
   getParentRoute: () => root,
   path: '/servers',
-  validateSearch: (search: Record<string, unknown>): { q?: string } => ({ q: text(search.q) }),
+  validateSearch: (search: Record<string, unknown>): { q?: string; view?: View } => ({
+    q: text(search.q),
+    view: views.find((view) => view === search.view),
+  }),
   component: ServersRoute,
 });
 const server = createRoute({ getParentRoute: () => servers, path: '$id' });
@@ -33,6 +38,9 @@ const server = createRoute({ getParentRoute: () => servers, path: '$id' });
 const add = createRoute({
   getParentRoute: () => root,
   path: '/add',
+  validateSearch: (search: Record<string, unknown>): { like?: string } => ({
+    like: text(search.like),
+  }),
   component: lazyRouteComponent(() => import('./add-route'), 'AddRoute'),
 });
 
@@ -68,6 +76,27 @@ const questions = createRoute({
   component: lazyRouteComponent(() => import('./questions-route'), 'QuestionsRoute'),
 });
 
+const sessions = createRoute({
+  getParentRoute: () => root,
+  path: '/sessions',
+  component: lazyRouteComponent(() => import('./sessions-route'), 'SessionsRoute'),
+});
+const session = createRoute({ getParentRoute: () => sessions, path: '$session' });
+
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: '/usage',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { range?: Range; server?: string; tool?: string; client?: string } => ({
+    range: isRange(search.range) ? search.range : undefined,
+    server: text(search.server),
+    tool: text(search.tool),
+    client: text(search.client),
+  }),
+  component: lazyRouteComponent(() => import('./usage-route'), 'UsageRoute'),
+});
+
 const clients = createRoute({
   getParentRoute: () => root,
   path: '/clients',
@@ -90,6 +119,8 @@ export function makeRouter() {
       calls.addChildren([call]),
       tools,
       questions,
+      sessions.addChildren([session]),
+      usage,
       clients,
       settings,
     ]),

@@ -30,8 +30,21 @@ export function Shell() {
       <header className="flex shrink-0 items-center gap-2.5 border-b px-4 py-2.5 md:hidden">
         <Logo className="size-6" />
         <span className="font-semibold tracking-tight">{texts.product}</span>
-        <span className="ml-auto">
+        <span className="ml-auto flex items-center gap-3">
           <ConnectionMark />
+          {main
+            .filter((page) => page.wide)
+            .map(({ to, text, icon: Icon }) => (
+              <Link
+                key={to}
+                to={to}
+                aria-label={text}
+                activeOptions={{ includeSearch: false }}
+                className="rounded-md p-1 text-ink2 aria-[current=page]:text-accent"
+              >
+                <Icon className="size-5" aria-hidden />
+              </Link>
+            ))}
         </span>
       </header>
       <aside className="hidden w-52 shrink-0 flex-col border-r px-3 pt-4 pb-3 md:flex">
@@ -74,20 +87,22 @@ export function Shell() {
         aria-label={texts.nav.label}
         className="grid shrink-0 grid-cols-6 border-t bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
       >
-        {main.map(({ to, text, icon: Icon }) => (
-          <Link
-            key={to}
-            to={to}
-            activeOptions={{ exact: to === '/', includeSearch: false }}
-            className={classes(
-              'flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs text-ink2 outline-offset-[-2px]',
-              'aria-[current=page]:font-medium aria-[current=page]:text-accent',
-            )}
-          >
-            <Icon className="size-5 shrink-0" aria-hidden />
-            <span className="max-w-full truncate px-0.5">{text}</span>
-          </Link>
-        ))}
+        {main
+          .filter((page) => !page.wide)
+          .map(({ to, text, icon: Icon }) => (
+            <Link
+              key={to}
+              to={to}
+              activeOptions={{ exact: to === '/', includeSearch: false }}
+              className={classes(
+                'flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs text-ink2 outline-offset-[-2px]',
+                'aria-[current=page]:font-medium aria-[current=page]:text-accent',
+              )}
+            >
+              <Icon className="size-5 shrink-0" aria-hidden />
+              <span className="max-w-full truncate px-0.5">{text}</span>
+            </Link>
+          ))}
       </nav>
     </div>
   );

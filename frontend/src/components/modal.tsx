@@ -33,7 +33,9 @@ export function Modal({
       }}
       onKeyDown={(event) => {
         // A tooltip that is open takes Escape for itself, and no cancel event comes.
-        if (event.key === 'Escape') onClose();
+        if (event.key !== 'Escape') return;
+        event.preventDefault(); // what lies below must not close too
+        onClose();
       }}
       onClick={(event) => {
         if (event.target === event.currentTarget) onClose(); // beside it

@@ -22,8 +22,13 @@ const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
   rejected: { color: 'text-warn', icon: ShieldX },
 };
 
+/** How an outcome looks where there is no room for its word. */
+export function outcomeIcon(outcome: Outcome): { color: string; icon: LucideIcon } {
+  return looks[outcome] ?? { color: 'text-ink3', icon: CircleSlash };
+}
+
 export function OutcomeBadge({ outcome, className }: { outcome: Outcome; className?: string }) {
-  const look = looks[outcome] ?? { color: 'text-ink3', icon: CircleSlash };
+  const look = outcomeIcon(outcome);
   const Icon = look.icon;
   return (
     <span

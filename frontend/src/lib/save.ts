@@ -17,7 +17,7 @@ function word(kind: string): string {
   return kind.replace(/[^a-z]/g, '').slice(0, 20) || 'content';
 }
 
-function saveBlob(blob: Blob, name: string): void {
+export function saveBlob(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement('a');
   link.href = url;

@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'ut
 const schemas: Record<string, Schema> = JSON.parse(
   read('../../../backend/api/testdata/openapi.json'),
 ).components.schemas;
-const source = read('api.ts');
+const source = ['api.ts', 'history.ts', 'servers.ts', 'connect.ts'].map(read).join('\n');
 
 /** The fields that an interface of ours declares itself, and those it inherits. */
 function fieldsOf(name: string): string[] {
@@ -44,6 +44,20 @@ const pairs: [string, string][] = [
   ['ConnectionPlan', 'ConnectionPlan'],
   ['Question', 'Question'],
   ['Snapshot', 'Snapshot'],
+  ['Facet', 'Facet'],
+  ['Facets', 'Facets'],
+  ['Session', 'Session'],
+  ['Use', 'Use'],
+  ['UsageReport', 'UsageReport'],
+  ['Rule', 'Rule'],
+  ['Recording', 'Recording'],
+  ['HistoryState', 'HistoryState'],
+  ['Note', 'Note'],
+  ['Frame', 'Frame'],
+  ['Timings', 'Timings'],
+  ['Started', 'Started'],
+  ['Savings', 'Savings'],
+  ['ImportableServer', 'ImportableServer'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {

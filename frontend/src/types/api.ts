@@ -1,5 +1,6 @@
 // The JSON of the daemon's API. Where a field says "JSON text" it holds JSON inside
 // a string, so that no number passes through a JavaScript number on its way here.
+import type { Note } from './history';
 
 export type State =
   | 'stopped'
@@ -146,6 +147,8 @@ export interface Call {
   instance: string;
   progress: number;
   traceId: string;
+  /** The folder that the client worked in. */
+  workspace?: string;
 }
 
 export interface CallDetail extends Call {
@@ -159,6 +162,8 @@ export interface CallDetail extends Call {
   argumentsCut?: Cut;
   /** Set when the result or error is longer than what was kept. */
   replyCut?: Cut;
+  /** What a person wrote to it. */
+  note?: Note;
 }
 
 export interface Cut {
@@ -195,10 +200,13 @@ export interface Client {
 /** Something that waits for a person; all words in it are a server's or a client's. */
 export interface Question {
   id: string;
-  /** form: fill in what schema says. url: open the address and come back. command: may it run? */
-  kind: 'form' | 'url' | 'command';
+  /**
+   * form: fill in what schema says. url: open the address and come back. command: may
+   * it run? call: may this client call this tool?
+   */
+  kind: 'form' | 'url' | 'command' | 'call';
   server: string;
-  client?: { name?: string; version?: string } | null;
+  client?: { token?: string; name?: string; version?: string } | null;
   tool: string;
   message: string;
   url?: string;
@@ -209,6 +217,25 @@ export interface Question {
   expires: string;
   /** "" while it waits. */
   state: string;
+}
+
+/** A client's call that waits for a person's word. */
+export interface CallQuestion extends Question {
+  /** JSON text; only its beginning when argumentsCut. */
+  arguments?: string;
+  argumentsSize?: number;
+  argumentsCut?: boolean;
+  /** The tool as its server knows it. */
+  original?: string;
+  callId?: string;
+  /** Which rule asks. */
+  why?: string;
+  effect?: 'destructive' | 'read-only' | 'unknown';
+}
+
+/** A command that waits for a person's word. */
+export interface CommandQuestion extends Question {
+  command?: { written: string; was: string; environment: string[] | null; cwd: string };
 }
 
 /** A client application of this machine, and whether it is connected. */

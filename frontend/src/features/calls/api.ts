@@ -1,8 +1,17 @@
-import { infiniteQueryOptions, queryOptions, skipToken, useQuery } from '@tanstack/react-query';
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  skipToken,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { jsonMembers, jsonString } from '@/lib/json-text';
-import { RequestError, request, requestText } from '@/lib/request';
+import { RequestError, request, requestText, send } from '@/lib/request';
 import type { Call, CallDetail, List } from '@/types/api';
-import { type CallFilters, callQuery } from './filters';
+import type { Facets, HistoryState, Note, Session } from '@/types/history';
+import { type CallFilters, callQuery, filterQuery } from './filters';
 
 const pageSize = 200;
 
@@ -66,4 +75,113 @@ export function parseDetail(text: string): CallDetail {
       member === undefined || member === 'null' ? undefined : (jsonString(member) ?? member);
   }
   return detail;
+}
+
+/** How many calls each value of a filter would leave. */
+export const facetsQuery = (filters: CallFilters) =>
+  queryOptions({
+    queryKey: ['calls', 'facets', filters],
+    queryFn: ({ signal }) =>
+      request<Facets>('GET', `/api/v1/facets?${filterQuery(filters)}`, { signal }),
+    refetchInterval: 10_000,
+    placeholderData: keepPreviousData,
+  });
+
+/** What the history holds, takes, and has indexed. */
+export const historyStateQuery = queryOptions({
+  queryKey: ['history'],
+  queryFn: ({ signal }) => request<HistoryState>('GET', '/api/v1/history', { signal }),
+  refetchInterval: 10_000,
+});
+
+export const sessionsQuery = infiniteQueryOptions({
+  queryKey: ['calls', 'sessions'],
+  queryFn: ({ pageParam, signal }) =>
+    request<List<Session>>('GET', `/api/v1/sessions?limit=100${pageParam}`, { signal }),
+  initialPageParam: '',
+  getNextPageParam: (last) => (last.next ? `&before=${last.next}` : undefined),
+  staleTime: 5000,
+});
+
+/** How many calls of a session are told; a longer one is told from its end. */
+export const storyLimit = 500;
+
+/** The calls of one session, the first at the top. */
+export const storyQuery = (session: string) =>
+  queryOptions({
+    queryKey: ['calls', 'story', session],
+    queryFn: async ({ signal }) => {
+      const query = callQuery({ session }, '', storyLimit);
+      const page = await request<List<Call>>('GET', `/api/v1/calls?${query}`, { signal });
+      return { calls: (page.items ?? []).reverse(), more: page.next !== '' };
+    },
+    staleTime: 5000,
+  });
+
+/** Writes a note; the call then is as the daemon answers it. */
+export function useNote(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (note: Note) =>
+      parseDetail(
+        await requestText('PUT', `/api/v1/calls/${encodeURIComponent(id)}/note`, { body: note }),
+      ),
+    onSuccess: (detail) => client.setQueryData(['calls', 'one', id], detail),
+  });
+}
+
+export interface Replayed {
+  success: boolean;
+  error: string;
+  callId: string;
+}
+
+/** Makes a call again as it was. Without `confirm` the daemon does so only for a tool that reads. */
+export function useReplay(id: string) {
+  return useMutation({
+    mutationFn: (confirm: boolean) =>
+      request<Replayed>('POST', `/api/v1/calls/${encodeURIComponent(id)}/replay`, {
+        body: { confirm },
+      }),
+  });
+}
+
+export interface Erasure {
+  ids?: string[];
+  client?: string;
+  session?: string;
+}
+
+/** Deletes calls so that nothing of them stays on the disk. */
+export function useErase() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (what: Erasure) =>
+      request<{ deleted: number }>('POST', '/api/v1/calls/delete', { body: what }),
+    onSuccess: (_, what) => {
+      client.setQueryData<Call[]>(liveCallsQuery.queryKey, (old) =>
+        old?.filter(
+          (call) =>
+            !what.ids?.includes(call.id) &&
+            (!what.client || call.client !== what.client) &&
+            (!what.session || call.session !== what.session),
+        ),
+      );
+      for (const id of what.ids ?? []) client.removeQueries({ queryKey: ['calls', 'one', id] });
+      for (const key of ['history', 'facets', 'sessions', 'story'])
+        client.invalidateQueries({ queryKey: ['calls', key] });
+      client.invalidateQueries({ queryKey: ['history'] });
+    },
+  });
+}
+
+/** The calls that pass the filters, as a file. */
+export async function exportCalls(filters: CallFilters, format: 'jsonl' | 'csv'): Promise<Blob> {
+  const query = filterQuery(filters);
+  query.set('format', format);
+  const response = await send(`/api/v1/export?${query}`, {
+    method: 'GET',
+    headers: { Accept: '*/*' },
+  });
+  return response.blob();
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Download, FileQuestion, GitCompare, Repeat } from 'lucide-react';
-import { memo, useMemo, useState } from 'react';
+import { Download, FileQuestion, GitCompare, Pencil } from 'lucide-react';
+import { memo, type ReactNode, useMemo, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
@@ -23,10 +23,24 @@ import { callName } from './call-row';
 import { Compare } from './compare';
 import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
 import { isFailure } from './filters';
+import { CallNote } from './note';
+import { DeleteCall, ReplayButton } from './replay';
 
 const t = texts.calls;
 
-export function CallDetail({ id, onClose }: { id: string; onClose: () => void }) {
+/** `isReadOnly` tells whether a tool says of itself that it changes nothing. */
+export function CallDetail({
+  id,
+  isReadOnly,
+  remedy,
+  onClose,
+}: {
+  id: string;
+  isReadOnly: (publicName: string) => boolean;
+  /** What else can be done about a call that failed. */
+  remedy?: (call: Call) => ReactNode;
+  onClose: () => void;
+}) {
   const live = useLiveCalls();
   const stored = useQuery(callQueryOptions(id));
   const known = live.find((call) => call.id === id);
@@ -70,7 +84,7 @@ export function CallDetail({ id, onClose }: { id: string; onClose: () => void })
           <span className="text-ink3">{exactTime(call.at)}</span>
         </span>
       }
-      actions={<CallActions call={call} />}
+      actions={<CallActions call={call} readOnly={isReadOnly(call.publicName)} onGone={onClose} />}
       onClose={onClose}
     >
       {call.reason && (
@@ -83,8 +97,10 @@ export function CallDetail({ id, onClose }: { id: string; onClose: () => void })
           {plain(call.reason.slice(0, 4000))}
         </p>
       )}
+      {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} />
       <Payloads call={call} loading={stored.isPending} />
+      {call.outcome !== '' && <CallNote key={id} call={call} />}
       <Section title={t.timing}>
         <Timing call={call} />
       </Section>
@@ -95,19 +111,28 @@ export function CallDetail({ id, onClose }: { id: string; onClose: () => void })
   );
 }
 
-function CallActions({ call }: { call: Detail }) {
+function CallActions({
+  call,
+  readOnly,
+  onGone,
+}: {
+  call: Detail;
+  readOnly: boolean;
+  onGone: () => void;
+}) {
   const { data: status } = useQuery(statusQuery);
   const repeat = canRepeat(call);
   return (
     <div className="-ml-2 flex flex-wrap">
       {repeat && call.outcome !== '' && (
         <>
+          <ReplayButton key={call.id} call={call} readOnly={readOnly} />
           <Link
             to="/tools"
             search={{ tool: call.publicName, from: call.id }}
             className={buttonClasses('quiet', true)}
           >
-            <Repeat className="size-3.5" aria-hidden />
+            <Pencil className="size-3.5" aria-hidden />
             {t.replay}
           </Link>
           <Link
@@ -136,6 +161,7 @@ function CallActions({ call }: { call: Detail }) {
         <Download className="size-3.5" aria-hidden />
         {t.saveCall}
       </Button>
+      {call.outcome !== '' && <DeleteCall call={call} onGone={onGone} />}
     </div>
   );
 }
@@ -267,11 +293,23 @@ function CallFacts({ call }: { call: Call }) {
           t.session,
           call.session && (
             <Link
-              to="/calls"
-              search={{ session: call.session }}
+              to="/sessions/$session"
+              params={{ session: call.session }}
               className="text-accent underline-offset-2 hover:underline"
             >
               <Mono text={call.session} />
+            </Link>
+          ),
+        ],
+        [
+          t.workspace,
+          call.workspace && (
+            <Link
+              to="/calls"
+              search={{ workspace: call.workspace }}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {plain(call.workspace.slice(0, 500))}
             </Link>
           ),
         ],

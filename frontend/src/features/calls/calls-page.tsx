@@ -1,58 +1,39 @@
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { Activity, X } from 'lucide-react';
-import { useCallback, useMemo } from 'react';
+import { Activity, Filter, Pause, Play, Route, X } from 'lucide-react';
+import { useCallback, useMemo, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
-import { SearchField, SelectField } from '@/components/fields';
+import { SearchField } from '@/components/fields';
 import { Boundary, Empty, PageHeader } from '@/components/page';
-import { count, plain } from '@/lib/format';
+import { clock, count, exactTime, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
+import { useWide } from '@/lib/wide';
 import type { Outcome } from '@/types/api';
+import { historyStateQuery } from './api';
 import { CallList } from './call-list';
-import type { CallFilters } from './filters';
+import { ExportMenu } from './export-menu';
+import { FacetPanel } from './facets';
+import { type CallFilters, callFilters } from './filters';
 import { useCalls } from './use-calls';
 
 const route = getRouteApi('/calls');
 const t = texts.calls;
 
-export interface Choice {
-  value: string;
-  text: string;
-}
-
-const outcomes: Outcome[] = [
-  'ok',
-  'tool_error',
-  'protocol_error',
-  'timeout',
-  'cancelled',
-  'rejected',
-];
-
-const outcomeChoices: Choice[] = [
-  { value: '', text: t.anyOutcome },
-  { value: 'running', text: texts.outcomes[''] },
-  { value: 'failed', text: t.failedOnly },
-  ...outcomes.map((outcome) => ({ value: outcome, text: texts.outcomes[outcome] })),
-];
-
-/** `servers` and `clients` are what the filters offer. */
+/** The history: what was called, narrowed by facets, searched, and followed live. */
 export function CallsPage({
   selected,
-  servers,
-  clients,
+  labelOf,
   epoch,
 }: {
   selected: string | undefined;
-  servers: Choice[];
-  clients: Choice[];
+  labelOf: (server: string) => string;
   epoch: number;
 }) {
   const search = route.useSearch();
-  const { q, server, client, tool, session, outcome } = search;
-  const filters = useMemo<CallFilters>(
-    () => ({ q, server, client, tool, session, outcome }),
-    [q, server, client, tool, session, outcome],
-  );
+  const key = JSON.stringify(callFilters({ ...search }));
+  // The same object for as long as the filters are the same: the list is laid out by it.
+  const filters = useMemo<CallFilters>(() => JSON.parse(key), [key]);
   const navigate = route.useNavigate();
   const change = useCallback(
     (change: CallFilters) =>
@@ -61,81 +42,148 @@ export function CallsPage({
   );
   const setSearch = useCallback((text: string) => change({ q: text || undefined }), [change]);
   const filtered = Object.values(filters).some(Boolean);
+  // Beside an open detail there is no room for a third column.
+  const roomy = useWide() && selected === undefined;
+  const [panel, setPanel] = useState<boolean | undefined>(undefined);
+  const [still, setStill] = useState(false);
+  const open = panel ?? roomy;
   return (
     <>
       <PageHeader title={t.title}>
-        <SearchField label={t.search} value={q ?? ''} onChange={setSearch} />
-        <SelectField
-          label={t.outcome}
-          value={outcome ?? ''}
-          options={outcomeChoices}
-          onChange={(value) => change({ outcome: value || undefined })}
-        />
-        <SelectField
-          label={t.server}
-          value={server ?? ''}
-          options={withCurrent([{ value: '', text: t.anyServer }, ...servers], server)}
-          onChange={(value) => change({ server: value || undefined })}
-        />
-        <SelectField
-          label={t.client}
-          value={client ?? ''}
-          options={withCurrent([{ value: '', text: t.anyClient }, ...clients], client)}
-          onChange={(value) => change({ client: value || undefined })}
-        />
-        {tool && (
-          <Button onClick={() => change({ tool: undefined })}>
-            {plain(t.toolFilter(tool.slice(0, 60)))}
-            <X className="size-3.5" aria-hidden />
-          </Button>
-        )}
-        {session && (
-          <Button onClick={() => change({ session: undefined })}>
-            {plain(t.sessionFilter(session.slice(0, 8)))}
-            <X className="size-3.5" aria-hidden />
-          </Button>
-        )}
-        {filtered && (
-          <Button
-            look="quiet"
-            onClick={() =>
-              change({
-                q: undefined,
-                server: undefined,
-                client: undefined,
-                tool: undefined,
-                session: undefined,
-                outcome: undefined,
-              })
-            }
-          >
-            {texts.actions.clearFilters}
-          </Button>
-        )}
+        <SearchField label={t.search} value={filters.q ?? ''} onChange={setSearch} />
+        <Button aria-expanded={open} onClick={() => setPanel(!open)}>
+          <Filter className="size-4" aria-hidden />
+          {t.filters}
+        </Button>
+        <Button
+          look="quiet"
+          aria-pressed={still}
+          title={still ? t.followHint : t.holdHint}
+          onClick={() => setStill((on) => !on)}
+        >
+          {still ? (
+            <Play className="size-4" aria-hidden />
+          ) : (
+            <Pause className="size-4" aria-hidden />
+          )}
+          {still ? t.follow : t.hold}
+        </Button>
+        <Link to="/sessions" className={buttonClasses('quiet')}>
+          <Route className="size-4" aria-hidden />
+          {t.sessions}
+        </Link>
+        <ExportMenu filters={filters} />
       </PageHeader>
-      <Boundary epoch={epoch}>
-        <Results filters={filters} filtered={filtered} selected={selected} />
-      </Boundary>
+      {filtered && <Chips filters={filters} labelOf={labelOf} onChange={change} />}
+      {filters.q && <IndexedUpTo />}
+      <div className="flex min-h-0 flex-1 max-md:flex-col">
+        {open && (
+          <div className="shrink-0 border-line max-md:max-h-[45%] max-md:overflow-auto max-md:border-b md:w-56 md:border-r">
+            <FacetPanel filters={filters} onChange={change} labelOf={labelOf} />
+          </div>
+        )}
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+          <Boundary epoch={epoch}>
+            <Results
+              filters={filters}
+              filtered={filtered}
+              selected={selected}
+              still={still}
+              onFollow={() => setStill(false)}
+            />
+          </Boundary>
+        </div>
+      </div>
     </>
   );
 }
 
-/** A filter from a link may name what exists no more; it stays visible as a choice. */
-function withCurrent(choices: Choice[], value: string | undefined): Choice[] {
-  if (!value || choices.some((choice) => choice.value === value)) return choices;
-  return [...choices, { value, text: plain(value) }];
+const chipTexts: [keyof CallFilters, (value: string) => string][] = [
+  ['q', t.chips.q],
+  ['outcome', (v) => (v === 'failed' ? t.failedOnly : (texts.outcomes[v as Outcome] ?? v))],
+  ['tool', t.toolFilter],
+  ['client', t.chips.client],
+  ['session', (v) => t.sessionFilter(v.slice(0, 8))],
+  ['workspace', t.chips.workspace],
+  ['tag', t.chips.tag],
+  ['slow', (v) => t.chips.slow(Number(v))],
+  ['range', (v) => texts.ranges[v as keyof typeof texts.ranges] ?? v],
+  ['from', (v) => t.chips.from(exactTime(v).slice(0, 16))],
+  ['to', (v) => t.chips.to(exactTime(v).slice(0, 16))],
+];
+
+/** What narrows the list now; a click takes it away. */
+function Chips({
+  filters,
+  labelOf,
+  onChange,
+}: {
+  filters: CallFilters;
+  labelOf: (server: string) => string;
+  onChange: (change: CallFilters) => void;
+}) {
+  const chips = [
+    ...(filters.server ? [['server', t.chips.server(labelOf(filters.server))] as const] : []),
+    ...chipTexts.flatMap(([name, text]) => {
+      const value = filters[name];
+      return value ? [[name, text(value)] as const] : [];
+    }),
+  ];
+  const none: CallFilters = Object.fromEntries(Object.keys(filters).map((k) => [k, undefined]));
+  return (
+    <ul aria-label={t.narrowedBy} className="flex flex-wrap gap-1.5 px-4 pb-2 md:px-6">
+      {chips.map(([name, text]) => (
+        <li key={name} className="min-w-0">
+          <button
+            type="button"
+            title={t.takeAway}
+            onClick={() => onChange({ [name]: undefined })}
+            className="flex max-w-full items-center gap-1 rounded-full bg-accent-soft py-0.5 pr-1.5 pl-2.5 text-xs text-accent"
+          >
+            <span className="max-w-64 truncate">{plain(text.slice(0, 120))}</span>
+            <X className="size-3.5 shrink-0" aria-hidden />
+          </button>
+        </li>
+      ))}
+      <li>
+        <button
+          type="button"
+          onClick={() => onChange(none)}
+          className="rounded-full px-2 py-0.5 text-xs text-ink2 underline-offset-2 hover:underline"
+        >
+          {texts.actions.clearFilters}
+        </button>
+      </li>
+    </ul>
+  );
+}
+
+/** How far the search can see, while that is not everywhere. */
+function IndexedUpTo() {
+  const { data } = useQuery({ ...historyStateQuery, refetchInterval: 2000 });
+  const now = useNow();
+  if (!data || data.indexPending === 0 || !data.indexedUpTo) return null;
+  return (
+    <p role="status" className="px-4 pb-2 text-xs text-ink3 md:px-6">
+      {t.indexedUpTo(clock(data.indexedUpTo, now), count(data.indexPending))}
+    </p>
+  );
 }
 
 function Results({
   filters,
   filtered,
   selected,
+  still,
+  onFollow,
 }: {
   filters: CallFilters;
   filtered: boolean;
   selected: string | undefined;
+  still: boolean;
+  onFollow: () => void;
 }) {
-  const { calls, newer, refresh, loadOlder, hasOlder, isLoadingOlder } = useCalls(filters);
+  const { calls, newer, refresh, loadOlder, hasOlder, isLoadingOlder } = useCalls(filters, still);
   const navigate = route.useNavigate();
   const open = useCallback(
     (id: string) => navigate({ to: '/calls/$id', params: { id }, search: filters, replace: true }),
@@ -148,8 +196,8 @@ function Results({
       {newer > 0 && (
         <div className="flex items-center justify-center gap-2 px-4 pb-2 text-sm text-ink2">
           {t.newer(newer)}
-          <Button small onClick={() => refresh()}>
-            {t.searchAgain}
+          <Button small onClick={() => (still ? onFollow() : refresh())}>
+            {still ? t.follow : t.searchAgain}
           </Button>
         </div>
       )}
@@ -163,7 +211,7 @@ function Results({
         loadOlder={older}
       />
       <span className="sr-only" role="status">
-        {t.loaded(Number(count(calls.length).replaceAll(',', '')))}
+        {t.loaded(calls.length)}
       </span>
     </>
   );

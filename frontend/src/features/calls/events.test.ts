@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Call } from '@/types/api';
 import { liveCallsQuery, parseDetail } from './api';
 import { applyCallSnapshot, applyCalls, mergeCalls } from './events';
-import { callQuery, matchesCall } from './filters';
+import { callFilters, callQuery, matchesCall } from './filters';
 
 const call = (id: number, more: Partial<Call> = {}): Call =>
   ({ id: String(id), outcome: 'ok', server: 'files', client: 'c', tool: 't', ...more }) as Call;
@@ -43,6 +43,22 @@ it('filters know running and failed', () => {
   expect(matchesCall(call(1, { outcome: 'timeout' }), { outcome: 'failed' })).toBe(true);
   expect(matchesCall(call(1, { outcome: 'cancelled' }), { outcome: 'failed' })).toBe(false);
   expect(matchesCall(call(1), { server: 'other' })).toBe(false);
+});
+
+it('time and duration are filters too', () => {
+  const at = (iso: string) => call(1, { at: iso, tookNs: 2e9 });
+  const now = Date.parse('2026-11-21T12:00:00Z');
+  expect(matchesCall(at('2026-11-21T11:30:00Z'), { range: '1h' }, now)).toBe(true);
+  expect(matchesCall(at('2026-11-21T10:30:00Z'), { range: '1h' }, now)).toBe(false);
+  expect(matchesCall(at('2026-11-21T11:30:00Z'), { slow: '3000' }, now)).toBe(false);
+  expect(callFilters({ slow: '1500', range: 'x', nonsense: '1' })).toEqual({
+    slow: '1500',
+    ...Object.fromEntries(
+      ['q', 'server', 'client', 'tool', 'session', 'workspace', 'tag', 'outcome', 'from', 'to'].map(
+        (name) => [name, undefined],
+      ),
+    ),
+  });
 });
 
 it('only what the daemon understands is sent to it', () => {

@@ -1,14 +1,19 @@
+import { bounds, type Span, setBounds, spanOf } from '@/lib/range';
 import type { Call } from '@/types/api';
 
 /** What the list shows; it lives in the address. All fields are optional there. */
-export interface CallFilters {
+export interface CallFilters extends Span {
   q?: string;
   server?: string;
   client?: string;
   tool?: string;
   session?: string;
+  workspace?: string;
+  tag?: string;
   /** An outcome, "running", or "failed" for every bad end. */
   outcome?: string;
+  /** Only calls that took at least so many milliseconds. */
+  slow?: string;
 }
 
 const failures = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']);
@@ -16,6 +21,9 @@ const failures = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']
 export function isFailure(call: Call): boolean {
   return failures.has(call.outcome);
 }
+
+/** The filters that the daemon knows by the same name. */
+const shared = ['q', 'server', 'client', 'tool', 'session', 'workspace', 'tag'] as const;
 
 /** Reads filters out of a query string; whatever is no filter is dropped. */
 export function callFilters(search: Record<string, unknown>): CallFilters {
@@ -27,22 +35,25 @@ export function callFilters(search: Record<string, unknown>): CallFilters {
         ? String(value)
         : undefined;
   };
-  return {
-    q: text('q'),
-    server: text('server'),
-    client: text('client'),
-    tool: text('tool'),
-    session: text('session'),
-    outcome: text('outcome'),
-  };
+  const filters: CallFilters = { ...spanOf(search), outcome: text('outcome') };
+  for (const name of shared) filters[name] = text(name);
+  const slow = Number(text('slow'));
+  if (slow > 0) filters.slow = String(slow);
+  return filters;
 }
 
-/** Whether a call passes every filter but the full text, which only the daemon can search. */
-export function matchesCall(call: Call, filters: CallFilters): boolean {
-  if (filters.server && call.server !== filters.server) return false;
-  if (filters.client && call.client !== filters.client) return false;
-  if (filters.tool && call.tool !== filters.tool) return false;
-  if (filters.session && call.session !== filters.session) return false;
+/** Whether a call passes every filter but full text and tag, which only the daemon can look for. */
+export function matchesCall(call: Call, filters: CallFilters, now = Date.now()): boolean {
+  for (const name of ['server', 'client', 'tool', 'session', 'workspace'] as const) {
+    if (filters[name] && call[name] !== filters[name]) return false;
+  }
+  if (filters.slow && call.tookNs < Number(filters.slow) * 1e6) return false;
+  const { from, to } = bounds(filters, now);
+  if (from !== undefined || to !== undefined) {
+    const at = Date.parse(call.at);
+    if (from !== undefined && at < from) return false;
+    if (to !== undefined && at >= to) return false;
+  }
   switch (filters.outcome) {
     case undefined:
       return true;
@@ -55,16 +66,25 @@ export function matchesCall(call: Call, filters: CallFilters): boolean {
   }
 }
 
-/** The query string for the daemon. "running" and "failed" are ours and filtered here. */
-export function callQuery(filters: CallFilters, before: string, limit: number): string {
-  const query = new URLSearchParams({ limit: String(limit) });
-  if (before) query.set('before', before);
-  for (const name of ['q', 'server', 'client', 'tool', 'session'] as const) {
+/** The filters as the daemon takes them. "running" and "failed" are ours and filtered here. */
+export function filterQuery(filters: CallFilters, now = Date.now()): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const name of shared) {
     const value = filters[name];
     if (value) query.set(name, value);
   }
+  setBounds(query, filters, now);
+  if (filters.slow) query.set('minTookNs', String(Math.round(Number(filters.slow) * 1e6)));
   if (filters.outcome && filters.outcome !== 'running' && filters.outcome !== 'failed') {
     query.set('outcome', filters.outcome);
   }
+  return query;
+}
+
+/** The query string for one page of the list. */
+export function callQuery(filters: CallFilters, before: string, limit: number): string {
+  const query = new URLSearchParams({ limit: String(limit) });
+  if (before) query.set('before', before);
+  for (const [name, value] of filterQuery(filters)) query.set(name, value);
   return query.toString();
 }

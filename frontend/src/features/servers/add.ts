@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { configQuery, saveConfig } from '@/lib/config';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
-import { addMembers } from '@/lib/jsonc';
+import { addMembers, placeOf } from '@/lib/jsonc';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Draft } from './snippet';
@@ -50,6 +50,15 @@ function placeholder(value: string): string[] {
 
 /** Where the configuration file may hold its servers; the first that is there is used. */
 const places = [['mcpServers'], ['servers'], ['mcp', 'servers']];
+
+/** A server's entry as it stands in the file, comments and all; undefined when it stands elsewhere. */
+export function entryOf(text: string, name: string): string | undefined {
+  for (const place of places) {
+    const at = placeOf(text, [...place, name]);
+    if (at) return text.slice(at.start, at.end);
+  }
+  return undefined;
+}
 
 /** The file with the servers added, or undefined when it has no place for them. */
 export function withServers(text: string, drafts: Draft[]): string | undefined {

@@ -1,9 +1,10 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { messageOf, request } from '@/lib/request';
+import { messageOf, request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { List, ServerDetail, ServerStatus } from '@/types/api';
+import type { List, LogLine, ServerDetail, ServerStatus } from '@/types/api';
+import type { Debug, ServerUse } from '@/types/servers';
 import { applyServer } from './events';
 
 export const serversQuery = queryOptions({
@@ -44,4 +45,47 @@ export function useServerLabel(): (id: string) => string {
     (id: string) => servers?.find((server) => server.id === id)?.label || id,
     [servers],
   );
+}
+
+/** What every server takes of this computer; asked for while somebody looks. */
+export const serverUseQuery = queryOptions({
+  queryKey: ['server-usage'],
+  queryFn: async ({ signal }) =>
+    (await request<List<ServerUse>>('GET', '/api/v1/server-usage', { signal })).items ?? [],
+  refetchInterval: 5000,
+  retry: false,
+});
+
+/** All that is known of a server, with what was said last: secrets too. */
+export const debugQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['server', id, 'debug'],
+    queryFn: ({ signal }) =>
+      request<Debug>('GET', `/api/v1/servers/${encodeURIComponent(id)}/debug`, { signal }),
+    refetchInterval: 3000,
+  });
+
+/** What a log is narrowed to; "debug" is everything. */
+export const logLevels = ['debug', 'stderr', 'lifecycle', 'warn', 'error'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export const logQuery = (id: string, level: LogLevel) =>
+  queryOptions({
+    queryKey: ['server', id, 'log', level],
+    queryFn: async ({ signal }) =>
+      (
+        await request<List<LogLine>>(
+          'GET',
+          `/api/v1/servers/${encodeURIComponent(id)}/log?level=${level}&limit=1000`,
+          { signal },
+        )
+      ).items ?? [],
+    refetchInterval: 2000,
+  });
+
+/** Takes a server out of the configuration. */
+export function useRemoveServer(id: string) {
+  return useMutation({
+    mutationFn: () => requestText('DELETE', `/api/v1/servers/${encodeURIComponent(id)}`),
+  });
 }

@@ -5,6 +5,7 @@ import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { Empty } from '@/components/page';
+import { Segments } from '@/components/segments';
 import { DetailFrame } from '@/components/split';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
@@ -12,14 +13,32 @@ import { age, bytes, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { ServerDetail as Detail, Instance, ProcessUsage } from '@/types/api';
+import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery } from './api';
+import { ProcessTree } from './process-tree';
 import { ServerButtons } from './server-actions';
-import { ServerLog } from './server-log';
+import { ServerDebug } from './server-debug';
+import { LogView } from './server-log';
+import { ServerMore } from './server-more';
+import { ServerTools } from './server-tools';
 
 const t = texts.servers;
 
-export function ServerDetail({ id, onClose }: { id: string; onClose: () => void }) {
+export const views = ['about', 'tools', 'log', 'debug'] as const;
+export type View = (typeof views)[number];
+
+/** One server, in a few views; which one is in the address. */
+export function ServerDetail({
+  id,
+  view,
+  onView,
+  onClose,
+}: {
+  id: string;
+  view: View;
+  onView: (view: View) => void;
+  onClose: () => void;
+}) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   if (!servers.some((server) => server.id === id)) {
     return (
@@ -30,10 +49,20 @@ export function ServerDetail({ id, onClose }: { id: string; onClose: () => void 
       </DetailFrame>
     );
   }
-  return <Known id={id} onClose={onClose} />;
+  return <Known id={id} view={view} onView={onView} onClose={onClose} />;
 }
 
-function Known({ id, onClose }: { id: string; onClose: () => void }) {
+function Known({
+  id,
+  view,
+  onView,
+  onClose,
+}: {
+  id: string;
+  view: View;
+  onView: (view: View) => void;
+  onClose: () => void;
+}) {
   const { data: server } = useSuspenseQuery({
     ...serverQuery(id),
     // A server that was just removed answers 404: the list will say so in a moment.
@@ -57,14 +86,21 @@ function Known({ id, onClose }: { id: string; onClose: () => void }) {
       actions={
         <>
           <ServerButtons server={server} />
-          <span className="ml-auto flex gap-1">
-            <Link to="/calls" search={{ server: id }} className={buttonClasses('quiet')}>
-              {t.viewCalls}
-            </Link>
-            <Link to="/tools" search={{ server: id }} className={buttonClasses('quiet')}>
-              {t.viewTools}
-            </Link>
-          </span>
+          <ServerMore server={server} onGone={onClose} />
+          <span className="w-full" />
+          <Segments
+            label={t.views}
+            value={view}
+            options={views.map((value) => ({ value, text: t.viewNames[value] }))}
+            onChange={onView}
+          />
+          <Link
+            to="/calls"
+            search={{ server: id }}
+            className={`ml-auto ${buttonClasses('quiet', true)}`}
+          >
+            {t.viewCalls}
+          </Link>
         </>
       }
     >
@@ -87,6 +123,18 @@ function Known({ id, onClose }: { id: string; onClose: () => void }) {
           )}
         </div>
       )}
+      {view === 'about' && <About server={server} now={now} />}
+      {view === 'tools' && <ServerTools id={id} />}
+      {view === 'log' && <LogView server={server} />}
+      {view === 'debug' && <ServerDebug id={id} />}
+    </DetailFrame>
+  );
+}
+
+function About({ server, now }: { server: Detail; now: number }) {
+  const tone = stateTone(server.state);
+  return (
+    <>
       {server.stderr && server.stderr.length > 0 && tone !== 'ok' && (
         <Section title={t.lastLines}>
           <pre className="scroll-area max-h-60 rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
@@ -134,10 +182,7 @@ function Known({ id, onClose }: { id: string; onClose: () => void }) {
           <ProcessTree tree={server.usage.tree} />
         </Section>
       )}
-      <Section title={t.log}>
-        <ServerLog lines={server.log ?? []} />
-      </Section>
-    </DetailFrame>
+    </>
   );
 }
 
@@ -189,28 +234,6 @@ function Instances({ list, now }: { list: Instance[]; now: number }) {
               {plain([instance.workspace, instance.reason].filter(Boolean).join(' · '))}
             </span>
           )}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function ProcessTree({ tree }: { tree: ProcessUsage[] }) {
-  const ids = new Set(tree.map((p) => p.pid));
-  const depth = (p: ProcessUsage, limit = 6): number => {
-    const parent = tree.find((other) => other.pid === p.ppid);
-    return parent && ids.has(p.ppid) && limit > 0 ? 1 + depth(parent, limit - 1) : 0;
-  };
-  const indents = ['pl-0', 'pl-4', 'pl-8', 'pl-12', 'pl-16', 'pl-20', 'pl-24'];
-  return (
-    <ul className="space-y-0.5 text-sm">
-      {tree.map((p) => (
-        <li key={p.pid} className="flex gap-3">
-          <span className={classes('min-w-0 flex-1 truncate font-mono text-xs', indents[depth(p)])}>
-            {plain(p.name)}
-          </span>
-          <span className="text-ink3">{p.pid}</span>
-          <span className="w-16 text-right text-ink2">{bytes(p.rssBytes)}</span>
         </li>
       ))}
     </ul>

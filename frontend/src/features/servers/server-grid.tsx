@@ -1,11 +1,11 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { age, plain } from '@/lib/format';
+import { age, bytes, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
-import { serversQuery } from './api';
+import { serversQuery, serverUseQuery } from './api';
 import { ServerMenu } from './server-actions';
 
 /** Whether a server's state asks for a person, or soon may. */
@@ -28,6 +28,8 @@ export function useServerNumbers() {
 /** Every server in a small cell. */
 export function ServerGrid() {
   const { data: servers } = useSuspenseQuery(serversQuery);
+  const { data: use } = useQuery(serverUseQuery);
+  const memory = new Map(use?.map((one) => [one.server, one.rssBytes]));
   return (
     <ul className="grid gap-2 [grid-template-columns:repeat(auto-fill,minmax(13rem,1fr))]">
       {servers.map((server) => (
@@ -45,7 +47,12 @@ export function ServerGrid() {
           <div className="flex items-center justify-between gap-2">
             <StateBadge state={server.state} className="text-xs" />
             <span className="text-xs text-ink3">
-              {server.tools > 0 && texts.servers.tools(server.tools)}
+              {[
+                memory.has(server.id) && bytes(memory.get(server.id)),
+                server.tools > 0 && texts.servers.tools(server.tools),
+              ]
+                .filter(Boolean)
+                .join(' · ')}
             </span>
           </div>
         </li>

@@ -1,20 +1,62 @@
-import { useEffect, useRef } from 'react';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { CopyButton } from '@/components/copy-button';
+import { SearchField } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
+import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
-import { clock, exactTime, logText } from '@/lib/format';
+import { clock, exactTime, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { LogLine } from '@/types/api';
+import type { LogLine, ServerDetail } from '@/types/api';
+import { type LogLevel, logLevels, logQuery } from './api';
+
+const t = texts.servers;
 
 const colors: Record<string, string> = {
   error: 'text-bad',
   warn: 'text-warn',
   warning: 'text-warn',
   debug: 'text-ink3',
+  lifecycle: 'text-accent',
+  info: 'text-accent',
 };
 
+/** The log of a server, narrowed to what matters. */
+export function LogView({ server }: { server: ServerDetail }) {
+  const [level, setLevel] = useState<LogLevel>('debug');
+  const [text, setText] = useState('');
+  const log = useQuery({ ...logQuery(server.id, level), placeholderData: keepPreviousData });
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const lines = (log.data ?? server.log ?? []).filter((line) =>
+    words.every((word) => line.text.toLowerCase().includes(word)),
+  );
+  return (
+    <div className="flex h-full min-h-80 flex-col gap-3 px-4 py-4 md:px-5">
+      <div className="@container flex flex-wrap items-center gap-2">
+        <Segments
+          label={t.logLevel}
+          value={level}
+          options={logLevels.map((value) => ({ value, text: t.logLevels[value] }))}
+          onChange={setLevel}
+        />
+        <SearchField label={t.logSearch} value={text} onChange={setText} delayMs={80} />
+        <CopyButton
+          label={t.logCopy}
+          text={() =>
+            lines.map((line) => `${line.at} ${line.level} ${logText(line.text)}`).join('\n')
+          }
+        />
+      </div>
+      {log.isError && <p className="text-sm text-bad">{plain(messageOf(log.error))}</p>}
+      <ServerLog lines={lines} className="min-h-0 flex-1" />
+    </div>
+  );
+}
+
 /** The newest lines of a server's log. Stays at the end unless somebody scrolled up. */
-export function ServerLog({ lines }: { lines: LogLine[] }) {
+function ServerLog({ lines, className }: { lines: LogLine[]; className: string }) {
   const box = useRef<HTMLElement>(null);
   const atEnd = useRef(true);
   const now = useNow();
@@ -33,7 +75,7 @@ export function ServerLog({ lines }: { lines: LogLine[] }) {
         const at = event.currentTarget;
         atEnd.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24;
       }}
-      className="max-h-96 rounded-md border bg-sunken p-2 font-mono text-xs"
+      className={classes('rounded-md border bg-sunken p-2 font-mono text-xs', className)}
     >
       {lines.map((line, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: equal lines may repeat

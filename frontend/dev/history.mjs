@@ -1,0 +1,179 @@
+// What the mock daemon answers of its history: counts, sums, sessions, notes.
+
+const failed = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']);
+
+export function matching(calls, query, skip) {
+  const wants = (name) => name !== skip && query.get(name);
+  const from = Date.parse(query.get('from') ?? '') || 0;
+  const to = Date.parse(query.get('to') ?? '') || Number.POSITIVE_INFINITY;
+  const q = query.get('q');
+  return calls.filter((call) => {
+    const at = Date.parse(call.at);
+    return (
+      at >= from &&
+      at < to &&
+      ['server', 'client', 'tool', 'outcome', 'session', 'workspace'].every(
+        (name) => !wants(name) || call[name] === query.get(name),
+      ) &&
+      (!query.get('tag') || call.note?.tags.includes(query.get('tag'))) &&
+      (!query.get('minTookNs') || call.tookNs >= Number(query.get('minTookNs'))) &&
+      (!q || JSON.stringify(call).includes(q))
+    );
+  });
+}
+
+export function facets(calls, query) {
+  const tally = (name) => {
+    const counts = new Map();
+    for (const call of matching(calls, query, name)) {
+      if (call.outcome === '') continue;
+      const key = name === 'tool' ? `${call.server}\n${call.tool}` : call[name];
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return [...counts]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 200)
+      .map(([key, n]) => {
+        const [server, tool] = String(key).split('\n');
+        return name === 'tool' ? { value: tool, server, calls: n } : { value: key, calls: n };
+      });
+  };
+  return {
+    total: matching(calls, query).length,
+    servers: tally('server'),
+    tools: tally('tool'),
+    clients: tally('client'),
+    outcomes: tally('outcome'),
+    ...(query.get('q') ? { newest: 10_000 } : {}),
+  };
+}
+
+function use(calls, more) {
+  const took = calls.map((call) => call.tookNs).sort((a, b) => a - b);
+  const at = (p) => took[Math.min(took.length - 1, Math.floor(took.length * p))] ?? 0;
+  return {
+    ...more,
+    calls: calls.length,
+    errors: calls.filter((call) => failed.has(call.outcome)).length,
+    p50Ns: at(0.5),
+    p95Ns: at(0.95),
+    p99Ns: at(0.99),
+    meanNs: at(0.5),
+    lastUsed: calls[0]?.at,
+  };
+}
+
+export function usage(calls, query) {
+  const to = Date.now();
+  const from = Date.parse(query.get('from') ?? '') || to - 86_400_000;
+  const range = new URLSearchParams(query);
+  range.set('from', new Date(from).toISOString());
+  const found = matching(calls, range).filter((call) => call.outcome !== '');
+  const hours = (to - from) / 3_600_000;
+  const stepMs = hours <= 3 ? 60_000 : hours <= 96 ? 3_600_000 : 86_400_000;
+  const by = (key, more) => {
+    const groups = new Map();
+    for (const call of found) {
+      const name = key(call);
+      const group = groups.get(name);
+      if (group) group.push(call);
+      else groups.set(name, [call]);
+    }
+    return [...groups.values()]
+      .map((group) => use(group, more(group[0])))
+      .sort((a, b) => b.calls - a.calls);
+  };
+  const slot = (call) => Math.floor(Date.parse(call.at) / stepMs) * stepMs;
+  return {
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    total: use(found, {}),
+    servers: by(
+      (c) => c.server,
+      (c) => ({ server: c.server }),
+    ),
+    tools: by(
+      (c) => `${c.server}/${c.tool}`,
+      (c) => ({ server: c.server, tool: c.tool }),
+    ),
+    clients: by(
+      (c) => c.client,
+      (c) => ({ client: c.client, token: c.token }),
+    ),
+    series: by(slot, (c) => ({ at: new Date(slot(c)).toISOString() })).sort((a, b) =>
+      a.at < b.at ? -1 : 1,
+    ),
+    seriesNs: stepMs * 1e6,
+  };
+}
+
+export function sessions(calls) {
+  const found = new Map();
+  for (const call of calls) {
+    const known = found.get(call.session);
+    if (known) {
+      known.first = call.at;
+      known.calls++;
+      known.errors += failed.has(call.outcome) ? 1 : 0;
+    } else {
+      found.set(call.session, {
+        session: call.session,
+        client: call.client,
+        clientVersion: call.clientVersion,
+        token: call.token,
+        workspace: call.workspace,
+        first: call.at,
+        last: call.at,
+        calls: 1,
+        errors: failed.has(call.outcome) ? 1 : 0,
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+/** What the history routes answer; undefined for all others. */
+export function historyRoute(world, method, path, query, body) {
+  switch (`${method} ${path[0]}`) {
+    case 'GET facets':
+      return facets(world.calls, query);
+    case 'GET usage':
+      return usage(world.calls, query);
+    case 'GET sessions':
+      return { items: sessions(world.calls), next: '' };
+    case 'GET history':
+      return world.history;
+    case 'PUT history':
+      world.history.recording = JSON.parse(body);
+      return world.history;
+    case 'POST history':
+      return path[1] === 'prune' ? { deleted: 12 } : world.history;
+    case 'PUT calls': {
+      const call = world.calls.find((c) => c.id === path[1]);
+      if (call) call.note = JSON.parse(body);
+      return call && world.call(path[1]);
+    }
+    case 'POST calls': {
+      if (path[1] === 'delete') {
+        const { ids, session, client } = JSON.parse(body);
+        const before = world.calls.length;
+        const keep = world.calls.filter(
+          (c) => !ids?.includes(c.id) && c.session !== session && c.client !== client,
+        );
+        world.calls.splice(0, before, ...keep);
+        return { deleted: before - keep.length };
+      }
+      return undefined;
+    }
+  }
+  return undefined;
+}
+
+export const exported = (calls, query) =>
+  query.get('format') === 'csv'
+    ? `id,tool\n${matching(calls, query)
+        .map((c) => `${c.id},${c.tool}`)
+        .join('\n')}\n`
+    : matching(calls, query)
+        .map((c) => `${JSON.stringify(c)}\n`)
+        .join('');

@@ -1,0 +1,137 @@
+// What a person does with the history and the usage page.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+const callList = (page) => page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
+
+flow('a note is written to a call, and its tag finds it', quiet, async (page, mock) => {
+  const call = mock.world.calls.find((c) => c.outcome === 'ok');
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  await page.getByRole('button', { name: 'Add a note' }).click();
+  await page.getByLabel('Title').fill('The good one');
+  await page.getByLabel('Note', { exact: true }).fill('Compare the next release with <b>this</b>.');
+  await page.getByLabel('Tag').fill('release');
+  await page.getByLabel('Tag').press('Enter');
+  await inspect(page, true);
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Compare the next release with <b>this</b>.').waitFor();
+  await page.getByRole('link', { name: 'release' }).click();
+  await page.waitForURL(/tag=release/);
+  await callList(page).first().waitFor();
+  assert.equal(await callList(page).count(), 1);
+});
+
+flow(
+  'a call that may change something is sent again after a question',
+  quiet,
+  async (page, mock) => {
+    const call = mock.world.calls.find((c) => c.outcome === 'ok' && c.tool === 'write_file');
+    await page.goto(`${mock.url}/#/calls/${call.id}`);
+    await page.getByRole('button', { name: 'Send again' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('9007199254740993').waitFor(); // exactly what would be sent
+    await inspect(page, true);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await dialog.getByRole('button', { name: 'Send again' }).click();
+    await page.waitForURL(new RegExp(`with=${call.id}`));
+    await page.getByText('They are equal.').first().waitFor();
+  },
+);
+
+flow('a call that only reads is sent again at once', quiet, async (page, mock) => {
+  const call = mock.world.calls.find((c) => c.outcome === 'ok' && c.tool === 'list_directory');
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.waitForURL(new RegExp(`with=${call.id}`));
+  assert.equal(await page.getByRole('dialog').count(), 0);
+});
+
+flow('a call is deleted after a question, and is gone from the list', quiet, async (page, mock) => {
+  const call = mock.world.calls.find((c) => c.outcome === 'ok');
+  const link = page.locator(`[data-call="${call.id}"]`);
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  await link.waitFor();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  const dialog = page.getByRole('dialog');
+  // The focus is on the safe answer.
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  assert.ok(mock.world.calls.includes(call));
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('One call is deleted.').waitFor();
+  await link.waitFor({ state: 'detached' });
+  assert.ok(!mock.world.calls.includes(call));
+});
+
+flow('the calls that are shown are exported', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/calls?server=memory`);
+  await page.getByRole('button', { name: 'Export' }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('menuitem', { name: 'As JSON lines' }).click(),
+  ]);
+  assert.equal(download.suggestedFilename(), 'drawbridge-calls.jsonl');
+  const lines = readFileSync(await download.path(), 'utf8')
+    .trim()
+    .split('\n');
+  assert.ok(lines.length > 10);
+  for (const line of lines) assert.equal(JSON.parse(line).server, 'memory');
+});
+
+flow('a session is told as a story, in order', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/sessions`);
+  await page.getByRole('main').getByRole('list').getByRole('link').first().click();
+  await page.waitForURL(/sessions\/.+/);
+  const steps = page.locator('ol > li').filter({ has: page.getByRole('link') });
+  await steps.first().getByText('start').waitFor();
+  const session = decodeURIComponent(page.url().split('/sessions/')[1]);
+  const told = mock.world.calls.filter((c) => c.session === session).reverse();
+  assert.match(await steps.first().textContent(), new RegExp(told[0].tool));
+  assert.equal(await steps.count(), told.length);
+});
+
+flow('a list that is held stands still until it is followed again', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/calls`);
+  await page.getByText('Live').locator('visible=true').first().waitFor();
+  await callList(page).first().waitFor();
+  await page.getByRole('button', { name: 'Hold' }).click();
+  const call = { ...mock.world.calls[5], id: String(Date.now() * 1000), tool: 'brand_new' };
+  mock.send('call', { ...call, at: new Date().toISOString() });
+  await page.getByText('1 new call').waitFor();
+  assert.equal(await page.getByText('brand_new').count(), 0);
+  await page.getByRole('button', { name: 'Follow' }).first().click();
+  await page.getByText('brand_new').first().waitFor();
+});
+
+flow(
+  'the search says how far its index reaches',
+  { scene: 'trouble', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls`);
+    await page.getByRole('searchbox').fill('bridge');
+    await page.getByText(/The search index reaches .* 1,204 newer calls/).waitFor();
+  },
+);
+
+flow('usage is narrowed by a name, and a bar shows its calls', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/usage`);
+  const table = page.getByRole('table');
+  await table.getByRole('button', { name: 'p95' }).click();
+  const column = await table.locator('tbody td:nth-child(5)').allInnerTexts();
+  assert.ok(column.length > 5);
+  await page.getByRole('button', { name: 'Servers' }).click();
+  await table.getByRole('button', { name: 'memory' }).click();
+  await page.waitForURL(/server=memory/);
+  const chart = page.getByRole('img', { name: /Calls and errors/ });
+  await chart.focus();
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/calls\?(?=.*server=memory)(?=.*from=)(?=.*to=)/);
+  assert.ok(mock.world.calls.length > 0);
+});

@@ -1,0 +1,30 @@
+import { getRouteApi, useParams } from '@tanstack/react-router';
+import { useCallback } from 'react';
+import { Boundary } from '@/components/page';
+import { Split } from '@/components/split';
+import { SessionStory } from '@/features/calls/session-story';
+import { SessionsPage } from '@/features/calls/sessions-page';
+import { useConnection } from '@/lib/connection';
+
+export function SessionsRoute() {
+  const { epoch } = useConnection();
+  const { session } = useParams({ strict: false });
+  const navigate = getRouteApi('/sessions').useNavigate();
+  const close = useCallback(() => navigate({ to: '/sessions' }), [navigate]);
+  return (
+    <Split
+      list={
+        <Boundary epoch={epoch}>
+          <SessionsPage selected={session} />
+        </Boundary>
+      }
+      detail={
+        session ? (
+          <Boundary key={session} epoch={epoch}>
+            <SessionStory session={session} onClose={close} />
+          </Boundary>
+        ) : null
+      }
+    />
+  );
+}

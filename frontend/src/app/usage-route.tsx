@@ -1,0 +1,29 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { Boundary } from '@/components/page';
+import { useServerLabel } from '@/features/servers/api';
+import { toolsQuery } from '@/features/tools/api';
+import { tokenCost } from '@/features/tools/groups';
+import { UsagePage } from '@/features/usage/usage-page';
+import { useConnection } from '@/lib/connection';
+
+export function UsageRoute() {
+  const { epoch } = useConnection();
+  const labelOf = useServerLabel();
+  const { data: tools } = useQuery(toolsQuery);
+  const costs = useMemo(
+    () =>
+      (tools ?? []).map((tool) => ({
+        server: tool.server,
+        tool: tool.tool,
+        publicName: tool.name,
+        tokens: tokenCost(tool),
+      })),
+    [tools],
+  );
+  return (
+    <Boundary epoch={epoch}>
+      <UsagePage costs={costs} labelOf={labelOf} />
+    </Boundary>
+  );
+}

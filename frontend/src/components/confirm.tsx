@@ -1,0 +1,52 @@
+import { LoaderCircle } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Button } from '@/components/button';
+import { Modal } from '@/components/modal';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+
+/** Asks before something that cannot be taken back. The safe answer has the focus. */
+export function Confirm({
+  title,
+  children,
+  action,
+  danger = true,
+  pending = false,
+  error,
+  onConfirm,
+  onClose,
+}: {
+  title: string;
+  children?: ReactNode;
+  /** The word on the button that does it. */
+  action: string;
+  danger?: boolean;
+  pending?: boolean;
+  error?: unknown;
+  onConfirm: () => void;
+  onClose: () => void;
+}) {
+  return (
+    <Modal label={title} onClose={onClose} className="max-w-md">
+      <div className="scroll-area p-5">
+        <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
+        {children && <div className="mt-2 text-ink2 [overflow-wrap:anywhere]">{children}</div>}
+        {error !== undefined && error !== null && (
+          <p role="alert" className="mt-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+            {plain(messageOf(error))}
+          </p>
+        )}
+        <div className="mt-5 flex justify-end gap-2">
+          <Button autoFocus onClick={onClose}>
+            {texts.actions.keep}
+          </Button>
+          <Button look={danger ? 'danger' : 'primary'} disabled={pending} onClick={onConfirm}>
+            {pending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {action}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,40 @@
+import { Download, FileJson, Sheet } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { Menu } from '@/components/menu';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { saveBlob } from '@/lib/save';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { exportCalls } from './api';
+import type { CallFilters } from './filters';
+
+const t = texts.calls;
+
+/** The calls that are shown, as a file. */
+export function ExportMenu({ filters }: { filters: CallFilters }) {
+  const [busy, setBusy] = useState(false);
+  const start = async (format: 'jsonl' | 'csv') => {
+    setBusy(true);
+    try {
+      saveBlob(await exportCalls(filters, format), `drawbridge-calls.${format}`);
+    } catch (error) {
+      toast('bad', plain(messageOf(error)));
+    }
+    setBusy(false);
+  };
+  return (
+    <Menu
+      items={[
+        { text: t.exportJsonl, icon: FileJson, onSelect: () => start('jsonl') },
+        { text: t.exportCsv, icon: Sheet, onSelect: () => start('csv') },
+      ]}
+    >
+      <Button look="quiet" disabled={busy}>
+        <Download className="size-4" aria-hidden />
+        {busy ? t.exporting : t.export}
+      </Button>
+    </Menu>
+  );
+}

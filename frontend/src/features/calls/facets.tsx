@@ -1,0 +1,271 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ScrollArea } from '@/components/scroll-area';
+import { classes } from '@/lib/classes';
+import { count, plain } from '@/lib/format';
+import { ranges } from '@/lib/range';
+import { texts } from '@/lib/texts';
+import type { Outcome } from '@/types/api';
+import type { Facet } from '@/types/history';
+import { facetsQuery } from './api';
+import type { CallFilters } from './filters';
+
+const t = texts.calls;
+const few = 8;
+
+/** What the calls can be narrowed by, each value with how many calls it would leave. */
+export function FacetPanel({
+  filters,
+  onChange,
+  labelOf,
+}: {
+  filters: CallFilters;
+  onChange: (change: CallFilters) => void;
+  labelOf: (server: string) => string;
+}) {
+  const { data, isError } = useQuery(facetsQuery(filters));
+  const outcomes: Facet[] = [
+    ...(data?.outcomes ?? []),
+    ...missing(data?.outcomes, filters.outcome),
+  ];
+  return (
+    <ScrollArea aria-label={t.filters} className="h-full space-y-4 px-3 pt-1 pb-6 text-sm">
+      <TimeFilter filters={filters} onChange={onChange} />
+      <Group
+        title={t.outcome}
+        values={outcomes}
+        text={({ value }) =>
+          value === 'failed' ? t.failedOnly : (texts.outcomes[value as Outcome] ?? value)
+        }
+        chosen={filters.outcome}
+        onChange={(outcome) => onChange({ outcome })}
+      />
+      <Group
+        title={t.server}
+        values={data?.servers}
+        text={({ value }) => labelOf(value)}
+        chosen={filters.server}
+        onChange={(server) => onChange({ server, tool: undefined })}
+      />
+      <Group
+        title={t.tool}
+        values={data?.tools}
+        text={({ value }) => value}
+        chosen={filters.tool}
+        onChange={(tool, facet) =>
+          onChange({ tool, ...(tool && facet?.server ? { server: facet.server } : {}) })
+        }
+      />
+      <Group
+        title={t.client}
+        values={data?.clients}
+        text={({ value }) => value || t.unknownClient}
+        chosen={filters.client}
+        onChange={(client) => onChange({ client })}
+      />
+      <SlowFilter filters={filters} onChange={onChange} />
+      <p className="px-1 text-xs text-ink3" role="status">
+        {isError
+          ? t.countsFailed
+          : data === undefined
+            ? texts.loading
+            : data.newest
+              ? t.countsNewest(count(data.newest))
+              : t.countsHours}
+      </p>
+    </ScrollArea>
+  );
+}
+
+/** A filter from a link may name what no call has; it stays visible as a choice. */
+function missing(values: Facet[] | undefined, chosen: string | undefined): Facet[] {
+  if (!chosen || !values || values.some((facet) => facet.value === chosen)) return [];
+  return [{ value: chosen, calls: 0 }];
+}
+
+function Group({
+  title,
+  values = [],
+  text,
+  chosen,
+  onChange,
+}: {
+  title: string;
+  values: Facet[] | undefined;
+  text: (facet: Facet) => string;
+  chosen: string | undefined;
+  onChange: (value: string | undefined, facet?: Facet) => void;
+}) {
+  const [all, setAll] = useState(false);
+  const named = [...values, ...missing(values, chosen)].filter((facet) => facet.value !== '');
+  if (named.length === 0) return null;
+  const at = named.findIndex((facet) => facet.value === chosen);
+  const shown = all ? named : named.filter((_, index) => index < few || index === at);
+  return (
+    <fieldset>
+      <legend className="mb-1 px-1 text-xs font-semibold text-ink3">{title}</legend>
+      <ul>
+        {shown.map((facet) => {
+          const on = facet.value === chosen;
+          return (
+            <li key={`${facet.server ?? ''}/${facet.value}`}>
+              <button
+                type="button"
+                aria-pressed={on}
+                onClick={() => onChange(on ? undefined : facet.value, facet)}
+                className={classes(
+                  'flex w-full items-baseline gap-2 rounded-md px-1.5 py-[3px] text-left outline-offset-[-2px]',
+                  on ? 'bg-accent-soft font-medium text-accent' : 'text-ink2 hover:bg-hover',
+                )}
+              >
+                <span className="min-w-0 flex-1 truncate">{plain(text(facet).slice(0, 120))}</span>
+                <span className="shrink-0 text-xs text-ink3">{count(facet.calls)}</span>
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+      {named.length > few && (
+        <button
+          type="button"
+          aria-expanded={all}
+          onClick={() => setAll((on) => !on)}
+          className="mt-0.5 rounded px-1.5 text-xs text-accent underline-offset-2 hover:underline"
+        >
+          {all ? texts.problems.less : texts.problems.more(named.length - few)}
+        </button>
+      )}
+    </fieldset>
+  );
+}
+
+function TimeFilter({
+  filters,
+  onChange,
+}: {
+  filters: CallFilters;
+  onChange: (change: CallFilters) => void;
+}) {
+  const own = filters.from !== undefined || filters.to !== undefined;
+  const [open, setOpen] = useState(own);
+  const choose = (change: CallFilters) =>
+    onChange({ range: undefined, from: undefined, to: undefined, ...change });
+  return (
+    <fieldset>
+      <legend className="mb-1 px-1 text-xs font-semibold text-ink3">{t.timeRange}</legend>
+      <div className="flex flex-wrap gap-1">
+        {ranges.map((range) => (
+          <Pill
+            key={range}
+            on={filters.range === range}
+            onClick={() => choose({ range: filters.range === range ? undefined : range })}
+          >
+            {texts.ranges[range]}
+          </Pill>
+        ))}
+        <Pill on={own} onClick={() => setOpen((on) => !on)} expanded={open}>
+          {texts.ranges.own}
+        </Pill>
+      </div>
+      {open && (
+        <div className="mt-2 space-y-1.5">
+          <Moment
+            label={t.from}
+            value={filters.from}
+            onChange={(from) => choose({ from, to: filters.to })}
+          />
+          <Moment
+            label={t.to}
+            value={filters.to}
+            onChange={(to) => choose({ from: filters.from, to })}
+          />
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+function SlowFilter({
+  filters,
+  onChange,
+}: {
+  filters: CallFilters;
+  onChange: (change: CallFilters) => void;
+}) {
+  return (
+    <fieldset>
+      <legend className="mb-1 px-1 text-xs font-semibold text-ink3">{t.slow}</legend>
+      <div className="flex flex-wrap gap-1">
+        {(['100', '1000', '10000'] as const).map((ms) => (
+          <Pill
+            key={ms}
+            on={filters.slow === ms}
+            onClick={() => onChange({ slow: filters.slow === ms ? undefined : ms })}
+          >
+            {t.slowerThan[ms]}
+          </Pill>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Pill({
+  on,
+  onClick,
+  expanded,
+  children,
+}: {
+  on: boolean;
+  onClick: () => void;
+  expanded?: boolean;
+  children: string;
+}) {
+  return (
+    <button
+      type="button"
+      aria-pressed={on}
+      aria-expanded={expanded}
+      onClick={onClick}
+      className={classes(
+        'rounded-full border px-2 py-0.5 text-xs',
+        on
+          ? 'border-accent bg-accent-soft font-medium text-accent'
+          : 'border-strong text-ink2 hover:bg-hover',
+      )}
+    >
+      {children}
+    </button>
+  );
+}
+
+/** A local date and time; the address holds it in UTC. */
+function Moment({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string | undefined;
+  onChange: (value: string | undefined) => void;
+}) {
+  return (
+    <label className="flex items-center gap-2 px-1 text-xs text-ink3">
+      <span className="w-8 shrink-0">{label}</span>
+      <input
+        type="datetime-local"
+        value={value === undefined ? '' : local(value)}
+        onChange={(event) => {
+          const ms = Date.parse(event.target.value);
+          onChange(Number.isNaN(ms) ? undefined : new Date(ms).toISOString());
+        }}
+        className="h-7 min-w-0 flex-1 rounded-md border border-strong bg-panel px-1.5 text-xs text-ink"
+      />
+    </label>
+  );
+}
+
+function local(iso: string): string {
+  const d = new Date(iso);
+  return new Date(d.getTime() - d.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

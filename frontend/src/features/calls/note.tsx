@@ -1,0 +1,153 @@
+import { Link } from '@tanstack/react-router';
+import { NotebookPen, X } from 'lucide-react';
+import { useId, useState } from 'react';
+import { Button } from '@/components/button';
+import { Section } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { CallDetail } from '@/types/api';
+import type { Note } from '@/types/history';
+import { useNote } from './api';
+
+const t = texts.calls.note;
+const field =
+  'block w-full rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+
+/** What a person wrote to a call, and the tags by which it is found again. */
+export function CallNote({ call }: { call: CallDetail }) {
+  const [editing, setEditing] = useState(false);
+  const note = call.note;
+  return (
+    <Section
+      title={t.title}
+      aside={
+        !editing && (
+          <Button small look="quiet" onClick={() => setEditing(true)}>
+            <NotebookPen className="size-3.5" aria-hidden />
+            {note ? t.edit : t.add}
+          </Button>
+        )
+      }
+    >
+      {editing ? (
+        <NoteForm call={call} onDone={() => setEditing(false)} />
+      ) : note ? (
+        <div className="space-y-1.5 text-sm">
+          {note.title && (
+            <p className="font-medium [overflow-wrap:anywhere]">{plain(note.title)}</p>
+          )}
+          {note.note && (
+            <p className="max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">
+              {plain(note.note)}
+            </p>
+          )}
+          {(note.tags ?? []).length > 0 && (
+            <ul className="flex flex-wrap gap-1.5">
+              {(note.tags ?? []).map((tag) => (
+                <li key={tag} className="min-w-0">
+                  <Link
+                    to="/calls"
+                    search={{ tag }}
+                    className="block max-w-56 truncate rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2 hover:text-ink"
+                  >
+                    {plain(tag)}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+      ) : (
+        <p className="text-sm text-ink3">{t.none}</p>
+      )}
+    </Section>
+  );
+}
+
+function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
+  const id = useId();
+  const [note, setNote] = useState<Note>({ title: '', note: '', tags: [], ...call.note });
+  const [tag, setTag] = useState('');
+  const save = useNote(call.id);
+  const tags = note.tags ?? [];
+  const addTag = () => {
+    const word = tag.trim();
+    if (word && !tags.includes(word)) setNote({ ...note, tags: [...tags, word] });
+    setTag('');
+  };
+  return (
+    <form
+      className="space-y-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const word = tag.trim();
+        save.mutate(
+          { ...note, tags: word && !tags.includes(word) ? [...tags, word] : tags },
+          { onSuccess: onDone },
+        );
+      }}
+    >
+      <input
+        aria-label={t.heading}
+        placeholder={t.heading}
+        value={note.title}
+        maxLength={500}
+        onChange={(event) => setNote({ ...note, title: event.target.value })}
+        className={`${field} h-8`}
+      />
+      <textarea
+        aria-label={t.body}
+        placeholder={t.body}
+        rows={3}
+        value={note.note}
+        maxLength={5000}
+        onChange={(event) => setNote({ ...note, note: event.target.value })}
+        className={`${field} resize-y py-1.5`}
+      />
+      <div className="flex flex-wrap items-center gap-1.5">
+        {tags.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-label={t.removeTag(one)}
+            onClick={() => setNote({ ...note, tags: tags.filter((other) => other !== one) })}
+            className="flex max-w-56 items-center gap-1 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2"
+          >
+            <span className="truncate">{plain(one)}</span>
+            <X className="size-3 shrink-0" aria-hidden />
+          </button>
+        ))}
+        <input
+          id={`${id}-tag`}
+          aria-label={t.tag}
+          placeholder={t.tag}
+          value={tag}
+          maxLength={50}
+          onChange={(event) => setTag(event.target.value)}
+          onBlur={addTag}
+          onKeyDown={(event) => {
+            if ((event.key === 'Enter' && tag.trim()) || event.key === ',') {
+              event.preventDefault();
+              addTag();
+            }
+          }}
+          className={`${field} h-7 w-28 text-xs`}
+        />
+      </div>
+      {save.isError && (
+        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(save.error))}
+        </p>
+      )}
+      <div className="flex gap-2">
+        <Button type="submit" small look="primary" disabled={save.isPending}>
+          {t.save}
+        </Button>
+        <Button small look="quiet" onClick={onDone}>
+          {texts.actions.cancel}
+        </Button>
+      </div>
+    </form>
+  );
+}

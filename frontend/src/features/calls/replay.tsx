@@ -1,0 +1,107 @@
+import { useNavigate } from '@tanstack/react-router';
+import { LoaderCircle, Repeat, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { JsonView } from '@/components/json-view';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { CallDetail } from '@/types/api';
+import { useErase, useReplay } from './api';
+
+const t = texts.calls;
+
+/** Makes the call again and shows how the new one differs. What may change something is asked first. */
+export function ReplayButton({ call, readOnly }: { call: CallDetail; readOnly: boolean }) {
+  const [asking, setAsking] = useState(false);
+  const replay = useReplay(call.id);
+  const navigate = useNavigate();
+  const run = (confirm: boolean) =>
+    replay.mutate(confirm, {
+      onSuccess: (done) => {
+        setAsking(false);
+        toast(done.success ? 'ok' : 'bad', done.success ? t.replayed : plain(done.error));
+        navigate({ to: '/calls/$id', params: { id: done.callId }, search: { with: call.id } });
+      },
+      onError: (error) => {
+        if (confirm) return; // shown in the dialog
+        toast('bad', plain(messageOf(error)));
+      },
+    });
+  return (
+    <>
+      <Button
+        small
+        look="quiet"
+        disabled={replay.isPending}
+        onClick={() => (readOnly ? run(false) : setAsking(true))}
+      >
+        {replay.isPending ? (
+          <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
+        ) : (
+          <Repeat className="size-3.5" aria-hidden />
+        )}
+        {t.sendAgain}
+      </Button>
+      {asking && (
+        <Confirm
+          title={t.replayTitle(plain(`${call.server} / ${call.tool}`.slice(0, 200)))}
+          action={t.sendAgain}
+          danger={false}
+          pending={replay.isPending}
+          error={replay.error}
+          onConfirm={() => run(true)}
+          onClose={() => {
+            setAsking(false);
+            replay.reset();
+          }}
+        >
+          <p>{t.replayBody}</p>
+          {call.arguments && (
+            <div className="mt-3">
+              <JsonView text={call.arguments} label={t.arguments} />
+            </div>
+          )}
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** Deletes this call, or all of its session, after asking. */
+export function DeleteCall({ call, onGone }: { call: CallDetail; onGone: () => void }) {
+  const [asking, setAsking] = useState(false);
+  const erase = useErase();
+  return (
+    <>
+      <Button small look="quiet" onClick={() => setAsking(true)}>
+        <Trash2 className="size-3.5" aria-hidden />
+        {texts.actions.delete}
+      </Button>
+      {asking && (
+        <Confirm
+          title={t.deleteTitle}
+          action={texts.actions.delete}
+          pending={erase.isPending}
+          error={erase.error}
+          onClose={() => setAsking(false)}
+          onConfirm={() =>
+            erase.mutate(
+              { ids: [call.id] },
+              {
+                onSuccess: ({ deleted }) => {
+                  toast('ok', t.deleted(deleted));
+                  onGone();
+                },
+              },
+            )
+          }
+        >
+          {t.deleteBody}
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,170 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { FileQuestion, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { Button, buttonClasses } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { CopyButton } from '@/components/copy-button';
+import { outcomeIcon } from '@/components/outcome-badge';
+import { Empty } from '@/components/page';
+import { DetailFrame } from '@/components/split';
+import { classes } from '@/lib/classes';
+import { count, duration, exactTime, moment, plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { Call } from '@/types/api';
+import { storyLimit, storyQuery, useErase, useLiveCalls } from './api';
+import { CallDuration } from './call-duration';
+import { callName } from './call-row';
+import { ExportMenu } from './export-menu';
+import { isFailure } from './filters';
+
+const t = texts.sessions;
+
+/** A pause of the client that is worth a line of its own. */
+const pauseMs = 20_000;
+
+/** One session as a story: what was done, in order, with the pauses between. */
+export function SessionStory({ session, onClose }: { session: string; onClose: () => void }) {
+  const { data: story } = useSuspenseQuery(storyQuery(session));
+  const live = useLiveCalls();
+  const known = new Set(story.calls.map((call) => call.id));
+  const fresh = new Map(live.filter((c) => c.session === session).map((c) => [c.id, c]));
+  const calls = [
+    ...story.calls.map((call) => fresh.get(call.id) ?? call),
+    ...[...fresh.values()].filter((call) => !known.has(call.id)).reverse(),
+  ];
+  const first = calls[0];
+  if (!first) {
+    return (
+      <DetailFrame id={session} title={t.one} onClose={onClose}>
+        <Empty icon={FileQuestion} title={t.gone}>
+          {texts.calls.goneBody}
+        </Empty>
+      </DetailFrame>
+    );
+  }
+  const failed = calls.filter(isFailure).length;
+  const start = moment(first.at) ?? 0;
+  return (
+    <DetailFrame
+      id={session}
+      title={plain((first.client || first.token || texts.calls.unknownClient).slice(0, 200))}
+      meta={
+        <span className="flex flex-wrap gap-x-3">
+          <span>{exactTime(first.at).slice(0, 19)}</span>
+          <span>{texts.clients.calls(count(calls.length))}</span>
+          {failed > 0 && <span className="text-bad">{t.failed(count(failed))}</span>}
+          {first.workspace && (
+            <span className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
+              {plain(first.workspace.slice(0, 300))}
+            </span>
+          )}
+        </span>
+      }
+      actions={
+        <div className="-ml-2 flex flex-wrap items-center">
+          <Link to="/calls" search={{ session }} className={buttonClasses('quiet', true)}>
+            {t.asList}
+          </Link>
+          <CopyButton showLabel label={t.copyId} text={session} />
+          <ExportMenu filters={{ session }} />
+          <DeleteSession session={session} onGone={onClose} />
+        </div>
+      }
+      onClose={onClose}
+    >
+      {story.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(storyLimit)}</p>}
+      <ol className="px-4 py-3 md:px-5">
+        {calls.map((call, index) => (
+          <Step key={call.id} call={call} before={calls[index - 1]} start={start} />
+        ))}
+      </ol>
+    </DetailFrame>
+  );
+}
+
+function Step({ call, before, start }: { call: Call; before: Call | undefined; start: number }) {
+  const at = moment(call.at) ?? 0;
+  const ended = before ? (moment(before.at) ?? 0) + before.tookNs / 1e6 : at;
+  const Icon = outcomeIcon(call.outcome);
+  return (
+    <>
+      {at - ended > pauseMs && (
+        <li className="flex items-center gap-3 py-1.5 pl-[5.25rem] text-xs text-ink3">
+          <span className="h-px flex-1 bg-line" />
+          {t.pause(duration((at - ended) * 1e6))}
+          <span className="h-px flex-1 bg-line" />
+        </li>
+      )}
+      <li className="relative flex gap-3 rounded-md py-1.5 hover:bg-hover">
+        <span className="w-14 shrink-0 text-right text-xs leading-5 text-ink3">
+          {sinceStart(at - start)}
+        </span>
+        <span className={classes('pt-0.5', Icon.color)}>
+          <Icon.icon className="size-4" aria-hidden />
+        </span>
+        <span className="min-w-0 flex-1 text-sm">
+          <Link
+            to="/calls/$id"
+            params={{ id: call.id }}
+            search={{ session: call.session }}
+            className="outline-offset-2 after:absolute after:inset-0 [overflow-wrap:anywhere]"
+          >
+            {call.server && <span className="text-ink3">{plain(call.server)} / </span>}
+            <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
+          </Link>
+          <span className="sr-only"> {texts.outcomes[call.outcome]}</span>
+          {call.reason && (
+            <span className={classes('block text-xs [overflow-wrap:anywhere]', Icon.color)}>
+              {plain(call.reason.slice(0, 300))}
+            </span>
+          )}
+        </span>
+        <span className="shrink-0 text-xs leading-5 text-ink3">
+          <CallDuration call={call} />
+        </span>
+      </li>
+    </>
+  );
+}
+
+/** Time since the session's first call. */
+function sinceStart(ms: number): string {
+  return ms < 1000 ? t.begin : `+${duration(ms * 1e6).replace(/\.\d+(?= s)/, '')}`;
+}
+
+function DeleteSession({ session, onGone }: { session: string; onGone: () => void }) {
+  const [asking, setAsking] = useState(false);
+  const erase = useErase();
+  return (
+    <>
+      <Button small look="quiet" onClick={() => setAsking(true)}>
+        <Trash2 className="size-3.5" aria-hidden />
+        {texts.actions.delete}
+      </Button>
+      {asking && (
+        <Confirm
+          title={t.deleteTitle}
+          action={texts.actions.delete}
+          pending={erase.isPending}
+          error={erase.error}
+          onClose={() => setAsking(false)}
+          onConfirm={() =>
+            erase.mutate(
+              { session },
+              {
+                onSuccess: ({ deleted }) => {
+                  toast('ok', texts.calls.deleted(deleted));
+                  onGone();
+                },
+              },
+            )
+          }
+        >
+          {texts.calls.deleteBody}
+        </Confirm>
+      )}
+    </>
+  );
+}

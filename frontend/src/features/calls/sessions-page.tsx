@@ -1,0 +1,103 @@
+import { useSuspenseInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Route } from 'lucide-react';
+import { Button } from '@/components/button';
+import { Empty, PageHeader } from '@/components/page';
+import { classes } from '@/lib/classes';
+import { clock, count, duration, moment, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import type { Session } from '@/types/history';
+import { sessionsQuery } from './api';
+
+const t = texts.sessions;
+
+/** Every session as one line; opened, it tells what was done in it, in order. */
+export function SessionsPage({ selected }: { selected: string | undefined }) {
+  const { data, hasNextPage, fetchNextPage, isFetchingNextPage } =
+    useSuspenseInfiniteQuery(sessionsQuery);
+  const sessions = data.pages.flatMap((page) => page.items ?? []);
+  return (
+    <>
+      <PageHeader title={t.title}>
+        <Link to="/calls" className="text-sm text-accent underline-offset-2 hover:underline">
+          {t.allCalls}
+        </Link>
+      </PageHeader>
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
+        {sessions.length === 0 ? (
+          <Empty icon={Route} title={t.emptyTitle}>
+            {t.emptyBody}
+          </Empty>
+        ) : (
+          <>
+            <ul className="max-w-4xl overflow-hidden rounded-lg border bg-panel shadow-card">
+              {sessions.map((session) => (
+                <SessionRow
+                  key={session.session}
+                  session={session}
+                  selected={session.session === selected}
+                />
+              ))}
+            </ul>
+            {hasNextPage && (
+              <Button
+                className="mt-3"
+                disabled={isFetchingNextPage}
+                onClick={() => fetchNextPage()}
+              >
+                {texts.actions.showMore}
+              </Button>
+            )}
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+function SessionRow({ session, selected }: { session: Session; selected: boolean }) {
+  const now = useNow();
+  return (
+    <li
+      className={classes(
+        'relative border-t px-4 py-2.5 first:border-t-0',
+        selected ? 'bg-accent-soft' : 'hover:bg-hover',
+      )}
+    >
+      <div className="flex items-baseline gap-3">
+        <Link
+          to="/sessions/$session"
+          params={{ session: session.session }}
+          aria-current={selected || undefined}
+          className="min-w-0 flex-1 truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
+        >
+          {plain((session.client || session.token || texts.calls.unknownClient).slice(0, 200))}
+          {session.clientVersion && (
+            <span className="ml-2 text-sm font-normal text-ink3">
+              {plain(session.clientVersion.slice(0, 60))}
+            </span>
+          )}
+        </Link>
+        <span className="shrink-0 text-sm text-ink3">{clock(session.first, now)}</span>
+      </div>
+      <div className="flex items-baseline gap-3 text-xs text-ink3">
+        <span className="min-w-0 flex-1 truncate font-mono">
+          {plain((session.workspace || session.session).slice(0, 300))}
+        </span>
+        <span className="shrink-0">
+          {texts.clients.calls(count(session.calls))}
+          {session.errors > 0 && (
+            <span className="text-bad"> · {t.failed(count(session.errors))}</span>
+          )}
+          {' · '}
+          {t.lasted(duration(Math.max(0, spanNs(session))))}
+        </span>
+      </div>
+    </li>
+  );
+}
+
+export function spanNs(session: { first: string; last: string }): number {
+  return ((moment(session.last) ?? 0) - (moment(session.first) ?? 0)) * 1e6;
+}

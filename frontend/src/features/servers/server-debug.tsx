@@ -1,0 +1,183 @@
+import { useQuery } from '@tanstack/react-query';
+import { ArrowDownLeft, ArrowUpRight, Lightbulb } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyButton, CopyField } from '@/components/copy-button';
+import { Facts, Section } from '@/components/fields';
+import { JsonView, LongText } from '@/components/json-view';
+import { Failed, Loading } from '@/components/page';
+import { ScrollArea } from '@/components/scroll-area';
+import { age, bytes, clock, duration, exactTime, logText, plain } from '@/lib/format';
+import { isJson } from '@/lib/json-text';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import type { Debug, Frame } from '@/types/servers';
+import { debugQuery } from './api';
+import { ProcessTree } from './process-tree';
+
+const t = texts.servers.debug;
+
+/** Why a server does not do what it should: everything that is known of it, for a person who looks. */
+export function ServerDebug({ id }: { id: string }) {
+  const debug = useQuery(debugQuery(id));
+  const now = useNow();
+  if (debug.isPending) return <Loading />;
+  if (debug.isError) return <Failed error={debug.error} onRetry={() => debug.refetch()} />;
+  const d = debug.data;
+  return (
+    <>
+      {(d.hints ?? []).map((hint) => (
+        <p key={hint} className="flex gap-2 bg-warn-soft px-4 py-2.5 text-sm text-warn md:px-5">
+          <Lightbulb className="mt-0.5 size-4 shrink-0" aria-hidden />
+          <span className="min-w-0 [overflow-wrap:anywhere]">{plain(hint.slice(0, 1000))}</span>
+        </p>
+      ))}
+      <Section
+        title={t.command}
+        aside={
+          <CopyButton
+            showLabel
+            label={t.copyAll}
+            text={() => JSON.stringify(withoutFrames(d), null, 2)}
+          />
+        }
+      >
+        <div className="space-y-2">
+          {d.written && <CopyField text={plain(d.written)} label={t.written} />}
+          <Facts
+            rows={[
+              [t.path, d.path && <Mono text={d.path} />],
+              [
+                t.searchPath,
+                d.searchPath && <Mono text={d.searchPath.replaceAll(':', ':\u200b')} />,
+              ],
+              [t.dir, d.dir && <Mono text={d.dir} />],
+              [t.session, d.session],
+              [t.start, d.start],
+              [t.framing, d.framing],
+            ]}
+          />
+        </div>
+      </Section>
+      {(d.environment ?? []).length > 0 && (
+        <Section title={t.environment}>
+          <ul className="flex flex-wrap gap-1.5">
+            {(d.environment ?? []).map((name) => (
+              <li
+                key={name}
+                className="max-w-full truncate rounded bg-sunken px-1.5 py-0.5 font-mono text-xs"
+              >
+                {plain(name.slice(0, 200))}
+              </li>
+            ))}
+          </ul>
+          <p className="mt-2 text-xs text-ink3">{t.namesOnly}</p>
+        </Section>
+      )}
+      {(d.processes ?? []).length > 0 && (
+        <Section title={texts.servers.tree}>
+          <ProcessTree tree={d.processes ?? []} />
+        </Section>
+      )}
+      <Section title={t.timings}>
+        <Times debug={d} now={now} />
+      </Section>
+      {(d.stderr ?? []).length > 0 && (
+        <Section title={t.stderr}>
+          <ScrollArea
+            aria-label={t.stderr}
+            className="max-h-60 rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
+          >
+            {(d.stderr ?? []).map((line) => logText(line.slice(0, 4000))).join('\n')}
+          </ScrollArea>
+        </Section>
+      )}
+      <Frames frames={d.frames ?? []} now={now} />
+      {d.capabilities !== undefined && d.capabilities !== null && (
+        <Section title={t.capabilities}>
+          <JsonView text={JSON.stringify(d.capabilities)} label={t.capabilities} />
+        </Section>
+      )}
+      {d.instructions && (
+        <Section title={t.instructions}>
+          <p className="max-w-prose text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
+            <LongText text={d.instructions} />
+          </p>
+        </Section>
+      )}
+    </>
+  );
+}
+
+function withoutFrames({ frames: _, ...rest }: Debug) {
+  return rest;
+}
+
+function Mono({ text }: { text: string }) {
+  return <span className="font-mono text-xs">{plain(text.slice(0, 8000))}</span>;
+}
+
+function Times({ debug: { timings, status, bothEras }, now }: { debug: Debug; now: number }) {
+  const when = (at: string) => {
+    const past = age(at, now);
+    return past && <span title={exactTime(at)}>{texts.servers.ago(past)}</span>;
+  };
+  return (
+    <Facts
+      rows={[
+        [texts.servers.protocol, [status.protocolVersion, status.era].filter(Boolean).join(' · ')],
+        [t.bothEras, bothEras && t.bothErasValue],
+        [t.began, when(timings.began)],
+        [t.startTook, timings.startTookNs > 0 && duration(timings.startTookNs)],
+        [t.listed, when(timings.listedAt)],
+        [t.heard, when(timings.heard)],
+        [t.lastCall, when(timings.lastCall)],
+        [t.ping, timings.pingTookNs > 0 && duration(timings.pingTookNs)],
+        [t.nextLaunch, timings.nextLaunchNs > 0 && duration(timings.nextLaunchNs)],
+      ]}
+    />
+  );
+}
+
+/** The newest messages, behind a click: what was said may hold secrets. */
+function Frames({ frames, now }: { frames: Frame[]; now: number }) {
+  const [open, setOpen] = useState(false);
+  if (frames.length === 0) return null;
+  return (
+    <Section title={t.frames}>
+      {open ? (
+        <ul className="space-y-3">
+          {frames.map((frame, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: equal messages may repeat
+            <li key={`${frame.at}/${index}`}>
+              <p className="mb-1 flex items-center gap-1.5 text-xs text-ink3">
+                {frame.sent ? (
+                  <ArrowUpRight className="size-3.5" aria-hidden />
+                ) : (
+                  <ArrowDownLeft className="size-3.5" aria-hidden />
+                )}
+                {frame.sent ? t.sent : t.received}
+                <span>{clock(frame.at, now)}</span>
+                <span className="ml-auto">{bytes(frame.bytes)}</span>
+              </p>
+              {isJson(frame.text) ? (
+                <JsonView text={frame.text} label={frame.sent ? t.sent : t.received} />
+              ) : (
+                <p className="rounded-md border bg-sunken p-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+                  <LongText text={frame.text} />
+                </p>
+              )}
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <div className="flex flex-wrap items-center gap-3 text-sm text-ink2">
+          <Button small onClick={() => setOpen(true)}>
+            {t.showFrames(frames.length)}
+          </Button>
+          {t.framesHint}
+        </div>
+      )}
+    </Section>
+  );
+}

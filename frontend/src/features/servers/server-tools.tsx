@@ -1,0 +1,167 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { SearchField, SelectField } from '@/components/fields';
+import { Failed, Loading } from '@/components/page';
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+import { messageOf, RequestError, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { List } from '@/types/api';
+import type { Approving, ToolChoices, ToolSetting } from '@/types/policy';
+
+const t = texts.servers.tooling;
+const most = 200;
+
+const path = (id: string) => `/api/v1/servers/${encodeURIComponent(id)}/tools`;
+
+const toolSettingsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['server', id, 'tools'],
+    queryFn: async ({ signal }) =>
+      (await request<List<ToolSetting>>('GET', path(id), { signal })).items ?? [],
+    staleTime: 5000,
+  });
+
+type Change = { [Key in keyof ToolChoices]?: ToolChoices[Key] | null };
+
+/** Writes what the configuration says of one tool; null takes a key out. */
+export function useToolSetting(server: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ tool, set }: { tool: string; set: Change }) =>
+      request<ToolSetting>('PATCH', path(server), { body: { tool, set } }),
+    onSuccess: (setting) => {
+      client.setQueryData<ToolSetting[]>(['server', server, 'tools'], (old) =>
+        old?.map((one) => (one.tool === setting.tool ? setting : one)),
+      );
+      client.invalidateQueries({ queryKey: ['server', server, 'tools'] });
+      client.invalidateQueries({ queryKey: ['tools'] });
+    },
+    onError: (error) => toast('bad', plain(messageOf(error))),
+  });
+}
+
+/** Every tool that a server has: which are offered, who is asked, how long a call may take. */
+export function ServerTools({ id }: { id: string }) {
+  const tools = useQuery(toolSettingsQuery(id));
+  const [q, setQ] = useState('');
+  if (tools.isPending) return <Loading />;
+  if (tools.isError) {
+    if (tools.error instanceof RequestError && tools.error.status === 404)
+      return (
+        <p className="px-5 py-4 text-sm">
+          <Link to="/tools" search={{ server: id }} className="text-accent underline">
+            {texts.servers.viewTools}
+          </Link>
+        </p>
+      );
+    return <Failed error={tools.error} onRetry={() => tools.refetch()} />;
+  }
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = tools.data.filter((tool) =>
+    words.every((word) =>
+      `${tool.tool} ${tool.title} ${tool.description}`.toLowerCase().includes(word),
+    ),
+  );
+  const shown = tools.data.filter((tool) => tool.shown).length;
+  if (tools.data.length === 0)
+    return <p className="px-5 py-4 text-sm text-ink3">{texts.tools.emptyBody}</p>;
+  return (
+    <div className="space-y-3 px-4 py-4 md:px-5">
+      <div className="@container flex flex-wrap items-center gap-3 text-sm text-ink2">
+        {t.shown(shown, tools.data.length)}
+        {tools.data.length > 6 && (
+          <SearchField label={texts.tools.search} value={q} onChange={setQ} delayMs={80} />
+        )}
+      </div>
+      <ul className="overflow-hidden rounded-lg border">
+        {found.slice(0, most).map((tool) => (
+          <ToolRow key={tool.tool} id={id} tool={tool} />
+        ))}
+      </ul>
+      {found.length > most && (
+        <p className="text-xs text-ink3">{texts.problems.more(found.length - most)}</p>
+      )}
+    </div>
+  );
+}
+
+const approvals: Approving[] = ['', 'never', 'ask', 'destructive', 'deny'];
+const timeouts = [0, 30_000, 60_000, 300_000, 600_000];
+
+function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
+  const change = useToolSetting(id);
+  const { settings } = tool;
+  const name = plain(tool.tool.slice(0, 200));
+  const set = (part: Change) => change.mutate({ tool: tool.tool, set: part });
+  const timeout = settings.requestTimeoutMs ?? 0;
+  return (
+    <li className="border-t px-3 py-2.5 first:border-t-0">
+      <div className="flex items-start gap-3">
+        <button
+          type="button"
+          role="switch"
+          aria-checked={tool.shown}
+          aria-label={t.offer(name)}
+          disabled={
+            change.isPending || tool.hiddenBy === 'includeTools' || tool.hiddenBy === 'excludeTools'
+          }
+          onClick={() => set({ enabled: tool.shown ? false : null })}
+          className={classes(
+            'mt-0.5 h-5 w-9 shrink-0 rounded-full border p-0.5 transition-colors disabled:opacity-50',
+            tool.shown ? 'border-accent bg-accent' : 'border-strong bg-sunken',
+          )}
+        >
+          <span
+            className={classes(
+              'block size-3.5 rounded-full transition-transform',
+              tool.shown ? 'translate-x-4 bg-on-accent' : 'bg-ink3',
+            )}
+          />
+        </button>
+        <div className="min-w-0 flex-1">
+          <p className="font-medium [overflow-wrap:anywhere]">
+            {tool.publicName ? (
+              <Link
+                to="/tools"
+                search={{ tool: tool.publicName }}
+                className="underline-offset-2 hover:underline"
+              >
+                {name}
+              </Link>
+            ) : (
+              <span className="text-ink3">{name}</span>
+            )}
+          </p>
+          <p className="line-clamp-2 text-xs text-ink3 [overflow-wrap:anywhere]">
+            {plain((tool.title || tool.description).slice(0, 300))}
+          </p>
+          {tool.hiddenBy && (
+            <p className="text-xs text-warn">
+              {t.hiddenBy[tool.hiddenBy as keyof typeof t.hiddenBy] ?? plain(tool.hiddenBy)}
+            </p>
+          )}
+        </div>
+        <div className="@container flex w-40 shrink-0 flex-col gap-1">
+          <SelectField
+            label={t.approval(name)}
+            value={settings.approval ?? ''}
+            options={approvals.map((value) => ({ value, text: t.approvals[value || 'unset'] }))}
+            onChange={(value) => set({ approval: value === '' ? null : (value as Approving) })}
+          />
+          <SelectField
+            label={t.timeout(name)}
+            value={String(timeout)}
+            options={[...new Set([...timeouts, timeout])].map((ms) => ({
+              value: String(ms),
+              text: ms === 0 ? t.timeoutUnset : t.timeoutOf(ms / 1000),
+            }))}
+            onChange={(value) => set({ requestTimeoutMs: value === '0' ? null : Number(value) })}
+          />
+        </div>
+      </div>
+    </li>
+  );
+}

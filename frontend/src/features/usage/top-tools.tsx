@@ -1,0 +1,83 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { classes } from '@/lib/classes';
+import { count, duration, plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Use } from '@/types/history';
+import { usageQuery } from './api';
+import { CallsChart } from './usage-charts';
+
+const t = texts.overview;
+const rows = 5;
+
+/** A day at a glance: calls and errors over time, the busiest and the slowest tools. */
+export function DayAtAGlance({ labelOf }: { labelOf: (server: string) => string }) {
+  const { data: report } = useQuery(usageQuery({ range: '24h' }));
+  if (!report) return <div className="h-72 rounded-lg border bg-panel shadow-card" />;
+  const slowest = report.tools
+    .filter((use) => use.calls >= 3)
+    .sort((a, b) => b.p95Ns - a.p95Ns)
+    .slice(0, rows);
+  return (
+    <div className="grid gap-4 lg:grid-cols-3">
+      <section
+        aria-label={t.day}
+        className="min-w-0 rounded-lg border bg-panel p-4 shadow-card lg:col-span-2"
+      >
+        <div className="mb-1 flex items-baseline justify-between">
+          <h2 className="text-sm font-semibold">{t.day}</h2>
+          <Link to="/usage" className="text-sm text-accent underline-offset-2 hover:underline">
+            {texts.usage.title}
+          </Link>
+        </div>
+        <CallsChart report={report} height={206} />
+      </section>
+      <section className="min-w-0 rounded-lg border bg-panel p-4 shadow-card" aria-label={t.tops}>
+        <h2 className="mb-1.5 text-sm font-semibold">{t.busiest}</h2>
+        <Tops
+          list={report.tools.slice(0, rows)}
+          labelOf={labelOf}
+          value={(use) => count(use.calls)}
+        />
+        <h2 className="mt-4 mb-1.5 text-sm font-semibold">
+          {t.slowest} <span className="font-normal text-ink3">p95</span>
+        </h2>
+        <Tops list={slowest} labelOf={labelOf} value={(use) => duration(use.p95Ns)} />
+      </section>
+    </div>
+  );
+}
+
+function Tops({
+  list,
+  labelOf,
+  value,
+}: {
+  list: Use[];
+  labelOf: (server: string) => string;
+  value: (use: Use) => string;
+}) {
+  if (list.length === 0) return <p className="text-sm text-ink3">{t.nothingYet}</p>;
+  return (
+    <ul className="text-sm">
+      {list.map((use) => (
+        <li key={`${use.server}/${use.tool}`} className="flex items-baseline gap-3 py-[1.5px]">
+          <Link
+            to="/usage"
+            search={{ server: use.server, tool: use.tool }}
+            className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
+          >
+            <span className="text-ink3">{plain(labelOf(use.server ?? '').slice(0, 60))} / </span>
+            {plain((use.tool ?? '').slice(0, 120))}
+          </Link>
+          <span
+            className={classes('shrink-0', use.errors > 0 && 'text-bad')}
+            title={use.errors > 0 ? texts.sessions.failed(count(use.errors)) : undefined}
+          >
+            {value(use)}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

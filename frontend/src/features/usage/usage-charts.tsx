@@ -1,0 +1,90 @@
+import { useNavigate } from '@tanstack/react-router';
+import { BarChart, LogLineChart } from '@/components/chart';
+import { count, duration } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { UsageReport } from '@/types/history';
+import { seriesOf, type UsageFilters } from './api';
+
+const t = texts.usage;
+
+/** Calls and errors over time; a click shows the calls of that time. */
+export function CallsChart({
+  report,
+  filters = {},
+  height,
+}: {
+  report: UsageReport;
+  filters?: UsageFilters;
+  height?: number;
+}) {
+  const navigate = useNavigate();
+  const { at, stepMs, values } = seriesOf(report);
+  const { server, tool, client } = filters;
+  return (
+    <BarChart
+      label={t.callsOverTime}
+      at={at}
+      stepMs={stepMs}
+      height={height}
+      format={(n) => count(Math.round(n * 10) / 10)}
+      series={[
+        {
+          name: t.good,
+          look: 'fill-accent',
+          mark: 'bg-accent',
+          values: values.map((use) => (use ? use.calls - use.errors : 0)),
+        },
+        {
+          name: t.errors,
+          look: 'fill-bad',
+          mark: 'bg-bad',
+          values: values.map((use) => use?.errors ?? 0),
+        },
+      ]}
+      onPick={(from, to) =>
+        navigate({
+          to: '/calls',
+          search: {
+            server,
+            tool,
+            client,
+            from: new Date(from).toISOString(),
+            to: new Date(to).toISOString(),
+          },
+        })
+      }
+    />
+  );
+}
+
+export function DurationChart({ report }: { report: UsageReport }) {
+  const { at, stepMs, values } = seriesOf(report);
+  return (
+    <LogLineChart
+      label={t.durationsOverTime}
+      at={at}
+      stepMs={stepMs}
+      format={(ns) => duration(ns).replace(/\.0+(?= )/, '')}
+      series={[
+        {
+          name: 'p50',
+          look: 'stroke-ok',
+          mark: 'bg-ok',
+          values: values.map((use) => use?.p50Ns),
+        },
+        {
+          name: 'p95',
+          look: 'stroke-warn',
+          mark: 'bg-warn',
+          values: values.map((use) => use?.p95Ns),
+        },
+        {
+          name: 'p99',
+          look: 'stroke-bad',
+          mark: 'bg-bad',
+          values: values.map((use) => use?.p99Ns),
+        },
+      ]}
+    />
+  );
+}

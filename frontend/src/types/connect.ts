@@ -1,0 +1,50 @@
+/** One MCP server that a client started by itself. */
+export interface Started {
+  client: string;
+  name: string;
+  pid: number;
+  bytes: number;
+  /** Another one like it runs. */
+  copy: boolean;
+}
+
+/** What clients start by themselves, and what sharing would save. */
+export interface Savings {
+  configured: number;
+  clients: number;
+  running: Started[] | null;
+  copies: number;
+  bytes: number;
+  copyBytes: number;
+}
+
+/** One server of a client, and what it becomes. */
+export interface ImportableServer {
+  name: string;
+  scope: string;
+  label: string;
+  /** JSON text */
+  entry: string;
+  have: boolean;
+  same: string[] | null;
+  notes: string[] | null;
+  /** Why it cannot be taken over. */
+  skip: string;
+}
+
+export interface Feature {
+  name: string;
+  how: string;
+  note?: string;
+}
+
+/** What passes end to end between one client and each server. */
+export interface ClientFeatures {
+  token: string;
+  name: string;
+  version: string;
+  era: string;
+  protocolVersion: string;
+  lastSeen: string;
+  servers: { server: string; era: string; known: boolean; features: Feature[] | null }[] | null;
+}
