@@ -30,6 +30,7 @@ type Config struct {
 	Bridge  Bridge
 	History History
 	Metrics Metrics
+	Desktop Desktop
 	Global  Global
 	Policy  Policy
 	// MCPEnabled is false for {"mcp": {"enabled": false}}: Servers is then empty.
@@ -217,6 +218,11 @@ type History struct {
 	DebugClients []string
 }
 
+// Desktop says what Drawbridge does on the person's desktop.
+type Desktop struct {
+	Notifications bool // of what waits for a person; true by default
+}
+
 // Metrics says who may read /metrics, and where they are sent. The zero value is nobody
 // and nowhere.
 type Metrics struct {
@@ -275,6 +281,7 @@ func Default() *Config {
 			MaxPayload: DefaultMaxPayload,
 		},
 		Metrics: Metrics{OTLP: OTLP{Traces: true, Metrics: true, Interval: DefaultOTLPInterval}},
+		Desktop: Desktop{Notifications: true},
 	}
 }
 

@@ -53,7 +53,7 @@ func Same(a, b *Config) bool {
 		return a == b
 	}
 	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) &&
-		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.Policy.equal(b.Policy) && a.History.Equal(b.History) && a.Metrics.Equal(b.Metrics) &&
+		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.Policy.equal(b.Policy) && a.History.Equal(b.History) && a.Metrics.Equal(b.Metrics) && a.Desktop == b.Desktop &&
 		a.Bridge.Equal(b.Bridge) && a.Locked == b.Locked
 }
 

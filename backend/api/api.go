@@ -96,6 +96,7 @@ type Options struct {
 	Admin    *loopback.Admin
 	Bus      *event.Bus
 
+	Desktop   Desktop               // optional: start at login, pause, quit
 	Connector *clientconf.Connector // optional: the clients' own files
 
 	Questions Questions                                 // optional: what servers ask a person
@@ -115,6 +116,7 @@ type API struct {
 	routes  *routes
 	running running
 	waiting waiting
+	windows windows
 }
 
 // New makes an API. It serves at once; Run is needed for calls that began before a

@@ -28,11 +28,7 @@ const (
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	sub := a.Bus.Subscribe(streamQueue)
 	defer sub.Close()
-	s := &stream{w: w, rc: http.NewResponseController(w)}
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	noStore(h)
-	h.Set("X-Accel-Buffering", "no")
+	s := newStream(w)
 	if s.send("snapshot", a.snapshot(r.Context())) != nil {
 		return
 	}

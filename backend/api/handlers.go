@@ -283,15 +283,6 @@ func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, er
 	return a.getConfig(ctx, nil)
 }
 
-// OpenAddress is an address of the page that lets one browser in.
-type OpenAddress struct {
-	URL string `json:"url"`
-}
-
-func (a *API) openCode(context.Context, *none) (*answer[OpenAddress], error) {
-	return reply(OpenAddress{a.Sessions.OpenURL(a.URL)})
-}
-
 // openSession takes a one-time code for a cookie and a key. It is a plain handler,
 // because it is the one that needs no token.
 func (a *API) openSession(w http.ResponseWriter, r *http.Request) {

@@ -122,9 +122,9 @@ func (a *API) register() {
 	op(a, doc, "GET", "/api/v1/approvals", "What waits for a person: questions of servers, and new commands", a.listApprovals)
 	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer what waits; a command that is not accepted goes on waiting", a.answerApproval)
 	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
-	op(a, doc, "POST", "/api/v1/open-code", "An address of the page with a one-time code", a.openCode)
 	a.registerConnections(doc)
 	a.registerHistory(doc)
+	a.registerDesktop(doc)
 	documentEvents(doc.OpenAPI())
 }
 

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+const (
+	maxWindows = 4               // windows that may follow at once; one is usual
+	pickLimit  = 2 * time.Minute // how long a person may look for a file
+)
+
+// windowCommand is what the daemon asks of its window.
+type windowCommand struct {
+	Command string `json:"command"`        // focus, pick or quit
+	To      string `json:"to,omitempty"`   // focus: a place of the page
+	Kind    string `json:"kind,omitempty"` // pick: file or folder
+	ID      string `json:"id,omitempty"`   // pick: names the answer
+}
+
+// windows are the windows of ours that are open. All methods may be called from any
+// goroutine.
+type windows struct {
+	mu    sync.Mutex
+	open  []chan windowCommand // oldest first
+	picks map[string]chan string
+}
+
+func (w *windows) join() (commands <-chan windowCommand, leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.open) == maxWindows {
+		return nil, nil, hub.Errorf(hub.CodeRejected, "too many windows follow already")
+	}
+	c := make(chan windowCommand, 8)
+	w.open = append(w.open, c)
+	return c, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for i := range w.open {
+			if w.open[i] == c {
+				w.open = append(w.open[:i:i], w.open[i+1:]...)
+				return
+			}
+		}
+	}, nil
+}
+
+func (w *windows) any() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open) > 0
+}
+
+// tell sends a command to the newest window and reports whether one takes it. quit goes
+// to all.
+func (w *windows) tell(c windowCommand) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := false
+	for i := len(w.open) - 1; i >= 0 && (!taken || c.Command == "quit"); i-- {
+		select {
+		case w.open[i] <- c:
+			taken = true
+		default: // it does not read: the next one
+		}
+	}
+	return taken
+}
+
+func (w *windows) pick(ctx context.Context, kind string) (string, error) {
+	id, answer := rand.Text(), make(chan string, 1)
+	w.mu.Lock()
+	if w.picks == nil {
+		w.picks = map[string]chan string{}
+	}
+	busy := len(w.picks) > 0
+	if !busy {
+		w.picks[id] = answer
+	}
+	w.mu.Unlock()
+	if busy {
+		return "", hub.Errorf(hub.CodeConflict, "a dialog is open already")
+	}
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.picks, id)
+	}()
+	if !w.tell(windowCommand{Command: "pick", Kind: kind, ID: id}) {
+		return "", &hub.Error{Code: hub.CodeUnavailable, Message: "no window of Drawbridge is open", Hint: "Type the path instead."}
+	}
+	ctx, cancel := context.WithTimeout(ctx, pickLimit)
+	defer cancel()
+	select {
+	case path := <-answer:
+		return path, nil
+	case <-ctx.Done():
+		return "", hub.Errorf(hub.CodeTimeout, "nothing was chosen in time")
+	}
+}
+
+func (w *windows) picked(id, path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, ok := w.picks[id]
+	if ok {
+		delete(w.picks, id)
+		c <- path // holds one, and is found once
+	}
+	return ok
+}
+
+// serveCommands writes commands until ctx ends or the reader is gone.
+func (a *API) serveCommands(ctx context.Context, s *stream, commands <-chan windowCommand) {
+	if s.write([]byte(": here\n\n")) != nil {
+		return
+	}
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			err = s.write([]byte(": still here\n\n"))
+		case c := <-commands:
+			err = s.send("command", c)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// newStream begins an answer of server-sent events.
+func newStream(w http.ResponseWriter) *stream {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	noStore(h)
+	h.Set("X-Accel-Buffering", "no")
+	return &stream{w: w, rc: http.NewResponseController(w)}
+}
