@@ -95,6 +95,7 @@ go_() {
 	need_go
 	packages 'a C compiler, for the race detector' gcc libc6-dev
 	command -v gcc >/dev/null || command -v cc >/dev/null || lacks 'a C compiler, for the race detector' 'Install gcc or clang.'
+	packages 'a keyring, for the tests of secrets' dbus gnome-keyring
 	go mod download
 }
 

@@ -29,6 +29,7 @@ import (
 	"drawbridge/backend/process"
 	"drawbridge/backend/registry"
 	"drawbridge/backend/reload"
+	"drawbridge/backend/secret"
 	"drawbridge/backend/serverlog"
 	"drawbridge/backend/store"
 	"drawbridge/backend/supervisor"
@@ -110,7 +111,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	rules := policy.New(policy.Options{Views: own})
 	questions := inbox.New(inbox.Options{Bus: bus})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
+	vault := secret.For(o.Folders.Data, os.Getenv)
 	dialer := &supervisor.Dialer{
+		Secret:  vault.Get,
 		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
@@ -179,8 +182,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Usage: dialer.Usage, Connector: connector, Questions: questions, Commands: servers, Debug: servers.Debug,
-		Notices: left.notices, Metrics: counts,
+		Usage: dialer.Usage, Connector: connector, Secrets: vault, Questions: questions, Commands: servers, Debug: servers.Debug,
+		Notices: func() []event.Notice { return append(left.notices(), vaultNotices(vault)...) }, Metrics: counts,
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{

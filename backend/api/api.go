@@ -16,6 +16,7 @@ import (
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
 	"drawbridge/backend/registry"
+	"drawbridge/backend/secret"
 	"drawbridge/backend/serverlog"
 	"drawbridge/backend/store"
 	"drawbridge/backend/supervisor"
@@ -98,6 +99,7 @@ type Options struct {
 
 	Desktop   Desktop               // optional: start at login, pause, quit
 	Connector *clientconf.Connector // optional: the clients' own files
+	Secrets   *secret.Store         // optional: what ${secret:NAME} stands for
 
 	Questions Questions                                 // optional: what servers ask a person
 	Commands  Commands                                  // optional: new commands that wait for a person's word

@@ -123,6 +123,7 @@ func (a *API) register() {
 	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer what waits; a command that is not accepted goes on waiting", a.answerApproval)
 	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
 	a.registerConnections(doc)
+	a.registerSecrets(doc)
 	a.registerHistory(doc)
 	a.registerDesktop(doc)
 	documentEvents(doc.OpenAPI())

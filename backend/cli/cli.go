@@ -140,7 +140,7 @@ func (p *program) command() *cobra.Command {
 		p.serve(), p.stdio(), p.demo(),
 		p.status(), p.tools(), p.call(), p.historyUpkeep(p.history()), p.checks(), p.logs(),
 		p.act("start"), p.act("stop"), p.act("restart"), p.act("enable"), p.act("disable"), p.add(), p.remove(), p.debug(),
-		p.validate(), p.clients(), p.token(), p.doctor(), p.uninstall(), p.open(), p.version(),
+		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.uninstall(), p.open(), p.version(),
 	)
 	return root
 }

@@ -31,8 +31,9 @@ type Dialer struct {
 
 	ClientInfo   json.RawMessage // what we say of ourselves; see upstream.Options
 	Capabilities json.RawMessage
-	// Secret looks up ${secret:NAME}. May be nil.
-	Secret func(name string) (string, bool)
+	// Secret looks up ${secret:NAME}. While its error has code unavailable the server
+	// waits. May be nil.
+	Secret func(ctx context.Context, name string) (string, error)
 	// DockerLedger is the folder in which running execs are kept for the sweep at
 	// the next start; "" keeps none.
 	DockerLedger string

@@ -18,28 +18,26 @@ import (
 // variables, then those of the login shell, then secrets.
 type environment struct {
 	login  map[string]string
-	secret func(name string) (string, bool) // may be nil
+	secret func(name string) (string, error) // may be nil
 	// workspace is the value of ${workspaceFolder}.
 	workspace string
 }
 
 // readEnvironment waits for the login shell, which is read once and within 5 s.
 // Without an answer our own environment has to do.
-func readEnvironment(ctx context.Context, secret func(string) (string, bool)) environment {
+func readEnvironment(ctx context.Context, secret func(context.Context, string) (string, error)) environment {
 	login, _ := process.LoginEnv(ctx)
-	return environment{login: login, secret: secret}
+	e := environment{login: login}
+	if secret != nil {
+		e.secret = func(name string) (string, error) { return secret(ctx, name) }
+	}
+	return e
 }
 
-// lookup finds the value of ${name}.
+// lookup finds the value of ${name}, unless it is a secret.
 func (e environment) lookup(name string) (string, bool) {
 	if name == config.WorkspaceFolder {
 		return e.workspace, e.workspace != ""
-	}
-	if name, ok := strings.CutPrefix(name, "secret:"); ok {
-		if e.secret == nil {
-			return "", false
-		}
-		return e.secret(name)
 	}
 	if v, ok := os.LookupEnv(name); ok && name != "PATH" {
 		return v, true
@@ -78,7 +76,28 @@ func (e environment) of(c *config.Server) (map[string]string, error) {
 // expand replaces the variables in the value of key. The error names the key and
 // the variable, never a value.
 func (e environment) expand(key, value string) (string, error) {
-	s, err := config.Expand(value, e.lookup)
+	var failed error
+	s, err := config.Expand(value, func(name string) (string, bool) {
+		secret, ok := strings.CutPrefix(name, "secret:")
+		if !ok || e.secret == nil {
+			return e.lookup(name)
+		}
+		v, err := e.secret(secret)
+		if err != nil && (failed == nil || hub.CodeOf(err) != hub.CodeNotFound) {
+			failed = err
+		}
+		return v, err == nil
+	})
+	switch {
+	case hub.CodeOf(failed) == hub.CodeUnavailable:
+		return "", fmt.Errorf("%w: %w", ErrAbsent, failed) // it is there: the server waits for the keyring
+	case failed != nil && (err != nil || hub.CodeOf(failed) != hub.CodeNotFound):
+		reason := &hub.Error{Code: hub.CodeValidation, Message: key + ": " + failed.Error(), Fields: []hub.FieldError{{Field: key, Error: "secret cannot be read"}}}
+		if e, ok := errors.AsType[*hub.Error](failed); ok {
+			reason.Hint = e.Hint
+		}
+		return "", reason
+	}
 	if err != nil {
 		reason := &hub.Error{Code: hub.CodeValidation, Message: fmt.Sprintf("%s: %v", key, err),
 			Fields: []hub.FieldError{{Field: key, Error: "variable is not set"}}}

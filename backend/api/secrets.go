@@ -1,0 +1,127 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/secret"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Secret is one secret by its name; its value is never sent.
+type Secret struct {
+	Name      string    `json:"name"`
+	ChangedAt time.Time `json:"changedAt"`
+	Servers   []string  `json:"servers" doc:"Ids of the servers whose configuration refers to it"`
+}
+
+// Secrets are the secrets and how they are kept.
+type Secrets struct {
+	Items   []Secret `json:"items" nullable:"false"`
+	Home    string   `json:"home" doc:"Where their key is: keyring, file, or empty while nothing is stored"`
+	Locked  bool     `json:"locked" doc:"The keyring is locked: items is empty, and servers that need a secret wait"`
+	Notice  string   `json:"notice" doc:"What the person should know of how they are kept; empty when all is well"`
+	Missing []string `json:"missing" nullable:"false" doc:"Names that servers refer to and that are not stored; empty while locked"`
+}
+
+type secretNameInput struct {
+	Name string `path:"name" maxLength:"200"`
+}
+
+type secretInput struct {
+	Name string `path:"name" maxLength:"200"`
+	Body struct {
+		Value string `json:"value" minLength:"1" maxLength:"65536"`
+	}
+}
+
+func (a *API) registerSecrets(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/secrets", "The names of the secrets, and how they are kept; never a value", a.listSecrets)
+	op(a, doc, "PUT", "/api/v1/secrets/{name}", "Store a secret; servers that use it start again", a.putSecret)
+	op(a, doc, "DELETE", "/api/v1/secrets/{name}", "Remove a secret", a.deleteSecret)
+	op(a, doc, "POST", "/api/v1/secrets/unlock", "Ask the keyring for the key, which may open a prompt of the system", a.unlockSecrets)
+}
+
+func (a *API) secrets() (*secret.Store, error) {
+	if a.Secrets == nil {
+		return nil, hub.Errorf(hub.CodeUnavailable, "secrets are not in reach")
+	}
+	return a.Secrets, nil
+}
+
+func (a *API) listSecrets(ctx context.Context, _ *none) (*answer[Secrets], error) {
+	s, err := a.secrets()
+	if err != nil {
+		return nil, err
+	}
+	st := s.Status(ctx)
+	out := Secrets{Items: []Secret{}, Missing: []string{}, Home: string(st.Home), Locked: st.Locked, Notice: st.Notice}
+	used := config.SecretsOf(a.Files.Current())
+	if !st.Locked {
+		all, err := s.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range all {
+			out.Items = append(out.Items, Secret{e.Name, e.ChangedAt, append([]string{}, used[e.Name]...)})
+			delete(used, e.Name)
+		}
+		for name := range used {
+			out.Missing = append(out.Missing, name)
+		}
+		slices.Sort(out.Missing)
+	}
+	return reply(out)
+}
+
+func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
+	s, err := a.secrets()
+	if err != nil {
+		return nil, err
+	}
+	// What is pasted often ends with a line break, which no token has.
+	if err := s.Set(ctx, in.Name, strings.TrimRight(in.Body.Value, "\r\n")); err != nil {
+		return nil, err
+	}
+	a.startAgain(ctx, config.SecretsOf(a.Files.Current())[in.Name])
+	return &none{}, nil
+}
+
+// startAgain lets servers take a new secret. One that cannot start says so itself.
+func (a *API) startAgain(ctx context.Context, ids []string) {
+	for _, id := range ids {
+		if st, ok := a.Servers.Status(id); ok && st.State != hub.StateDisabled && st.State != hub.StateStopped {
+			if err := a.Servers.Restart(ctx, id); err != nil {
+				a.Log.Warn("Cannot start a server again after its secret changed", "server", id, "error", err)
+			}
+		}
+	}
+}
+
+func (a *API) deleteSecret(ctx context.Context, in *secretNameInput) (*none, error) {
+	s, err := a.secrets()
+	if err != nil {
+		return nil, err
+	}
+	ok, err := s.Remove(ctx, in.Name)
+	if err == nil && !ok {
+		err = hub.Errorf(hub.CodeNotFound, "there is no secret called %q", in.Name)
+	}
+	return &none{}, err
+}
+
+func (a *API) unlockSecrets(ctx context.Context, _ *none) (*answer[Secrets], error) {
+	s, err := a.secrets()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Unlock(ctx); err != nil {
+		return nil, err
+	}
+	return a.listSecrets(ctx, nil)
+}

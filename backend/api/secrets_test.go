@@ -1,0 +1,52 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/secret"
+)
+
+func TestSecretsGoInAndOnlyTheirNamesComeOut(t *testing.T) {
+	s := newSite(t)
+	s.api.Secrets = secret.For(t.TempDir(), func(string) string { return "off" })
+	const canary = "canary-77aa01"
+	if status, body, _ := s.ask(t, "PUT", "/api/v1/secrets/github.TOKEN", `{"value":"`+canary+`\n"}`); status/100 != 2 {
+		t.Fatalf("stored: %d %s", status, body)
+	}
+	if got, err := s.api.Secrets.Get(t.Context(), "github.TOKEN"); err != nil || got != canary {
+		t.Fatalf("kept %q (%v)", got, err)
+	}
+	status, body, _ := s.ask(t, "GET", "/api/v1/secrets", "")
+	var list Secrets
+	if err := json.Unmarshal([]byte(body), &list); err != nil || status != http.StatusOK {
+		t.Fatal(status, err)
+	}
+	if strings.Contains(body, canary) || len(list.Items) != 1 || list.Items[0].Name != "github.TOKEN" || list.Home != "file" || list.Notice == "" {
+		t.Fatalf("%s", body)
+	}
+	for _, wrong := range []string{"a%20b", "a%7D"} {
+		if status, body, _ := s.ask(t, "PUT", "/api/v1/secrets/"+wrong, `{"value":"`+canary+`"}`); status != http.StatusUnprocessableEntity || strings.Contains(body, canary) {
+			t.Errorf("%s: %d %s", wrong, status, body)
+		}
+	}
+	if status, _, _ := s.ask(t, "DELETE", "/api/v1/secrets/github.TOKEN", ""); status/100 != 2 {
+		t.Fatalf("removed: %d", status)
+	}
+	if status, _, _ := s.ask(t, "DELETE", "/api/v1/secrets/github.TOKEN", ""); status != http.StatusNotFound {
+		t.Fatalf("removed twice: %d", status)
+	}
+}
+
+func TestServersThatUseASecretStartAgainWhenItIsStored(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateCrashed}, {ID: "off", State: hub.StateDisabled}}
+	s.api.startAgain(t.Context(), []string{"files", "off", "nobody"})
+	if !slices.Contains(s.did, "restart files") || len(s.did) != 1 {
+		t.Fatalf("did %v", s.did)
+	}
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/secret"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// secretsDocument is what GET secrets answers.
+type secretsDocument struct {
+	Items []struct {
+		Name      string    `json:"name"`
+		ChangedAt time.Time `json:"changedAt"`
+		Servers   []string  `json:"servers"`
+	} `json:"items"`
+	Notice string `json:"notice"`
+	Locked bool   `json:"locked"`
+}
+
+func (p *program) secret() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "secret", Short: "Keep tokens and passwords out of the configuration", Args: noArgs,
+		Long: "Keep tokens and passwords out of the configuration: ${secret:NAME} in an entry stands for what is stored here.\n" +
+			"The secrets are in an encrypted file whose key is in the keyring of the system. They work with and without a running Drawbridge.",
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listSecrets(cmd.Context()) }
+	cmd.AddCommand(p.secretSet(), p.secretList(), p.secretRemove(), p.secretUnlock())
+	return cmd
+}
+
+// vault is the store, for when no daemon runs.
+func (p *program) vault() (*secret.Store, error) {
+	folders, err := p.folders()
+	if err != nil {
+		return nil, err
+	}
+	return secret.For(folders.Data, p.Getenv), nil
+}
+
+// running reports whether a daemon can be asked; it starts servers again.
+func (p *program) running() bool {
+	folders, err := p.folders()
+	if err != nil {
+		return false
+	}
+	_, ok, err := loopback.FindDaemon(folders.Data)
+	return ok && err == nil
+}
+
+func (p *program) secretSet() *cobra.Command {
+	return &cobra.Command{
+		Use: "set NAME", Short: "Store a secret: its value comes from the keyboard without an echo, or from standard input", Args: between(1, 1),
+		Long: "Store a secret. Its value is asked for without an echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nIt is never an argument, which every program of the machine could read.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !secret.ValidName(args[0]) {
+				return usageError{fmt.Errorf("%q cannot name a secret: use letters, digits, '.', '_' and '-'", args[0])}
+			}
+			value, err := p.readSecret("Value of " + args[0] + ": ")
+			if err != nil {
+				return err
+			}
+			notice, err := p.storeSecret(cmd.Context(), args[0], value)
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.document(map[string]any{"name": args[0], "stored": true, "notice": notice})
+			}
+			if notice != "" {
+				fmt.Fprintln(p.Stderr, "Note:", notice)
+			}
+			_, err = fmt.Fprintf(p.Stdout, "Stored. Refer to it as ${secret:%s}\n", args[0])
+			return err
+		},
+	}
+}
+
+// readSecret reads a value from the keyboard without an echo, or all of standard input.
+func (p *program) readSecret(prompt string) (string, error) {
+	var value []byte
+	var err error
+	if f, ok := p.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(p.Stderr, prompt)
+		value, err = term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(p.Stderr)
+	} else {
+		value, err = io.ReadAll(io.LimitReader(p.Stdin, 1<<20))
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the secret: %w", err)
+	}
+	if value = bytes.TrimRight(value, "\r\n"); len(value) == 0 {
+		return "", usageError{errors.New("the secret is empty: give it on standard input")}
+	}
+	return string(value), nil
+}
+
+func (p *program) storeSecret(ctx context.Context, name, value string) (notice string, err error) {
+	if p.running() {
+		d, err := p.daemon()
+		if err != nil {
+			return "", err
+		}
+		if _, err := d.raw(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), nil, map[string]string{"value": value}); err != nil {
+			return "", err
+		}
+		var doc secretsDocument
+		data, err := d.raw(ctx, http.MethodGet, "secrets", nil, nil)
+		if err == nil {
+			err = decode(data, &doc)
+		}
+		return doc.Notice, err
+	}
+	s, err := p.vault()
+	if err != nil {
+		return "", err
+	}
+	if err := s.Set(ctx, name, value); err != nil {
+		return "", err
+	}
+	return s.Status(ctx).Notice, nil
+}
+
+func (p *program) secretList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the names of the secrets; values are never shown", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.listSecrets(cmd.Context()) },
+	}
+}
+
+func (p *program) listSecrets(ctx context.Context) error {
+	s, err := p.vault()
+	if err != nil {
+		return err
+	}
+	all, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.document(map[string]any{"items": all, "next": "", "status": s.Status(ctx)})
+	}
+	t := table{title: "Secrets", head: []string{"Name", "Changed"}}
+	for _, e := range all {
+		t.add(e.Name, e.ChangedAt.Local().Format(time.DateTime))
+	}
+	if err := t.print(p.Stdout, p.Terminal()); err != nil {
+		return err
+	}
+	if notice := s.Status(ctx).Notice; notice != "" {
+		fmt.Fprintln(p.Stdout, notice)
+	}
+	return nil
+}
+
+func (p *program) secretRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Remove a secret", Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.vault()
+			if err != nil {
+				return err
+			}
+			ok, err := s.Remove(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return hub.Errorf(hub.CodeNotFound, "there is no secret called %q", args[0])
+			}
+			if p.json {
+				return p.document(map[string]any{"name": args[0], "removed": true})
+			}
+			_, err = fmt.Fprintln(p.Stdout, strings.TrimSpace(args[0])+" is removed.")
+			return err
+		},
+	}
+}
+
+func (p *program) secretUnlock() *cobra.Command {
+	return &cobra.Command{
+		Use: "unlock", Short: "Ask the keyring for the key, which may open a prompt of the system", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.vault()
+			if err != nil {
+				return err
+			}
+			if err := s.Unlock(cmd.Context()); err != nil {
+				return err
+			}
+			if p.json {
+				return p.document(s.Status(cmd.Context()))
+			}
+			_, err = fmt.Fprintln(p.Stdout, "The secrets are open.")
+			return err
+		},
+	}
+}

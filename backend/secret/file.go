@@ -1,0 +1,286 @@
+package secret
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// head is the file secrets.json. Everything but Sealed is authenticated with it.
+type head struct {
+	Version int    `json:"version"`
+	Key     Home   `json:"key"` // where the key is
+	ID      string `json:"id"`  // under which name
+	Sealed  []byte `json:"sealed"`
+}
+
+const version = 1
+
+func (h *head) bound() []byte {
+	return fmt.Appendf(nil, "drawbridge secrets %d %s %s", h.Version, h.Key, h.ID)
+}
+
+// read returns the file, or nil when there is none.
+func (s *Store) read() (*head, os.FileInfo, error) {
+	f, err := os.Open(s.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the secrets: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the secrets: %w", err)
+	}
+	if info.Size() > maxFile {
+		return nil, nil, s.damaged(errors.New("it is too large"))
+	}
+	h := &head{}
+	if err := json.NewDecoder(f).Decode(h); err != nil {
+		return nil, nil, s.damaged(err)
+	}
+	if h.Version != version || h.Key != InKeyring && h.Key != InFile || h.ID == "" {
+		return nil, nil, s.damaged(errors.New("it is of a form that is not known here"))
+	}
+	return h, info, nil
+}
+
+func (s *Store) damaged(cause error) error {
+	return &hub.Error{Code: hub.CodeInternal, Cause: cause, Message: "cannot read the secrets in " + s.path(),
+		Hint: "Put the file back from a copy of yours. To begin anew without the secrets, remove it."}
+}
+
+// open brings values up to the file. ask allows the keyring to bother the person.
+func (s *Store) open(ctx context.Context, ask bool) error {
+	h, info, err := s.read()
+	if err != nil {
+		return err
+	}
+	if h == nil {
+		s.values, s.seen = map[string]item{}, nil
+		return nil
+	}
+	if s.values != nil && s.seen != nil && os.SameFile(info, s.seen) && info.Size() == s.seen.Size() && info.ModTime().Equal(s.seen.ModTime()) {
+		return nil
+	}
+	if s.key == nil || s.keyID != h.ID {
+		key, err := s.fetchKey(ctx, h, ask)
+		if err != nil {
+			return err
+		}
+		s.key, s.keyID = key, h.ID
+	}
+	values, err := unseal(h, s.key)
+	if err != nil {
+		s.key = nil // it may have been put right by hand: ask again next time
+		return s.damaged(err)
+	}
+	s.values, s.seen = values, info
+	s.remember(values)
+	return nil
+}
+
+func unseal(h *head, key []byte) (map[string]item, error) {
+	box, err := boxOf(key)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := box.Open(nil, nil, h.Sealed, h.bound())
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]item{}
+	return values, json.Unmarshal(plain, &values)
+}
+
+func boxOf(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// change edits the file under the lock between processes. edit reports whether there
+// is anything to write. ask allows the keyring to bother the person.
+func (s *Store) change(ctx context.Context, ask bool, edit func(map[string]item) bool) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("cannot store a secret: %w", err)
+	}
+	unlock, err := lockFile(ctx, filepath.Join(s.dir, "secrets.lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.open(ctx, ask); err != nil {
+		return err
+	}
+	values := maps.Clone(s.values)
+	if !edit(values) {
+		return nil
+	}
+	h, _, err := s.read()
+	if err != nil {
+		return err
+	}
+	if h == nil {
+		if h, err = s.begin(ctx); err != nil {
+			return err
+		}
+	}
+	plain, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	if len(plain) > maxFile/2 {
+		return hub.Errorf(hub.CodeValidation, "there is no room for more secrets: together they are at most %d MiB", maxFile>>21)
+	}
+	box, err := boxOf(s.key)
+	if err != nil {
+		return err
+	}
+	h.Sealed = box.Seal(nil, nil, plain, h.bound())
+	out, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := writePrivate(s.path(), append(out, '\n')); err != nil {
+		return fmt.Errorf("cannot store a secret: %w", err)
+	}
+	s.values, s.seen = nil, nil // read what is there now
+	s.remember(values)
+	return s.open(ctx, false)
+}
+
+// begin makes the key of a new file and keeps it: in the keyring, or in a file where
+// there is none. A keyring that is locked is not passed over.
+func (s *Store) begin(ctx context.Context) (*head, error) {
+	key, id := make([]byte, 32), make([]byte, 8)
+	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(id)
+	h := &head{Version: version, ID: hex.EncodeToString(id)}
+	switch err := s.storeKey(ctx, h.ID, key); {
+	case err == nil:
+		h.Key = InKeyring
+	case errors.Is(err, errNoKeyring):
+		h.Key = InFile
+		if key, err = s.keyFile(key); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, err
+	}
+	s.key, s.keyID = key, h.ID
+	return h, nil
+}
+
+// keyFile keeps key in a file. One that is there already, of an earlier try, stays.
+func (s *Store) keyFile(key []byte) ([]byte, error) {
+	if old, err := s.readKeyFile(); !errors.Is(err, fs.ErrNotExist) {
+		return old, err
+	}
+	if err := writePrivate(s.keyPath(), append(base64.StdEncoding.AppendEncode(nil, key), '\n')); err != nil {
+		return nil, fmt.Errorf("cannot keep the key of the secrets: %w", err)
+	}
+	return key, nil
+}
+
+func (s *Store) readKeyFile() ([]byte, error) {
+	text, err := os.ReadFile(s.keyPath())
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(s.keyPath()); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+		if err := os.Chmod(s.keyPath(), 0o600); err != nil {
+			return nil, fmt.Errorf("cannot make %s private: %w", s.keyPath(), err)
+		}
+	}
+	key, err := decodeKey(string(text))
+	if err != nil {
+		return nil, s.lost("the key in " + s.keyPath() + " is damaged")
+	}
+	return key, nil
+}
+
+func decodeKey(text string) ([]byte, error) {
+	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace([]byte(text))))
+	if err == nil && len(key) != 32 {
+		err = errors.New("it has the wrong length")
+	}
+	return key, err
+}
+
+// lost is a key that is not where the file says.
+func (s *Store) lost(what string) error {
+	return &hub.Error{Code: hub.CodeInternal, Message: "cannot open the secrets: " + what,
+		Hint: "Put the key back. To begin anew without the secrets, remove " + s.path() + "."}
+}
+
+// writePrivate replaces a file: 0600, in one step.
+func writePrivate(path string, content []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".secrets-*.tmp") // 0600 by itself
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(content); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// lockWait is how long a change waits for one of another process.
+const lockWait = 10 * time.Second
+
+// lockFile waits until no other process has the lock.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		unlock, held, err := tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot lock the secrets: %w", err)
+		}
+		if !held {
+			return unlock, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "another Drawbridge command is changing the secrets", Hint: "Try again."}
+		}
+	}
+}

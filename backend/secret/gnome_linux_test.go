@@ -1,0 +1,153 @@
+package secret
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+func init() {
+	insides["keyring"], insides["none"] = withKeyring, withoutKeyring
+}
+
+func TestRealKeyringHoldsTheKeyAndItsLockIsRespected(t *testing.T) { runInside(t, "keyring") }
+
+func TestBusWithoutKeyringMeansAKeyFileAndANotice(t *testing.T) { runInside(t, "none") }
+
+// runInside starts this binary on a bus of its own, with a home of its own: nothing of
+// the person's is in reach.
+func runInside(t *testing.T, what string) {
+	t.Helper()
+	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: apt-get install dbus gnome-keyring", program)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	args := []string{"--", os.Args[0]}
+	if what == "none" { // a bus that starts nothing by itself
+		config := filepath.Join(t.TempDir(), "bus.conf")
+		text := `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy></busconfig>`
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append([]string{"--config-file=" + config}, args...)
+	}
+	cmd := exec.CommandContext(ctx, "dbus-run-session", args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "XDG_RUNTIME_DIR=" + t.TempDir(), "SECRET_INSIDE=" + what}
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unlocked starts a keyring daemon whose login collection is open, in the place of a
+// running one.
+func unlocked() (end func(), err error) {
+	cmd := exec.Command("gnome-keyring-daemon", "--foreground", "--replace", "--unlock", "--components=secrets")
+	cmd.Stdin = strings.NewReader("the person's password")
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	end = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	conn, err := dbus.ConnectSessionBus()
+	if err != nil {
+		return end, err
+	}
+	defer conn.Close()
+	for range 300 { // a foreign process gives no signal; a question of ours would start another one
+		var pid uint32
+		_ = conn.BusObject().Call(bus+".GetConnectionUnixProcessID", 0, secrets).Store(&pid)
+		if int(pid) == cmd.Process.Pid && look(context.Background()) == Open {
+			return end, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	end()
+	return nil, errors.New("the keyring does not open")
+}
+
+func withKeyring(home string) error {
+	ctx, dir := context.Background(), filepath.Join(home, "data")
+	end, err := unlocked()
+	if err != nil {
+		return err
+	}
+	defer func() { end() }()
+	s := New(Options{Dir: dir})
+	if err := s.Set(ctx, "a", canary); err != nil {
+		return err
+	}
+	if st := s.Status(ctx); st.Home != InKeyring || st.Notice != "" {
+		return fmt.Errorf("status %+v", st)
+	}
+	if got, err := New(Options{Dir: dir}).Get(ctx, "a"); err != nil || got != canary {
+		return fmt.Errorf("a second process reads %q (%v)", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "secrets.key")); err == nil {
+		return errors.New("the key is in a file too")
+	}
+	if err := lockAll(); err != nil {
+		return err
+	}
+	began := time.Now()
+	late := New(Options{Dir: dir})
+	if _, err := late.Get(ctx, "a"); !errors.Is(err, ErrLocked) {
+		return fmt.Errorf("locked: %v", err)
+	}
+	if st := late.Status(ctx); !st.Locked {
+		return fmt.Errorf("locked: status %+v", st)
+	}
+	fmt.Printf("locked was noticed after %s\n", time.Since(began))
+	end()
+	if _, err := late.Get(ctx, "a"); !errors.Is(err, ErrLocked) {
+		return fmt.Errorf("without the daemon: %v", err)
+	}
+	if end, err = unlocked(); err != nil {
+		return err
+	}
+	if got, err := late.Get(ctx, "a"); err != nil || got != canary {
+		return fmt.Errorf("unlocked again: %q (%v)", got, err)
+	}
+	return nil
+}
+
+func lockAll() error {
+	conn, err := dbus.ConnectSessionBus()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Object(secrets, secretsPath).Call("org.freedesktop.Secret.Service.Lock", 0, []dbus.ObjectPath{secretsPath + "/collection/login"}).Err
+}
+
+func withoutKeyring(home string) error {
+	ctx, dir := context.Background(), filepath.Join(home, "data")
+	if state := look(ctx); state != Absent {
+		return fmt.Errorf("looks %s", state)
+	}
+	s := New(Options{Dir: dir})
+	if err := s.Set(ctx, "a", canary); err != nil {
+		return err
+	}
+	if st := s.Status(ctx); st.Home != InFile || !strings.Contains(st.Notice, "no keyring") {
+		return fmt.Errorf("status %+v", st)
+	}
+	info, err := os.Stat(filepath.Join(dir, "secrets.key"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		return fmt.Errorf("the key file: %v (%v)", info, err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package secret
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	"github.com/zalando/go-keyring"
+)
+
+// Keyring keeps the key. Get and Set may block for ever, and may ask the person.
+type Keyring interface {
+	// Look says whether Get would answer without asking anybody.
+	Look(ctx context.Context) State
+	Get(account string) (string, error) // ErrNoKey when it has none of that name
+	Set(account, value string) error
+}
+
+// State is what a keyring looks like from outside.
+type State string
+
+const (
+	Absent State = "absent" // this system has none, or none that could keep anything
+	Locked State = "locked"
+	Open   State = "open"
+)
+
+// ErrNoKey says that an open keyring has no such key.
+var ErrNoKey = errors.New("the keyring has no such key")
+
+var errNoKeyring = errors.New("there is no keyring")
+
+// service is the name under which keyrings show our key.
+const service = "Drawbridge"
+
+// system is the keyring of the system: Secret Service, Keychain or Credential Manager.
+type system struct{}
+
+func (system) Look(ctx context.Context) State { return look(ctx) }
+
+func (system) Get(account string) (string, error) {
+	value, err := keyring.Get(service, account)
+	if errors.Is(err, keyring.ErrNotFound) {
+		return "", ErrNoKey
+	}
+	return value, err
+}
+
+func (system) Set(account, value string) error { return keyring.Set(service, account, value) }
+
+// fetchKey gets the key of a file from the home that the file names, and nowhere else.
+func (s *Store) fetchKey(ctx context.Context, h *head, ask bool) ([]byte, error) {
+	if h.Key == InFile {
+		key, err := s.readKeyFile()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, s.lost(s.keyPath() + " is missing")
+		}
+		return key, err
+	}
+	switch state := s.keyring.Look(ctx); {
+	case state == Absent:
+		return nil, locked("the keyring that holds the key of the secrets is not running", "Log in to your desktop, or start the keyring; then what waits goes on by itself.", nil)
+	case state == Locked && !ask:
+		return nil, locked("the keyring is locked", "Unlock it, or use: drawbridge secret unlock.", nil)
+	}
+	text, err := s.question(ctx, ask, func() (string, error) { return s.keyring.Get(account(h.ID)) })
+	if errors.Is(err, ErrNoKey) {
+		return nil, s.lost("the keyring has lost their key")
+	}
+	if err != nil {
+		return nil, locked("the keyring gives no answer", "Unlock it, or use: drawbridge secret unlock.", err)
+	}
+	key, err := decodeKey(text)
+	if err != nil {
+		return nil, s.lost("the keyring has another key")
+	}
+	return key, nil
+}
+
+// storeKey puts a new key into the keyring and looks whether it is really there.
+func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
+	state := s.keyring.Look(ctx)
+	if state == Absent {
+		return errNoKeyring
+	}
+	text := base64.StdEncoding.EncodeToString(key)
+	back, err := s.question(ctx, true, func() (string, error) {
+		if err := s.keyring.Set(account(id), text); err != nil {
+			return "", err
+		}
+		return s.keyring.Get(account(id))
+	})
+	if err == nil && back == text {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("it gave back something else")
+	}
+	return locked("the keyring did not take the key of the secrets", "Unlock it, and try again.", err)
+}
+
+func account(id string) string { return "secrets " + id }
+
+// question asks the keyring with a limit. An answer that comes later is dropped; until
+// then no other question is asked, so that at most one waits.
+func (s *Store) question(ctx context.Context, ask bool, f func() (string, error)) (string, error) {
+	limit := s.deadline
+	if ask {
+		limit = s.patience
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case s.asking <- struct{}{}:
+	case <-timer.C:
+		return "", os.ErrDeadlineExceeded
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	type answer struct {
+		text string
+		err  error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		text, err := f()
+		got <- answer{text, err}
+		<-s.asking
+	}()
+	select {
+	case a := <-got:
+		return a.text, a.err
+	case <-timer.C:
+		return "", os.ErrDeadlineExceeded
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// locked is the error of a keyring that a person has to unlock.
+func locked(what, hint string, cause error) error {
+	return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Cause: &lockedCause{cause}}
+}
+
+type lockedCause struct{ cause error }
+
+func (l *lockedCause) Error() string {
+	if l.cause == nil {
+		return ErrLocked.Error()
+	}
+	return l.cause.Error()
+}
+
+func (l *lockedCause) Is(target error) bool { return target == ErrLocked }
+func (l *lockedCause) Unwrap() error        { return l.cause }
+
+// For makes the Store of a data folder. With DRAWBRIDGE_KEYRING=off the keyring of the
+// system is left alone.
+func For(dir string, getenv func(string) string) *Store {
+	o := Options{Dir: dir}
+	if getenv("DRAWBRIDGE_KEYRING") == "off" {
+		o.Keyring = off{}
+	}
+	return New(o)
+}
+
+type off struct{}
+
+func (off) Look(context.Context) State      { return Absent }
+func (off) Get(string) (string, error)      { return "", errNoKeyring }
+func (off) Set(account, value string) error { return errNoKeyring }

@@ -1,0 +1,60 @@
+package secret
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+const (
+	bus         = "org.freedesktop.DBus"
+	secrets     = "org.freedesktop.secrets"
+	secretsPath = "/org/freedesktop/secrets"
+	collection  = "org.freedesktop.Secret.Collection"
+)
+
+// look asks the Secret Service without making it ask the person. It comes before every
+// question of the library, which would start a bus of its own where there is none.
+func look(ctx context.Context) State {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
+	if err != nil {
+		return Absent
+	}
+	defer func() { _ = conn.Close() }()
+	if conn.Auth(nil) != nil || conn.Hello() != nil {
+		return Absent
+	}
+	var owned bool
+	var startable []string
+	_ = conn.BusObject().CallWithContext(ctx, bus+".NameHasOwner", 0, secrets).Store(&owned)
+	_ = conn.BusObject().CallWithContext(ctx, bus+".ListActivatableNames", 0).Store(&startable)
+	if !owned && !slices.Contains(startable, secrets) {
+		return Absent
+	}
+	property := func(path dbus.ObjectPath, of, name string) (v dbus.Variant, err error) {
+		err = conn.Object(secrets, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, of, name).Store(&v)
+		return v, err
+	}
+	// The library takes the collection "login", else the default one: so do we.
+	path := dbus.ObjectPath(secretsPath + "/aliases/default")
+	if v, err := property(secretsPath, "org.freedesktop.Secret.Service", "Collections"); err == nil {
+		if all, ok := v.Value().([]dbus.ObjectPath); ok && slices.ContainsFunc(all, func(p dbus.ObjectPath) bool { return strings.HasSuffix(string(p), "/collection/login") }) {
+			path = secretsPath + "/collection/login"
+		}
+	}
+	v, err := property(path, collection, "Locked")
+	switch is, ok := v.Value().(bool); {
+	case err != nil && ctx.Err() != nil:
+		return Locked // somebody is there and does not answer
+	case err != nil || !ok:
+		return Absent // a service without a place to keep anything
+	case is:
+		return Locked
+	}
+	return Open
+}

@@ -1,0 +1,27 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+)
+
+var secretRef = regexp.MustCompile(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
+
+// SecretsOf returns the names of the secrets that servers refer to, each with the ids
+// of those servers in their order.
+func SecretsOf(c *Config) map[string][]string {
+	used := map[string][]string{}
+	for _, s := range c.Servers {
+		texts := append([]string{s.Command, s.Cwd, s.URL}, s.Args...)
+		texts = append(slices.AppendSeq(texts, maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers))...)
+		for _, text := range texts {
+			for _, m := range secretRef.FindAllStringSubmatch(text, -1) {
+				if m[1] == "" && !slices.Contains(used[m[2]], s.ID) {
+					used[m[2]] = append(used[m[2]], s.ID)
+				}
+			}
+		}
+	}
+	return used
+}
