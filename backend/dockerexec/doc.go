@@ -1,5 +1,6 @@
-// Package dockerexec runs one process inside a running container, as `docker
-// exec -i` does, but ends it again.
+// Package dockerexec runs one process inside a container: in one that is there, as
+// `docker exec -i` does (Start), or in one made for it from an image, as `docker run -i
+// --rm` does (Create); and it ends it again.
 //
 // Closing the connection of an exec leaves its process running for ever, and the
 // Engine has no call that ends it. So a small shell wrapper reports the process id

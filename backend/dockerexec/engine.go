@@ -1,6 +1,7 @@
 package dockerexec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	// The Engine's client lives in moby's own module now. The module
@@ -16,39 +18,57 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// endpoint is where an Engine is reached.
-type endpoint struct {
-	host string // "" is the client's own default
-	tls  string // folder with ca.pem, cert.pem, key.pem, or ""
-	env  bool   // everything comes from DOCKER_HOST and its kin
+// Engine says which Docker Engine is meant. The zero value is the one that the docker
+// command would use.
+type Engine struct {
+	Host    string `json:"host"`              // "unix:///var/run/docker.sock", "tcp://..."; it wins over Context
+	Context string `json:"context,omitempty"` // name of a docker context
 }
 
-// connect makes a client for the Engine that the docker command would use. It
-// does not dial yet.
-func connect(host string) (cli *client.Client, shown string, err error) {
-	at := endpoint{host: host}
-	if host == "" {
-		if at, err = find(); err != nil {
-			return nil, "", err
-		}
+// endpoint is where an Engine is reached.
+type endpoint struct {
+	host    string // "" is the client's own default
+	tls     string // folder with ca.pem, cert.pem, key.pem, or ""
+	env     bool   // everything comes from DOCKER_HOST and its kin
+	context string // of the docker command, or ""
+}
+
+// connect makes a client for an Engine. It does not dial yet. at is where that is.
+func connect(engine Engine) (cli *client.Client, at Engine, err error) {
+	where := endpoint{host: engine.Host}
+	switch {
+	case engine.Host != "":
+		// The certificates of the environment are for the Engine that it names.
+		where.env = engine.Host == os.Getenv("DOCKER_HOST")
+	case engine.Context == "default":
+		where = standard()
+	case engine.Context != "":
+		where, err = namedContext(dockerFolder(), engine.Context)
+	default:
+		where, err = find()
 	}
+	if err != nil {
+		return nil, engine, err
+	}
+	at = Engine{where.host, where.context}
 	var options []client.Opt
 	switch {
-	case strings.HasPrefix(at.host, "ssh://"):
-		return nil, at.host, fmt.Errorf("%w at %s: Docker over ssh is not supported; forward its socket and set DOCKER_HOST", ErrNoDocker, at.host)
-	case at.env:
+	case strings.HasPrefix(where.host, "ssh://"):
+		return nil, at, fmt.Errorf("%w at %s: Docker over ssh is not supported; forward its socket and set DOCKER_HOST", ErrNoDocker, where.host)
+	case where.env:
 		options = append(options, client.FromEnv)
-	case at.host != "":
-		options = append(options, client.WithHost(at.host))
-		if at.tls != "" {
+	case where.host != "":
+		options = append(options, client.WithHost(where.host))
+		if where.tls != "" {
 			options = append(options, client.WithTLSClientConfig(
-				present(at.tls, "ca.pem"), present(at.tls, "cert.pem"), present(at.tls, "key.pem")))
+				present(where.tls, "ca.pem"), present(where.tls, "cert.pem"), present(where.tls, "key.pem")))
 		}
 	}
 	if cli, err = client.New(options...); err != nil {
-		return nil, at.host, fmt.Errorf("%w: %w", ErrNoDocker, err)
+		return nil, at, fmt.Errorf("%w: %w", ErrNoDocker, err)
 	}
-	return cli, cli.DaemonHost(), nil
+	at.Host = cli.DaemonHost()
+	return cli, at, nil
 }
 
 func present(dir, name string) string {
@@ -66,27 +86,42 @@ func find() (endpoint, error) {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		return endpoint{host: host, env: true}, nil
 	}
-	home, _ := os.UserHomeDir()
-	folder := os.Getenv("DOCKER_CONFIG")
-	if folder == "" {
-		folder = filepath.Join(home, ".docker")
+	if name := currentContext(); name != "default" {
+		return namedContext(dockerFolder(), name)
 	}
+	return standard(), nil
+}
+
+// dockerFolder is where the docker command keeps its configuration.
+func dockerFolder() string {
+	if folder := os.Getenv("DOCKER_CONFIG"); folder != "" {
+		return folder
+	}
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".docker")
+}
+
+// currentContext is the context that the docker command would use, "default" without one.
+func currentContext() string {
 	name := os.Getenv("DOCKER_CONTEXT")
 	if name == "" {
 		var config struct {
 			CurrentContext string `json:"currentContext"`
 		}
-		if text, err := os.ReadFile(filepath.Join(folder, "config.json")); err == nil {
+		if text, err := os.ReadFile(filepath.Join(dockerFolder(), "config.json")); err == nil {
 			_ = json.Unmarshal(text, &config) // a broken file is the docker command's to report
 		}
 		name = config.CurrentContext
 	}
-	if name != "" && name != "default" {
-		return namedContext(folder, name)
-	}
+	return cmp.Or(name, "default")
+}
+
+// standard is the Engine of this machine.
+func standard() endpoint {
 	if runtime.GOOS == "windows" {
-		return endpoint{}, nil
+		return endpoint{}
 	}
+	home, _ := os.UserHomeDir()
 	for _, socket := range []string{
 		"/var/run/docker.sock",
 		filepath.Join(home, ".docker", "run", "docker.sock"),
@@ -94,10 +129,39 @@ func find() (endpoint, error) {
 		filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "docker.sock"),
 	} {
 		if _, err := os.Stat(socket); err == nil && filepath.IsAbs(socket) {
-			return endpoint{host: "unix://" + socket}, nil
+			return endpoint{host: "unix://" + socket}
 		}
 	}
-	return endpoint{}, nil
+	return endpoint{}
+}
+
+// Context is an Engine that the docker command knows by a name.
+type Context struct {
+	Name    string
+	Address string
+	Current bool
+}
+
+// maxContexts bounds Contexts.
+const maxContexts = 100
+
+// Contexts lists the contexts of the docker command, the default one first.
+func Contexts() []Context {
+	current, folder := currentContext(), dockerFolder()
+	list := []Context{{Name: "default", Address: standard().host, Current: current == "default"}}
+	entries, _ := os.ReadDir(filepath.Join(folder, "contexts", "meta"))
+	for _, entry := range entries[:min(len(entries), maxContexts)] {
+		var meta struct {
+			Name      string
+			Endpoints map[string]struct{ Host string }
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "contexts", "meta", entry.Name(), "meta.json"))
+		if err == nil && json.Unmarshal(text, &meta) == nil && meta.Name != "" && contextID(meta.Name) == entry.Name() {
+			list = append(list, Context{Name: meta.Name, Address: meta.Endpoints["docker"].Host, Current: meta.Name == current})
+		}
+	}
+	slices.SortFunc(list[1:], func(a, b Context) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // namedContext reads what `docker context` keeps about one context.
@@ -113,7 +177,7 @@ func namedContext(folder, name string) (endpoint, error) {
 	if err := json.Unmarshal(text, &meta); err != nil || meta.Endpoints["docker"].Host == "" {
 		return endpoint{}, fmt.Errorf("%w: docker context %q names no Engine", ErrNoDocker, name)
 	}
-	at := endpoint{host: meta.Endpoints["docker"].Host}
+	at := endpoint{host: meta.Endpoints["docker"].Host, context: name}
 	if tls := filepath.Join(folder, "contexts", "tls", id, "docker"); present(tls, "ca.pem")+present(tls, "cert.pem") != "" {
 		at.tls = tls
 	}

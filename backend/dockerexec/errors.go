@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -13,7 +14,10 @@ import (
 // What can be missing, from the outside in. Errors of this package wrap one of
 // them where a person has to do something different about each.
 var (
-	ErrNoDocker    = errors.New("the Docker Engine does not answer")
+	ErrNoDocker = errors.New("the Docker Engine does not answer")
+	ErrNoImage  = errors.New("no such image")
+	// ErrRefused says that the Engine does not make such a container.
+	ErrRefused     = errors.New("the Docker Engine refuses to make the container")
 	ErrPermission  = errors.New("the Docker Engine refuses this user")
 	ErrNoContainer = errors.New("no such container")
 	ErrNotRunning  = errors.New("the container is not running")
@@ -24,7 +28,8 @@ var (
 )
 
 // explain turns an error of the Engine's client into one of ours.
-func explain(host, container string, err error) error {
+func explain(at Engine, container string, err error) error {
+	host := at.Host
 	switch {
 	case err == nil:
 		return nil
@@ -36,8 +41,20 @@ func explain(host, container string, err error) error {
 		return fmt.Errorf("%w: %q", ErrNoContainer, container)
 	case errdefs.IsConflict(err):
 		return fmt.Errorf("%w: %q", ErrNotRunning, container)
+	case client.IsErrConnectionFailed(err) && !installed(host):
+		return fmt.Errorf("%w: there is no %s; is Docker installed and started?", ErrNoDocker, strings.TrimPrefix(host, "unix://"))
 	case client.IsErrConnectionFailed(err):
 		return fmt.Errorf("%w at %s: %w", ErrNoDocker, host, err)
 	}
 	return err
+}
+
+// installed is false where a socket of this machine is not even there.
+func installed(host string) bool {
+	path, local := strings.CutPrefix(host, "unix://")
+	if !local {
+		return true
+	}
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -29,15 +29,13 @@ const (
 
 // Spec says what to run where.
 type Spec struct {
-	Container string    // name or id of a running container
-	Label     string    // with an empty Container: "key" or "key=value" of a running one, the newest of them
-	Cmd       []string  // program and arguments
-	Env       []string  // added to the container's own, KEY=value
-	User      string    // "" is the container's own
-	Workdir   string    // "" is the container's own
-	Stderr    io.Writer // must not block; nil discards
-	Host      string    // "" is the Engine that the docker command would use
-	Ledger    string    // folder in which running execs are kept for Sweep; "" keeps none
+	Place
+	Cmd     []string  // program and arguments
+	Env     []string  // added to the container's own, KEY=value
+	User    string    // "" is the container's own
+	Workdir string    // "" is the container's own
+	Stderr  io.Writer // must not block; nil discards
+	Ledger  string    // folder in which running execs are kept for Sweep; "" keeps none
 	// CloseStdin and Term are how long Stop waits after these steps; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
 }
@@ -45,8 +43,10 @@ type Spec struct {
 // Exit is how a process ended.
 type Exit struct {
 	Code int // exit status; 128 plus the signal when one ended it; -1 when unknown
-	// Reason says why Code is unknown: the container or the Engine went away.
+	// Reason says why Code is unknown.
 	Reason string
+	// Away says that it is not the process's own doing: the container or the Engine went away.
+	Away bool
 }
 
 func (e Exit) String() string {
@@ -60,9 +60,10 @@ func (e Exit) String() string {
 type Exec struct {
 	spec      Spec
 	cli       *client.Client
-	host      string
+	at        Engine
 	id        string // of the exec
 	container string // full id
+	life      life
 	mark      string
 	pid       int // inside; 0 without a shell
 	shell     bool
@@ -78,6 +79,7 @@ type Exec struct {
 	exit      Exit // set before done closes
 	impolite  atomic.Bool
 	stopOnce  sync.Once
+	signalled atomic.Bool // by Stop
 	stopped   chan struct{}
 	stopErr   error // set before stopped closes
 }
@@ -89,24 +91,18 @@ type Exec struct {
 // There is never a terminal: it would echo, translate line ends and merge stderr
 // into stdout.
 func Start(ctx context.Context, spec Spec) (*Exec, error) {
-	if spec.Container == "" && spec.Label == "" || len(spec.Cmd) == 0 || spec.Cmd[0] == "" {
+	if spec.Name == "" && spec.Label == "" && spec.Service == "" || len(spec.Cmd) == 0 || spec.Cmd[0] == "" {
 		return nil, errors.New("cannot run in container: no container or no command given")
 	}
 	if spec.Stderr == nil {
 		spec.Stderr = io.Discard
 	}
-	cli, host, err := connect(spec.Host)
+	cli, at, err := connect(spec.Engine)
 	if err != nil {
 		return nil, err
 	}
-	if spec.Container == "" {
-		if spec.Container, err = labelled(ctx, cli, host, spec.Label); err != nil {
-			cli.Close()
-			return nil, err
-		}
-	}
 	e := &Exec{
-		spec: spec, cli: cli, host: host, mark: rand.Text(),
+		spec: spec, cli: cli, at: at, mark: rand.Text(),
 		poke: make(chan struct{}, 1), streamed: make(chan struct{}), abandoned: make(chan struct{}),
 		done: make(chan struct{}), stopped: make(chan struct{}),
 	}
@@ -117,20 +113,11 @@ func Start(ctx context.Context, spec Spec) (*Exec, error) {
 	return e, nil
 }
 
-func (e *Exec) start(ctx context.Context) error {
-	found, err := e.cli.ContainerInspect(ctx, e.spec.Container, client.ContainerInspectOptions{})
-	if err != nil {
-		return explain(e.host, e.spec.Container, err)
+func (e *Exec) start(ctx context.Context) (err error) {
+	if e.life, err = locate(ctx, e.cli, e.at, e.spec.Place); err != nil {
+		return err
 	}
-	state := found.Container.State
-	if state == nil || !state.Running || state.Paused || state.Restarting {
-		status := "unknown"
-		if state != nil {
-			status = string(state.Status)
-		}
-		return fmt.Errorf("%w: %q is %s", ErrNotRunning, e.spec.Container, status)
-	}
-	e.container = found.Container.ID
+	e.container = e.life.id
 	_, err = e.cli.ContainerStatPath(ctx, e.container, client.ContainerStatPathOptions{Path: "/bin/sh"})
 	e.shell = err == nil
 
@@ -144,15 +131,15 @@ func (e *Exec) start(ctx context.Context) error {
 		User: e.spec.User, WorkingDir: e.spec.Workdir,
 	})
 	if err != nil {
-		return explain(e.host, e.spec.Container, err)
+		return e.spec.explain(e.at, err)
 	}
 	e.id = created.ID
 	attached, err := e.cli.ExecAttach(ctx, e.id, client.ExecAttachOptions{})
 	if err != nil {
 		if missing(err.Error()) {
-			return fmt.Errorf("%w: %q in %q", ErrNoBinary, e.spec.Cmd[0], e.spec.Container)
+			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Place)
 		}
-		return explain(e.host, e.spec.Container, err)
+		return e.spec.explain(e.at, err)
 	}
 	e.conn = attached.HijackedResponse
 	e.stdin = stdin{conn: &e.conn, once: &sync.Once{}}
@@ -200,10 +187,10 @@ func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
 			default:
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("cannot run in container %q: %w", e.spec.Container, ctx.Err())
+			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Place, ctx.Err())
 		}
 		if line == missingLine {
-			return fmt.Errorf("%w: %q in %q", ErrNoBinary, e.spec.Cmd[0], e.spec.Container)
+			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Place)
 		}
 		if digits, ok := strings.CutPrefix(line, startedLine); ok {
 			e.pid, _ = strconv.Atoi(digits)
@@ -218,18 +205,18 @@ func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
 		now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
 		switch {
 		case err != nil:
-			return explain(e.host, e.spec.Container, err)
+			return e.spec.explain(e.at, err)
 		case now.Running && now.PID > 0:
 			return nil
 		case !now.Running && (now.ExitCode == 126 || now.ExitCode == 127):
-			return fmt.Errorf("%w: %q in %q", ErrNoBinary, e.spec.Cmd[0], e.spec.Container)
+			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Place)
 		case !now.Running && (now.PID > 0 || e.ended()):
 			return nil // ran, and is over
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("cannot run in container %q: %w", e.spec.Container, ctx.Err())
+			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Place, ctx.Err())
 		}
 	}
 }
@@ -260,6 +247,10 @@ func missing(text string) bool {
 	return strings.Contains(text, "executable file not found") ||
 		strings.Contains(text, "no such file or directory") && strings.Contains(text, "exec")
 }
+
+// Stubborn says that the image has no shell, so that the process can be ended only by
+// closing its input, or from the host where we may.
+func (e *Exec) Stubborn() bool { return !e.shell }
 
 // PID is the process id inside the container, or 0 when the image has no shell
 // that could tell.

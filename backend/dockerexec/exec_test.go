@@ -39,7 +39,7 @@ func (b *buffer) String() string {
 func TestEchoPassesBothWaysAndStreamsStayApart(t *testing.T) {
 	var log buffer
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Container: id, Stderr: &log, Cmd: []string{"sh", "-c", "echo to-the-log >&2; exec cat"}, CloseStdin: 2 * time.Second})
+	e := run(t, Spec{Place: Place{Name: id}, Stderr: &log, Cmd: []string{"sh", "-c", "echo to-the-log >&2; exec cat"}, CloseStdin: 2 * time.Second})
 	line := strings.Repeat("x", 200<<10) + "\n"
 	go func() { _, _ = io.WriteString(e.Stdin(), line) }()
 	got, err := bufio.NewReader(e.Stdout()).ReadString('\n')
@@ -76,7 +76,7 @@ func TestStopLeavesNothingInTheContainer(t *testing.T) {
 	id := box(t, shellImage, true)
 	for name, cmd := range stubborn {
 		t.Run(name, func(t *testing.T) {
-			e := run(t, Spec{Container: id, Cmd: cmd})
+			e := run(t, Spec{Place: Place{Name: id}, Cmd: cmd})
 			eventually(t, 5*time.Second, "running", func() bool { return len(inside(t, id)) >= 2 })
 			begun := time.Now()
 			if err := e.Stop(t.Context()); err != nil {
@@ -97,7 +97,7 @@ func TestStopLeavesNothingInTheContainer(t *testing.T) {
 
 func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Container: id, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
+	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
 	select {
 	case <-e.Done():
 	case <-time.After(5 * time.Second):
@@ -113,7 +113,7 @@ func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
 
 func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Container: id, Cmd: []string{"sh", "-c", "env -i setsid sleep 8 & sleep 0.3"}})
+	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "env -i setsid sleep 8 & sleep 0.3"}})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := io.ReadAll(e.Stdout())
@@ -131,7 +131,7 @@ func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
 
 func TestStopLosesPatienceWithItsContext(t *testing.T) {
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Container: id, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
+	e := run(t, Spec{Place: Place{Name: id}, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	begun := time.Now()
@@ -146,7 +146,7 @@ func TestStopLosesPatienceWithItsContext(t *testing.T) {
 func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 	id := box(t, shellImage, true)
 	e := run(t, Spec{
-		Container: id, Cmd: []string{"sh", "-c", `echo "$MINE $(id -u) $(pwd)"`},
+		Place: Place{Name: id}, Cmd: []string{"sh", "-c", `echo "$MINE $(id -u) $(pwd)"`},
 		Env: []string{"MINE=a b"}, User: "1234", Workdir: "/tmp",
 	})
 	out, err := io.ReadAll(e.Stdout())
@@ -158,7 +158,7 @@ func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 func TestImageWithoutShell(t *testing.T) {
 	id := box(t, bareImage, true)
 	t.Run("echo", func(t *testing.T) {
-		e := run(t, Spec{Container: id, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
+		e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
 		if _, err := io.WriteString(e.Stdin(), "hi\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestImageWithoutShell(t *testing.T) {
 		}
 	})
 	t.Run("deaf", func(t *testing.T) {
-		e := run(t, Spec{Container: id, Cmd: []string{"/sleep", "1000"}})
+		e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"/sleep", "1000"}})
 		err := e.Stop(t.Context())
 		left := inside(t, id)
 		switch {
@@ -186,7 +186,7 @@ func TestImageWithoutShell(t *testing.T) {
 		}
 	})
 	t.Run("quick", func(t *testing.T) {
-		e := run(t, Spec{Container: id, Cmd: []string{"/busybox", "echo", "hi"}})
+		e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"/busybox", "echo", "hi"}})
 		if out, err := io.ReadAll(e.Stdout()); err != nil || string(out) != "hi\n" {
 			t.Errorf("%q, %v", out, err)
 		}
@@ -196,7 +196,7 @@ func TestImageWithoutShell(t *testing.T) {
 		}
 	})
 	t.Run("missing program", func(t *testing.T) {
-		if _, err := Start(t.Context(), Spec{Container: id, Cmd: []string{"/no-such"}}); !errors.Is(err, ErrNoBinary) {
+		if _, err := Start(t.Context(), Spec{Place: Place{Name: id}, Cmd: []string{"/no-such"}}); !errors.Is(err, ErrNoBinary) {
 			t.Errorf("err = %v", err)
 		}
 	})
@@ -210,12 +210,12 @@ func TestEachMissingPieceHasItsOwnError(t *testing.T) {
 		spec Spec
 		want error
 	}{
-		"no Docker":  {Spec{Host: "unix://" + filepath.Join(dir, "none.sock"), Container: "x", Cmd: []string{"cat"}}, ErrNoDocker},
-		"refused":    {Spec{Host: "tcp://127.0.0.1:1", Container: "x", Cmd: []string{"cat"}}, ErrNoDocker},
-		"ssh":        {Spec{Host: "ssh://host", Container: "x", Cmd: []string{"cat"}}, ErrNoDocker},
-		"absent":     {Spec{Container: "no-such-container", Cmd: []string{"cat"}}, ErrNoContainer},
-		"stopped":    {Spec{Container: stopped, Cmd: []string{"cat"}}, ErrNotRunning},
-		"no program": {Spec{Container: running, Cmd: []string{"no-such-program"}}, ErrNoBinary},
+		"no Docker":  {Spec{Place: Place{Engine: Engine{Host: "unix://" + filepath.Join(dir, "none.sock")}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
+		"refused":    {Spec{Place: Place{Engine: Engine{Host: "tcp://127.0.0.1:1"}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
+		"ssh":        {Spec{Place: Place{Engine: Engine{Host: "ssh://host"}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
+		"absent":     {Spec{Place: Place{Name: "no-such-container"}, Cmd: []string{"cat"}}, ErrNoContainer},
+		"stopped":    {Spec{Place: Place{Name: stopped}, Cmd: []string{"cat"}}, ErrNotRunning},
+		"no program": {Spec{Place: Place{Name: running}, Cmd: []string{"no-such-program"}}, ErrNoBinary},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Start(t.Context(), c.spec)
@@ -236,7 +236,7 @@ func TestEachMissingPieceHasItsOwnError(t *testing.T) {
 
 func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	// Root may open any socket, so the client's words stand in for it.
-	err := explain("unix:///x.sock", "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
+	err := explain(Engine{Host: "unix:///x.sock"}, "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
 	if !errors.Is(err, ErrPermission) {
 		t.Errorf("err = %v", err)
 	}
@@ -255,7 +255,7 @@ func TestContainerThatStopsEndsTheExec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := box(t, shellImage, true)
-			e := run(t, Spec{Container: id, Cmd: []string{"cat"}})
+			e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"cat"}})
 			if err := end(id); err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +273,7 @@ func TestContainerThatStopsEndsTheExec(t *testing.T) {
 
 func TestStderrFloodDoesNotStopTheProcess(t *testing.T) {
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Container: id, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
+	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
 	out, err := io.ReadAll(e.Stdout())
 	if err != nil || string(out) != "over\n" {
 		t.Errorf("%q, %v", out, err)
@@ -283,7 +283,7 @@ func TestStderrFloodDoesNotStopTheProcess(t *testing.T) {
 func TestSweepEndsWhatAKilledDaemonLeft(t *testing.T) {
 	id := box(t, shellImage, true)
 	ledger := t.TempDir()
-	e := run(t, Spec{Container: id, Cmd: stubborn["background"], Ledger: ledger})
+	e := run(t, Spec{Place: Place{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
 	eventually(t, 5*time.Second, "running", func() bool { return len(inside(t, id)) >= 2 })
 	if files, _ := os.ReadDir(ledger); len(files) != 1 {
 		t.Fatalf("%d entries", len(files))

@@ -11,32 +11,42 @@ import (
 
 // entry is a running exec, in a file of its own.
 type entry struct {
-	Host      string `json:"host"`
-	Container string `json:"container"`
+	Engine
+	Container string `json:"container"` // "" is the one that carries Mark as a label: it is ours
 	User      string `json:"user"`
 	Mark      string `json:"mark"`
 }
 
-func (e *Exec) entryPath() string { return filepath.Join(e.spec.Ledger, e.mark+".json") }
+func entryPath(ledger, mark string) string { return filepath.Join(ledger, mark+".json") }
 
 // enlist writes the exec down. A ledger that cannot be written costs the sweep
 // after a crash, nothing else.
 func (e *Exec) enlist() {
-	if e.spec.Ledger == "" || !e.shell {
-		return
-	}
-	text, err := json.Marshal(entry{Host: e.host, Container: e.container, User: e.spec.User, Mark: e.mark})
-	if err != nil {
-		return
-	}
-	if os.MkdirAll(e.spec.Ledger, 0o700) == nil {
-		_ = os.WriteFile(e.entryPath(), text, 0o600)
+	if e.shell {
+		_ = enlist(e.spec.Ledger, entry{Engine: e.at, Container: e.container, User: e.spec.User, Mark: e.mark})
 	}
 }
 
-func (e *Exec) delist() {
-	if e.spec.Ledger != "" {
-		_ = os.Remove(e.entryPath())
+// enlist writes an entry down; without a ledger it does nothing.
+func enlist(ledger string, one entry) error {
+	if ledger == "" {
+		return nil
+	}
+	text, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(ledger, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(entryPath(ledger, one.Mark), text, 0o600)
+}
+
+func (e *Exec) delist() { delist(e.spec.Ledger, e.mark) }
+
+func delist(ledger, mark string) {
+	if ledger != "" {
+		_ = os.Remove(entryPath(ledger, mark))
 	}
 }
 
@@ -86,15 +96,21 @@ func sweepOne(ctx context.Context, path string) (ended int, err error) {
 	if json.Unmarshal(text, &one) != nil || one.Mark == "" {
 		return 0, nil // torn by the crash: nothing to find it by
 	}
-	cli, host, err := connect(one.Host)
+	if one.Context != "" {
+		one.Host = "" // the context knows the certificates as well
+	}
+	cli, at, err := connect(one.Engine)
 	if err != nil {
 		return 0, err
 	}
 	defer cli.Close()
+	if one.Container == "" {
+		return removeMarked(ctx, cli, at, one.Mark)
+	}
 	for range 20 { // until a look finds nothing more
 		n, err := signalInside(ctx, cli, one.Container, one.User, "KILL", 0, one.Mark)
 		if err != nil {
-			return ended, explain(host, one.Container, err)
+			return ended, explain(at, one.Container, err)
 		}
 		if n == 0 {
 			return ended, nil

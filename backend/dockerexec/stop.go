@@ -43,14 +43,14 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 		}
 		exit, over, err := e.look()
 		if over {
-			e.exit = exit
+			e.exit = e.attributed(exit)
 			break
 		}
 		pause := seldom
 		switch {
 		case err != nil:
 			if failures++; failures >= 5 && e.ended() {
-				e.exit = Exit{Code: -1, Reason: "the Docker Engine went away"}
+				e.exit = Exit{Code: -1, Reason: "the Docker Engine went away", Away: true}
 				over = true
 			}
 			pause = often
@@ -90,15 +90,41 @@ func (e *Exec) look() (exit Exit, over bool, err error) {
 	now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
-		return Exit{Code: -1, Reason: "the container was removed"}, true, nil
+		return Exit{Code: -1, Reason: "the container was removed", Away: true}, true, nil
 	case errdefs.IsConflict(err):
-		return Exit{Code: -1, Reason: "the container stopped"}, true, nil
+		return Exit{Code: -1, Reason: "the container stopped", Away: true}, true, nil
 	case err != nil:
 		return Exit{}, false, err
 	case now.Running:
 		return Exit{}, false, nil
 	}
 	return Exit{Code: now.ExitCode}, true, nil
+}
+
+// killed is the status of a process that was killed, as all are with their container.
+const killed = 128 + 9
+
+// attributed finds out whether a process was killed because its container ended, which
+// the Engine says a moment later.
+func (e *Exec) attributed(exit Exit) Exit {
+	if exit.Code != killed {
+		return exit
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), outputGrace)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !e.signalled.Load() {
+		if e.life.over(ctx, e.cli) {
+			return Exit{Code: -1, Reason: "the container stopped", Away: true}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return exit
+		}
+	}
+	return exit
 }
 
 // listen pokes watch when the Engine tells of the end of an exec or a container.
@@ -156,6 +182,7 @@ func (e *Exec) stop() {
 	if e.wait(or(e.spec.CloseStdin, defaultCloseStdin)) {
 		return
 	}
+	e.signalled.Store(true)
 	e.end("TERM")
 	if e.wait(or(e.spec.Term, defaultTerm)) {
 		return
@@ -171,7 +198,7 @@ func (e *Exec) stop() {
 	if err == nil {
 		err = errors.New("it does not react to being killed")
 	}
-	e.stopErr = fmt.Errorf("cannot end %q in container %q: %w", e.spec.Cmd[0], e.spec.Container, err)
+	e.stopErr = fmt.Errorf("cannot end %q in the container %s: %w", e.spec.Cmd[0], e.spec.Place, err)
 	close(e.abandoned) // nobody can do more
 	<-e.done
 }

@@ -84,12 +84,9 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 		}
 		o.Dial = func(context.Context) (upstream.Pipe, error) { return d.spawn(c, spec, started) }
 	case hub.Docker:
-		spec, err := d.exec(c, env)
-		if err != nil {
+		if o.Dial, started.Command, err = d.dock(c, env, started); err != nil {
 			return Session{Process: started.describe()}, err
 		}
-		started.Command = "docker exec -i " + strings.Join(append([]string{c.Docker.Container + c.Docker.Label, c.Command}, c.Args...), " ")
-		o.Dial = func(ctx context.Context) (upstream.Pipe, error) { return d.enter(ctx, c, spec, started) }
 	case hub.HTTP:
 		at, shown, err := remote(c, env)
 		if err != nil {
@@ -205,6 +202,15 @@ func (s *started) set(pid int, exit func() (Exit, bool)) {
 	s.mu.Unlock()
 	if s.tell != nil {
 		s.tell(s.describe())
+	}
+}
+
+// warn adds what a person should know of how it was started, once.
+func (s *started) warn(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.Warnings, text) {
+		s.Warnings = append(slices.Clip(s.Warnings), text)
 	}
 }
 

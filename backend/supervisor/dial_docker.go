@@ -4,56 +4,130 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
 	"drawbridge/backend/upstream"
 	"drawbridge/config"
 )
 
-// exec says what to run inside which container. The container has its own
-// environment; only what the configuration names is added.
-func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error) {
-	container, err := env.expand("docker.container", c.Docker.Container)
-	if err != nil {
-		return dockerexec.Spec{}, err
+// dock says how a docker server is reached: inside a container that is there, or in
+// one made for it. shown is the same for people.
+func (d *Dialer) dock(c *config.Server, env environment, s *started) (dial func(context.Context) (upstream.Pipe, error), shown string, err error) {
+	if c.Docker.Image != "" {
+		image, err := d.image(c, env)
+		return func(ctx context.Context) (upstream.Pipe, error) { return d.make(ctx, c, image, s) },
+			"docker run -i --rm " + tail(c.Docker.Image, c), err
 	}
-	label, err := env.expand("docker.label", c.Docker.Label)
-	if err != nil {
-		return dockerexec.Spec{}, err
+	spec, err := d.exec(c, env)
+	return func(ctx context.Context) (upstream.Pipe, error) { return d.enter(ctx, c, spec, s) },
+		"docker exec -i " + tail(c.Docker.Where(), c), err
+}
+
+// tail is where and what, as it is written: expanded arguments may hold a secret.
+func tail(where string, c *config.Server) string {
+	text := where
+	for _, word := range append([]string{c.Command}, c.Args...) {
+		if word != "" {
+			text += " " + word
+		}
 	}
-	if container == "" && label == "" {
-		return dockerexec.Spec{}, &hub.Error{Code: hub.CodeValidation,
-			Message: "no container is named",
-			Hint:    "Set docker.container to the name of a running container, or docker.label to a label of it."}
+	return text
+}
+
+// texts expands several values one after another; the first error stands.
+type texts struct {
+	env environment
+	err error
+}
+
+func (t *texts) expand(key, value string) string {
+	if t.err != nil {
+		return ""
 	}
-	command, err := env.expand("command", c.Command)
-	if err != nil {
-		return dockerexec.Spec{}, err
+	var text string
+	text, t.err = t.env.expand(key, value)
+	return text
+}
+
+func (t *texts) list(key string, values []string) (list []string) {
+	if t.err == nil {
+		list, t.err = t.env.expandList(key, values)
 	}
-	args, err := env.expandList("args", c.Args)
-	if err != nil {
-		return dockerexec.Spec{}, err
+	return list
+}
+
+// variables are what the container's process gets beside its own environment: only
+// what the configuration names.
+func (t *texts) variables(c *config.Server) []string {
+	if t.err != nil {
+		return nil
 	}
-	vars, err := env.expandAll("env", c.Env)
-	if err != nil {
-		return dockerexec.Spec{}, err
+	var vars map[string]string
+	if vars, t.err = t.env.expandAll("env", c.Env); t.err != nil {
+		return nil
 	}
 	for _, name := range inherited(c.InheritEnv) {
-		if value, ok := env.lookup(name); ok {
+		if value, ok := t.env.lookup(name); ok {
 			if _, set := vars[name]; !set {
 				vars[name] = value
 			}
 		}
 	}
-	workdir, err := env.expand("docker.workdir", c.Docker.Workdir)
-	if err != nil {
-		return dockerexec.Spec{}, err
+	return pairs(vars)
+}
+
+func (t *texts) engine(c *config.Server) dockerexec.Engine {
+	return dockerexec.Engine{Host: t.expand("docker.host", c.Docker.Host), Context: t.expand("docker.context", c.Docker.Context)}
+}
+
+// exec says what to run inside which container.
+func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error) {
+	t := &texts{env: env}
+	spec := dockerexec.Spec{
+		Place: dockerexec.Place{
+			Engine: t.engine(c), Name: t.expand("docker.container", c.Docker.Container), Label: t.expand("docker.label", c.Docker.Label),
+			Service: t.expand("docker.service", c.Docker.Service), Project: t.expand("docker.project", c.Docker.Project), Start: c.Docker.Start,
+		},
+		Cmd: append([]string{t.expand("command", c.Command)}, t.list("args", c.Args)...), Env: t.variables(c),
+		User: t.expand("docker.user", c.Docker.User), Workdir: t.expand("docker.workdir", c.Docker.Workdir), Ledger: d.DockerLedger,
 	}
-	return dockerexec.Spec{
-		Container: container, Label: label, Cmd: append([]string{command}, args...), Env: pairs(vars),
-		User: c.Docker.User, Workdir: workdir, Ledger: d.DockerLedger,
-	}, nil
+	if t.err == nil && spec.Name == "" && spec.Label == "" && spec.Service == "" {
+		t.err = &hub.Error{Code: hub.CodeValidation,
+			Message: "no container is named",
+			Hint:    "Set docker.container to the name of a container, docker.service to a service of compose, or docker.image to make one."}
+	}
+	return spec, t.err
+}
+
+// image says what to make a container from.
+func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, error) {
+	t := &texts{env: env}
+	image := dockerexec.Image{
+		Engine: t.engine(c), Ref: t.expand("docker.image", c.Docker.Image), Program: t.expand("command", c.Command), Args: t.list("args", c.Args),
+		Env: t.variables(c), User: t.expand("docker.user", c.Docker.User), Workdir: t.expand("docker.workdir", c.Docker.Workdir),
+		Network: t.expand("docker.network", c.Docker.Network), Init: !c.Docker.NoInit, Pull: c.Docker.Pull != config.PullNever,
+		Server: c.ID, Ledger: d.DockerLedger,
+	}
+	for _, mount := range t.list("docker.mounts", c.Docker.Mounts) {
+		source, target, readOnly, ok := config.SplitMount(mount)
+		if !ok {
+			t.err = hub.Errorf(hub.CodeValidation, "docker.mounts holds an entry that names no folder here and inside")
+		}
+		image.Mounts = append(image.Mounts, dockerexec.Mount{Source: source, Target: target, ReadOnly: readOnly})
+	}
+	if c.Docker.Memory != "" {
+		image.Memory, _ = config.Bytes(c.Docker.Memory) // the configuration was checked
+	}
+	if c.Docker.CPUs != "" {
+		image.CPUs, _ = strconv.ParseFloat(c.Docker.CPUs, 64)
+	}
+	if t.err == nil && image.Ref == "" {
+		t.err = hub.Errorf(hub.CodeValidation, "docker.image names no image")
+	}
+	return image, t.err
 }
 
 // enter runs the process inside the container.
@@ -62,28 +136,60 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 	spec.Stderr = stderr
 	e, err := dockerexec.Start(ctx, spec)
 	if err != nil {
-		return nil, dockerRefusal(c, err)
+		return nil, errors.Join(dockerRefusal(spec.Place, err), stderr.Close())
 	}
+	if e.Stubborn() {
+		s.warn("the image has no shell: what runs in the container can be ended only by closing its input")
+	}
+	return d.contained(e, stderr, s), nil
+}
+
+// make makes the container and runs the process in it.
+func (d *Dialer) make(ctx context.Context, c *config.Server, image dockerexec.Image, s *started) (upstream.Pipe, error) {
+	stderr := d.Logs.Writer(c.ID)
+	image.Stderr, image.Say = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
+	b, err := dockerexec.Create(ctx, image)
+	if err != nil {
+		return nil, errors.Join(dockerRefusal(dockerexec.Place{Engine: image.Engine}, err), stderr.Close())
+	}
+	d.Logs.Append(c.ID, serverlog.Info, "runs in container "+b.ID())
+	return d.contained(b, stderr, s), nil
+}
+
+// contained is a process in a container.
+func (d *Dialer) contained(p interface {
+	upstream.Pipe
+	Exit() dockerexec.Exit
+}, stderr interface{ Close() error }, s *started) upstream.Pipe {
 	tape := s.tape()
 	s.set(0, func() (Exit, bool) {
 		select {
-		case <-e.Done():
-			return Exit{Code: e.Exit().Code, Text: e.Exit().String()}, true
+		case <-p.Done():
+			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), Away: p.Exit().Away}, true
 		default:
 			return Exit{}, false
 		}
 	})
-	return &watched{Pipe: tapePipe(e, tape), stopped: stderr.Close}, nil
+	return &watched{Pipe: tapePipe(p, tape), stopped: stderr.Close}
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come
 // back is waited for, what a person has to change is not.
-func dockerRefusal(c *config.Server, err error) error {
+func dockerRefusal(p dockerexec.Place, err error) error {
+	hint := ""
 	switch {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
-		return fmt.Errorf("%w: %w", ErrAbsent, err)
-	case errors.Is(err, dockerexec.ErrPermission), errors.Is(err, dockerexec.ErrNoBinary):
-		return &hub.Error{Code: hub.CodeValidation, Message: err.Error(), Cause: err}
+		return &absent{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.Await(ctx, p) }}
+	case errors.Is(err, dockerexec.ErrPermission):
+		hint = "Add this user to the group docker, log in again and restart Drawbridge; or name another Engine with docker.host."
+	case errors.Is(err, dockerexec.ErrNoBinary):
+		hint = "Correct command: it is looked for inside the container."
+	case errors.Is(err, dockerexec.ErrNoImage):
+		hint = "Fetch or build the image with the docker command; one that needs a login is fetched by docker pull alone."
+	case errors.Is(err, dockerexec.ErrRefused):
+		hint = "Correct the docker section of the server."
+	default:
+		return err
 	}
-	return err
+	return &hub.Error{Code: hub.CodeValidation, Message: err.Error(), Cause: err, Hint: hint}
 }

@@ -138,3 +138,84 @@ func TestContainerOfADockerRunCommandIsRemovedWithItsServer(t *testing.T) {
 		t.Errorf("the ledger still holds %v", files)
 	}
 }
+
+// A container that is restarted again and again is no fault of its server, and is
+// entered again as soon as it runs.
+func TestContainerThatIsRestartedOftenIsEnteredEachTimeAtOnce(t *testing.T) {
+	container := stoppedContainer(t)
+	docker(t, nil, "start", container)
+	g := newReal(t)
+	g.apply(server("box", func(s *config.Server) {
+		s.Type, s.Command, s.Args, s.Docker = hub.Docker, "/mcpserver", []string{"legacy"}, config.Docker{Container: container}
+		s.Restart.MaxAttempts, s.StartupTimeout = 3, 30*time.Second
+	}))
+	g.wait("box", hub.StateRunning)
+	for range 5 {
+		starts := statusOf(g, "box").Restarts
+		docker(t, nil, "restart", "-t", "0", container)
+		begin := time.Now()
+		for deadline := begin.Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			st := statusOf(g, "box")
+			if st.State == hub.StateRunning && st.Restarts > starts {
+				break
+			}
+			if st.State == hub.StateCrashed || time.Now().After(deadline) {
+				t.Fatalf("%+v", st)
+			}
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("back only after %s", took)
+		}
+		if _, _, err := g.call("box", firstTool(g, "box"), hub.Legacy); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestServerInAContainerMadeFromAnImage(t *testing.T) {
+	image := docker(t, nil, "inspect", "--format", "{{.Image}}", stoppedContainer(t))
+	id := "made-" + strings.ToLower(rand.Text()[:8])
+	label := "label=" + dockerexec.ServerLabel + "=" + id
+	g := newReal(t)
+	g.dialer.DockerLedger = t.TempDir()
+	g.apply(server(id, func(s *config.Server) {
+		s.Type, s.Command, s.Args = hub.Docker, "/mcpserver", []string{"stubborn"}
+		s.Docker, s.StartupTimeout = config.Docker{Image: image, Network: "none", Memory: "64m"}, 60*time.Second
+	}), server("gone", func(s *config.Server) {
+		s.Type, s.Command, s.Docker = hub.Docker, "x", config.Docker{Image: "drawbridge-test/none:1", Pull: config.PullNever}
+	}))
+	g.wait(id, hub.StateRunning)
+	if st := g.wait("gone", hub.StateCrashed); !strings.Contains(st.Reason, "no such image") {
+		t.Errorf("%q", st.Reason)
+	}
+	if _, _, err := g.call(id, firstTool(g, id), hub.Legacy); err != nil {
+		t.Error(err)
+	}
+	if st := statusOf(g, id); !strings.HasPrefix(st.Command, "docker run -i --rm sha256:") {
+		t.Errorf("shown as %q", st.Command)
+	}
+	if err := g.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if left := docker(t, nil, "ps", "-aq", "--filter", label); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+	if files, _ := os.ReadDir(g.dialer.DockerLedger); len(files) > 0 {
+		t.Errorf("the ledger still holds %v", files)
+	}
+}
+
+func TestContainerThatWasStoppedIsStartedWhenToldTo(t *testing.T) {
+	container := stoppedContainer(t)
+	g := newReal(t)
+	g.apply(server("box", func(s *config.Server) {
+		s.Type, s.Command, s.Args = hub.Docker, "/mcpserver", []string{"legacy"}
+		s.Docker, s.StartupTimeout = config.Docker{Container: container, Start: true}, 30*time.Second
+	}))
+	g.wait("box", hub.StateRunning)
+}
+
+func statusOf(g *real, id string) hub.ServerStatus {
+	st, _ := g.Status(id)
+	return st
+}

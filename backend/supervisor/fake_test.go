@@ -154,7 +154,7 @@ func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
 	}
 	if err != nil {
 		w.alive[key]--
-		return Session{Process: Process{Command: "fake", Exit: func() (Exit, bool) { return Exit{3, "exited with status 3"}, true }}}, err
+		return Session{Process: Process{Command: "fake", Exit: func() (Exit, bool) { return Exit{Code: 3, Text: "exited with status 3"}, true }}}, err
 	}
 	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), key: key, workspace: r.Workspace, era: hub.Legacy,
 		ended: make(chan struct{}), closed: make(chan struct{}), catalog: catalog}

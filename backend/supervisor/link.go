@@ -150,6 +150,7 @@ func (r *runner) begun(session Session, err error) {
 	case stopping: // it was told to stop; that it failed is no news
 	default:
 		r.fail(err)
+		r.noteAbsent(err)
 		r.step(failureOf(err))
 	}
 	r.settle()
@@ -233,6 +234,9 @@ func (r *runner) shut(l *link) {
 			}
 			if r.state.failed {
 				r.noteExit()
+				if exit, ok := r.exited(); ok && exit.Away {
+					r.state.failed = false // no failure of the server's own
+				}
 			}
 			r.settle()
 		})

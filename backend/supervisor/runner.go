@@ -46,7 +46,9 @@ type runner struct {
 	began     time.Time          // when the newest start began
 	took      time.Duration      // how long the newest successful one needed
 	helpers   sync.WaitGroup
-	timer     *time.Timer // of phaseBackoff and phaseWaiting
+	timer     *time.Timer                 // of phaseBackoff and phaseWaiting
+	returns   func(context.Context) error // after a start for which something was absent: returns when it may be there
+	outside   context.CancelFunc          // of the helper that waits in returns; nil without one
 	healthy   *time.Timer
 	beat      *time.Ticker
 	idle      *time.Timer  // until nobody has called it for long enough
@@ -241,6 +243,7 @@ func (r *runner) left(was phase) {
 	switch was {
 	case phaseBackoff, phaseWaiting:
 		r.timer.Stop()
+		r.endAwait()
 	case phaseRunning:
 		r.healthy.Stop()
 		r.beat.Stop()
@@ -265,6 +268,9 @@ func (r *runner) act(a action) {
 		r.end()
 	case doWait:
 		r.timer.Reset(r.delay())
+		if r.state.phase == phaseWaiting {
+			r.awaitOutside()
+		}
 	}
 }
 
@@ -345,15 +351,20 @@ func (r *runner) noteExit() {
 	if r.detail = ""; len(r.stderr) > 0 {
 		r.detail = r.stderr[len(r.stderr)-1]
 	}
-	if r.process.Exit == nil {
-		return
-	}
-	if exit, ok := r.process.Exit(); ok {
+	if exit, ok := r.exited(); ok {
 		r.exitCode = &exit.Code
 		if exit.Code > 0 && !r.explained {
 			r.reason = exit.Text
 		}
 	}
+}
+
+// exited returns how the newest process ended, if there was one and it has.
+func (r *runner) exited() (Exit, bool) {
+	if r.process.Exit == nil {
+		return Exit{}, false
+	}
+	return r.process.Exit()
 }
 
 // sentence is what people read beside the server's name, so the name is left out.

@@ -76,6 +76,7 @@ type Process struct {
 type Exit struct {
 	Code int    // exit status; -1 when a signal ended it
 	Text string // for people: "exited with status 3"
+	Away bool   // what it ran in went away, such as its container
 }
 
 // Request asks for a connection.

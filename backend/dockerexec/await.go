@@ -1,0 +1,88 @@
+package dockerexec
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// pingPause is the pause between two tries to reach an Engine that did not answer.
+const pingPause = 500 * time.Millisecond
+
+// Await returns when a start at p, which failed for want of the Engine or the
+// container, may succeed: the Engine answers again, or it tells of a container that
+// started. It returns early rather than late. An error is that of ctx, or says that
+// waiting helps nothing.
+func Await(ctx context.Context, p Place) error {
+	cli, at, err := connect(p.Engine)
+	if err != nil {
+		return err
+	}
+	defer cli.Close()
+	away := false
+	for {
+		if err := answers(ctx, cli); err == nil {
+			if away {
+				return nil
+			}
+			if p == (Place{Engine: p.Engine}) {
+				return nil // it is the Engine alone that was missing
+			}
+			if found, err := started(ctx, cli, at, p); found || err != nil {
+				return err
+			}
+		} else if errors.Is(explain(at, "", err), ErrPermission) {
+			return err
+		}
+		away = true // the stream of events broke as well
+		pause := time.NewTimer(pingPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func answers(ctx context.Context, cli *client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	_, err := cli.Ping(ctx, client.PingOptions{})
+	return err
+}
+
+// started waits for the event of a container's start. It reports false when the events
+// ended, because the Engine did.
+func started(ctx context.Context, cli *client.Client, at Engine, p Place) (bool, error) {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	filters := make(client.Filters).Add("type", "container").Add("event", "start", "unpause")
+	if p.Name != "" {
+		filters.Add("container", p.Name)
+	}
+	for _, label := range p.labels() {
+		filters.Add("label", label)
+	}
+	events := cli.Events(following, client.EventsListOptions{Filters: filters})
+	// It may have started before the events were followed. What is to be started by us
+	// is not: that is for the next start to do.
+	passive := p
+	passive.Start = false
+	if _, err := locate(ctx, cli, at, passive); err == nil {
+		return true, nil
+	}
+	select {
+	case <-events.Messages:
+		return true, nil
+	case <-events.Err:
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,196 @@
+//go:build linux
+
+package dockerexec
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// made makes a container that is stopped with its test.
+func made(t *testing.T, image Image) *Box {
+	t.Helper()
+	needEngine(t)
+	image.CloseStdin, image.Term = 300*time.Millisecond, 300*time.Millisecond
+	if image.Network == "" {
+		image.Network = "none"
+	}
+	b, err := Create(t.Context(), image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// leftOf lists the containers that one Box left.
+func leftOf(t *testing.T, mark string) []string {
+	t.Helper()
+	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, c := range list.Items {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+func TestAContainerMadeFromAnImageIsTheServerAndGoesWithIt(t *testing.T) {
+	needEngine(t)
+	ledger := t.TempDir()
+	for name, image := range map[string]Image{
+		"ends with its input": {Ref: shellImage, Program: "/bin/cat"},
+		"ends by TERM":        {Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", `trap 'exit 7' TERM; cat; while :; do sleep 1 & wait $!; done`}},
+		"ends by KILL":        {Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", `trap '' TERM; cat; while :; do sleep 1; done`}},
+		"has no shell":        {Ref: bareImage, Program: "/cat"},
+		"without an init":     {Ref: bareImage, Program: "/cat", Init: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			image.Ledger, image.Server = ledger, "mine"
+			image.Init = name != "without an init"
+			b := made(t, image)
+			fmt.Fprintln(b.Stdin(), "hello")
+			if line, err := bufio.NewReader(b.Stdout()).ReadString('\n'); line != "hello\n" {
+				t.Errorf("%q, %v", line, err)
+			}
+			if ids := leftOf(t, b.mark); len(ids) != 1 || !strings.HasPrefix(ids[0], b.ID()) {
+				t.Errorf("%v carry the label, the container is %s", ids, b.ID())
+			}
+			began := time.Now()
+			if err := b.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+			t.Logf("stopped in %s: %s", time.Since(began).Round(time.Millisecond), b.Exit())
+			if ids := leftOf(t, b.mark); len(ids) > 0 {
+				t.Errorf("left behind: %v", ids)
+			}
+			if files, _ := os.ReadDir(ledger); len(files) > 0 {
+				t.Errorf("the ledger holds %v", files)
+			}
+		})
+	}
+}
+
+func TestWhatAContainerIsMadeWithArrives(t *testing.T) {
+	needEngine(t)
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "note"), []byte("from here\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := made(t, Image{
+		Ref: shellImage, Program: "/bin/sh",
+		Args: []string{"-c", `id -u; pwd; echo "$GREETING"; /bin/busybox cat /note/note; echo x 2>/dev/null >/note/y || echo read-only; /bin/busybox ps -o pid,args | /bin/busybox head -2 | /bin/busybox tail -1; cat`},
+		Env:  []string{"GREETING=hi there"}, User: "1000:1000", Workdir: "/tmp",
+		Mounts: []Mount{{Source: folder, Target: "/note", ReadOnly: true}},
+		Memory: 64 << 20, CPUs: 0.5, Init: true, Server: "srv",
+	})
+	lines := bufio.NewReader(b.Stdout())
+	for _, want := range []string{"1000", "/tmp", "hi there", "from here", "read-only", "init"} {
+		line, err := lines.ReadString('\n')
+		if err != nil || !strings.Contains(line, want) {
+			t.Errorf("got %q, %v; want %q", line, err, want)
+		}
+	}
+	is, err := engine.cli.ContainerInspect(t.Context(), b.id, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := is.Container.HostConfig
+	if host.Memory != 64<<20 || host.NanoCPUs != 5e8 || host.NetworkMode != "none" || !host.AutoRemove || is.Container.Config.Tty || is.Container.Config.Labels[ServerLabel] != "srv" {
+		t.Errorf("%+v %+v", host, is.Container.Config)
+	}
+}
+
+func TestWhyNoContainerIsMadeHasANameAndNothingIsLeft(t *testing.T) {
+	needEngine(t)
+	ledger := t.TempDir()
+	before := count(t)
+	for name, c := range map[string]struct {
+		image Image
+		want  error
+	}{
+		"no Docker":  {Image{Ref: shellImage, Engine: Engine{Host: "unix://" + filepath.Join(ledger, "none.sock")}}, ErrNoDocker},
+		"no image":   {Image{Ref: "drawbridge-test/none:1"}, ErrNoImage},
+		"no fetch":   {Image{Ref: "127.0.0.1:1/none:1", Pull: true}, ErrNoImage},
+		"no program": {Image{Ref: bareImage, Program: "/nothing"}, ErrNoBinary},
+		"no command": {Image{Ref: bareImage}, ErrNoBinary},
+		"bad mount":  {Image{Ref: shellImage, Program: "/bin/cat", Mounts: []Mount{{Source: "/no/such/folder/here", Target: "/x"}}}, ErrRefused},
+	} {
+		c.image.Ledger, c.image.Network = ledger, "none"
+		_, err := Create(t.Context(), c.image)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		t.Logf("%s: %v", name, err)
+		if name == "no Docker" { // which nobody can ask: it stays to be swept
+			files, _ := filepath.Glob(filepath.Join(ledger, "*"))
+			for _, file := range files {
+				os.Remove(file)
+			}
+		}
+	}
+	if after := count(t); after != before {
+		t.Errorf("%d containers before, %d after", before, after)
+	}
+	if files, _ := os.ReadDir(ledger); len(files) > 0 {
+		t.Errorf("the ledger holds %v", files)
+	}
+}
+
+func count(t *testing.T) int {
+	t.Helper()
+	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", ServerLabel+"=").Add("label", runLabel)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+func TestAnEndOfTheContainerIsTheServersEnd(t *testing.T) {
+	b := made(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "read x; echo bye; exit 3"}})
+	fmt.Fprintln(b.Stdin())
+	if all, err := io.ReadAll(b.Stdout()); string(all) != "bye\n" || err != nil {
+		t.Errorf("%q, %v", all, err)
+	}
+	<-b.Done()
+	if e := b.Exit(); e.Code != 3 || e.Away {
+		t.Errorf("%+v", e)
+	}
+	removed := made(t, Image{Ref: shellImage, Program: "/bin/cat"})
+	if _, err := engine.cli.ContainerRemove(t.Context(), removed.id, client.ContainerRemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	<-removed.Done()
+}
+
+func TestSweepRemovesTheContainersOfAKilledDaemon(t *testing.T) {
+	needEngine(t)
+	ledger := t.TempDir()
+	b := made(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "while :; do sleep 1; done"}, Ledger: ledger})
+	if n, err := Sweep(t.Context(), ledger); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if ids := leftOf(t, b.mark); len(ids) > 0 {
+		t.Errorf("left behind: %v", ids)
+	}
+	<-b.Done()
+}

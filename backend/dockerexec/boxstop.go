@@ -1,0 +1,105 @@
+package dockerexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+)
+
+// Stop ends the process and removes the container: it closes stdin, then sends TERM,
+// then kills. It is idempotent and returns when the container is gone. When ctx ends,
+// the remaining patience is skipped. After an error the container stays in the ledger.
+//
+// Stop also releases the connection: call it for every Box.
+func (b *Box) Stop(ctx context.Context) error {
+	b.stopOnce.Do(func() { go b.stop() })
+	select {
+	case <-b.stopped:
+	case <-ctx.Done():
+		b.impolite.Store(true)
+		<-b.stopped
+	}
+	return b.stopErr
+}
+
+func (b *Box) stop() {
+	defer close(b.stopped)
+	_ = b.stdin.Close()
+	if !b.wait(or(b.image.CloseStdin, defaultCloseStdin)) {
+		b.term()
+		b.wait(or(b.image.Term, defaultTerm))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	if _, err := removeMarked(ctx, b.cli, b.at, b.mark); err != nil {
+		b.stopErr = fmt.Errorf("cannot remove the container of image %q: %w", b.image.Ref, err)
+	} else {
+		delist(b.image.Ledger, b.mark)
+	}
+	b.conn.Close()
+	b.stdout.Close()
+	<-b.streamed
+	b.cancel()
+	<-b.done
+	b.cli.Close()
+}
+
+// wait waits for the end, at most d, and not at all once patience is lost.
+func (b *Box) wait(d time.Duration) bool {
+	deadline := time.NewTimer(d)
+	defer deadline.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.done:
+			return true
+		case <-deadline.C:
+			return false
+		case <-tick.C:
+			if b.impolite.Load() {
+				return false
+			}
+		}
+	}
+}
+
+func (b *Box) term() {
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	_, _ = b.cli.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "TERM"})
+}
+
+// removeMarked removes what carries the mark as a label until nothing does, and
+// returns how many containers there were.
+func removeMarked(ctx context.Context, cli *client.Client, at Engine, mark string) (removed int, err error) {
+	seen := map[string]bool{}
+	for {
+		list, err := cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
+		if err != nil {
+			return len(seen), explain(at, "", err)
+		}
+		if len(list.Items) == 0 {
+			return len(seen), nil
+		}
+		for _, c := range list.Items {
+			seen[c.ID] = true
+			// A conflict says that the Engine is removing it at this moment.
+			_, rm := cli.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			if rm != nil && !errdefs.IsNotFound(rm) && !errdefs.IsConflict(rm) {
+				err = errors.Join(err, rm)
+			}
+		}
+		pause := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return len(seen), errors.Join(context.Cause(ctx), err)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+//go:build linux
+
+package dockerexec
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+)
+
+// labelledBox makes a stopped container with labels.
+func labelledBox(t *testing.T, labels map[string]string) (id string) {
+	t.Helper()
+	cli := needEngine(t)
+	created, err := cli.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Config:     &container.Config{Image: shellImage, Cmd: []string{"/bin/sleep", "3600"}, Labels: labels},
+		HostConfig: &container.HostConfig{NetworkMode: "none"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = cli.ContainerRemove(context.Background(), created.ID, client.ContainerRemoveOptions{Force: true})
+	})
+	return created.ID
+}
+
+func begin(t *testing.T, id string) {
+	t.Helper()
+	if _, err := engine.cli.ContainerStart(t.Context(), id, client.ContainerStartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAContainerIsFoundByItsComposeService(t *testing.T) {
+	needEngine(t)
+	service, project := "web-"+rand.Text(), "shop-"+rand.Text()
+	id := labelledBox(t, map[string]string{composeService: service, composeProject: project})
+	labelledBox(t, map[string]string{composeService: service, composeProject: "another"}) // newer, and stopped
+	for _, p := range []Place{{Service: service}, {Service: service, Project: project}} {
+		if _, err := Start(t.Context(), Spec{Place: p, Cmd: []string{"cat"}}); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	begin(t, id)
+	for _, p := range []Place{{Service: service}, {Service: service, Project: project}} {
+		if e := run(t, Spec{Place: p, Cmd: []string{"cat"}}); e.container != id {
+			t.Errorf("%s: %s", p, e.container)
+		}
+	}
+	if _, err := Start(t.Context(), Spec{Place: Place{Service: service, Project: "none"}, Cmd: []string{"cat"}}); !errors.Is(err, ErrNoContainer) {
+		t.Error(err)
+	}
+}
+
+func TestAStoppedContainerIsStartedWhenToldTo(t *testing.T) {
+	needEngine(t)
+	label := "drawbridge.test=" + rand.Text()
+	for _, p := range []Place{{Name: box(t, shellImage, false), Start: true}, {Label: label, Start: true}} {
+		if p.Label != "" {
+			labelledBox(t, map[string]string{"drawbridge.test": label[len("drawbridge.test="):]})
+		}
+		e := run(t, Spec{Place: p, Cmd: []string{"cat"}})
+		fmt.Fprintln(e.Stdin(), "hello")
+		if line, err := bufio.NewReader(e.Stdout()).ReadString('\n'); line != "hello\n" {
+			t.Errorf("%q, %v", line, err)
+		}
+	}
+}
+
+func TestAwaitEndsWhenTheContainerStarts(t *testing.T) {
+	needEngine(t)
+	service := "web-" + rand.Text()
+	byName := box(t, shellImage, false)
+	byService := labelledBox(t, map[string]string{composeService: service})
+	for id, p := range map[string]Place{byName: {Name: byName}, byService: {Service: service}} {
+		came := make(chan error, 1)
+		go func() { came <- Await(t.Context(), p) }()
+		select {
+		case err := <-came:
+			t.Fatalf("%s: before its container ran: %v", p, err)
+		case <-time.After(300 * time.Millisecond):
+		}
+		begin(t, id)
+		began := time.Now()
+		select {
+		case err := <-came:
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("noticed after %s", time.Since(began).Round(time.Millisecond))
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: not noticed", p)
+		}
+		if err := Await(t.Context(), p); err != nil { // it runs already
+			t.Error(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Await(ctx, Place{Name: "no-such-container"}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := Await(ctx, Place{Engine: Engine{Host: "unix://" + filepath.Join(t.TempDir(), "none")}, Name: "x"}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestContextsOfTheDockerCommandAreListedAndUsed(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", folder)
+	t.Setenv("DOCKER_HOST", "")
+	t.Setenv("DOCKER_CONTEXT", "")
+	meta := filepath.Join(folder, "contexts", "meta", contextID("work"))
+	if err := os.MkdirAll(meta, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		filepath.Join(meta, "meta.json"):     `{"Name":"work","Endpoints":{"docker":{"Host":"unix:///run/work.sock"}}}`,
+		filepath.Join(folder, "config.json"): `{"currentContext":"work"}`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := Contexts()
+	if len(list) != 2 || list[0].Name != "default" || list[0].Current || list[1] != (Context{"work", "unix:///run/work.sock", true}) {
+		t.Errorf("%+v", list)
+	}
+	for _, e := range []Engine{{}, {Context: "work"}} {
+		cli, at, err := connect(e)
+		if err != nil || at != (Engine{"unix:///run/work.sock", "work"}) {
+			t.Fatalf("%+v, %v", at, err)
+		}
+		cli.Close()
+	}
+	if _, _, err := connect(Engine{Context: "none"}); !errors.Is(err, ErrNoDocker) {
+		t.Error(err)
+	}
+	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
+	for want, e := range map[string]Engine{"tcp://10.0.0.1:2375": {}, "unix:///run/work.sock": {Context: "work"}, "unix:///x.sock": {Host: "unix:///x.sock", Context: "work"}} {
+		cli, at, err := connect(e)
+		if err != nil || at.Host != want {
+			t.Fatalf("%+v, %v", at, err)
+		}
+		cli.Close()
+	}
+}
