@@ -55,7 +55,7 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 	c := r.Server
 	junk := d.Logs.Writer(c.ID) // with its cap on lines per second, for a server can print without end
 	o := upstream.Options{
-		Server: c.ID, Era: r.Era, Framing: wire.Framing(c.Framing),
+		Server: c.ID, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),
 		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
 		OnListChanged: r.Changed, Log: d.Log,
 		OnJunk: func(line []byte, reason string) {

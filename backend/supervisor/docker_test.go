@@ -219,3 +219,40 @@ func statusOf(g *real, id string) hub.ServerStatus {
 	st, _ := g.Status(id)
 	return st
 }
+
+// Each call has a process of its own in the container, and nothing is left of it.
+func TestPerCallRunsEachCallInAProcessOfItsOwn(t *testing.T) {
+	container := stoppedContainer(t)
+	docker(t, nil, "start", container)
+	inside := func() int {
+		return strings.Count(docker(t, nil, "top", container, "-o", "pid,args"), "/mcpserver")
+	}
+	g := newReal(t)
+	g.apply(server("box", func(s *config.Server) {
+		s.Type, s.Command, s.Args, s.Docker = hub.Docker, "/mcpserver", []string{"legacy"}, config.Docker{Container: container}
+		s.Session, s.IdleStop, s.StartupTimeout = config.SessionPerCall, time.Second, 30*time.Second
+	}))
+	g.wait("box", hub.StateRunning)
+	tool := firstTool(g, "box")
+	if st := g.wait("box", hub.StateStopped); st.Tools == 0 {
+		t.Errorf("%+v", st)
+	}
+	seen := map[string]bool{}
+	for range 3 {
+		call, _, err := g.call("box", tool, hub.Legacy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[call.Instance] = true
+		if n := inside(); n != 0 {
+			t.Errorf("%d processes are left after a call", n)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("three calls were served by %d instances", len(seen))
+	}
+	docker(t, nil, "kill", container)
+	if _, _, err := g.call("box", tool, hub.Legacy); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "not running") {
+		t.Error(err)
+	}
+}

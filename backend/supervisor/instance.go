@@ -160,6 +160,7 @@ func (r *runner) retire() {
 
 // retireInstances ends the instances of a server.
 func (r *runner) retireInstances() {
+	r.errands.end()
 	for _, one := range r.instances() {
 		one.retire()
 	}

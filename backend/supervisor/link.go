@@ -99,6 +99,15 @@ func (r *runner) begin() {
 
 // connect opens a connection within limit, which begins once it is this server's turn.
 func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, limit time.Duration, started func(Process)) (Session, error) {
+	request := Request{Server: c, Era: era, Workspace: r.whose.workspace, Changed: func(hub.Kind) {}}
+	if r.own == nil { // of either era: a list may change in the process that a call went to
+		request.Changed = func(kind hub.Kind) { r.post(func() { r.relisted(kind) }) }
+	}
+	request.Started = started
+	return r.start(ctx, request, limit)
+}
+
+func (r *runner) start(ctx context.Context, request Request, limit time.Duration) (Session, error) {
 	release, err := r.s.slot(ctx)
 	if err != nil {
 		return Session{}, err
@@ -106,11 +115,6 @@ func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, lim
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	request := Request{Server: c, Era: era, Workspace: r.whose.workspace, Changed: func(hub.Kind) {}}
-	if r.own == nil { // of either era: a list may change in the process that a call went to
-		request.Changed = func(kind hub.Kind) { r.post(func() { r.relisted(kind) }) }
-	}
-	request.Started = started
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = &hub.Error{Code: hub.CodeTimeout, Retriable: true, Cause: err,

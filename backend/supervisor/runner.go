@@ -26,6 +26,7 @@ type runner struct {
 	own     *runner                   // of an instance: the server's own runner
 	whose   whose                     // of an instance
 	crew    atomic.Pointer[[]*runner] // the instances, when it is a server's own runner
+	errands *errands                  // calls with a process each
 	live    atomic.Pointer[live]
 	inbox   chan func()
 	done    chan struct{} // closed when the goroutine is ending
@@ -80,6 +81,7 @@ func newRunner(s *Supervisor, c *config.Server, held bool) *runner {
 }
 
 func (r *runner) init(c *config.Server) {
+	r.errands = newErrands()
 	r.inbox, r.done = make(chan func(), 1), make(chan struct{})
 	r.used.Store(time.Now().UnixNano())
 	r.cfg.Store(c)

@@ -171,6 +171,8 @@ func (r *runner) words(c *config.Server) (hub.State, string) {
 		return hub.StateDisabled, ""
 	case r.held.Load():
 		return hub.StateNeedsApproval, "its command is new, and waits for your word"
+	case r.rested && c.Session == config.SessionPerCall:
+		return hub.StateStopped, "each call starts a process of its own"
 	case r.rested:
 		return hub.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", spoken(r.patience()))
 	case c.Start == config.StartManual:
@@ -206,7 +208,7 @@ func (r *runner) again() string {
 // current is the snapshot's status with what changes all the time filled in.
 func (r *runner) current(l *live) hub.ServerStatus {
 	st := l.status
-	st.InFlight = l.inFlight()
+	st.InFlight = l.inFlight() + len(r.errands.turns)
 	if heard := heard(l); heard.After(st.Updated) {
 		st.Updated = heard
 	}

@@ -85,6 +85,8 @@ type Request struct {
 	Era    hub.Era // the only one to try; "" means whichever the server speaks, legacy first
 	// Workspace is the folder that ${workspaceFolder} stands for, "" when unknown.
 	Workspace string
+	// Unlisted leaves the lists unread: the catalog stays empty.
+	Unlisted bool
 	// Started is told, from any goroutine, what was started, before it has answered;
 	// again when that is started anew. May be nil.
 	Started func(Process)

@@ -25,6 +25,9 @@ func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) 
 	if r == nil {
 		return nil, fl.unknown(call.Server)
 	}
+	if r.config().Session == config.SessionPerCall {
+		return r.errand()
+	}
 	r, l, err := s.find(ctx, r, call)
 	if err != nil {
 		return nil, err
@@ -80,8 +83,7 @@ func (r *runner) called() error {
 	case r.held.Load():
 		return r.unapproved()
 	case c.Disabled:
-		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
-			Hint: "Enable it: drawbridge enable " + r.id + "."}
+		return r.disabled()
 	case !r.wanted && c.Start == config.StartManual && r.own == nil && !r.rested:
 		return r.manual()
 	case r.state.phase == phaseCrashed:
@@ -97,6 +99,11 @@ func (r *runner) called() error {
 		r.step(evWanted)
 	}
 	return nil
+}
+
+func (r *runner) disabled() error {
+	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
+		Hint: "Enable it: drawbridge enable " + r.id + "."}
 }
 
 func (r *runner) manual() error {

@@ -52,8 +52,10 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	}
 	if err == nil {
 		close(c.shaken)
-		c.awaitListening(ctx)
-		err = c.list(ctx)
+		if !o.Unlisted {
+			c.awaitListening(ctx)
+			err = c.list(ctx)
+		}
 	}
 	if err != nil {
 		discard(ctx, c)

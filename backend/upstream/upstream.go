@@ -48,8 +48,10 @@ type Options struct {
 	Remote *Remote
 
 	// Era is tried alone when it is set; "" finds out, legacy first.
-	Era     hub.Era
-	Framing wire.Framing
+	Era hub.Era
+	// Unlisted leaves the catalog unread: for a connection that serves one call.
+	Unlisted bool
+	Framing  wire.Framing
 	// MaxMessage is the size of the largest message we take, in bytes; 0 is 16 MiB.
 	MaxMessage int
 	// WriteTimeout is how long the server may neither read nor speak while something

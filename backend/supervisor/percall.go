@@ -1,0 +1,127 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// A server whose session is perCall has a process for each call, which begins with the
+// call and ends with it: no call sees what another one left in memory. The server's own
+// runner lists the catalog and then rests.
+
+// errand is the upstream of one call.
+type errand struct{ r *runner }
+
+var errStopped = errors.New("the server was stopped")
+
+// errand returns the upstream of one call, or why the server serves none.
+func (r *runner) errand() (Upstream, error) {
+	c := r.config()
+	switch {
+	case r.retired.Load():
+		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", r.id)
+	case r.held.Load():
+		return nil, r.unapproved()
+	case c.Disabled:
+		return nil, r.disabled()
+	case c.Start == config.StartManual && !r.live.Load().wanted && !r.listed():
+		return nil, r.manual()
+	}
+	return errand{r}, nil
+}
+
+// Send starts the server, sends call, and ends the server before it returns, at most
+// maxInstances at once: more wait for their turn.
+func (e errand) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	r, s, ended := e.r, e.r.s, make(chan struct{})
+	select {
+	case r.errands.turns <- struct{}{}:
+		defer func() { <-r.errands.turns }()
+	case <-ctx.Done():
+		return hub.Reply{}, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "Drawbridge is stopping")
+	}
+	s.active.Go(func() { // so that Run ends only after this call's process has
+		select {
+		case <-s.quit:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+		<-ended
+	})
+	s.mu.Unlock()
+	defer close(ended)
+	defer r.errands.enter(cancel)()
+
+	c := r.config()
+	session, err := r.start(ctx, Request{Server: c, Changed: func(hub.Kind) {}, Unlisted: true}, startup(c))
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
+			err = cause
+		} else if cause != nil {
+			return hub.Reply{}, cause
+		}
+		return hub.Reply{}, e.unavailable(err)
+	}
+	defer func() {
+		if err := session.Close(context.WithoutCancel(ctx)); err != nil {
+			s.o.Log.Error("Cannot end MCP server", "server", r.id, "error", err)
+			s.o.Journal(r.id, slog.LevelError, err.Error())
+		}
+	}()
+	reply, err := session.Send(ctx, call, sink)
+	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
+		err = e.unavailable(errStopped)
+	}
+	return reply, err
+}
+
+func (e errand) unavailable(err error) error {
+	return &hub.Error{Code: hub.CodeUnavailable, Retriable: errors.Is(err, ErrAbsent), Cause: err,
+		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.sentence(err)),
+		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
+}
+
+// errands are the calls that are being served, each by a process of its own.
+type errands struct {
+	turns chan struct{} // holds one for each
+
+	mu   sync.Mutex
+	live map[*context.CancelCauseFunc]bool
+}
+
+func newErrands() *errands {
+	return &errands{turns: make(chan struct{}, maxInstances), live: map[*context.CancelCauseFunc]bool{}}
+}
+
+func (e *errands) enter(cancel context.CancelCauseFunc) (leave func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.live[&cancel] = true
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.live, &cancel)
+	}
+}
+
+// end ends them all.
+func (e *errands) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for cancel := range e.live {
+		(*cancel)(errStopped)
+	}
+}
