@@ -35,7 +35,10 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
-require github.com/gen2brain/beeep v0.11.3
+require (
+	github.com/gen2brain/beeep v0.11.3
+	github.com/klauspost/compress v1.20.1
+)
 
 require (
 	git.sr.ht/~jackmordaunt/go-toast v1.1.2 // indirect

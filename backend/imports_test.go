@@ -70,6 +70,7 @@ var edges = map[string]string{
 // owners lists for each outside module the packages that may import it.
 var owners = map[string]string{
 	"modernc.org/sqlite":                     "backend/store",
+	"github.com/klauspost/compress":          "backend/store",
 	"github.com/pressly/goose/v3":            "backend/store",
 	"github.com/moby/moby/client":            "backend/dockerexec",
 	"github.com/moby/moby/api":               "backend/dockerexec",

@@ -37,6 +37,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 		var n int64
 		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 			n, err = eraseStep(ctx, tx, sel, s.o.Now())
+			s.renamed.Add(1)
 			return err
 		})
 		deleted += n

@@ -32,9 +32,11 @@ var errNewer = errors.New("the history was written by a newer Drawbridge")
 // handle is the open file. Both pools are closed together.
 type handle struct {
 	write, read *sql.DB
+	insert      inserter // of write
 }
 
 func (h *handle) close() error {
+	h.insert.close()
 	return errors.Join(h.read.Close(), h.write.Close())
 }
 
@@ -70,7 +72,7 @@ func openFile(ctx context.Context, path string) (*handle, error) {
 	}
 	read.SetMaxOpenConns(readers)
 	read.SetConnMaxIdleTime(time.Minute)
-	h := &handle{write, read}
+	h := &handle{write: write, read: read}
 	// The first page may be fine and the rest not: a look at the newest rows costs nothing.
 	var n int
 	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {

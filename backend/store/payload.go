@@ -5,7 +5,10 @@ import (
 	"compress/flate"
 	"crypto/sha256"
 	"io"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/klauspost/compress/s2"
 )
 
 // lookAhead is how much beyond the cut is read for secrets, so that one that lies
@@ -29,45 +32,57 @@ func appendField(dst, src []byte, most int) ([]byte, *Cut) {
 
 const (
 	encPlain   = 0
-	encDeflate = 1
+	encDeflate = 1 // of earlier versions
+	encS2      = 2
 	packFrom   = 1024 // shorter payloads gain nothing
 
 	maxUnpacked = 128 << 20 // twice what the configuration allows
 )
 
-// deflater packs payloads for the disk. Its zero value is ready; one goroutine uses it.
-type deflater struct {
-	w *flate.Writer
+// packer packs payloads for the disk into a buffer that it uses again after reset.
+// Its zero value is ready; one goroutine uses it.
+type packer struct {
+	buf []byte
 }
 
-// pack returns b as it is stored. nil stays nil.
-func (d *deflater) pack(b []byte) ([]byte, int) {
+// keepPacked is the largest buffer that is kept.
+const keepPacked = 1 << 20
+
+// pack returns b as it is stored, and how, valid until reset: nil for nothing.
+func (p *packer) pack(b []byte) (stored any, enc int64) {
 	if len(b) == 0 {
 		return nil, encPlain
 	}
 	if len(b) < packFrom {
 		return b, encPlain
 	}
-	var out bytes.Buffer
-	if d.w == nil {
-		d.w, _ = flate.NewWriter(&out, flate.BestSpeed) // the level is valid
-	} else {
-		d.w.Reset(&out)
-	}
-	_, err := d.w.Write(b)
-	if err == nil {
-		err = d.w.Close()
-	}
-	if err != nil || out.Len() > len(b)*4/5 {
+	from := len(p.buf)
+	p.buf = slices.Grow(p.buf, s2.MaxEncodedLen(len(b)))
+	out := s2.Encode(p.buf[from:cap(p.buf)], b)
+	if len(out) > len(b)*4/5 {
 		return b, encPlain
 	}
-	return out.Bytes(), encDeflate
+	p.buf = p.buf[:from+len(out)]
+	return out[:len(out):len(out)], encS2
+}
+
+func (p *packer) reset() {
+	p.buf = p.buf[:0]
+	if cap(p.buf) > keepPacked {
+		p.buf = nil
+	}
 }
 
 // unpack returns a stored payload as it was recorded.
 func unpack(b []byte, enc int) ([]byte, error) {
-	if enc == encPlain {
+	switch enc {
+	case encPlain:
 		return b, nil
+	case encS2:
+		if n, err := s2.DecodedLen(b); err != nil || n > maxUnpacked {
+			return nil, s2.ErrCorrupt
+		}
+		return s2.Decode(nil, b)
 	}
 	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxUnpacked))
 }

@@ -32,6 +32,9 @@ type Store struct {
 	keep     atomic.Pointer[Keep]
 	ballast  ballast
 	patience patience
+	// renamed grows whenever a row of server, client, target, session or workspace may
+	// have gone: before the transaction that deletes it ends.
+	renamed atomic.Uint64
 
 	mu     sync.RWMutex // guards what follows; held for reading while h is in use
 	h      *handle      // nil: cannot be used, for the reason in fault

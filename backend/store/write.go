@@ -31,41 +31,60 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	return s.use(func(h *handle) error {
-		tx, err := h.write.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }()
-		w, err := newWriter(ctx, tx)
-		if err != nil {
-			return err
-		}
-		defer w.close()
-		w.plain = len(batch) == batchRows // there is more than the disk gets: no time for packing
-		for i := range batch {
-			if err := w.call(&batch[i]); err != nil {
-				return err
-			}
-		}
-		if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
+	return s.use(func(h *handle) error { return s.insert(ctx, h, batch) })
 }
 
-// writer inserts calls within one transaction. It looks each name up once.
+func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
+	conn, err := h.write.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // gives it back
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = tx.Rollback()
+		if err != nil {
+			s.renamed.Add(1) // names that were new are not there now
+		}
+	}()
+	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.names(s.renamed.Load()), sums: make(rollups)}
+	err = conn.Raw(func(driverConn any) error { return h.insert.prepare(driverConn) })
+	if err != nil {
+		return err
+	}
+	for from := 0; from < len(batch); {
+		n, err := w.resolve(batch[from:])
+		if err != nil {
+			return err
+		}
+		if err := conn.Raw(func(any) error { return w.calls(batch[from : from+n]) }); err != nil {
+			return err
+		}
+		from += n
+	}
+	if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// writer inserts calls within one transaction.
 type writer struct {
 	ctx        context.Context
 	tx         *sql.Tx
-	insertCall *sql.Stmt
-	insertBody *sql.Stmt
-	insertNew  *sql.Stmt
+	in         *inserter
 	sums       rollups
-	plain      bool // payloads are stored as they are
 	dimensions map[dimension]int64
-	deflater   deflater
+	refs       []refs // of the calls that come next
+}
+
+// refs are the rows that a call refers to.
+type refs struct {
+	server, target, client int64
+	session, workspace     any // nil: none
 }
 
 // dimension is a row of server, client, target, session or workspace.
@@ -75,87 +94,75 @@ type dimension struct {
 	a, b, c string
 }
 
-func newWriter(ctx context.Context, tx *sql.Tx) (*writer, error) {
-	w := &writer{ctx: ctx, tx: tx, dimensions: make(map[dimension]int64), sums: make(rollups)}
-	var err error
-	w.insertCall, err = tx.PrepareContext(ctx, `INSERT INTO call
-		(id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING`)
-	if err != nil {
-		return nil, err
+// resolve looks up the names of as many calls as one statement takes, before the
+// connection is used without its transaction's statements. It reports how many.
+func (w *writer) resolve(batch []entry) (int, error) {
+	w.refs = w.refs[:0]
+	for i := range batch[:min(len(batch), insertRows)] {
+		c := &batch[i].call
+		var r refs
+		var err error
+		if r.server, err = w.id(dimension{table: "server", a: c.Server}); err != nil {
+			return 0, err
+		}
+		if r.target, err = w.id(dimension{table: "target", server: r.server, a: c.Method, b: shorten(c.Name, maxName)}); err != nil {
+			return 0, err
+		}
+		if r.client, err = w.id(dimension{table: "client", a: c.Client.Token, b: shorten(c.Client.Name, maxName), c: shorten(c.Client.Version, maxName)}); err != nil {
+			return 0, err
+		}
+		if c.Session != "" {
+			if r.session, err = w.id(dimension{table: "session", a: c.Session}); err != nil {
+				return 0, err
+			}
+		}
+		if c.Workspace != "" {
+			if r.workspace, err = w.id(dimension{table: "workspace", a: shorten(c.Workspace, maxName)}); err != nil {
+				return 0, err
+			}
+		}
+		w.refs = append(w.refs, r)
 	}
-	w.insertBody, err = tx.PrepareContext(ctx, `INSERT INTO body
-		(id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING`)
-	if err != nil {
-		return nil, err
-	}
-	w.insertNew, err = tx.PrepareContext(ctx, `INSERT INTO pending (id, counted) VALUES (?, 1) ON CONFLICT (id) DO NOTHING`)
-	return w, err
+	return len(w.refs), nil
 }
 
-func (w *writer) close() {
-	_ = w.insertCall.Close()
-	_ = w.insertBody.Close()
-	_ = w.insertNew.Close()
+// calls inserts the calls that resolve was asked about. One that is there already, all
+// of it, is left alone.
+func (w *writer) calls(batch []entry) error {
+	defer w.in.clear()
+	for i := range batch {
+		c := &batch[i].call
+		fresh, err := w.add(&batch[i], &w.refs[i])
+		if err != nil {
+			return err
+		}
+		if fresh {
+			w.sums.count(w.refs[i].target, w.refs[i].client, c.At.UnixMicro(), c.Outcome, c.Took, 1)
+		}
+	}
+	return w.in.flush()
 }
 
-func (w *writer) call(e *entry) error {
+func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 	c := &e.call
-	server, err := w.id(dimension{table: "server", a: c.Server})
-	if err != nil {
-		return err
+	fresh, err = w.in.newCall(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
+		c.Era == hub.Modern, c.FromServer, int64(outcomes[c.Outcome]), string(c.Code), int64(c.Took), int64(c.Queued),
+		int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
+	if err != nil || !fresh {
+		return false, err
 	}
-	target, err := w.id(dimension{table: "target", server: server, a: c.Method, b: shorten(c.Name, maxName)})
-	if err != nil {
-		return err
-	}
-	client, err := w.id(dimension{table: "client", a: c.Client.Token, b: shorten(c.Client.Name, maxName), c: shorten(c.Client.Version, maxName)})
-	if err != nil {
-		return err
-	}
-	var session, workspace any
-	if c.Session != "" {
-		if session, err = w.id(dimension{table: "session", a: c.Session}); err != nil {
-			return err
-		}
-	}
-	if c.Workspace != "" {
-		if workspace, err = w.id(dimension{table: "workspace", a: shorten(c.Workspace, maxName)}); err != nil {
-			return err
-		}
-	}
-	res, err := w.insertCall.ExecContext(w.ctx, c.ID, c.At.UnixMicro(), server, target, client, session, workspace,
-		c.Era == hub.Modern, c.FromServer, outcomes[c.Outcome], string(c.Code), int64(c.Took), int64(c.Queued),
-		c.BytesIn, c.BytesOut, c.Attempts, c.Progress)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return err // it is there already, all of it
-	}
-	if _, err := w.insertNew.ExecContext(w.ctx, c.ID); err != nil {
-		return err
-	}
-	w.sums.count(target, client, c.At.UnixMicro(), c.Outcome, c.Took, 1)
+	w.in.pending.add(c.ID, true)
 	var args, reply []byte
 	if e.payload != nil {
 		args, reply = (*e.payload)[:e.arguments], (*e.payload)[e.arguments:]
 	}
-	args, argsEnc := w.pack(args)
-	reply, replyEnc := w.pack(reply)
+	packedArgs, argsEnc := w.in.packer.pack(args)
+	packedReply, replyEnc := w.in.packer.pack(reply)
 	argsSize, argsHash := e.argsCut.columns()
 	replySize, replyHash := e.replyCut.columns()
-	_, err = w.insertBody.ExecContext(w.ctx, c.ID, shorten(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
-		argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, args, reply)
-	return err
-}
-
-func (w *writer) pack(b []byte) ([]byte, int) {
-	if w.plain && len(b) > 0 {
-		return b, encPlain
-	}
-	return w.deflater.pack(b)
+	w.in.body.add(c.ID, shorten(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
+		argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, packedArgs, packedReply)
+	return true, nil
 }
 
 func (c *Cut) columns() (size, hash any) {
@@ -163,9 +170,9 @@ func (c *Cut) columns() (size, hash any) {
 		return nil, nil
 	}
 	if c.Hash == nil {
-		return c.Size, nil
+		return int64(c.Size), nil
 	}
-	return c.Size, c.Hash
+	return int64(c.Size), c.Hash
 }
 
 // id returns the row of a name, making it when it is new.

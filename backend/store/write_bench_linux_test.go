@@ -1,0 +1,63 @@
+package store
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// What a recorded call costs the writer: a batch of 256 of 64 sessions on the disk.
+func BenchmarkWrite(b *testing.B) {
+	for _, size := range []int{60, 10 << 10} {
+		b.Run(strconv.Itoa(size)+"B", func(b *testing.B) {
+			s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "history.db")})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			r := s.Recorder()
+			text := strings.Repeat("some words, and more; ", size/22)
+			reply := hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)}
+			c := aCall(1)
+			c.Params = []byte(`{"name":"add","arguments":{"text":"` + text + `"}}`)
+			c.Arguments = hub.Span{Start: 26, End: len(c.Params) - 1}
+			sessions := make([]string, 64)
+			for i := range sessions {
+				sessions[i] = "session-" + strconv.Itoa(i)
+			}
+			b.ReportAllocs()
+			began := processorTime()
+			for i := 0; b.Loop(); i++ {
+				c.ID++
+				c.Session = sessions[i%len(sessions)]
+				r.Record(c, reply)
+				if i%batchRows == batchRows-1 {
+					if wait := r.step(b.Context()); wait != 0 {
+						b.Fatal(r.Stats())
+					}
+				}
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(processorTime()-began)/1e3/float64(b.N), "cpu-µs/op")
+			for r.pending() {
+				r.step(b.Context())
+			}
+			if st := r.Stats(); st.Dropped+st.Stripped > 0 {
+				b.Fatalf("%+v", st)
+			}
+		})
+	}
+}
+
+// processorTime is what this process took so far: the time on the wall says little
+// where others use the machine.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
