@@ -98,7 +98,7 @@ func (s *Supervisor) instance(own *runner, call *hub.Call) (*runner, error) {
 		return nil, hub.Errorf(hub.CodeUnavailable, "Drawbridge is stopping")
 	case own.retired.Load():
 		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", own.id)
-	case c.Disabled, own.held.Load():
+	case c.Disabled, own.held.Load(), s.paused.Load():
 		return own, nil // which says why it cannot serve
 	case r != nil && !r.retired.Load():
 		return r, nil

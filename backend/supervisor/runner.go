@@ -109,7 +109,7 @@ func startup(c *config.Server) time.Duration {
 func (r *runner) wantedByConfig() bool {
 	c := r.config()
 	switch {
-	case c.Disabled || r.retired.Load() || r.held.Load():
+	case c.Disabled || r.retired.Load() || r.held.Load() || r.s.paused.Load():
 		return false
 	case r.own != nil:
 		return true

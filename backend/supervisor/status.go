@@ -171,6 +171,8 @@ func (r *runner) words(c *config.Server) (hub.State, string) {
 		return hub.StateDisabled, ""
 	case r.held.Load():
 		return hub.StateNeedsApproval, "its command is new, and waits for your word"
+	case r.s.paused.Load():
+		return hub.StateStopped, "all servers are paused"
 	case r.rested && c.Session == config.SessionPerCall:
 		return hub.StateStopped, "each call starts a process of its own"
 	case r.rested:

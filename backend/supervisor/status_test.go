@@ -35,7 +35,7 @@ func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := server("a")
-			r := &runner{id: "a", state: c.state, wanted: c.wanted, reason: "it broke"}
+			r := &runner{s: new(Supervisor), id: "a", state: c.state, wanted: c.wanted, reason: "it broke"}
 			if c.set != nil {
 				c.set(r, &cfg)
 			}

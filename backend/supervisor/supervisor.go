@@ -146,6 +146,7 @@ type Supervisor struct {
 
 	fleet    atomic.Pointer[fleet]
 	listWait atomic.Int64
+	paused   atomic.Bool // nothing runs, whatever the configuration wants
 
 	mu      sync.Mutex // held by whatever changes the fleet
 	running bool
@@ -296,6 +297,9 @@ func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) err
 	}
 	if r.held.Load() {
 		return r.unapproved()
+	}
+	if s.paused.Load() {
+		return errPaused()
 	}
 	return r.ask(ctx, func() error { return f(r) })
 }

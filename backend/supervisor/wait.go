@@ -82,6 +82,8 @@ func (r *runner) called() error {
 		return errGone
 	case r.held.Load():
 		return r.unapproved()
+	case r.s.paused.Load():
+		return errPaused()
 	case c.Disabled:
 		return r.disabled()
 	case !r.wanted && c.Start == config.StartManual && r.own == nil && !r.rested:

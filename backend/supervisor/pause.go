@@ -1,0 +1,55 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+
+	"drawbridge/backend/hub"
+)
+
+// Paused reports whether all servers are held back.
+func (s *Supervisor) Paused() bool { return s.paused.Load() }
+
+// SetPaused holds all servers back, or lets those run again that the configuration
+// wants. It is not stored: a daemon that starts is not paused. While it lasts nothing
+// starts a server, neither a call nor a changed configuration, and lists answer from
+// what is known. It returns when nothing runs any more, or when ctx ends.
+func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
+	s.mu.Lock()
+	if s.paused.Swap(on) == on {
+		s.mu.Unlock()
+		return nil
+	}
+	runners := s.fleet.Load().order
+	s.mu.Unlock()
+	for _, r := range runners {
+		if err := r.ask(ctx, func() error {
+			if on {
+				r.retireInstances()
+			}
+			r.reconfigured(false, true)
+			return nil
+		}); err != nil && !errors.Is(err, errGone) {
+			return err
+		}
+	}
+	if !on {
+		return nil
+	}
+	for _, r := range runners {
+		for _, one := range append([]*runner{r}, r.instances()...) {
+			if err := one.stopped(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errPaused is what a call and a command get meanwhile.
+func errPaused() error {
+	return &hub.Error{
+		Code: hub.CodeUnavailable, Message: "all servers are paused", Retriable: true,
+		Hint: "Resume them in the tray menu or in the window's settings.",
+	}
+}
