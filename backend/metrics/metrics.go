@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // Options are what Metrics looks at when it is asked. Each may be nil.
@@ -29,6 +30,7 @@ type Options struct {
 type Metrics struct {
 	o        Options
 	handler  http.Handler
+	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	inFlight *prometheus.GaugeVec
@@ -52,12 +54,16 @@ func New(o Options) *Metrics {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.calls, m.took, m.inFlight, m.requests, m.answered, &looked{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry = registry
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
 }
 
 // ServeHTTP answers Prometheus.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.ServeHTTP(w, r) }
+
+// Gather returns what Prometheus would be told.
+func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
 // Call counts a call: once at its start, once at its end.
 func (m *Metrics) Call(c hub.Call) {

@@ -1,0 +1,175 @@
+package metrics
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
+	"math"
+	"slices"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	dto "github.com/prometheus/client_model/go"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+)
+
+func text(key, value string) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
+}
+
+func ourselves(version string) *resource.Resource {
+	id := make([]byte, 8)
+	_, _ = rand.Read(id)
+	return &resource.Resource{Attributes: []*common.KeyValue{
+		text("service.name", "drawbridge"), text("service.version", version), text("service.instance.id", hex.EncodeToString(id)),
+	}}
+}
+
+// spanOf is a call that ended. It belongs to the client's trace when the client said
+// which, and begins one otherwise.
+func spanOf(c *hub.Call) *tracepb.Span {
+	s := &tracepb.Span{
+		Name: c.Method, Kind: tracepb.Span_SPAN_KIND_SERVER,
+		StartTimeUnixNano: uint64(c.At.UnixNano()), EndTimeUnixNano: uint64(c.At.Add(c.Took).UnixNano()),
+		SpanId: make([]byte, 8), Status: &tracepb.Status{},
+	}
+	if c.FromServer { // we ask the client
+		s.Kind = tracepb.Span_SPAN_KIND_CLIENT
+	}
+	_, _ = rand.Read(s.SpanId)
+	if id, err := hex.DecodeString(c.TraceID); err == nil && len(id) == 16 {
+		s.TraceId = id
+		if parent, err := hex.DecodeString(c.SpanID); err == nil && len(parent) == 8 {
+			s.ParentSpanId = parent
+		}
+	} else {
+		s.TraceId = make([]byte, 16)
+		_, _ = rand.Read(s.TraceId)
+	}
+	add := func(key, value string) {
+		if value != "" {
+			s.Attributes = append(s.Attributes, text(key, value))
+		}
+	}
+	add("mcp.method.name", c.Method)
+	switch c.Method {
+	case "tools/call":
+		add("tool.name", c.Name)
+		add("gen_ai.tool.name", c.PublicName)
+		add("gen_ai.operation.name", "execute_tool")
+		s.Name += " " + c.PublicName
+	case "prompts/get":
+		add("gen_ai.prompt.name", c.PublicName)
+		s.Name += " " + c.PublicName
+	case "resources/read":
+		add("mcp.resource.uri", c.Name)
+	}
+	add("mcp.session.id", c.Session)
+	add("mcp.protocol.version", c.Protocol)
+	add("project.path", c.Workspace)
+	add("drawbridge.server", c.Server)
+	add("drawbridge.client", cmp.Or(c.Client.Name, c.Client.Token))
+	add("drawbridge.outcome", string(c.Outcome))
+	if c.Outcome != hub.OutcomeOK {
+		s.Status.Code, s.Status.Message = tracepb.Status_STATUS_CODE_ERROR, c.Reason
+		add("error.type", cmp.Or(string(c.Code), string(c.Outcome)))
+	}
+	return s
+}
+
+func tracesOf(about *resource.Resource, version string, spans []*tracepb.Span) *tracepb.TracesData {
+	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
+		Resource:   about,
+		ScopeSpans: []*tracepb.ScopeSpans{{Scope: scope(version), Spans: spans}},
+	}}}
+}
+
+func scope(version string) *common.InstrumentationScope {
+	return &common.InstrumentationScope{Name: "drawbridge", Version: version}
+}
+
+// metricsOf turns what Prometheus would be told into OTLP, so that both count alike.
+func metricsOf(about *resource.Resource, version string, families []*dto.MetricFamily, begun, now time.Time) *metricspb.MetricsData {
+	c := converter{uint64(begun.UnixNano()), uint64(now.UnixNano())}
+	var list []*metricspb.Metric
+	for _, f := range families {
+		if m := c.metric(f); m != nil {
+			list = append(list, m)
+		}
+	}
+	return &metricspb.MetricsData{ResourceMetrics: []*metricspb.ResourceMetrics{{
+		Resource:     about,
+		ScopeMetrics: []*metricspb.ScopeMetrics{{Scope: scope(version), Metrics: list}},
+	}}}
+}
+
+type converter struct{ begun, now uint64 }
+
+func (c converter) metric(f *dto.MetricFamily) *metricspb.Metric {
+	m := &metricspb.Metric{Name: f.GetName(), Description: f.GetHelp()}
+	cumulative := metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
+	switch f.GetType() {
+	case dto.MetricType_COUNTER:
+		sum := &metricspb.Sum{IsMonotonic: true, AggregationTemporality: cumulative}
+		for _, one := range f.GetMetric() {
+			sum.DataPoints = append(sum.DataPoints, c.number(one, one.GetCounter().GetValue()))
+		}
+		m.Data = &metricspb.Metric_Sum{Sum: sum}
+	case dto.MetricType_GAUGE:
+		gauge := &metricspb.Gauge{}
+		for _, one := range f.GetMetric() {
+			gauge.DataPoints = append(gauge.DataPoints, c.number(one, one.GetGauge().GetValue()))
+		}
+		m.Data = &metricspb.Metric_Gauge{Gauge: gauge}
+	case dto.MetricType_HISTOGRAM:
+		h := &metricspb.Histogram{AggregationTemporality: cumulative}
+		for _, one := range f.GetMetric() {
+			h.DataPoints = append(h.DataPoints, c.histogram(one))
+		}
+		m.Data = &metricspb.Metric_Histogram{Histogram: h}
+	default: // the Go runtime's summary of pauses: nobody misses it
+		return nil
+	}
+	return m
+}
+
+func (c converter) number(one *dto.Metric, value float64) *metricspb.NumberDataPoint {
+	return &metricspb.NumberDataPoint{
+		Attributes: labels(one), StartTimeUnixNano: c.begun, TimeUnixNano: c.now,
+		Value: &metricspb.NumberDataPoint_AsDouble{AsDouble: value},
+	}
+}
+
+// histogram turns counts up to each bound into counts between bounds.
+func (c converter) histogram(one *dto.Metric) *metricspb.HistogramDataPoint {
+	h := one.GetHistogram()
+	sum := h.GetSampleSum()
+	p := &metricspb.HistogramDataPoint{
+		Attributes: labels(one), StartTimeUnixNano: c.begun, TimeUnixNano: c.now, Count: h.GetSampleCount(), Sum: &sum,
+	}
+	buckets := slices.Clone(h.GetBucket())
+	slices.SortFunc(buckets, func(a, b *dto.Bucket) int { return cmp.Compare(a.GetUpperBound(), b.GetUpperBound()) })
+	below := uint64(0)
+	for _, b := range buckets {
+		if math.IsInf(b.GetUpperBound(), 1) {
+			continue
+		}
+		p.ExplicitBounds = append(p.ExplicitBounds, b.GetUpperBound())
+		p.BucketCounts = append(p.BucketCounts, b.GetCumulativeCount()-below)
+		below = b.GetCumulativeCount()
+	}
+	p.BucketCounts = append(p.BucketCounts, p.Count-below)
+	return p
+}
+
+func labels(one *dto.Metric) []*common.KeyValue {
+	var list []*common.KeyValue
+	for _, l := range one.GetLabel() {
+		list = append(list, text(l.GetName(), l.GetValue()))
+	}
+	return list
+}

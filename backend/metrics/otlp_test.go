@@ -1,0 +1,220 @@
+package metrics
+
+import (
+	"context"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// receiver takes OTLP over HTTP. It is away for the first few requests.
+type receiver struct {
+	*httptest.Server
+	mu      sync.Mutex
+	away    int
+	spans   []*tracepb.Span
+	about   []*common.KeyValue
+	metrics map[string]*metricspb.Metric
+	wrong   []string
+}
+
+func newReceiver(t *testing.T, away int) *receiver {
+	r := &receiver{away: away, metrics: map[string]*metricspb.Metric{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(r.take))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) take(w http.ResponseWriter, q *http.Request) {
+	body, _ := io.ReadAll(q.Body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.away > 0 {
+		r.away--
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if q.Header.Get("Content-Type") != "application/x-protobuf" || q.Header.Get("X-Key") != "k" || q.Method != "POST" {
+		r.wrong = append(r.wrong, q.Method+" "+q.URL.Path)
+	}
+	switch q.URL.Path {
+	case "/v1/traces":
+		var data tracepb.TracesData
+		if proto.Unmarshal(body, &data) != nil || len(data.ResourceSpans) != 1 {
+			r.wrong = append(r.wrong, "traces")
+			return
+		}
+		r.about = data.ResourceSpans[0].Resource.Attributes
+		r.spans = append(r.spans, data.ResourceSpans[0].ScopeSpans[0].Spans...)
+	case "/v1/metrics":
+		var data metricspb.MetricsData
+		if proto.Unmarshal(body, &data) != nil || len(data.ResourceMetrics) != 1 {
+			r.wrong = append(r.wrong, "metrics")
+			return
+		}
+		for _, m := range data.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+			r.metrics[m.Name] = m
+		}
+	default:
+		r.wrong = append(r.wrong, q.URL.Path)
+	}
+}
+
+func (r *receiver) seen(f func() bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return f()
+}
+
+func values(list []*common.KeyValue) map[string]string {
+	m := map[string]string{}
+	for _, one := range list {
+		m[one.Key] = one.Value.GetStringValue()
+	}
+	return m
+}
+
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(30 * time.Second); !f(); {
+		if time.Now().After(limit) {
+			t.Fatal("it never came to be: " + what)
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+}
+
+func TestReceiverGetsASpanForEachCallAndTheMetrics(t *testing.T) {
+	to := newReceiver(t, 2) // it comes up late
+	m := New(Options{})
+	s := NewSender(SenderOptions{
+		Endpoint: to.URL + "/", Headers: map[string]string{"X-Key": "k"}, Version: "1.2", Traces: true,
+		Gather: m.Gather, Interval: 20 * time.Millisecond,
+	})
+	s.pause = time.Millisecond
+	var bus event.Bus
+	sub := bus.Subscribe(100)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, sub.Events()) }()
+
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC)
+	ended := &hub.Call{
+		ID: 1, At: at, Took: 1500 * time.Microsecond, Method: "tools/call", Name: "read", PublicName: "files__read", Server: "files",
+		Client: hub.Client{Name: "cursor"}, Session: "s1", Workspace: "/home/me/project", Protocol: hub.LegacyVersion,
+		TraceID: "0123456789abcdef0123456789abcdef", SpanID: "0123456789abcdef",
+	}
+	bus.PublishCall(ended) // it began: no span yet
+	ended.Outcome = hub.OutcomeOK
+	failed := &hub.Call{ID: 2, At: at, Method: "tools/call", Name: "x", PublicName: "x", Outcome: hub.OutcomeRejected, Code: hub.CodeTimeout, Reason: "too late"}
+	wrong := &hub.Call{ID: 3, At: at, Method: "resources/read", Name: "file:///a", Outcome: hub.OutcomeToolError}
+	for _, c := range []*hub.Call{ended, failed, wrong} {
+		bus.PublishCall(c)
+		copied := *c
+		m.Call(copied)
+	}
+	until(t, "metrics with the calls", func() bool {
+		return to.seen(func() bool {
+			sum := to.metrics["drawbridge_calls_total"].GetSum()
+			return len(sum.GetDataPoints()) == 3
+		})
+	})
+	cancel() // what waits is sent at once
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if len(to.wrong) > 0 || len(to.spans) != 3 || s.Dropped() != 0 {
+		t.Fatalf("%v wrong, %d spans, %d dropped", to.wrong, len(to.spans), s.Dropped())
+	}
+	if about := values(to.about); about["service.name"] != "drawbridge" || about["service.version"] != "1.2" {
+		t.Errorf("we say of ourselves %v", about)
+	}
+	one := to.spans[0]
+	got := values(one.Attributes)
+	for key, want := range map[string]string{
+		"tool.name": "read", "gen_ai.tool.name": "files__read", "mcp.method.name": "tools/call", "mcp.session.id": "s1",
+		"mcp.protocol.version": hub.LegacyVersion, "project.path": "/home/me/project", "error.type": "",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
+	}
+	if hex.EncodeToString(one.TraceId) != ended.TraceID || hex.EncodeToString(one.ParentSpanId) != ended.SpanID || len(one.SpanId) != 8 ||
+		one.StartTimeUnixNano != uint64(at.UnixNano()) || one.EndTimeUnixNano-one.StartTimeUnixNano != 1_500_000 || one.Kind != tracepb.Span_SPAN_KIND_SERVER {
+		t.Errorf("the span is %v", one)
+	}
+	if two := to.spans[1]; values(two.Attributes)["error.type"] != "timeout" || two.Status.Code != tracepb.Status_STATUS_CODE_ERROR || len(two.TraceId) != 16 || len(two.ParentSpanId) != 0 {
+		t.Errorf("the span of a refused call is %v", two)
+	}
+	if three := to.spans[2]; values(three.Attributes)["error.type"] != "tool_error" || values(three.Attributes)["mcp.resource.uri"] != "file:///a" {
+		t.Errorf("the span of a failed call is %v", three)
+	}
+	h := to.metrics["drawbridge_call_duration_seconds"].GetHistogram()
+	if h == nil || len(h.DataPoints) != 2 {
+		t.Fatalf("durations are %v", h)
+	}
+	for _, p := range h.DataPoints {
+		total := uint64(0)
+		for _, n := range p.BucketCounts {
+			total += n
+		}
+		if total != p.Count || len(p.BucketCounts) != len(p.ExplicitBounds)+1 {
+			t.Errorf("buckets do not add up: %v", p)
+		}
+	}
+	if to.metrics["go_goroutines"].GetGauge() == nil {
+		t.Error("a gauge is missing")
+	}
+}
+
+// TestReceiverThatIsAwayCostsNoCall fills the queue of a Sender whose receiver never answers.
+func TestReceiverThatIsAwayCostsNoCall(t *testing.T) {
+	block := make(chan struct{})
+	to := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-block:
+		case <-r.Context().Done():
+		}
+	}))
+	defer to.Close()
+	defer close(block)
+	s := NewSender(SenderOptions{Endpoint: to.URL, Traces: true, Interval: time.Hour})
+	events := make(chan event.Event)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, events) }()
+	const n = 2*maxSpans + batchSpans
+	for i := range n {
+		select {
+		case events <- event.Event{Kind: event.Call, Data: hub.Call{ID: int64(i), Outcome: hub.OutcomeOK}}:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("event %d is not taken", i)
+		}
+	}
+	if s.Dropped() == 0 {
+		t.Error("nothing was dropped, so something grows without end")
+	}
+	cancel()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
