@@ -15,19 +15,37 @@ import (
 // across the cut is recognised.
 const lookAhead = 1024
 
-// appendField appends what is kept of a payload: without secrets, cut at most bytes.
-func appendField(dst, src []byte, most int) ([]byte, *Cut) {
+// appendField appends what is kept of a payload: without secrets, cut at maxField bytes.
+func (r *rules) appendField(dst, src []byte) ([]byte, *Cut) {
+	most := r.maxField
 	if len(src) <= most {
-		return appendRedacted(dst, src), nil
+		return r.appendClean(dst, src), nil
 	}
 	sum := sha256.Sum256(src)
 	start := len(dst)
-	dst = appendRedacted(dst, src[:min(len(src), most+lookAhead)])
+	dst = r.appendClean(dst, src[:min(len(src), most+lookAhead)])
 	end := min(len(dst), start+most)
 	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
 		end--
 	}
 	return dst[:end], &Cut{Size: len(src), Hash: sum[:]}
+}
+
+// appendClean appends JSON text without secrets: those that are recognised by their
+// name or shape, those whose values we know, and what the configuration says.
+func (r *rules) appendClean(dst, src []byte) []byte {
+	start := len(dst)
+	dst = r.known.clean(appendRedacted(dst, src), start)
+	return matching(r.patterns, dst, start)
+}
+
+// text takes the same secrets out of a text that is no JSON.
+func (r *rules) text(s string) string {
+	s = redactText(s)
+	if r.known == nil && len(r.patterns) == 0 || s == "" {
+		return s
+	}
+	return string(matching(r.patterns, r.known.clean([]byte(s), 0), 0))
 }
 
 const (

@@ -76,13 +76,12 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	if keep == KeepNothing {
 		return
 	}
-	most := rules.maxField
 	e := entry{call: *call}
 	e.call.Params, e.call.Capabilities = nil, nil
 	e.call.Arguments, e.call.ProgressToken = hub.Span{}, hub.Span{}
-	e.call.Name = redactText(call.Name)
-	e.call.PublicName = redactText(call.PublicName)
-	e.call.Reason = redactText(call.Reason)
+	e.call.Name = rules.text(call.Name)
+	e.call.PublicName = rules.text(call.PublicName)
+	e.call.Reason = rules.text(call.Reason)
 
 	answer := reply.Result
 	if len(reply.Error) > 0 {
@@ -96,9 +95,9 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 		r.put(e)
 		return
 	}
-	*buf, e.argsCut = appendField((*buf)[:0], arguments(call), most)
+	*buf, e.argsCut = rules.appendField((*buf)[:0], arguments(call))
 	e.arguments = len(*buf)
-	*buf, e.replyCut = appendField(*buf, answer, most)
+	*buf, e.replyCut = rules.appendField(*buf, answer)
 	e.payload = buf
 	r.put(e)
 }

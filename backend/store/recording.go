@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sync/atomic"
 
 	"drawbridge/backend/hub"
@@ -40,22 +41,32 @@ type rules struct {
 	Recording
 	off      bool // in the configuration
 	maxField int
+	known    *values
+	patterns []*regexp.Regexp
+	ceiling  map[string]Keeping // by server, in the configuration: no rule keeps more
 }
 
 func (r *rules) keep(server, tool string) Keeping {
 	if r.off || r.Paused {
 		return KeepNothing
 	}
-	keep := KeepFull
+	keep, most := KeepFull, r.ceiling[server]
+	if most == KeepNothing {
+		return KeepNothing
+	}
 	for i := range r.Rules {
 		if one := &r.Rules[i]; one.Server == server {
 			if one.Tool == tool && tool != "" {
-				return one.Keep
+				keep = one.Keep
+				break
 			}
 			if one.Tool == "" {
 				keep = one.Keep
 			}
 		}
+	}
+	if keep == KeepFull && most == KeepMeta {
+		return KeepMeta
 	}
 	return keep
 }
@@ -78,6 +89,21 @@ func (r *Recorder) SetEnabled(on bool) { change(&r.rules, func(n *rules) { n.off
 func (r *Recorder) SetMaxField(bytes int) {
 	change(&r.rules, func(n *rules) { n.maxField = max(bytes, 0) })
 }
+
+// SetCeiling says what is kept of each server's calls at most, as the configuration says.
+func (r *Recorder) SetCeiling(byServer map[string]Keeping) {
+	change(&r.rules, func(n *rules) { n.ceiling = byServer })
+}
+
+// SetSecrets says which values must never be kept, in whatever spelling they travel, and
+// what else, by pattern. Values of less than six bytes are not looked for.
+func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) {
+	k := newKnown(values)
+	change(&r.rules, func(n *rules) { n.known, n.patterns = k, patterns })
+}
+
+// Redact takes out of a text what is never kept of a call.
+func (r *Recorder) Redact(text string) string { return r.rules.Load().text(text) }
 
 // Recording returns what a person decided.
 func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording }

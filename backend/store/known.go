@@ -1,0 +1,155 @@
+package store
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Bounds of what is looked for by its value.
+const (
+	leastSecret = 6    // bytes; shorter words would be found everywhere
+	mostSecret  = 4096 // bytes of one
+	mostKnown   = 4096 // spellings in all
+)
+
+// values finds secrets whose values we know, in the spellings in which they travel. A
+// search looks at few bytes: where none of the values can end, it skips as many as
+// the shortest of them has (the method of Wu and Manber, with blocks of two bytes).
+// It is never changed once made; nil finds nothing.
+type values struct {
+	least  int // bytes of the shortest
+	skip   [skips]uint8
+	ending map[uint16][]string // by the block at the end of their first least bytes; longest first
+}
+
+const skips = 1 << 12
+
+func block(a, b byte) uint16 { return (uint16(a)<<5 ^ uint16(b)) & (skips - 1) }
+
+// newKnown returns nil when there is nothing to look for.
+func newKnown(list []string) *values {
+	var all []string
+	for _, v := range list {
+		v = strings.TrimSpace(v)
+		if len(v) < leastSecret {
+			continue
+		}
+		all = append(all, spellings(v[:min(len(v), mostSecret)])...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) == 0 {
+		return nil
+	}
+	all = all[:min(len(all), mostKnown)]
+	k := &values{least: mostSecret, ending: make(map[uint16][]string)}
+	for _, v := range all {
+		k.least = min(k.least, len(v))
+	}
+	k.least = min(k.least, 255)
+	for i := range k.skip {
+		k.skip[i] = uint8(k.least - 1)
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	for _, v := range all {
+		for i := 1; i < k.least; i++ {
+			b := block(v[i-1], v[i])
+			k.skip[b] = min(k.skip[b], uint8(k.least-1-i))
+		}
+		last := block(v[k.least-2], v[k.least-1])
+		k.ending[last] = append(k.ending[last], v)
+	}
+	return k
+}
+
+// spellings are a value as it is, and as it stands in JSON, in a URL and in base64.
+func spellings(v string) []string {
+	escaped, _ := json.Marshal(v)
+	inJSON := string(escaped[1 : len(escaped)-1])
+	var plain strings.Builder
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	all := []string{
+		v, inJSON, strings.Trim(strings.TrimSpace(plain.String()), `"`), strings.ReplaceAll(inJSON, "/", `\/`),
+		url.QueryEscape(v), url.PathEscape(v),
+	}
+	if whole := len(v) / 3 * 3; whole >= 9 { // what follows it would change the rest
+		all = append(all, base64.RawStdEncoding.EncodeToString([]byte(v[:whole])), base64.RawURLEncoding.EncodeToString([]byte(v[:whole])))
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return len(s) < leastSecret })
+}
+
+// find returns the first secret at or after from. One that the end of the text cuts
+// off counts from as many bytes on as the shortest secret has.
+func (k *values) find(text []byte, from int) (start, end int) {
+	for at := from + k.least - 1; at < len(text); {
+		b := block(text[at-1], text[at])
+		if skip := int(k.skip[b]); skip > 0 {
+			at += skip
+			continue
+		}
+		start := at - k.least + 1
+		for _, v := range k.ending[b] {
+			n := min(len(v), len(text)-start)
+			if string(text[start:start+n]) == v[:n] {
+				return start + escapeLetter(text, start), start + n
+			}
+		}
+		at++
+	}
+	return 0, 0
+}
+
+// escapeLetter is how many bytes at i belong to an escape that begins before it, such
+// as the n of \n: without them a JSON string would not be one any more.
+func escapeLetter(text []byte, i int) int {
+	slashes := 0
+	for slashes < i && text[i-1-slashes] == '\\' {
+		slashes++
+	}
+	switch {
+	case slashes%2 == 0:
+		return 0
+	case text[i] == 'u':
+		return 5
+	}
+	return 1
+}
+
+// clean takes the secrets out of text[start:], in place.
+func (k *values) clean(text []byte, start int) []byte {
+	if k == nil {
+		return text
+	}
+	from, to := k.find(text, start)
+	if to == 0 {
+		return text
+	}
+	rest := slices.Clone(text[from:])
+	text = text[:from]
+	to -= from
+	for {
+		text = append(text, redacted...)
+		next, end := k.find(rest, to)
+		if end == 0 {
+			return append(text, rest[to:]...)
+		}
+		text = append(text, rest[to:next]...)
+		to = end
+	}
+}
+
+// matching takes out what any of the patterns matches in text[start:].
+func matching(patterns []*regexp.Regexp, text []byte, start int) []byte {
+	for _, p := range patterns {
+		if p.Match(text[start:]) {
+			text = append(text[:start], p.ReplaceAllLiteral(slices.Clone(text[start:]), []byte(redacted))...)
+		}
+	}
+	return text
+}
