@@ -88,6 +88,8 @@ type Call struct {
 	Progress      int         `json:"progress"`
 	TraceID       string      `json:"traceId"`
 	Workspace     string      `json:"workspace" doc:"The folder that the client worked in"`
+	Invalid       string      `json:"invalid,omitempty" doc:"What of the result does not fit the tool's outputSchema; it is known a moment after the call ended"`
+	InvalidAs     string      `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
 }
 
 // CallDetail is a call with what was kept of its payloads, without secrets.
@@ -188,11 +190,16 @@ func (j *JSON) UnmarshalJSON(b []byte) error {
 }
 
 func callOf(c *hub.Call) Call {
+	invalid := hub.Verdict{}
+	if c.Verdict != nil {
+		invalid = *c.Verdict
+	}
 	return Call{
 		ID: strconv.FormatInt(c.ID, 10), At: c.At, Client: c.Client.Name, ClientVersion: c.Client.Version, Token: c.Client.Token,
 		Session: c.Session, Era: c.Era, Server: c.Server, Tool: c.Name, PublicName: c.PublicName, Method: c.Method,
 		FromServer: c.FromServer, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, TookNs: int64(c.Took), QueuedNs: int64(c.Queued),
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID, Workspace: c.Workspace,
+		Invalid: invalid.Problem, InvalidAs: invalid.Level,
 	}
 }
 

@@ -94,8 +94,15 @@ type Call struct {
 	Progress int           // progress notifications that passed
 	TraceID  string        // from the client's traceparent, or ""
 	SpanID   string        // the client's span, from the same; it is not recorded
+	Verdict  *Verdict      // in what was recorded: nil when nothing is wrong with the result
 	Protocol string        // the revision of MCP that the client speaks, "" when unknown; it is not recorded
 	Repaired bool          // the request or its answer held text that was no valid Unicode
+}
+
+// Verdict says what of a result is not as its tool promised.
+type Verdict struct {
+	Level   string // "warn" or "error", as the configuration of the server says
+	Problem string // one sentence
 }
 
 // Reply is what a server answered: exactly one of the two is set, both raw.

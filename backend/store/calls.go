@@ -19,7 +19,7 @@ const (
 
 const callColumns = `c.id, c.at, s.name, t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
-	b.public_name, b.instance, b.trace_id, b.shim, b.reason`
+	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, '')`
 
 const callTables = ` FROM call c
 	JOIN server s ON s.id = c.server_id
@@ -27,7 +27,8 @@ const callTables = ` FROM call c
 	JOIN client k ON k.id = c.client_id
 	LEFT JOIN session e ON e.id = c.session_id
 	LEFT JOIN workspace w ON w.id = c.workspace_id
-	JOIN body b ON b.id = c.id`
+	JOIN body b ON b.id = c.id
+	LEFT JOIN verdict v ON v.call_id = c.id`
 
 // Calls returns calls from new to old, without payloads. next is the Before of the
 // page that follows, 0 when there is none. A page of a search may be short, or empty,
@@ -219,10 +220,14 @@ type scanner interface{ Scan(...any) error }
 func scanCall(row scanner, c *hub.Call, more ...any) error {
 	var at, took, queued int64
 	var modern bool
-	var outcome int
+	var outcome, level int
+	var problem string
 	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session, &c.Workspace,
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
-		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason}, more...)...)
+		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem}, more...)...)
+	if level > 0 {
+		c.Verdict = &hub.Verdict{Level: verdictNames[level], Problem: problem}
+	}
 	c.At = time.UnixMicro(at).UTC()
 	c.Took, c.Queued = time.Duration(took), time.Duration(queued)
 	c.Outcome = outcomeNames[outcome]

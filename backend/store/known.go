@@ -153,3 +153,16 @@ func matching(patterns []*regexp.Regexp, text []byte, start int) []byte {
 	}
 	return text
 }
+
+// NamesSecret reports whether what stands under a name, such as that of a variable or a
+// header, is taken for a secret.
+func NamesSecret(name string) bool { return secretName([]byte(name)) != notSecret }
+
+// SecretsIn returns what of a text is recognised as a secret by its shape, or by the name
+// before it.
+func SecretsIn(text string) []string {
+	var found []string
+	r := redaction{src: []byte(text), found: &found}
+	r.text(0, len(text))
+	return found
+}

@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +15,10 @@ import (
 	"drawbridge/backend/hub"
 )
 
-// oldHistory is a copy of a database as an older version left it: 120 calls.
-func oldHistory(t *testing.T) string {
+// oldHistory is a copy of a database as the program with this schema left it: 120 calls.
+func oldHistory(t *testing.T, schema int) string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/history-v1.db")
+	data, err := os.ReadFile(fmt.Sprintf("testdata/history-v%d.db", schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,25 +81,61 @@ func sound(t testing.TB, b *bench) {
 }
 
 func TestHistoryOfEveryOlderVersionIsUpgraded(t *testing.T) {
-	upgraded(t, oldHistory(t))
+	for schema := 1; schema < newestSchema(t); schema++ {
+		path := oldHistory(t, schema)
+		upgraded(t, path)
+		if schema < 2 {
+			continue
+		}
+		b := open(t, path)
+		got, err := b.Call(t.Context(), aCall(7).ID)
+		if err != nil || got.Note.Title != "a title" || got.Note.Text != "a note" || !slices.Equal(got.Note.Tags, []string{"kept"}) {
+			t.Errorf("schema %d: a note came back as %+v, %v", schema, got.Note, err)
+		}
+		if checks, err := b.Checks(t.Context()); err != nil || len(checks) != 1 {
+			t.Errorf("schema %d: %d checks, %v", schema, len(checks), err)
+		}
+		b.stop()
+	}
+}
+
+func newestSchema(t *testing.T) int {
+	t.Helper()
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d migrations, %v", len(files), err)
+	}
+	return len(files)
 }
 
 func TestMigrationKilledAtAnyStatementLeavesTheOldSchema(t *testing.T) {
-	src, err := fs.ReadFile(migrations, "migrations/00002_search.sql")
+	for schema := 2; schema <= newestSchema(t); schema++ {
+		killMigration(t, schema)
+	}
+}
+
+// killMigration leaves the files as they lie after each statement of one migration.
+func killMigration(t *testing.T, schema int) {
+	t.Helper()
+	names, err := fs.Glob(migrations, fmt.Sprintf("migrations/%05d_*.sql", schema))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	src, err := fs.ReadFile(migrations, names[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	up, _, _ := strings.Cut(string(src), "-- +goose Down")
 	statements := strings.Split(up, ";\n")
 	statements = statements[:len(statements)-1]
-	if len(statements) < 10 {
-		t.Fatalf("%d statements", len(statements))
+	if len(statements) == 0 {
+		t.Fatalf("migration %d has no statement", schema)
 	}
 	for n := range len(statements) + 1 {
-		if slow && n%4 != 3 {
+		if slow && len(statements) > 4 && n%4 != 3 {
 			continue
 		}
-		path := oldHistory(t)
+		path := oldHistory(t, schema-1)
 		db, err := sql.Open("sqlite", dsn(path, "immediate", "journal_mode(wal)", "cache_size(1)"))
 		if err != nil {
 			t.Fatal(err)

@@ -67,12 +67,16 @@ func redactText(s string) string {
 // redaction copies src to dst, leaving things out.
 type redaction struct {
 	dst, src []byte
-	kept     int // src[:kept] is dealt with
+	kept     int       // src[:kept] is dealt with
+	found    *[]string // gets what is left out, unless nil
 }
 
 func (r *redaction) replace(from, to int, with string) {
 	if from < r.kept || to <= from {
 		return
+	}
+	if r.found != nil {
+		*r.found = append(*r.found, string(r.src[from:to]))
 	}
 	r.dst = append(r.dst, r.src[r.kept:from]...)
 	r.dst = append(r.dst, with...)

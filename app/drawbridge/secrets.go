@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+
+	"drawbridge/backend/process"
+	"drawbridge/backend/store"
+	"drawbridge/config"
+)
+
+// Known is whoever holds secrets that must never be recorded.
+type Known interface{ Known() []string }
+
+// keeper tells the recorder which values it must never keep: those of the configuration,
+// with their variables expanded, and those that others hold.
+type keeper struct {
+	recorder *store.Recorder
+	others   []Known
+	log      *slog.Logger
+	changed  chan *config.Config // the newest that run has not taken yet
+}
+
+func newKeeper(recorder *store.Recorder, log *slog.Logger, others ...Known) *keeper {
+	return &keeper{recorder: recorder, others: others, log: log, changed: make(chan *config.Config, 1)}
+}
+
+// apply takes a new configuration. What our own environment tells counts at once; what
+// the login shell tells, a moment later: reading it may take seconds.
+func (k *keeper) apply(c *config.Config) {
+	k.set(c, os.LookupEnv)
+	select {
+	case <-k.changed:
+	default:
+	}
+	k.changed <- c // there is room: reload applies one configuration at a time
+}
+
+func (k *keeper) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-k.changed:
+			login, err := process.LoginEnv(ctx)
+			if err != nil || ctx.Err() != nil {
+				continue
+			}
+			k.set(c, func(name string) (string, bool) {
+				if v, ok := os.LookupEnv(name); ok {
+					return v, true
+				}
+				v, ok := login[name]
+				return v, ok
+			})
+		}
+	}
+}
+
+func (k *keeper) set(c *config.Config, lookup func(string) (string, bool)) {
+	values := secretsOf(c, lookup)
+	for _, o := range k.others {
+		values = append(values, o.Known()...)
+	}
+	var patterns []*regexp.Regexp
+	for _, text := range c.History.Redact {
+		if p, err := regexp.Compile(text); err == nil { // the configuration was checked
+			patterns = append(patterns, p)
+		}
+	}
+	k.recorder.SetSecrets(values, patterns)
+	ceiling := make(map[string]store.Keeping, len(c.Servers))
+	for i := range c.Servers {
+		ceiling[c.Servers[i].ID] = store.Keeping(c.Servers[i].Record)
+	}
+	k.recorder.SetCeiling(ceiling)
+}
+
+// secretsOf are the values in a configuration that look like secrets by their names, or
+// come from variables whose names do.
+func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
+	f := finder{lookup: lookup}
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		for name, value := range s.Env {
+			f.named(name, value)
+		}
+		for _, name := range s.InheritEnv {
+			f.named(name, "${"+name+":-}")
+		}
+		for name, value := range s.Headers {
+			f.named(name, value)
+		}
+		before := ""
+		for _, arg := range s.Args {
+			f.named(strings.TrimLeft(before, "-"), arg)
+			if name, value, ok := strings.Cut(arg, "="); ok {
+				f.named(strings.TrimLeft(name, "-"), value)
+			}
+			before = arg
+		}
+		f.named("", s.URL)
+	}
+	for name, value := range c.Metrics.OTLP.Headers {
+		f.named(name, value)
+	}
+	return f.found
+}
+
+type finder struct {
+	lookup func(string) (string, bool)
+	found  []string
+}
+
+// named looks at the value that stands under a name.
+func (f *finder) named(name, value string) {
+	if value == "" {
+		return
+	}
+	expanded, err := config.Expand(value, func(variable string) (string, bool) {
+		v, ok := f.lookup(variable)
+		if ok && (store.NamesSecret(variable) || strings.HasPrefix(variable, "secret:")) {
+			f.found = append(f.found, v)
+		}
+		return v, ok
+	})
+	if err != nil {
+		return // the server does not start either
+	}
+	f.found = append(f.found, store.SecretsIn(expanded)...)
+	if store.NamesSecret(name) {
+		f.found = append(f.found, expanded)
+		if scheme, rest, ok := strings.Cut(expanded, " "); ok && !strings.ContainsAny(scheme, ":=") {
+			f.found = append(f.found, rest) // "Bearer " and what follows it
+		}
+	}
+}

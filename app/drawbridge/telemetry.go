@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/metrics"
+	"drawbridge/config"
+)
+
+// telemetry sends traces and metrics while the configuration names a receiver.
+type telemetry struct {
+	bus     *event.Bus
+	counts  *meter
+	log     *slog.Logger
+	changed chan config.OTLP // the newest that run has not taken yet
+}
+
+func newTelemetry(bus *event.Bus, counts *meter, log *slog.Logger) *telemetry {
+	return &telemetry{bus: bus, counts: counts, log: log, changed: make(chan config.OTLP, 1)}
+}
+
+// apply takes a new configuration. It never blocks.
+func (t *telemetry) apply(c config.OTLP) {
+	select {
+	case <-t.changed:
+	default:
+	}
+	t.changed <- c // there is room: reload applies one configuration at a time
+}
+
+// run sends until ctx ends, each time as the newest configuration says.
+func (t *telemetry) run(ctx context.Context) error {
+	var now config.OTLP
+	stop := func() {}
+	defer func() { stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case next := <-t.changed:
+			if next.Equal(now) {
+				continue
+			}
+			now = next
+			stop()
+			stop = t.start(ctx, now)
+		}
+	}
+}
+
+// start returns what ends it again, after what waits was sent.
+func (t *telemetry) start(ctx context.Context, c config.OTLP) (stop func()) {
+	if c.Endpoint == "" || !c.Traces && !c.Metrics {
+		return func() {}
+	}
+	endpoint, err := config.Expand(c.Endpoint, os.LookupEnv)
+	headers := make(map[string]string, len(c.Headers))
+	for name, value := range c.Headers {
+		if err == nil {
+			headers[name], err = config.Expand(value, os.LookupEnv)
+		}
+	}
+	if err != nil {
+		t.log.Error("Cannot send telemetry", "error", err)
+		return func() {}
+	}
+	o := metrics.SenderOptions{Endpoint: endpoint, Headers: headers, Version: version, Traces: c.Traces, Interval: c.Interval, Log: t.log}
+	if c.Metrics {
+		o.Gather = t.counts.counts.Gather
+	}
+	sender := metrics.NewSender(o)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil { // again when it fell behind the bus
+			sub := t.bus.Subscribe(8192)
+			_ = sender.Run(ctx, sub.Events())
+			sub.Close()
+		}
+	}()
+	return func() { cancel(); <-done }
+}

@@ -1,0 +1,103 @@
+package history
+
+import (
+	"strconv"
+	"strings"
+)
+
+// maxSchema bounds a schema with all its references written out.
+const maxSchema = 2000
+
+// bounded reports whether checking against a schema ends soon. A stranger wrote it: one
+// that leads back to itself would never end, or overflow the stack, and a few lines of
+// references to references can stand for millions. References to elsewhere are not
+// followed at all.
+func bounded(root any) bool {
+	e := extent{root: root, known: make(map[string]int), open: make(map[string]bool)}
+	n := e.of(root)
+	return n > 0 && n <= maxSchema
+}
+
+// extent counts the parts of a schema as a tree. 0 means that there is no end.
+type extent struct {
+	root  any
+	known map[string]int // by pointer
+	open  map[string]bool
+}
+
+func (e *extent) of(node any) int {
+	n := 1
+	add := func(part any) bool {
+		m := e.of(part)
+		n += m
+		return m > 0 && n <= maxSchema
+	}
+	switch v := node.(type) {
+	case map[string]any:
+		for key, part := range v {
+			if key == "$dynamicRef" || key == "$recursiveRef" {
+				return 0
+			}
+			if ref, ok := part.(string); ok && key == "$ref" {
+				m := e.target(ref)
+				n += m
+				if m == 0 || n > maxSchema {
+					return 0
+				}
+				continue
+			}
+			if !add(part) {
+				return 0
+			}
+		}
+	case []any:
+		for _, part := range v {
+			if !add(part) {
+				return 0
+			}
+		}
+	}
+	return n
+}
+
+func (e *extent) target(ref string) int {
+	if n, ok := e.known[ref]; ok {
+		return n
+	}
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok || e.open[ref] || pointer == "" || pointer[0] != '/' {
+		return 0
+	}
+	e.open[ref] = true
+	n := 0
+	if node, ok := at(e.root, pointer); ok {
+		n = e.of(node)
+	}
+	delete(e.open, ref)
+	e.known[ref] = n
+	return n
+}
+
+// at follows a JSON Pointer.
+func at(node any, pointer string) (any, bool) {
+	for _, key := range strings.Split(pointer, "/")[1:] {
+		key = strings.ReplaceAll(strings.ReplaceAll(key, "~1", "/"), "~0", "~")
+		switch v := node.(type) {
+		case map[string]any:
+			next, ok := v[key]
+			if !ok {
+				return nil, false
+			}
+			node = next
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			node = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return node, true
+}

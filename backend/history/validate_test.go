@@ -1,0 +1,99 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+type noted struct {
+	mu    sync.Mutex
+	calls int
+	found map[int64]hub.Verdict
+	told  chan struct{}
+}
+
+func (n *noted) Record(*hub.Call, hub.Reply) { n.mu.Lock(); n.calls++; n.mu.Unlock() }
+
+func (n *noted) SaveVerdict(_ context.Context, id int64, v hub.Verdict) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.found[id] = v
+	n.told <- struct{}{}
+	return nil
+}
+
+func TestAResultThatDoesNotFitItsSchemaIsMarked(t *testing.T) {
+	n := &noted{found: map[int64]hub.Verdict{}, told: make(chan struct{}, 10)}
+	j := NewJudge(n, n, nil)
+	j.SetLevels(map[string]string{"files": "warn", "strict": "error"})
+	schema := `{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer"}}}`
+	j.SetSchemas(map[Tool]string{{"files", "count"}: schema, {"strict", "count"}: schema, {"off", "count"}: schema})
+	record := func(id int64, server, tool, result string) {
+		j.Record(&hub.Call{ID: id, Server: server, Name: tool, Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(result)})
+	}
+	wrong, right := `{"content":[],"structuredContent":{"n":"x"}}`, `{"content":[],"structuredContent":{"n":1}}`
+	record(1, "files", "count", wrong)
+	record(2, "files", "count", right)
+	record(3, "strict", "count", wrong)
+	record(4, "off", "count", wrong)
+	record(5, "files", "other", wrong)
+	record(6, "files", "count", `{"content":[]}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- j.Run(ctx) }()
+	for range 3 {
+		<-n.told
+	}
+	cancel()
+	<-done
+	if n.calls != 6 || len(n.found) != 3 || n.found[1].Level != "warn" || n.found[3].Level != "error" ||
+		!strings.Contains(n.found[1].Problem, "integer") || !strings.Contains(n.found[6].Problem, "no structuredContent") {
+		t.Errorf("%d recorded, marked %+v", n.calls, n.found)
+	}
+}
+
+func TestCallsNeverWaitForAResultToBeChecked(t *testing.T) {
+	n := &noted{found: map[int64]hub.Verdict{}, told: make(chan struct{}, 10)}
+	j := NewJudge(n, n, nil) // nobody runs it
+	j.SetLevels(map[string]string{"files": "warn"})
+	j.SetSchemas(map[Tool]string{{"files", "count"}: `{"type":"object"}`})
+	for i := range 2 * maxUnjudged {
+		j.Record(&hub.Call{ID: int64(i), Server: "files", Name: "count", Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(`{}`)})
+	}
+	if n.calls != 2*maxUnjudged || j.Skipped() != maxUnjudged {
+		t.Errorf("%d recorded, %d skipped", n.calls, j.Skipped())
+	}
+}
+
+func TestASchemaWithoutEndIsNotChecked(t *testing.T) {
+	bomb := `{"$ref":"#/$defs/d0","$defs":{`
+	for i := range 30 {
+		bomb += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	bomb += `"d30":{}}}`
+	for _, hostile := range []string{
+		`{"$ref":"#"}`, `{"allOf":[{"$ref":"#/allOf/0"}]}`, `{"properties":{"a":{"$ref":"#/properties/a"}}}`, bomb,
+		`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
+		`{"$ref":"https://example.org/x.json"}`, `{"$dynamicRef":"#a","$dynamicAnchor":"a"}`, `{"$anchor":"a","not":{"$ref":"#a"}}`, `not json`,
+	} {
+		if readSchema(hostile) != nil {
+			t.Errorf("%.80s is checked", hostile)
+		}
+	}
+	if readSchema(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x~1y"}},"$defs":{"x/y":{"type":"string"}}}`) == nil {
+		t.Error("an ordinary schema is not checked")
+	}
+}
+
+func FuzzSchema(f *testing.F) {
+	f.Add(`{"type":"object","properties":{"n":{"type":"integer","minimum":3}}}`, `{"structuredContent":{"n":1}}`)
+	f.Add(`{"$ref":"#/$defs/a","$defs":{"a":{"items":{"$ref":"#/$defs/b"}},"b":{"oneOf":[{},{}]}}}`, `{"structuredContent":[1,[2]]}`)
+	f.Fuzz(func(_ *testing.T, schema, result string) {
+		NewJudge(nil, nil, nil).problem(schema, []byte(result)) // it returns, and does not panic
+	})
+}
