@@ -94,6 +94,7 @@ var owners = map[string]string{
 	"github.com/shirou/gopsutil/v4":          "backend/process",
 	"github.com/prometheus/client_golang":    "backend/metrics",
 	"go.opentelemetry.io/otel":               "backend/metrics",
+	"go.opentelemetry.io/proto/otlp":         "backend/metrics",
 	"github.com/gen2brain/beeep":             "backend/desktop",
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",

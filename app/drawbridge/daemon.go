@@ -112,9 +112,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	questions := inbox.New(inbox.Options{Bus: bus})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	vault := secret.For(o.Folders.Data, os.Getenv)
+	records := newRecords(history, views, log, vault)
+	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
-		Secret:  vault.Get,
-		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
+		Secret:   vault.Get,
+		Onlooker: records.timeline,
+		Spawner:  spawner, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
 		OnNotification: func(server, method string, params json.RawMessage) {
@@ -132,25 +135,30 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		LastLines: dialer.LastLines, Progress: dialer.Progress, Usage: dialer.Usage, Approvals: approved{history},
 	})
 	own.serve(servers)
-	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: recorder, Bus: bus, LastID: lastID})
+	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, LastID: lastID})
+	records.serve(history, servers, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version,
 		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes, NameLimit: clientconf.NameLimit,
 	})
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)
+		records.changed(c.Server)
 		bus.Publish(event.Catalog, c.Server)
 	})
 
 	var files *reload.Reloader
 	counts := newMeter(bus, servers, front, recorder, dialer, func() config.Metrics { return files.Current().Metrics })
+	sender := newTelemetry(bus, counts, recorder.Redact, log)
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
 			rules.SetLimits(limits(c))
 			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
+			records.apply(c) // before the servers: their secrets are known when they start
 			counts.apply(c.Metrics)
+			sender.apply(c.Metrics.OTLP)
 			servers.Apply(c)
 		},
 	})
@@ -183,13 +191,14 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Usage: dialer.Usage, Connector: connector, Secrets: vault, Questions: questions, Commands: servers, Debug: servers.Debug,
+		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
 		Notices: func() []event.Notice { return append(left.notices(), vaultNotices(vault)...) }, Metrics: counts,
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{
 		Tokens: tokens, Log: log,
 		Required: func() bool { return files.Current().Bridge.RequireToken },
-	})(front)
+	})(records.watch(front))
 	for _, path := range []string{"/mcp", "/s/", "/p/"} {
 		mux.Handle(path, authorized)
 	}
@@ -200,6 +209,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	life.run("events", time.Second, pages.Run)
 	life.run("metrics", time.Second, counts.run)
+	life.run("telemetry", 2*time.Second, sender.run)
+	records.start(life)
 	life.runSlow("supervisor", 6*time.Second, servers.Run)
 	life.run("configuration", time.Second, files.Run)
 	life.run("clients", time.Second, guard.Run)

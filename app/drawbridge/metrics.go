@@ -43,7 +43,7 @@ func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Brid
 
 // apply takes a new configuration.
 func (m *meter) apply(c config.Metrics) {
-	if c.Enabled {
+	if c.Enabled || c.OTLP.Endpoint != "" && c.OTLP.Metrics {
 		m.once.Do(func() { close(m.enabled) })
 	}
 }

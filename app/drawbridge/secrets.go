@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -20,12 +19,11 @@ type Known interface{ Known() []string }
 type keeper struct {
 	recorder *store.Recorder
 	others   []Known
-	log      *slog.Logger
 	changed  chan *config.Config // the newest that run has not taken yet
 }
 
-func newKeeper(recorder *store.Recorder, log *slog.Logger, others ...Known) *keeper {
-	return &keeper{recorder: recorder, others: others, log: log, changed: make(chan *config.Config, 1)}
+func newKeeper(recorder *store.Recorder, others ...Known) *keeper {
+	return &keeper{recorder: recorder, others: others, changed: make(chan *config.Config, 1)}
 }
 
 // apply takes a new configuration. What our own environment tells counts at once; what

@@ -14,12 +14,13 @@ import (
 type telemetry struct {
 	bus     *event.Bus
 	counts  *meter
+	redact  func(string) string
 	log     *slog.Logger
 	changed chan config.OTLP // the newest that run has not taken yet
 }
 
-func newTelemetry(bus *event.Bus, counts *meter, log *slog.Logger) *telemetry {
-	return &telemetry{bus: bus, counts: counts, log: log, changed: make(chan config.OTLP, 1)}
+func newTelemetry(bus *event.Bus, counts *meter, redact func(string) string, log *slog.Logger) *telemetry {
+	return &telemetry{bus: bus, counts: counts, redact: redact, log: log, changed: make(chan config.OTLP, 1)}
 }
 
 // apply takes a new configuration. It never blocks.
@@ -67,7 +68,7 @@ func (t *telemetry) start(ctx context.Context, c config.OTLP) (stop func()) {
 		t.log.Error("Cannot send telemetry", "error", err)
 		return func() {}
 	}
-	o := metrics.SenderOptions{Endpoint: endpoint, Headers: headers, Version: version, Traces: c.Traces, Interval: c.Interval, Log: t.log}
+	o := metrics.SenderOptions{Endpoint: endpoint, Headers: headers, Version: version, Traces: c.Traces, Interval: c.Interval, Redact: t.redact, Log: t.log}
 	if c.Metrics {
 		o.Gather = t.counts.counts.Gather
 	}

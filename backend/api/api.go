@@ -12,6 +12,7 @@ import (
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/event"
+	"drawbridge/backend/history"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
@@ -105,11 +106,14 @@ type Options struct {
 	Commands  Commands                                  // optional: new commands that wait for a person's word
 	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
 
-	UI      fs.FS                                  // optional: the page, index.html at its root
-	Usage   func(id string) (process.Usage, error) // optional: what a server's processes take
-	Metrics Metrics                                // optional: /metrics; without it, it is not found
-	Notices func() []event.Notice                  // optional: more that a person should know
-	Log     *slog.Logger                           // optional
+	UI       fs.FS                                  // optional: the page, index.html at its root
+	Usage    func(id string) (process.Usage, error) // optional: what a server's processes take
+	Metrics  Metrics                                // optional: /metrics; without it, it is not found
+	Redact   func(string) string                    // optional: takes secrets out of what was not recorded yet
+	Timeline *history.Timeline                      // optional: messages of those that somebody debugs
+	Watchman *history.Watchman                      // optional: keeps how checks went
+	Notices  func() []event.Notice                  // optional: more that a person should know
+	Log      *slog.Logger                           // optional
 }
 
 // API is the http.Handler for everything but MCP. It belongs behind loopback.Guard.
@@ -128,6 +132,9 @@ func New(o Options) *API {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &API{Options: o, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
+	if a.Redact == nil {
+		a.Redact = func(text string) string { return text }
+	}
 	a.register()
 	return a
 }

@@ -8,18 +8,31 @@ import (
 	"drawbridge/backend/hub"
 )
 
-func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[history.Check]], error) {
+// SavedCheck is a check with how its newest run went.
+type SavedCheck struct {
+	history.Check
+	Last *history.LastRun `json:"last,omitempty"`
+}
+
+func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]], error) {
 	documents, err := a.Upkeep.Checks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := List[history.Check]{Items: []history.Check{}}
+	list := List[SavedCheck]{Items: []SavedCheck{}}
 	for _, d := range documents {
 		var c history.Check
 		if err := json.Unmarshal(d, &c); err != nil {
 			return nil, err
 		}
-		list.Items = append(list.Items, c)
+		saved := SavedCheck{Check: c}
+		if a.Watchman != nil {
+			if last := a.Watchman.Last(ctx, c.Name); !last.At.IsZero() {
+				last.Seen = nil
+				saved.Last = &last
+			}
+		}
+		list.Items = append(list.Items, saved)
 	}
 	return reply(list)
 }
@@ -33,11 +46,12 @@ type putCheckInput struct {
 	Name string `path:"name" maxLength:"100"`
 	Body struct {
 		Steps []history.Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
+		Auto  string         `json:"auto,omitempty" enum:",on,off" doc:"Whether it runs by itself after the version or tools of a server changed; when nothing is said, if all its tools only read"`
 	}
 }
 
 func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.Check], error) {
-	c := history.Check{Name: in.Name, Steps: in.Body.Steps}
+	c := history.Check{Name: in.Name, Steps: in.Body.Steps, Auto: in.Body.Auto}
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -67,5 +81,9 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.Che
 	if err := json.Unmarshal(document, &c); err != nil {
 		return nil, err
 	}
-	return reply(c.Run(ctx, a.Calls, a.caller(in.By)))
+	report := c.Run(ctx, a.Calls, a.caller(in.By))
+	if a.Watchman != nil {
+		a.Watchman.Note(ctx, &c, report, "a person ran it")
+	}
+	return reply(report)
 }

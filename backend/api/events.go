@@ -29,6 +29,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	sub := a.Bus.Subscribe(streamQueue)
 	defer sub.Close()
 	s := newStream(w)
+	s.wire = a.wireForm
 	if s.send("snapshot", a.snapshot(r.Context())) != nil {
 		return
 	}
@@ -61,7 +62,7 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 	}
 	for _, c := range a.running.all() {
 		if !known[c.ID] {
-			calls = append(calls, c)
+			calls = append(calls, *a.clean(&c))
 		}
 	}
 	slices.SortFunc(calls, func(x, y hub.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
@@ -74,9 +75,10 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 
 // stream writes server-sent events.
 type stream struct {
-	w   http.ResponseWriter
-	rc  *http.ResponseController
-	buf bytes.Buffer
+	wire func(data any) any // an event's data as the page knows it
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	buf  bytes.Buffer
 }
 
 // forward sends an event and those that wait behind it in one write.
@@ -84,7 +86,7 @@ func (s *stream) forward(e event.Event, more <-chan event.Event) error {
 	s.buf.Reset()
 	open := true
 	for n := 0; open; n++ {
-		if err := s.add(string(e.Kind), wireForm(e.Data)); err != nil {
+		if err := s.add(string(e.Kind), s.wire(e.Data)); err != nil {
 			return err
 		}
 		if n == 256 {
@@ -100,11 +102,17 @@ func (s *stream) forward(e event.Event, more <-chan event.Event) error {
 	return s.write(s.buf.Bytes())
 }
 
+// clean takes secrets out of what a call that was not recorded yet says of itself.
+func (a *API) clean(c *hub.Call) *hub.Call {
+	c.Name, c.PublicName, c.Reason = a.Redact(c.Name), a.Redact(c.PublicName), a.Redact(c.Reason)
+	return c
+}
+
 // wireForm is an event's data as the page knows it.
-func wireForm(data any) any {
+func (a *API) wireForm(data any) any {
 	switch d := data.(type) {
 	case hub.Call:
-		return callOf(&d)
+		return callOf(a.clean(&d))
 	case inbox.Item:
 		return questionOf(&d)
 	}

@@ -173,7 +173,7 @@ func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], 
 		return reply(*detailOf(record))
 	}
 	if call, ok := a.running.find(id); ok {
-		return reply(CallDetail{Call: callOf(&call)})
+		return reply(CallDetail{Call: callOf(a.clean(&call))})
 	}
 	return nil, err
 }

@@ -54,6 +54,8 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check in the place of one of the same name", a.putCheck)
 	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
 	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Make the calls of a check and compare with what is expected", a.runCheck)
+	op(a, doc, "GET", "/api/v1/usage/context", "What tool lists cost a client's context, and which tools nobody used", a.contextCost)
+	op(a, doc, "GET", "/api/v1/frames", "The newest messages of a session or a server that somebody debugs, newest first", a.frames)
 	a.routes.add(Person, "GET /api/v1/export", a.export)
 	doc.OpenAPI().AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL or CSV (format=csv), with the filters of GET calls",

@@ -111,7 +111,7 @@ func (a *API) register() {
 	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are other words for the first three", a.changeServer)
 	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
 	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Take a server out of the configuration", a.removeServer)
-	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "All that is known of a server, with the messages that were exchanged last, secrets too", a.debugServer)
+	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "All that is known of a server, with the messages that were exchanged last, without the secrets that are recognised", a.debugServer)
 	op(a, doc, "GET", "/api/v1/tools", "All tools under their public names", a.listTools)
 	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
 	op(a, doc, "GET", "/api/v1/calls/{id}", "One call with its payloads", a.getCall)

@@ -21,6 +21,9 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 	for i := range d.Stderr {
 		d.Stderr[i] = serverlog.Clean(d.Stderr[i])
 	}
+	for i := range d.Frames {
+		d.Frames[i].Text = a.Redact(d.Frames[i].Text)
+	}
 	return reply(d)
 }
 

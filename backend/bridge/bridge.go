@@ -236,6 +236,10 @@ type Session struct {
 // Sessions lists the legacy sessions, in no order.
 func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
 
+// ClientOf returns what the client of a session said of itself, the zero Client when
+// there is no such session.
+func (b *Bridge) ClientOf(session string) hub.Client { return b.sessions.client(session) }
+
 // endpoint is one of the addresses we serve.
 type endpoint struct {
 	path    string

@@ -15,6 +15,7 @@ import (
 type Check struct {
 	Name  string `json:"name" minLength:"1" maxLength:"100" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$"`
 	Steps []Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
+	Auto  string `json:"auto,omitempty" enum:"on,off" doc:"Whether it runs by itself after the version or tools of a server changed; when nothing is said, if all its tools only read"`
 }
 
 // Step is one call of a check.

@@ -41,9 +41,10 @@ type SenderOptions struct {
 	Traces   bool
 	// Gather is what is counted; nil sends no metrics.
 	Gather   func() ([]*dto.MetricFamily, error)
-	Interval time.Duration // between two sendings of metrics
-	Log      *slog.Logger  // nil: nothing is logged
-	HTTP     *http.Client  // nil: one of its own
+	Interval time.Duration       // between two sendings of metrics
+	Redact   func(string) string // takes secrets out of names and reasons; nil takes none
+	Log      *slog.Logger        // nil: nothing is logged
+	HTTP     *http.Client        // nil: one of its own
 }
 
 // Sender sends a span for each call that ended, and the metrics, by OTLP over HTTP. It
@@ -100,12 +101,20 @@ func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
 				continue
 			}
 			select {
-			case spans <- spanOf(&c):
+			case spans <- s.span(&c):
 			default:
 				s.dropped.Add(1)
 			}
 		}
 	}
+}
+
+// span is a call without secrets in what is said of it.
+func (s *Sender) span(c *hub.Call) *tracepb.Span {
+	if s.o.Redact != nil {
+		c.Name, c.PublicName, c.Reason = s.o.Redact(c.Name), s.o.Redact(c.PublicName), s.o.Redact(c.Reason)
+	}
+	return spanOf(c)
 }
 
 // sendSpans sends what comes in, in batches.

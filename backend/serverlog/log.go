@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,7 @@ type log struct {
 	server string
 	disk   *disk
 	now    func() time.Time
+	redact *atomic.Pointer[func(string) string] // of Logs; nil takes nothing out
 
 	mu        sync.Mutex // guards all below
 	lines     []Line     // oldest first, from head
@@ -39,6 +41,11 @@ func newLog(server string, d *disk, now func() time.Time) *log {
 func (g *log) add(line Line) {
 	if g.closed {
 		return
+	}
+	if g.redact != nil {
+		if f := g.redact.Load(); f != nil {
+			line.Text = (*f)(line.Text)
+		}
 	}
 	g.keep(line)
 	g.disk.write(g.server, line)

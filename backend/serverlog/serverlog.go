@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,8 @@ const (
 type Logs struct {
 	dir string
 	now func() time.Time
+
+	redact atomic.Pointer[func(string) string]
 
 	mu     sync.Mutex // guards the map and closed
 	logs   map[string]*log
@@ -69,11 +72,15 @@ func (l *Logs) of(server string) *log {
 	g := l.logs[server]
 	if g == nil {
 		g = newLog(server, l.disk, l.now)
+		g.redact = &l.redact
 		g.load(l.dir)
 		l.logs[server] = g
 	}
 	return g
 }
+
+// Redact takes secrets out of every line from now on.
+func (l *Logs) Redact(f func(string) string) { l.redact.Store(&f) }
 
 // Writer returns a writer for one start of a server's stderr. It splits lines,
 // keeps a line without an end until more comes (or the writer is closed), never

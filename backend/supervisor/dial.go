@@ -34,6 +34,8 @@ type Dialer struct {
 	// Secret looks up ${secret:NAME}. While its error has code unavailable the server
 	// waits. May be nil.
 	Secret func(ctx context.Context, name string) (string, error)
+	// Onlooker is shown messages of servers that somebody looks into. May be nil.
+	Onlooker Onlooker
 	// DockerLedger is the folder in which running execs are kept for the sweep at
 	// the next start; "" keeps none.
 	DockerLedger string
@@ -153,7 +155,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 	})
 	one := local{p, launcher(spec.Path)}
 	d.running.add(c.ID, one)
-	return &watched{Pipe: tapePipe(p, tape), stopped: func() error {
+	return &watched{Pipe: tapePipe(p, tape, c.ID, d.Onlooker), stopped: func() error {
 		d.running.remove(c.ID, one)
 		return errors.Join(ended(), stderr.Close())
 	}}, nil

@@ -170,7 +170,7 @@ func (d *Dialer) contained(p interface {
 			return Exit{}, false
 		}
 	})
-	return &watched{Pipe: tapePipe(p, tape), stopped: stderr.Close}
+	return &watched{Pipe: tapePipe(p, tape, c.ID, d.Onlooker), stopped: stderr.Close}
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come

@@ -50,24 +50,48 @@ func (t *tape) last() []Frame {
 	return list
 }
 
+// Onlooker is shown the messages of those servers that somebody looks into.
+type Onlooker interface {
+	Server(id string) bool
+	// Message gets the beginning of a message, valid until it returns, and its whole length.
+	Message(server string, sent bool, at time.Time, head []byte, bytes int)
+}
+
+// onlookerBytes is how much of a message an Onlooker is shown.
+const onlookerBytes = 9 << 10
+
 // head cuts a stream into lines and puts them on a tape. One goroutine uses it.
 type head struct {
-	tape  *tape
-	sent  bool
-	text  []byte
-	bytes int
+	tape     *tape
+	server   string
+	onlooker Onlooker // may be nil
+	sent     bool
+	watched  bool // this line is shown to the onlooker
+	text     []byte
+	bytes    int
 }
 
 func (h *head) see(p []byte) {
 	for len(p) > 0 {
+		if h.bytes == 0 {
+			h.watched = h.onlooker != nil && h.onlooker.Server(h.server)
+		}
+		most := tapeBytes
+		if h.watched {
+			most = onlookerBytes
+		}
 		line, rest, ended := bytes.Cut(p, []byte{'\n'})
-		h.text = append(h.text, line[:min(len(line), tapeBytes-len(h.text))]...)
+		h.text = append(h.text, line[:max(0, min(len(line), most-len(h.text)))]...)
 		h.bytes += len(line)
 		if !ended {
 			return
 		}
 		if h.bytes > 0 {
-			h.tape.add(Frame{At: time.Now().UTC(), Sent: h.sent, Text: whole(h.text), Bytes: h.bytes})
+			now := time.Now().UTC()
+			if h.watched {
+				h.onlooker.Message(h.server, h.sent, now, h.text, h.bytes)
+			}
+			h.tape.add(Frame{At: now, Sent: h.sent, Text: whole(h.text[:min(len(h.text), tapeBytes)]), Bytes: h.bytes})
 		}
 		h.text, h.bytes, p = h.text[:0], 0, rest
 	}
@@ -91,13 +115,13 @@ type taped struct {
 	out io.Reader
 }
 
-func tapePipe(p upstream.Pipe, t *tape) upstream.Pipe {
-	w := &tapedWriter{WriteCloser: p.Stdin(), head: head{tape: t, sent: true}}
+func tapePipe(p upstream.Pipe, t *tape, server string, o Onlooker) upstream.Pipe {
+	w := &tapedWriter{WriteCloser: p.Stdin(), head: head{tape: t, server: server, onlooker: o, sent: true}}
 	in := io.WriteCloser(w)
 	if d, ok := w.WriteCloser.(deadliner); ok {
 		in = &tapedDeadlineWriter{w, d}
 	}
-	return &taped{Pipe: p, in: in, out: &tapedReader{Reader: p.Stdout(), head: head{tape: t}}}
+	return &taped{Pipe: p, in: in, out: &tapedReader{Reader: p.Stdout(), head: head{tape: t, server: server, onlooker: o}}}
 }
 
 func (t *taped) Stdin() io.WriteCloser { return t.in }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/event"
+	"drawbridge/backend/history"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/store"
+	"drawbridge/backend/supervisor"
+	"drawbridge/config"
+)
+
+// records is what looks at calls besides the recorder: results that do not fit, the
+// messages of those that somebody debugs, secrets that must not be kept, checks that run
+// by themselves.
+type records struct {
+	judge    *history.Judge
+	timeline *history.Timeline
+	keeper   *keeper
+	watchman *history.Watchman
+
+	views   *registry.Registry
+	servers *supervisor.Supervisor
+}
+
+func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, secrets ...Known) *records {
+	return &records{
+		judge:    history.NewJudge(kept.Recorder(), kept, log),
+		timeline: &history.Timeline{Redact: kept.Recorder().Redact},
+		keeper:   newKeeper(kept.Recorder(), secrets...),
+		views:    views,
+	}
+}
+
+// serve is told who makes calls. It must come before the first change of a view.
+func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
+	r.servers = servers
+	r.watchman = history.NewWatchman(history.Watchman{
+		Documents: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Log: log,
+		By: hub.Client{Name: "drawbridge-check", Version: version},
+		Failed: func(check, sentence string) {
+			bus.Publish(event.Health, event.Notice{Subject: "check:" + check, Message: sentence})
+		},
+	})
+}
+
+// changed takes what a server offers now.
+func (r *records) changed(server string) {
+	schemas := make(map[history.Tool]string)
+	for _, item := range r.views.All().Items(hub.Tools) {
+		if !strings.Contains(string(item.Raw), `"outputSchema"`) {
+			continue
+		}
+		var about struct {
+			OutputSchema json.RawMessage `json:"outputSchema"`
+		}
+		if json.Unmarshal(item.Raw, &about) == nil && len(about.OutputSchema) > 0 {
+			schemas[history.Tool{Server: item.Server, Name: item.Name}] = string(about.OutputSchema)
+		}
+	}
+	r.judge.SetSchemas(schemas)
+	r.watchman.Changed(server)
+}
+
+// apply takes a new configuration.
+func (r *records) apply(c *config.Config) {
+	levels := make(map[string]string)
+	var debugged []string
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		if s.ValidateOutput != config.ValidateOff {
+			levels[s.ID] = s.ValidateOutput
+		}
+		if s.Debug {
+			debugged = append(debugged, s.ID)
+		}
+	}
+	r.judge.SetLevels(levels)
+	r.timeline.Watch(debugged, c.History.DebugClients)
+	r.keeper.apply(c)
+}
+
+func (r *records) readOnly(server, tool string) bool {
+	for _, item := range r.views.All().Items(hub.Tools) {
+		if item.Server == server && item.Name == tool {
+			var about struct {
+				Annotations struct {
+					ReadOnlyHint bool `json:"readOnlyHint"`
+				} `json:"annotations"`
+			}
+			return json.Unmarshal(item.Raw, &about) == nil && about.Annotations.ReadOnlyHint
+		}
+	}
+	return false
+}
+
+// offers is the version and the tools of a server that has been listed in this run.
+func (r *records) offers(server string) (string, bool) {
+	status, ok := r.servers.Status(server)
+	view, listed := r.views.Server(server)
+	if !ok || !listed || status.State != hub.StateRunning {
+		return "", false
+	}
+	var info struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	_ = json.Unmarshal(status.Info, &info)
+	return info.Name + " " + info.Version + " " + view.Hash(), true
+}
+
+// watch puts the timeline before the bridge.
+func (r *records) watch(front *bridge.Bridge) http.Handler {
+	return r.timeline.Clients(front, loopback.ClientHeader, front.ClientOf)
+}
+
+// start runs the parts; each is named in life.
+func (r *records) start(life *lifecycle) {
+	for name, run := range map[string]func(context.Context) error{"results": r.judge.Run, "secrets": r.keeper.run, "checks": r.watchman.Run} {
+		life.run(name, time.Second, run)
+	}
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+// unusedDays is how long a tool was not called that counts as unused.
+const unusedDays = 30
+
+// bytesPerToken is about what models take for JSON.
+const bytesPerToken = 4
+
+// ContextCost is what the lists of tools take of a model's context. Tokens are an
+// estimate: each model counts differently.
+type ContextCost struct {
+	Lists      []ListCost   `json:"lists" nullable:"false" doc:"The address of all servers first, then one for each server"`
+	Tools      []ToolCost   `json:"tools" nullable:"false" doc:"The largest first"`
+	Clients    []ClientCost `json:"clients" nullable:"false"`
+	Unused     []ToolCost   `json:"unused" nullable:"false" doc:"Not called for unusedDays, the largest first"`
+	UnusedDays int          `json:"unusedDays"`
+}
+
+// ListCost is one list of tools.
+type ListCost struct {
+	Address string `json:"address" doc:"/mcp or /s/SERVER/mcp"`
+	Server  string `json:"server,omitempty"`
+	Tools   int    `json:"tools"`
+	Bytes   int    `json:"bytes"`
+	Tokens  int    `json:"tokens" doc:"About"`
+}
+
+// ToolCost is one tool.
+type ToolCost struct {
+	Server   string     `json:"server"`
+	Tool     string     `json:"tool"`
+	Name     string     `json:"name" doc:"The public name"`
+	Bytes    int        `json:"bytes"`
+	Tokens   int        `json:"tokens" doc:"About"`
+	Calls    int64      `json:"calls" doc:"Of the last 30 days"`
+	LastUsed *time.Time `json:"lastUsed,omitempty"`
+}
+
+// ClientCost is what one client was offered and what of it it used, in the last 30 days.
+type ClientCost struct {
+	Client        string `json:"client"`
+	Token         string `json:"token"`
+	Tools         int    `json:"tools" doc:"Of those that it called"`
+	TokensUsed    int    `json:"tokensUsed" doc:"About; of the tools that it called"`
+	TokensOffered int    `json:"tokensOffered" doc:"About; of the list of all servers"`
+	Calls         int64  `json:"calls"`
+}
+
+func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+
+func (a *API) contextCost(ctx context.Context, _ *none) (*answer[ContextCost], error) {
+	now := time.Now()
+	used, err := a.Upkeep.Usage(ctx, store.UsageQuery{From: now.AddDate(0, 0, -unusedDays), To: now})
+	if err != nil {
+		return nil, err
+	}
+	type key struct{ server, tool string }
+	byTool := make(map[key]*store.Use, len(used.ByTool))
+	for i := range used.ByTool {
+		u := &used.ByTool[i]
+		byTool[key{u.Server, u.Tool}] = u
+	}
+	view := a.Views.All()
+	all := ListCost{Address: "/mcp", Bytes: len(view.ListResult(hub.Tools))}
+	cost := ContextCost{Tools: []ToolCost{}, Unused: []ToolCost{}, Clients: []ClientCost{}, UnusedDays: unusedDays}
+	servers := map[string]*ListCost{}
+	sizes := make(map[key]int)
+	for _, item := range view.Items(hub.Tools) {
+		t := ToolCost{Server: item.Server, Tool: item.Name, Name: item.Public, Bytes: len(item.Raw), Tokens: tokens(len(item.Raw))}
+		sizes[key{item.Server, item.Name}] = t.Tokens
+		if u := byTool[key{item.Server, item.Name}]; u != nil {
+			t.Calls, t.LastUsed = u.Calls, useOf(u).LastUsed
+		}
+		all.Tools++
+		s := servers[item.Server]
+		if s == nil {
+			s = &ListCost{Address: "/s/" + item.Server + "/mcp", Server: item.Server}
+			servers[item.Server] = s
+		}
+		s.Tools++
+		s.Bytes += t.Bytes
+		cost.Tools = append(cost.Tools, t)
+		if t.Calls == 0 {
+			cost.Unused = append(cost.Unused, t)
+		}
+	}
+	largest := func(x, y ToolCost) int { return cmp.Or(y.Bytes-x.Bytes, cmp.Compare(x.Name, y.Name)) }
+	slices.SortFunc(cost.Tools, largest)
+	slices.SortFunc(cost.Unused, largest)
+	all.Tokens = tokens(all.Bytes)
+	for _, s := range servers {
+		s.Tokens = tokens(s.Bytes)
+		cost.Lists = append(cost.Lists, *s)
+	}
+	slices.SortFunc(cost.Lists, func(x, y ListCost) int { return cmp.Or(y.Bytes-x.Bytes, cmp.Compare(x.Server, y.Server)) })
+	cost.Lists = append([]ListCost{all}, cost.Lists...)
+	for _, c := range used.ByClient {
+		one := ClientCost{Client: c.Client, Token: c.Token, Calls: c.Calls, TokensOffered: all.Tokens}
+		of, err := a.Upkeep.Usage(ctx, store.UsageQuery{From: now.AddDate(0, 0, -unusedDays), To: now, Client: c.Client})
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range of.ByTool {
+			if size, offered := sizes[key{u.Server, u.Tool}]; offered {
+				one.Tools++
+				one.TokensUsed += size
+			}
+		}
+		cost.Clients = append(cost.Clients, one)
+		if len(cost.Clients) == 50 {
+			break
+		}
+	}
+	return reply(cost)
+}

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+type framesInput struct {
+	PageInput
+	Session string `query:"session" maxLength:"200" doc:"Of a client that history.debugClients names"`
+	Server  string `query:"server" maxLength:"64" doc:"With debug: true, or the one that a watched client reached"`
+}
+
+// Message is one JSON-RPC message as it went over a connection.
+type Message struct {
+	ID      string    `json:"id"`
+	At      time.Time `json:"at"`
+	From    string    `json:"from" enum:"client,server,drawbridge"`
+	Session string    `json:"session,omitempty"`
+	Client  string    `json:"client,omitempty"`
+	Server  string    `json:"server,omitempty"`
+	Bytes   int       `json:"bytes" doc:"Of the whole"`
+	Text    string    `json:"text" doc:"Without secrets, at most 8 KiB"`
+}
+
+func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {
+	if (in.Session == "") == (in.Server == "") {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
+			Fields: []hub.FieldError{{Field: "query.session", Error: "name a session or a server, and not both"}}}
+	}
+	list := List[Message]{Items: []Message{}}
+	if a.Timeline == nil {
+		return reply(list)
+	}
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
+	page, next := a.Timeline.Frames(in.Session, in.Server, before, in.Limit)
+	for _, f := range page {
+		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text})
+	}
+	if next != 0 {
+		list.Next = strconv.FormatInt(next, 10)
+	}
+	return reply(list)
+}
