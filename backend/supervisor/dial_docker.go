@@ -141,7 +141,7 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 	if e.Stubborn() {
 		s.warn("the image has no shell: what runs in the container can be ended only by closing its input")
 	}
-	return d.contained(e, stderr, s), nil
+	return d.contained(c, e, stderr, s), nil
 }
 
 // make makes the container and runs the process in it.
@@ -153,11 +153,11 @@ func (d *Dialer) make(ctx context.Context, c *config.Server, image dockerexec.Im
 		return nil, errors.Join(dockerRefusal(dockerexec.Place{Engine: image.Engine}, err), stderr.Close())
 	}
 	d.Logs.Append(c.ID, serverlog.Info, "runs in container "+b.ID())
-	return d.contained(b, stderr, s), nil
+	return d.contained(c, b, stderr, s), nil
 }
 
 // contained is a process in a container.
-func (d *Dialer) contained(p interface {
+func (d *Dialer) contained(c *config.Server, p interface {
 	upstream.Pipe
 	Exit() dockerexec.Exit
 }, stderr interface{ Close() error }, s *started) upstream.Pipe {
