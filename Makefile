@@ -6,7 +6,7 @@ export GOFLAGS ?= -buildvcs=false
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench fuzz fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench fuzz soak fmt dev icons test-mcp-server clean
 
 run: ## build, start with a demo server and data in .run/, show the window or print the address
 	@build/run.sh
@@ -35,6 +35,9 @@ test-go test-ui test-e2e lint: ## one stage of it
 bench: daemon ## what a call costs against the floor (writes build/bench/README.md), and its parts
 	CGO_ENABLED=0 go run ./build/bench -o build/bench/README.md
 	go test -run '^$$' -bench . -benchmem ./backend/...
+
+soak: ## hours of what make test does for minutes: 500 rounds of killing daemon and watchdog, 10,000 restarts
+	@build/soak.sh $(parts)
 
 time ?= 30s
 fuzz: ## every fuzz test for a while: make fuzz time=5m

@@ -21,6 +21,7 @@ const (
 	leftoverGrace     = 400 * time.Millisecond
 	stderrGrace       = 250 * time.Millisecond
 	killPatience      = 5 * time.Second
+	watchdogPatience  = 30 * time.Second // the watchdog has nothing else to do
 	poll              = 20 * time.Millisecond
 	// emptyLooks is how often in a row nothing must be found before nothing is there:
 	// a process that forks and exits while one look is under way is not in it.

@@ -52,7 +52,7 @@ func (r *reaper) run(quit <-chan struct{}) {
 func (r *reaper) sweep() (remain bool) {
 	self := os.Getpid()
 	unknown := make(map[string]time.Time)
-	for _, p := range scan() {
+	for _, p := range offspring() {
 		if !p.zombie || p.ppid != self {
 			continue
 		}

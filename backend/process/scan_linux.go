@@ -2,7 +2,9 @@ package process
 
 import (
 	"bytes"
+	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,23 +26,107 @@ type info struct {
 // ticks is USER_HZ, which is 100 on every Linux that Go runs on.
 const ticks = 100
 
-// scan lists all processes. One that ends meanwhile is left out.
+// scanPasses is how often one scan lists the processes at most.
+const scanPasses = 4
+
+// scan lists all processes. One that ends meanwhile is left out, but what it forked
+// is not: the list is made again until it holds nothing new, and the youngest are read
+// first. Otherwise a process that is replaced by its child every few milliseconds
+// would be in no scan of a machine with thousands of processes.
 func scan() []info {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	all := make([]info, 0, len(names))
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			if p, ok := look(pid); ok {
-				all = append(all, p)
+	var all []info
+	var met map[string]bool
+	for range scanPasses {
+		names, _ := dir.Readdirnames(-1)
+		if met == nil {
+			all, met = make([]info, 0, len(names)), make(map[string]bool, len(names))
+		}
+		news := false
+		for _, name := range slices.Backward(names) {
+			if met[name] {
+				continue
 			}
+			met[name] = true
+			if pid, err := strconv.Atoi(name); err == nil {
+				news = true
+				if p, ok := look(pid); ok {
+					all = append(all, p)
+				}
+			}
+		}
+		if !news {
+			break
+		}
+		if _, err := dir.Seek(0, io.SeekStart); err != nil {
+			break
 		}
 	}
 	return all
+}
+
+// offspring lists the descendants of this process. It costs nothing for the other
+// processes of the machine, and is soon enough for one that lives for milliseconds:
+// what loses its parent becomes our own child. Where the kernel does not list children,
+// it is scan.
+func offspring() []info {
+	self := os.Getpid()
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		return scan()
+	}
+	var all []info
+	met := make(map[int]bool)
+	for range scanPasses {
+		news := false
+		asked := make(map[int]bool)
+		for queue := []int{self}; len(queue) > 0; queue = queue[1:] {
+			if asked[queue[0]] {
+				continue
+			}
+			asked[queue[0]] = true
+			for _, pid := range children(queue[0]) {
+				queue = append(queue, pid)
+				if met[pid] {
+					continue
+				}
+				met[pid], news = true, true
+				if p, ok := look(pid); ok {
+					all = append(all, p)
+				}
+			}
+		}
+		if !news {
+			break
+		}
+	}
+	return all
+}
+
+// children lists those of all threads of pid. It may miss one while others exit.
+func children(pid int) (list []int) {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	dir, err := os.Open(tasks)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	threads, _ := dir.Readdirnames(-1)
+	for _, thread := range threads {
+		raw, err := os.ReadFile(tasks + "/" + thread + "/children")
+		if err != nil {
+			continue
+		}
+		for text := range strings.FieldsSeq(string(raw)) {
+			if child, err := strconv.Atoi(text); err == nil {
+				list = append(list, child)
+			}
+		}
+	}
+	return list
 }
 
 // look reads one process.
@@ -79,8 +165,12 @@ func variable(pid int, name string) string {
 	if err != nil {
 		return ""
 	}
+	return valueIn(raw, name)
+}
+
+func valueIn(environ []byte, name string) string {
 	prefix := []byte(name + "=")
-	for kv := range bytes.SplitSeq(raw, []byte{0}) {
+	for kv := range bytes.SplitSeq(environ, []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, prefix); ok {
 			return string(value)
 		}

@@ -15,6 +15,9 @@ import (
 // whatever its age: a daemon that forks itself again and again is always young.
 func sweep(instance, run string, entries []ledgerEntry) []Swept {
 	names := make(map[string]Swept)
+	of := func(mark string) bool {
+		return strings.HasPrefix(mark, instance+"/") && !strings.HasPrefix(mark, instance+"/"+run+"/")
+	}
 	found := func(all []info) (guilty []info) {
 		byPID := make(map[int]info, len(all))
 		for _, p := range all {
@@ -35,7 +38,7 @@ func sweep(instance, run string, entries []ledgerEntry) []Swept {
 					roots[p.pid] = e.Name
 				}
 			}
-			if mark := variable(p.pid, MarkVariable); strings.HasPrefix(mark, instance+"/") && !strings.HasPrefix(mark, instance+"/"+run+"/") {
+			if mark := variable(p.pid, MarkVariable); of(mark) {
 				roots[p.pid] = mark[strings.LastIndexByte(mark, '/')+1:]
 			}
 		}
@@ -58,7 +61,7 @@ func sweep(instance, run string, entries []ledgerEntry) []Swept {
 		}
 		return guilty
 	}
-	endAll(found, 500*time.Millisecond)
+	hunt{look: scan, guilty: found, grace: 500 * time.Millisecond, chase: newChase(of)}.run()
 	swept := make([]Swept, 0, len(names))
 	for _, s := range names {
 		swept = append(swept, s)
@@ -70,7 +73,7 @@ func sweep(instance, run string, entries []ledgerEntry) []Swept {
 func (s *Spawner) endRun() {
 	prefix := s.instance + "/" + s.run + "/"
 	self := os.Getpid()
-	endAll(func(all []info) (guilty []info) {
+	hunt{look: offspring, grace: leftoverGrace, guilty: func(all []info) (guilty []info) {
 		byPID := make(map[int]info, len(all))
 		for _, p := range all {
 			byPID[p.pid] = p
@@ -87,19 +90,35 @@ func (s *Spawner) endRun() {
 			}
 		}
 		return guilty
-	}, leftoverGrace)
+	}}.run()
 	s.reaper.sweep()
 }
 
-// endAll ends what find points at: TERM, and after the grace KILL until find
-// finds nothing more, at most killPatience.
-func endAll(find func([]info) []info, grace time.Duration) {
+// hunt ends processes that may fork while it is under way.
+type hunt struct {
+	look   func() []info
+	guilty func([]info) []info
+	grace  time.Duration // between TERM and KILL
+	// patience is how long it goes on at most; 0 is killPatience.
+	patience time.Duration
+	// over, if it is set, knows for certain that nothing is left.
+	over func() bool
+	// chase, if it is set, finds what the looks come too late for.
+	chase *chase
+}
+
+// run ends what guilty points at: TERM, and after the grace KILL until nothing more is
+// found several times in a row.
+func (h hunt) run() {
 	begun := time.Now()
 	asked := make(map[string]bool)
 	empty := 0
-	for time.Since(begun) < killPatience {
-		guilty := find(scan())
-		if len(guilty) == 0 {
+	for time.Since(begun) < or(h.patience, killPatience) {
+		guilty := h.guilty(h.look())
+		if h.over != nil && h.over() {
+			return
+		}
+		if len(guilty) == 0 && !h.pursue(begun) {
 			if empty++; empty == emptyLooks {
 				return
 			}
@@ -108,7 +127,7 @@ func endAll(find func([]info) []info, grace time.Duration) {
 		empty = 0
 		for _, p := range guilty {
 			switch {
-			case time.Since(begun) >= grace:
+			case time.Since(begun) >= h.grace:
 				signalProcess(p, unix.SIGKILL)
 			case !asked[key(p)]:
 				asked[key(p)] = true
@@ -116,8 +135,20 @@ func endAll(find func([]info) []info, grace time.Duration) {
 				signalProcess(p, unix.SIGCONT)
 			}
 		}
-		time.Sleep(poll / 2)
+		if !h.pursue(begun) {
+			time.Sleep(poll / 2)
+		}
 	}
+}
+
+func (h hunt) pursue(begun time.Time) (met bool) {
+	switch {
+	case h.chase == nil:
+		return false
+	case time.Since(begun) < h.grace:
+		return h.chase.run(poll/2, unix.SIGTERM)
+	}
+	return h.chase.run(poll, unix.SIGKILL)
 }
 
 // ancestors is pid and all its parents.

@@ -48,7 +48,7 @@ func (t *tree) note() { t.members() }
 // members returns the living processes of the tree. Zombies of the tree that
 // fell to us are reaped on the way: nobody else waits for them.
 func (t *tree) members() []info {
-	all := scan()
+	all := offspring()
 	byPID := make(map[int]info, len(all))
 	for _, p := range all {
 		byPID[p.pid] = p

@@ -108,8 +108,8 @@ func waitFor(daemon int) (exitCode int) {
 // endOrphans ends everything the daemon left behind, but for what carries the
 // keep mark and its offspring.
 func endOrphans(daemon int) {
-	endAll(func(all []info) (guilty []info) {
-		reapAll()
+	h := hunt{look: offspring, grace: orphanGrace, patience: watchdogPatience, over: childless}
+	h.guilty = func(all []info) (guilty []info) {
 		byPID := make(map[int]info, len(all))
 		for _, p := range all {
 			byPID[p.pid] = p
@@ -133,19 +133,21 @@ func endOrphans(daemon int) {
 			guilty = append(guilty, p)
 		}
 		return guilty
-	}, orphanGrace)
-	reapAll()
+	}
+	h.run()
 }
 
-// reapAll collects the children that are dead already.
-func reapAll() {
+// childless reaps the children that are dead and reports whether that was all of them:
+// then nothing below us is left, whatever a look at the processes has missed.
+func childless() bool {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || pid <= 0 {
-			return
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.ECHILD):
+			return marksFallToUs
+		case err != nil || pid <= 0:
+			return false
 		}
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"drawbridge/backend/mcptest"
 )
 
 // shapes are trees of processes in which something wants to stay. In the scripts
 // SERVER is a real MCP server and IDLE a process that does nothing; both carry the
-// token of one start on their command line, by which a test finds them whoever their
-// parent is. least is how many processes a tree has while it lives.
+// token of one start, and the number of the tree, on their command line, by which a
+// test finds them whoever their parent is. least is how many processes a tree has
+// while it lives.
 //
 // The trap makes a shell and all that it starts ignore every polite signal. A server
 // that is "stubborn" ignores the end of its input as well.
@@ -54,16 +54,16 @@ setsid sh "$1" "$1" "$2" &
 // lab runs one daemon after the other on the same data.
 type lab struct {
 	*daemon
-	reborn string
-	shapes []string
-	token  string
+	server, reborn string // programs
+	shapes         []string
+	token          string
 }
 
 func newLab(t testing.TB) *lab {
 	dir := t.TempDir()
 	l := &lab{
 		daemon: &daemon{t: t, data: filepath.Join(dir, "data"), home: t.TempDir(), log: new(lockedBuffer)},
-		reborn: filepath.Join(dir, "reborn.sh"),
+		server: smallServer(t), reborn: filepath.Join(dir, "reborn.sh"),
 	}
 	if err := os.MkdirAll(l.data, 0o700); err != nil {
 		t.Fatal(err)
@@ -98,16 +98,20 @@ func (l *lab) begin() {
 	}
 	l.token = fmt.Sprintf("%012d", number)
 	servers := object{}
-	for _, name := range l.shapes {
+	for i, name := range l.shapes {
 		shape := shapes[name]
-		script := strings.NewReplacer("SERVER", "$SERVER TOKEN", "IDLE", "sleep 86400.TOKEN").Replace(shape.script)
+		script := strings.NewReplacer("SERVER", "$SERVER "+shape.mode+" TOKEN", "IDLE", "sleep 86400.TOKEN").Replace(shape.script)
 		servers[name] = object{
-			"command": "/bin/sh", "args": []string{"-c", strings.ReplaceAll(script, "TOKEN", l.token)},
-			"env": object{mcptest.Env: shape.mode, "SERVER": os.Args[0], "REBORN": l.reborn},
+			"command": "/bin/sh", "args": []string{"-c", strings.ReplaceAll(script, "TOKEN", l.mark(i))},
+			"env": object{"SERVER": l.server, "REBORN": l.reborn},
 		}
 	}
 	l.beginWith(servers)
 }
+
+// mark is what the processes of the i-th tree of this start carry. sleep takes it for
+// a part of a number.
+func (l *lab) mark(i int) string { return fmt.Sprintf("%s%02d", l.token, i) }
 
 // beginWith starts a daemon with servers. It does not wait.
 func (l *lab) beginWith(servers object) {
@@ -162,17 +166,18 @@ func (l *lab) living() (daemon int, family []process) {
 	}
 	l.admin = strings.TrimSpace(string(admin))
 	l.running(l.shapes...)
-	least := 0
 	for _, name := range l.shapes {
-		least += shapes[name].least
 		code, body := l.do("POST", "/api/v1/call", strings.NewReader(`{"server":"`+name+`","tool":"echo","arguments":{"here":"`+l.token+`"}}`))
 		if code != 200 || !strings.Contains(body, l.token) {
 			l.t.Fatalf("server %s answers %d %s", name, code, body)
 		}
 	}
 	eventually(l.t, limit(5*time.Second), func() string {
-		if left := carrying(l.token); len(left) < least {
-			return fmt.Sprintf("only %d of %d processes live: %s", len(left), least, strings.Join(left, "; "))
+		all := carrying(l.token)
+		for i, name := range l.shapes {
+			if n := len(holding(all, l.mark(i))); n < shapes[name].least {
+				return fmt.Sprintf("only %d of %d processes of %q live: %s", n, shapes[name].least, name, strings.Join(all, "; "))
+			}
 		}
 		return ""
 	})
@@ -184,6 +189,16 @@ func carrying(token string) (found []string) {
 	for _, p := range processes() {
 		if p.state != "Z" && strings.Contains(p.command, token) {
 			found = append(found, fmt.Sprintf("%d %s", p.pid, p.command))
+		}
+	}
+	return found
+}
+
+// holding are those of lines that hold text.
+func holding(lines []string, text string) (found []string) {
+	for _, line := range lines {
+		if strings.Contains(line, text) {
+			found = append(found, line)
 		}
 	}
 	return found
@@ -229,44 +244,97 @@ func (l times) String() string {
 	return fmt.Sprintf("median %s, worst %s of %d", sorted[len(sorted)/2].Round(time.Millisecond), sorted[len(sorted)-1].Round(time.Millisecond), len(sorted))
 }
 
+// smallServer is the program mcpserver, which starts in a fraction of the time that
+// this test binary takes.
+func smallServer(t testing.TB) string {
+	t.Helper()
+	program, err := buildSmallServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+var buildSmallServer = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(output, "mcpserver")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "drawbridge/backend/mcptest/mcpserver")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build the test server: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// The three accidents, each with a laboratory of its own; the three run side by side,
+// so that one waits while another works.
 func TestNothingOutlivesAKilledDaemonWatchdogOrBoth(t *testing.T) {
+	smallServer(t)
+	n := rounds(t, 5, 50)
+	var all sync.WaitGroup
+	for accident, run := range map[string]func(*testing.T, int){
+		"daemon": daemonKilled, "watchdog": watchdogKilled, "both": bothKilled,
+	} {
+		all.Go(func() { t.Run(accident, func(t *testing.T) { run(t, n) }) })
+	}
+	all.Wait()
+}
+
+// The daemon is killed: its watchdog ends what it leaves behind.
+func daemonKilled(t *testing.T, n int) {
 	l := newLab(t)
-	took := map[string]times{}
+	var up, took times
+	for range n {
+		began := time.Now()
+		l.begin()
+		daemon, family := l.living()
+		up = append(up, time.Since(began))
+		began = time.Now()
+		syscall.Kill(daemon, syscall.SIGKILL)
+		took = append(took, l.gone(began, l.token, family))
+		<-l.done
+	}
+	t.Logf("0 processes left after a kill of the daemon: %s; a start: %s", took, up)
+}
+
+// The watchdog is killed: the daemon has nobody left who would clean up, and goes.
+func watchdogKilled(t *testing.T, n int) {
+	l := newLab(t)
+	var up, took times
+	for range n {
+		began := time.Now()
+		l.begin()
+		_, family := l.living()
+		up = append(up, time.Since(began))
+		began = time.Now()
+		l.cmd.Process.Kill()
+		took = append(took, l.gone(began, l.token, family))
+		<-l.done
+	}
+	t.Logf("0 processes left after a kill of the watchdog: %s; a start: %s", took, up)
+}
+
+// Both are killed, so that neither can do anything; then a start, which sweeps. What
+// is bare it could not find: with its parents dead, nothing tells whose it is.
+func bothKilled(t *testing.T, n int) {
+	l := newLab(t)
+	l.without("bare")
+	var up, took times
 	swept := 0
 	l.begin()
-	for range rounds(t, 5, 10) {
-		// The daemon: its watchdog ends what it leaves behind.
+	for range n {
+		began := time.Now()
 		daemon, family := l.living()
-		began, token := time.Now(), l.token
-		syscall.Kill(daemon, syscall.SIGKILL)
-		took["daemon"] = append(took["daemon"], l.gone(began, token, family))
-		<-l.done
-
-		// The watchdog: the daemon has nobody left who would clean up, and goes.
-		l.begin()
-		_, family = l.living()
-		began, token = time.Now(), l.token
-		l.cmd.Process.Kill()
-		took["watchdog"] = append(took["watchdog"], l.gone(began, token, family))
-		<-l.done
-
-		// Both, so that neither can do anything; then a start, which sweeps. What is
-		// bare it could not find: with its parents dead, nothing tells whose it is.
-		full := l.shapes
-		l.without("bare")
-		l.begin()
-		daemon, family = l.living()
-		token = l.token
+		up = append(up, time.Since(began))
+		token := l.token
 		l.cmd.Process.Signal(syscall.SIGSTOP)
 		syscall.Kill(daemon, syscall.SIGKILL)
 		l.cmd.Process.Kill()
 		<-l.done
 		eventually(t, limit(2*time.Second), func() string { return alive(family[:2]) })
 		swept += len(carrying(token))
-		l.shapes = full
 		began = time.Now()
 		l.begin()
-		took["both, then a start"] = append(took["both, then a start"], l.gone(began, token, family))
+		took = append(took, l.gone(began, token, family))
 	}
 	_, family := l.living()
 	began := time.Now()
@@ -274,8 +342,8 @@ func TestNothingOutlivesAKilledDaemonWatchdogOrBoth(t *testing.T) {
 	if left := carrying(l.token); len(left) > 0 {
 		t.Errorf("after a stop: %s, %s", strings.Join(left, "; "), alive(family))
 	}
-	t.Logf("0 processes left after a kill of: daemon %s; watchdog %s; both, then a start %s (%d processes swept); a stop took %s",
-		took["daemon"], took["watchdog"], took["both, then a start"], swept, time.Since(began).Round(time.Millisecond))
+	t.Logf("0 processes left after a kill of both, then a start: %s (%d processes swept); the servers after a start: %s; a stop took %s",
+		took, swept, up, time.Since(began).Round(time.Millisecond))
 	if swept == 0 {
 		t.Error("there was never anything to sweep: the kill of both proves nothing")
 	}

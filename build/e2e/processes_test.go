@@ -3,9 +3,10 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,28 +19,49 @@ type process struct {
 	command        string
 }
 
-// processes reads them all from /proc.
+// processes reads them all from /proc: the youngest first, and again what came while
+// it read, or a process that lives for 50 ms would be in no list of a busy machine.
 func processes() map[int]process {
-	found := map[int]process{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		stat, err := os.ReadFile(dir + "/stat")
-		if err != nil {
-			continue
+	found, met := map[int]process{}, map[string]bool{}
+	for range 4 {
+		dirs, _ := os.ReadDir("/proc")
+		news := false
+		slices.SortFunc(dirs, func(a, b os.DirEntry) int { // the larger number first
+			return cmp.Or(len(b.Name())-len(a.Name()), strings.Compare(b.Name(), a.Name()))
+		})
+		for _, dir := range dirs {
+			pid, err := strconv.Atoi(dir.Name())
+			if err != nil || met[dir.Name()] {
+				continue
+			}
+			met[dir.Name()], news = true, true
+			if p, ok := processOf(pid); ok {
+				found[pid] = p
+			}
 		}
-		// The name is in parentheses and may hold anything.
-		head, rest, ok := strings.Cut(string(stat), "(")
-		end := strings.LastIndex(rest, ")")
-		if !ok || end < 0 {
-			continue
+		if !news {
+			break
 		}
-		fields := strings.Fields(rest[end+1:])
-		pid, _ := strconv.Atoi(strings.TrimSpace(head))
-		parent, _ := strconv.Atoi(fields[1])
-		line, _ := os.ReadFile(dir + "/cmdline")
-		found[pid] = process{pid, parent, fields[19], fields[0], strings.ReplaceAll(string(line), "\x00", " ")}
 	}
 	return found
+}
+
+func processOf(pid int) (process, bool) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return process{}, false
+	}
+	// The name is in parentheses and may hold anything.
+	_, rest, ok := strings.Cut(string(stat), "(")
+	end := strings.LastIndex(rest, ")")
+	if !ok || end < 0 {
+		return process{}, false
+	}
+	fields := strings.Fields(rest[end+1:])
+	parent, _ := strconv.Atoi(fields[1])
+	line, _ := os.ReadFile(dir + "/cmdline")
+	return process{pid, parent, fields[19], fields[0], strings.ReplaceAll(string(line), "\x00", " ")}, true
 }
 
 // descendants lists everything below pid, and pid itself.

@@ -1,5 +1,6 @@
 // Command mcpserver runs one of the test servers of package mcptest on standard
-// input and output: mcpserver MODE.
+// input and output: mcpserver MODE. What follows the mode is for whoever looks for
+// the process by its command line.
 package main
 
 import (
@@ -11,7 +12,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 {
+	if len(os.Args) >= 2 {
 		mcptest.Main(os.Args[1])
 	}
 	fmt.Fprintln(os.Stderr, "usage: mcpserver MODE")

@@ -1,0 +1,76 @@
+package process
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// chase finds processes by their mark as soon as they are born. A look at the whole
+// machine, and at the environment of all that is on it, may take longer than a process
+// lives that only starts its successor; chase looks at what is new, and acts at once.
+type chase struct {
+	guilty   func(mark string) bool
+	innocent map[int]uint64 // when it began, by pid
+}
+
+func newChase(guilty func(mark string) bool) *chase {
+	return &chase{guilty: guilty, innocent: make(map[int]uint64)}
+}
+
+// run sends sig to what is guilty, again and again for d, and reports whether there
+// was any.
+func (c *chase) run(d time.Duration, sig unix.Signal) (met bool) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		time.Sleep(d)
+		return false
+	}
+	defer dir.Close()
+	for end := time.Now().Add(d); ; time.Sleep(time.Millisecond) {
+		names, _ := dir.Readdirnames(-1)
+		there := make(map[int]bool, len(names))
+		for i := len(names) - 1; i >= 0; i-- { // the youngest first
+			pid, err := strconv.Atoi(names[i])
+			if err != nil {
+				continue
+			}
+			there[pid] = true
+			if _, known := c.innocent[pid]; !known && c.judge(pid, sig) {
+				met = true
+			}
+		}
+		for pid := range c.innocent {
+			if !there[pid] {
+				delete(c.innocent, pid)
+			}
+		}
+		if !time.Now().Before(end) {
+			return met
+		}
+		if _, err := dir.Seek(0, 0); err != nil {
+			return met
+		}
+	}
+}
+
+// judge signals pid when it is guilty. While a process becomes another program its
+// environment is empty for a moment: then nothing is concluded.
+func (c *chase) judge(pid int, sig unix.Signal) (guilty bool) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err == nil && len(raw) == 0 {
+		return false
+	}
+	p, ok := look(pid)
+	if !ok {
+		return false
+	}
+	if err == nil && sameUser(pid) && c.guilty(valueIn(raw, MarkVariable)) {
+		signalProcess(p, sig)
+		return !p.zombie
+	}
+	c.innocent[pid] = p.start
+	return false
+}

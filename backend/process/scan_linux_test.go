@@ -1,0 +1,69 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process that is replaced by its child all the time is met even where a look at all
+// processes takes longer than it lives.
+func TestScanMeetsWhatForksItselfForEverAmongThousandsOfProcesses(t *testing.T) {
+	for range 1500 { // dead, but not reaped: they are in every look
+		dead, err := os.StartProcess("/bin/true", nil, &os.ProcAttr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { dead.Wait() })
+	}
+	script := filepath.Join(t.TempDir(), "reborn.sh")
+	if err := os.WriteFile(script, []byte("trap '' TERM\nsleep 0.05\nsetsid sh \"$1\" \"$1\" &\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reborn := func(all []info) (found []info) {
+		for _, p := range all {
+			if !p.zombie && strings.HasSuffix(variable(p.pid, "REBORN"), script) {
+				found = append(found, p)
+			}
+		}
+		return found
+	}
+	first := exec.Command("/bin/sh", script, script)
+	first.Env = append(os.Environ(), "REBORN="+script)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	t.Cleanup(func() {
+		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+			found := reborn(scan())
+			for _, p := range found {
+				signalProcess(p, unix.SIGKILL)
+			}
+			if len(found) == 0 && len(reborn(scan())) == 0 {
+				return
+			}
+		}
+		t.Error("the test's own process could not be ended")
+	})
+	const looks = 40
+	missed := 0
+	var took time.Duration
+	for range looks {
+		began := time.Now()
+		all := scan()
+		took += time.Since(began)
+		if len(reborn(all)) == 0 {
+			missed++
+		}
+	}
+	t.Logf("%d of %d looks missed it; a look took %s", missed, looks, (took / looks).Round(time.Microsecond))
+	if missed > looks/2 {
+		t.Errorf("%d of %d looks missed a process that is always there", missed, looks)
+	}
+}

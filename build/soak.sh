@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# make soak: what takes too long for every commit, one part after the other.
+#   build/soak.sh            all parts
+#   build/soak.sh servers    one of them
+# Each part is a function below; add yours to the list. Figures go to standard output.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export CI=true # limits as on a busy machine
+failed=()
+
+e2e() { # TESTS [TIMEOUT]
+	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | grep -E '^ *(---|PASS|FAIL|ok|panic| +[a-z_]+_test.go)'
+}
+
+# 500 kills each of the daemon, of its watchdog and of both; 10,000 restarts.
+servers() {
+	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e 'TestNothingOutlivesAKilledDaemonWatchdogOrBoth|TestAThousandRestartsOfAServerStayFlat'
+}
+
+make --no-print-directory daemon
+build/setup.sh e2e
+[ $# -gt 0 ] || set -- servers
+for part; do
+	printf '\n== soak: %s\n' "$part"
+	"$part" || failed+=("$part")
+done
+if [ ${#failed[@]} -gt 0 ]; then
+	printf '\nfailed: %s\n' "${failed[*]}"
+	exit 1
+fi
