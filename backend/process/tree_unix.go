@@ -48,11 +48,8 @@ func (t *tree) note() { t.members() }
 // members returns the living processes of the tree. Zombies of the tree that
 // fell to us are reaped on the way: nobody else waits for them.
 func (t *tree) members() []info {
-	all := offspring()
-	byPID := make(map[int]info, len(all))
-	for _, p := range all {
-		byPID[p.pid] = p
-	}
+	look := lookAtOffspring()
+	all, byPID := look.all, look.byPID
 	self := os.Getpid()
 	// Once the leader is reaped and its group is empty, its id may be given out again.
 	leader, there := byPID[t.pid]
@@ -77,7 +74,7 @@ func (t *tree) members() []info {
 		case known && p.ppid != self && depth < 100 && belongs(parent, depth+1):
 			verdict = true
 		case !p.zombie && (!marksFallToUs || under(self, p, byPID)):
-			verdict = variable(p.pid, MarkVariable) == t.mark
+			verdict = look.mark(p.pid) == t.mark
 		}
 		verdicts[p.pid] = verdict
 		return verdict
