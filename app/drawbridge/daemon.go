@@ -108,8 +108,14 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	views := registry.New(registry.Options{})
 	own := newOwn(views, history)
-	rules := policy.New(policy.Options{Views: own})
 	questions := inbox.New(inbox.Options{Bus: bus})
+	var pages *api.API // set below, before anybody can call
+	rules := policy.New(policy.Options{
+		Views: own, Inbox: questions,
+		// A question that nobody sees is not asked: the call is refused and says so.
+		Reachable: func() bool { return pages.Watched() },
+		OnBreaker: func(b policy.BreakerStatus) { noteBreaker(b, bus, log) },
+	})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	records := newRecords(history, views, log, vault)
@@ -135,7 +141,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		LastLines: dialer.LastLines, Progress: dialer.Progress, Usage: dialer.Usage, Approvals: approved{history},
 	})
 	own.serve(servers)
-	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, LastID: lastID})
+	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, Log: log, LastID: lastID})
 	records.serve(history, servers, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version,
@@ -153,7 +159,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
-			rules.SetLimits(limits(c))
+			rules.Apply(c)
 			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
 			records.apply(c) // before the servers: their secrets are known when they start
@@ -186,11 +192,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		return err
 	}
 
-	pages := api.New(api.Options{
+	pages = api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Usage: dialer.Usage, Connector: connector, Secrets: vault, Questions: questions, Commands: servers, Debug: servers.Debug,
+		Usage: dialer.Usage, Connector: connector, Secrets: vault, Questions: questions, Commands: servers, Debug: servers.Debug, Rules: rules,
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
 		Notices: func() []event.Notice { return append(left.notices(), vaultNotices(vault)...) }, Metrics: counts,
 	})
@@ -247,6 +253,16 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 }
 
+// noteBreaker tells that a server begins or ends its rest.
+func noteBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
+	level := slog.LevelInfo
+	if b.State == policy.BreakerOpen {
+		level = slog.LevelWarn
+	}
+	log.Log(context.Background(), level, "Breaker changed", "server", b.Server, "state", b.State, "reason", b.Reason)
+	bus.Publish(event.Policy, b)
+}
+
 // relayed are the abilities that we declare to servers: what a client of ours may
 // have. A request for what the calling client lacks gets a clear error.
 const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
@@ -273,14 +289,6 @@ func report(log *slog.Logger, what string, err error) {
 func clientInfo() json.RawMessage {
 	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})
 	return info
-}
-
-func limits(c *config.Config) map[string]policy.Limits {
-	all := make(map[string]policy.Limits, len(c.Servers))
-	for _, server := range c.Servers {
-		all[server.ID] = policy.Limits{Timeout: server.RequestTimeout, Ceiling: server.MaxRequest}
-	}
-	return all
 }
 
 // keepHistory applies what the configuration says of the history: there, 0 is no bound.

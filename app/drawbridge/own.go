@@ -47,7 +47,7 @@ func (o *ownServer) apply(b config.Bridge, front *bridge.Bridge) {
 	}
 }
 
-func (o *ownServer) joins() bool       { return o.settings.Load().SelfTools }
+func (o *ownServer) joins() bool { return o.settings.Load().SelfTools }
 func (o *ownServer) seesAll(token string) bool {
 	return slices.Contains(o.settings.Load().HistoryFor, token)
 }

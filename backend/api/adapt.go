@@ -22,6 +22,8 @@ type ErrorDocument struct {
 	Detail string           `json:"detail" doc:"A sentence for people"`
 	Hint   string           `json:"hint,omitempty" doc:"What to do next"`
 	Errors []hub.FieldError `json:"errors,omitempty" doc:"Each wrong value by its path"`
+
+	Retriable bool `json:"retriable" doc:"The same request may succeed later"`
 }
 
 func (p *ErrorDocument) Error() string { return p.Detail }
@@ -32,7 +34,7 @@ func (p *ErrorDocument) GetStatus() int { return p.Status }
 func (p *ErrorDocument) ContentType(string) string { return "application/problem+json" }
 
 var statuses = map[hub.Code]int{
-	hub.CodeValidation: http.StatusUnprocessableEntity, hub.CodeNotFound: http.StatusNotFound,
+	hub.CodeValidation: http.StatusBadRequest, hub.CodeNotFound: http.StatusNotFound,
 	hub.CodeUnauthorized: http.StatusUnauthorized, hub.CodeTimeout: http.StatusGatewayTimeout,
 	hub.CodeCancelled: http.StatusRequestTimeout, hub.CodeRateLimited: http.StatusTooManyRequests,
 	hub.CodeBreakerOpen: http.StatusServiceUnavailable, hub.CodeRejected: http.StatusForbidden,
@@ -43,15 +45,12 @@ var statuses = map[hub.Code]int{
 // problemOf is what of err may be shown.
 func problemOf(err error) *ErrorDocument {
 	code := hub.CodeOf(err)
-	status, ok := statuses[code]
-	if !ok {
-		status = http.StatusInternalServerError
-	}
+	status := statusOf(code)
 	p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: code}
 	p.Detail, p.Hint = hub.Describe(err)
 	for e := err; e != nil; {
 		if ours, ok := e.(*hub.Error); ok {
-			p.Errors = ours.Fields
+			p.Errors, p.Retriable = ours.Fields, ours.Retriable
 			break
 		}
 		wrapper, ok := e.(interface{ Unwrap() error })
@@ -82,6 +81,9 @@ func noStore(h http.Header) {
 // was wrong, nor the text of a foreign error.
 func init() {
 	huma.NewError = func(status int, _ string, errs ...error) huma.StatusError {
+		if status == http.StatusUnprocessableEntity { // one status for what is wrong with a request
+			status = http.StatusBadRequest
+		}
 		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: hub.CodeValidation, Detail: "the request is not valid"}
 		switch {
 		case status >= 500:

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/bridge"
@@ -61,6 +62,7 @@ type Files interface {
 	Disable(ctx context.Context, id string) error
 	Add(ctx context.Context, label string, entry json.RawMessage) error
 	Remove(ctx context.Context, id string) error
+	SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error
 }
 
 // Logs are the servers' own logs; *serverlog.Logs implements it.
@@ -103,6 +105,7 @@ type Options struct {
 	Secrets   *secret.Store         // optional: what ${secret:NAME} stands for
 
 	Questions Questions                                 // optional: what servers ask a person
+	Rules     Rules                                     // optional: what calls are held to
 	Commands  Commands                                  // optional: new commands that wait for a person's word
 	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
 
@@ -123,7 +126,11 @@ type API struct {
 	running running
 	waiting waiting
 	windows windows
+	readers atomic.Int32 // open event streams
 }
+
+// Watched reports whether somebody follows the events: a page is open.
+func (a *API) Watched() bool { return a != nil && a.readers.Load() > 0 }
 
 // New makes an API. It serves at once; Run is needed for calls that began before a
 // page was opened to be seen on it.

@@ -113,28 +113,28 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 		status             int
 		code               hub.Code
 	}{
-		{"GET", "/api/v1/calls?limit=" + canary, "", 422, hub.CodeValidation},
-		{"GET", "/api/v1/calls?outcome=" + canary, "", 422, hub.CodeValidation},
-		{"GET", "/api/v1/calls?before=" + canary, "", 422, hub.CodeValidation},
-		{"GET", "/api/v1/calls?limit=501", "", 422, hub.CodeValidation},
-		{"GET", "/api/v1/calls/" + canary, "", 422, hub.CodeValidation},
+		{"GET", "/api/v1/calls?limit=" + canary, "", 400, hub.CodeValidation},
+		{"GET", "/api/v1/calls?outcome=" + canary, "", 400, hub.CodeValidation},
+		{"GET", "/api/v1/calls?before=" + canary, "", 400, hub.CodeValidation},
+		{"GET", "/api/v1/calls?limit=501", "", 400, hub.CodeValidation},
+		{"GET", "/api/v1/calls/" + canary, "", 400, hub.CodeValidation},
 		{"GET", "/api/v1/calls/77", "", 404, hub.CodeNotFound},
 		{"GET", "/api/v1/servers/" + canary, "", 404, hub.CodeNotFound},
-		{"POST", "/api/v1/servers/files/" + canary, "", 422, hub.CodeValidation},
+		{"POST", "/api/v1/servers/files/" + canary, "", 400, hub.CodeValidation},
 		{"GET", "/api/v1/servers/" + canary + "/debug", "", 404, hub.CodeNotFound},
 		{"DELETE", "/api/v1/servers/" + canary, "", 404, hub.CodeNotFound},
 		{"GET", "/api/v1/tools?server=" + canary, "", 404, hub.CodeNotFound},
-		{"POST", "/api/v1/servers", `{"name":"","entry":"` + canary + `"}`, 422, hub.CodeValidation},
+		{"POST", "/api/v1/servers", `{"name":"","entry":"` + canary + `"}`, 400, hub.CodeValidation},
 		{"POST", "/api/v1/approvals/" + canary, `{"action":"accept"}`, 404, hub.CodeNotFound},
 		{"POST", "/api/v1/approvals/command:" + canary + ":1", `{"action":"accept"}`, 404, hub.CodeNotFound},
-		{"POST", "/api/v1/approvals/1", `{"action":"` + canary + `"}`, 422, hub.CodeValidation},
+		{"POST", "/api/v1/approvals/1", `{"action":"` + canary + `"}`, 400, hub.CodeValidation},
 		{"GET", "/api/v1/" + canary, "", 404, hub.CodeNotFound},
-		{"POST", "/api/v1/call", `{"server":"` + canary, 422, hub.CodeValidation},
-		{"POST", "/api/v1/call", `{"server":{"a":"` + canary + `"},"tool":1}`, 422, hub.CodeValidation},
-		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 422, hub.CodeValidation},
-		{"POST", "/api/v1/call", `["` + canary + `"]`, 422, hub.CodeValidation},
-		{"POST", "/api/v1/call", "", 422, hub.CodeValidation},
-		{"POST", "/api/v1/call", `{"server":"a","tool":"b","` + canary + `":1}`, 422, hub.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"` + canary, 400, hub.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":{"a":"` + canary + `"},"tool":1}`, 400, hub.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 400, hub.CodeValidation},
+		{"POST", "/api/v1/call", `["` + canary + `"]`, 400, hub.CodeValidation},
+		{"POST", "/api/v1/call", "", 400, hub.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"a","tool":"b","` + canary + `":1}`, 400, hub.CodeValidation},
 		{"PUT", "/api/v1/config", `{"text":"` + canary + `"}`, 428, hub.CodeValidation},
 		{"DELETE", "/api/v1/status", "", 404, hub.CodeNotFound},
 		{"GET", "/metrics", "", 404, hub.CodeNotFound},
@@ -146,7 +146,7 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 			t.Errorf("%s %s: %d %s is no problem document", c.method, c.path, status, body)
 			continue
 		}
-		if (status != c.status && !(c.status == 422 && status == 400)) || p.Code != c.code || p.Status != status || p.Detail == "" {
+		if (status != c.status && !(c.status == 400 && status == 400)) || p.Code != c.code || p.Status != status || p.Detail == "" {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
 		}
 		if strings.Contains(body, canary) || strings.Contains(body, `"value"`) {

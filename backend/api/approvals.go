@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +20,8 @@ import (
 // Questions are what servers ask a person; *inbox.Inbox implements it.
 type Questions interface {
 	List() []inbox.Item
-	Answer(id, action string, content json.RawMessage) error
+	Item(id string) (inbox.Item, bool)
+	AnswerFor(id, action, scope string, content json.RawMessage) error
 }
 
 // Commands are new commands that wait for a person's word; *supervisor.Supervisor
@@ -36,7 +39,7 @@ const command inbox.Kind = "command"
 // client or the configuration.
 type Question struct {
 	ID      string         `json:"id"`
-	Kind    inbox.Kind     `json:"kind" enum:"form,url,command"`
+	Kind    inbox.Kind     `json:"kind" enum:"form,url,command,call"`
 	Server  string         `json:"server" doc:"Server id"`
 	Client  QuestionClient `json:"client" doc:"Whose call made the server ask; empty when that is unknown"`
 	Tool    string         `json:"tool" doc:"The public name of what was called; may be empty"`
@@ -46,7 +49,18 @@ type Question struct {
 	At      time.Time      `json:"at"`
 	Expires time.Time      `json:"expires" doc:"The year 1 of a command, which waits as long as it stands in the configuration"`
 	State   string         `json:"state" enum:",accept,decline,cancel,expired,withdrawn" doc:"Empty while it waits"`
+
+	CallID        string `json:"callId,omitempty" doc:"Of a call: its id"`
+	Original      string `json:"original,omitempty" doc:"Of a call: the tool as the server knows it"`
+	Arguments     string `json:"arguments,omitempty" doc:"Of a call: JSON text; in lists and events the beginning only, when it is long"`
+	ArgumentsSize int    `json:"argumentsSize,omitempty" doc:"Bytes of the whole"`
+	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"There is more: read this question alone"`
+	Why           string `json:"why,omitempty" doc:"Of a call: the rule that asks"`
+	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Of a call: what the server says of the tool"`
 }
+
+// maxShown is how much of a call's arguments lists and events hold.
+const maxShown = 64 << 10
 
 // QuestionClient is the application whose call made a server ask.
 type QuestionClient struct {
@@ -55,11 +69,25 @@ type QuestionClient struct {
 	Version string `json:"version"`
 }
 
+// questionOf is an item as lists and events show it.
 func questionOf(i *inbox.Item) Question {
-	return Question{
+	q := wholeQuestion(i)
+	if len(q.Arguments) > maxShown {
+		q.Arguments, q.ArgumentsCut = strings.ToValidUTF8(q.Arguments[:maxShown], ""), true
+	}
+	return q
+}
+
+func wholeQuestion(i *inbox.Item) Question {
+	q := Question{
 		ID: i.ID, Kind: i.Kind, Server: i.Server, Client: QuestionClient(i.Client), Tool: i.Tool,
 		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State,
 	}
+	if h := i.Held; h != nil {
+		q.CallID, q.Original, q.Why, q.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
+		q.Arguments, q.ArgumentsSize = h.Arguments, len(h.Arguments)
+	}
+	return q
 }
 
 // commandItem names a command by its server and its key, so that an answer is one to
@@ -111,6 +139,7 @@ type approvalInput struct {
 	ID   string `path:"id" maxLength:"200"`
 	Body struct {
 		Action  string `json:"action" enum:"accept,decline,cancel"`
+		Scope   string `json:"scope,omitempty" enum:"once,minutes,always" doc:"For how long a call is accepted; once when absent. always is written into the configuration"`
 		Content JSON   `json:"content,omitempty" doc:"What a form was filled in with, a JSON object; needed to accept one"`
 	}
 }
@@ -135,7 +164,13 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 	if a.Questions == nil {
 		return nil, hub.Errorf(hub.CodeNotFound, "this question no longer waits for an answer")
 	}
-	return &none{}, a.Questions.Answer(in.ID, in.Body.Action, json.RawMessage(in.Body.Content))
+	scope := cmp.Or(in.Body.Scope, inbox.Once)
+	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil && in.Body.Action == inbox.Accept && scope == inbox.Always {
+		if err := a.allowAlways(ctx, &item); err != nil {
+			return nil, err // the question goes on waiting
+		}
+	}
+	return &none{}, a.Questions.AnswerFor(in.ID, in.Body.Action, scope, json.RawMessage(in.Body.Content))
 }
 
 // waiting tells the bus which commands begin and end to wait: the supervisor says

@@ -51,7 +51,7 @@ func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
 		t.Errorf("the snapshot holds %+v", snap.Approvals)
 	}
 	path := "/api/v1/approvals/" + q.ID
-	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{}}`); status != 422 || !strings.Contains(body, "content.n") {
+	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{}}`); status != 400 || !strings.Contains(body, "content.n") {
 		t.Errorf("%d %s", status, body)
 	}
 	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{"n":9007199254740993}}`); status != 204 {

@@ -33,7 +33,7 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 	if in.By == loopback.ByBrowser {
 		client.Name = "drawbridge-ui"
 	}
-	call := &hub.Call{Client: client, Era: hub.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
+	call := &hub.Call{Client: client, ByPerson: true, Era: hub.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
 	call.Params, call.Arguments = params(in.Body.Tool, args)
 	said, err := a.Calls.Call(ctx, call, nil)
 	result := resultOf(said, err)

@@ -28,6 +28,8 @@ const (
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	sub := a.Bus.Subscribe(streamQueue)
 	defer sub.Close()
+	a.readers.Add(1)
+	defer a.readers.Add(-1)
 	s := newStream(w)
 	s.wire = a.wireForm
 	if s.send("snapshot", a.snapshot(r.Context())) != nil {

@@ -10,10 +10,10 @@ import (
 	"drawbridge/backend/hub"
 )
 
-// policy is what the page may do: load and reach nothing but ourselves, and be
+// contentPolicy is what the page may do: load and reach nothing but ourselves, and be
 // framed by nobody. Text of servers shown as markup by mistake could still do nothing,
 // and browsers that know trusted types do not even parse it.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; " +
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // types are by suffix and not the system's, which may know them wrongly.
@@ -55,7 +55,7 @@ func (a *API) files(w http.ResponseWriter, r *http.Request) {
 	}
 	noStore(h)
 	h.Set("Content-Type", kind)
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -105,6 +105,9 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[hub.Se
 	if err := change(ctx, in.ID); err != nil {
 		return nil, err
 	}
+	if a.Rules != nil && in.Action != "stop" && in.Action != "disable" && in.Action != "disconnect" {
+		a.Rules.Reset(in.ID) // a person has seen to it
+	}
 	st, _ := a.Servers.Status(in.ID)
 	return reply(st)
 }
@@ -314,6 +317,11 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 		case hub.StateRunning, hub.StateStarting, hub.StateStopped, hub.StateDisabled:
 		default:
 			h.Reasons = append(h.Reasons, HealthReason{s.ID, string(s.State), s.Reason})
+		}
+	}
+	if a.Rules != nil {
+		for _, b := range a.Rules.Breakers() {
+			h.Reasons = append(h.Reasons, HealthReason{b.Server, "breaker", b.Reason})
 		}
 	}
 	if st := a.Recorder.Stats(); st.State != "recording" {

@@ -67,13 +67,13 @@ func TestHistoryAnswersOverTheAPI(t *testing.T) {
 	if status != 200 || !strings.Contains(body, `"note":{"title":"x","note":"y","tags":["a","b"]}`) {
 		t.Errorf("note: %d %s", status, body)
 	}
-	if status, body, _ = s.ask(t, "PUT", "/api/v1/calls/"+ids[0]+"/note", `{"title":"`+strings.Repeat("x", 501)+`","note":"","tags":[]}`); status != 422 || !strings.Contains(body, `"field":"title"`) {
+	if status, body, _ = s.ask(t, "PUT", "/api/v1/calls/"+ids[0]+"/note", `{"title":"`+strings.Repeat("x", 501)+`","note":"","tags":[]}`); status != 400 || !strings.Contains(body, `"field":"title"`) {
 		t.Errorf("a long title: %d %s", status, body)
 	}
 
 	// Recorded without its secret: it can only be sent with arguments of one's own, after a yes.
 	replay := "/api/v1/calls/" + ids[0] + "/replay"
-	if status, body, _ = s.ask(t, "POST", replay, `{"confirm":true}`); status != 422 {
+	if status, body, _ = s.ask(t, "POST", replay, `{"confirm":true}`); status != 400 {
 		t.Errorf("replay without the secret: %d %s", status, body)
 	}
 	if status, body, _ = s.ask(t, "POST", replay, `{"arguments":{"n":1}}`); status != 403 {
@@ -93,7 +93,7 @@ func TestHistoryAnswersOverTheAPI(t *testing.T) {
 			t.Errorf("a formula is left alone: %s", body)
 		}
 	}
-	if status, body, _ := s.ask(t, "GET", "/api/v1/export?from=x&format=exe", ""); status != 422 || !strings.Contains(body, "query.from") || !strings.Contains(body, "query.format") {
+	if status, body, _ := s.ask(t, "GET", "/api/v1/export?from=x&format=exe", ""); status != 400 || !strings.Contains(body, "query.from") || !strings.Contains(body, "query.format") {
 		t.Errorf("a wrong export: %d %s", status, body)
 	}
 
@@ -114,7 +114,7 @@ func TestHistoryAnswersOverTheAPI(t *testing.T) {
 	if status, body, _ := s.ask(t, "POST", "/api/v1/calls/delete", `{"session":"s1"}`); status != 200 || !strings.Contains(body, `"deleted":10`) {
 		t.Errorf("deleting a session: %d %s", status, body)
 	}
-	if status, body, _ := s.ask(t, "POST", "/api/v1/calls/delete", `{}`); status != 422 {
+	if status, body, _ := s.ask(t, "POST", "/api/v1/calls/delete", `{}`); status != 400 {
 		t.Errorf("deleting nothing: %d %s", status, body)
 	}
 	for _, what := range []string{"prune", "vacuum"} {

@@ -78,6 +78,11 @@ func (f *fakes) Add(_ context.Context, label string, entry json.RawMessage) erro
 	return f.note("add", label+" "+string(entry))
 }
 
+func (f *fakes) SetTool(_ context.Context, id, tool string, set map[string]json.RawMessage) error {
+	raw, _ := json.Marshal(set)
+	return f.note("tool", id+" "+tool+" "+string(raw))
+}
+
 func (f *fakes) Approvals() []supervisor.Approval {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -125,6 +125,7 @@ func (a *API) register() {
 	a.registerConnections(doc)
 	a.registerSecrets(doc)
 	a.registerHistory(doc)
+	a.registerPolicy(doc)
 	a.registerDesktop(doc)
 	documentEvents(doc.OpenAPI())
 }
@@ -132,7 +133,7 @@ func (a *API) register() {
 // op adds an operation whose handler returns an error of ours.
 func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler func(context.Context, *In) (*Out, error)) {
 	o := huma.Operation{Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1}
-	o.Errors = []int{http.StatusUnauthorized, http.StatusUnprocessableEntity, http.StatusInternalServerError}
+	o.Errors = []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError}
 	huma.Register(doc, o, adapt(a.Log, o.OperationID, handler))
 }
 
@@ -144,7 +145,7 @@ func documentEvents(doc *huma.OpenAPI) {
 	doc.AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/events", OperationID: "get-events",
 		Summary:     "What changes, as server-sent events",
-		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health` and `approval` (Question, when it begins to wait and when it ends). A comment comes every 15 s. A reader that is too slow is disconnected and begins again with a snapshot.",
+		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health` `approval` (Question, when it begins to wait and when it ends) and `policy` (BreakerStatus, when a server begins or ends its rest). A comment comes every 15 s. A reader that is too slow is disconnected and begins again with a snapshot.",
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},

@@ -30,7 +30,7 @@ func TestSecretsGoInAndOnlyTheirNamesComeOut(t *testing.T) {
 		t.Fatalf("%s", body)
 	}
 	for _, wrong := range []string{"a%20b", "a%7D"} {
-		if status, body, _ := s.ask(t, "PUT", "/api/v1/secrets/"+wrong, `{"value":"`+canary+`"}`); status != http.StatusUnprocessableEntity || strings.Contains(body, canary) {
+		if status, body, _ := s.ask(t, "PUT", "/api/v1/secrets/"+wrong, `{"value":"`+canary+`"}`); status != http.StatusBadRequest || strings.Contains(body, canary) {
 			t.Errorf("%s: %d %s", wrong, status, body)
 		}
 	}

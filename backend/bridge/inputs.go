@@ -45,7 +45,7 @@ func (b *Bridge) repeat(call *hub.Call, answers, capabilities []byte) *hub.Call 
 	again := &hub.Call{
 		At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Era: call.Era, Server: call.Server,
 		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
-		Capabilities: call.Capabilities, LogLevel: call.LogLevel,
+		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
 	}
 	params := append([]byte{'{'}, answers...)
 	_ = wire.Members(call.Params, func(m wire.Member) error {

@@ -23,6 +23,7 @@ const (
 	// Approval is something that waits for a person, and its end: Data is an inbox.Item
 	// whose State is "" while it waits.
 	Approval Kind = "approval"
+	Policy   Kind = "policy" // Data is a policy.BreakerStatus: a server begins or ends its rest
 )
 
 // ConfigChange tells that a configuration was applied or refused.

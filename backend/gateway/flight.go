@@ -30,6 +30,7 @@ type flight struct {
 	stopped  time.Time // when asking became one
 	landed   bool
 	progress int
+	reached  float64 // the newest progress of the server
 }
 
 func (g *Gateway) launch(ctx context.Context, call *hub.Call, sink hub.Sink, plan policy.Plan) *flight {
@@ -46,7 +47,7 @@ func (f *flight) land() {
 	f.mu.Lock()
 	f.landed = true
 	f.timer.Stop()
-	f.call.Progress = f.progress
+	f.call.Progress += f.progress
 	f.mu.Unlock()
 	f.cancel(nil)
 }
@@ -78,6 +79,7 @@ func (f *flight) Notify(method string, params json.RawMessage) {
 	if method == "notifications/progress" {
 		f.mu.Lock()
 		f.progress++
+		f.reached = progressOf(params)
 		f.reset()
 		f.mu.Unlock()
 	}
@@ -91,6 +93,10 @@ func (f *flight) Notify(method string, params json.RawMessage) {
 func (f *flight) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
 	f.stopClock()
 	defer f.startClock()
+	f.mu.Lock()
+	reached := f.reached
+	f.mu.Unlock()
+	defer policy.Tell(f.sink, f.call, reached, "waiting for an answer")()
 	return f.g.Ask(ctx, f.call, method, params, f.sink)
 }
 
@@ -147,11 +153,10 @@ func (f *flight) explain(err error) error {
 	if !errors.Is(context.Cause(f.ctx), errExpired) {
 		return err
 	}
-	key := "requestTimeoutMs"
-	limit := f.plan.Timeout
+	key, limit := f.plan.TimeoutKey, f.plan.Timeout
 	f.mu.Lock()
 	if f.due.Equal(f.ceiling) && f.progress > 0 {
-		key, limit = "maxRequestMs", f.plan.Ceiling
+		key, limit = f.plan.CeilingKey, f.plan.Ceiling
 	}
 	f.mu.Unlock()
 	return &hub.Error{

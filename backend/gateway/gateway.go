@@ -5,6 +5,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -29,10 +30,11 @@ type Upstreams interface {
 
 // Policy decides whether a call may go ahead, and how long it may take.
 type Policy interface {
-	Admit(ctx context.Context, call *hub.Call) (policy.Plan, error)
-	// Offered repeats the first question of Admit for a call that was admitted
-	// before its server had been listed.
-	Offered(call *hub.Call) error
+	// Admit may wait for a person or a free place. Whoever it admits, End is told of.
+	Admit(ctx context.Context, call *hub.Call, sink hub.Sink) (policy.Plan, error)
+	// Listed repeats what Admit could not ask of a server that had not been listed yet.
+	Listed(call *hub.Call) error
+	End(plan policy.Plan, reply hub.Reply, err error, sent bool)
 }
 
 // Recorder keeps finished calls. Record copies what it keeps before it returns and
@@ -47,6 +49,7 @@ type Options struct {
 	Policy    Policy
 	Recorder  Recorder
 	Bus       *event.Bus
+	Log       *slog.Logger     // nil: nothing is logged
 	Now       func() time.Time // time.Now when nil
 	LastID    int64            // the newest id given before this start
 }
@@ -57,8 +60,10 @@ type Gateway struct {
 	policy    Policy
 	recorder  Recorder
 	bus       *event.Bus
+	log       *slog.Logger
 	now       func() time.Time
 	lastID    atomic.Int64
+	outages   outages
 }
 
 // New returns a Gateway. It panics when something that it needs is missing.
@@ -69,6 +74,9 @@ func New(o Options) *Gateway {
 	g := &Gateway{upstreams: o.Upstreams, policy: o.Policy, recorder: o.Recorder, bus: o.Bus, now: o.Now}
 	if g.now == nil {
 		g.now = time.Now
+	}
+	if g.log = o.Log; g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
 	}
 	g.lastID.Store(o.LastID)
 	return g
@@ -84,40 +92,70 @@ func New(o Options) *Gateway {
 // error of its own (reply.Error). Once Call has returned, call is read-only.
 func (g *Gateway) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (reply hub.Reply, err error) {
 	g.begin(call)
-	stage := admitting
-	defer func() { g.end(call, reply, err, stage) }()
+	stage, admitted := admitting, false
+	var plan policy.Plan
+	defer func() {
+		if admitted {
+			g.policy.End(plan, reply, err, stage == sending)
+			g.outages.note(g.log, call, err)
+		}
+		g.end(call, reply, err, stage)
+	}()
 
-	plan, err := g.policy.Admit(ctx, call)
-	if err != nil {
+	if plan, err = g.policy.Admit(ctx, call, sink); err != nil {
 		return hub.Reply{}, err
 	}
-
-	stage = waiting
-	asked := g.now()
-	up, err := g.upstreams.For(ctx, call)
-	call.Queued = g.now().Sub(asked)
-	if err != nil {
-		return hub.Reply{}, err
+	admitted = true
+	if plan.Cached != nil {
+		return *plan.Cached, nil
 	}
-	if plan.Unlisted {
-		if err := g.policy.Offered(call); err != nil {
-			stage = admitting
+	for tries := 1; ; tries++ {
+		call.Attempts = tries
+		if reply, stage, err = g.try(ctx, call, sink, plan); err == nil {
+			return reply, nil
+		}
+		pause, again := plan.Again(call, tries, err, stage == sending)
+		if !again || !rest(ctx, pause) {
 			return hub.Reply{}, err
 		}
 	}
+}
 
-	stage = sending
-	call.Attempts = 1
+// try makes one attempt: it finds the server and sends the call to it.
+func (g *Gateway) try(ctx context.Context, call *hub.Call, sink hub.Sink, plan policy.Plan) (hub.Reply, stage, error) {
+	asked := g.now()
+	up, err := g.upstreams.For(ctx, call)
+	call.Queued += g.now().Sub(asked)
+	if err != nil {
+		return hub.Reply{}, waiting, err
+	}
+	if plan.Unlisted {
+		if err := g.policy.Listed(call); err != nil {
+			return hub.Reply{}, admitting, err
+		}
+	}
 	f := g.launch(ctx, call, sink, plan)
 	defer f.land()
-	reply, err = up.Send(f.ctx, call, f)
+	reply, err := up.Send(f.ctx, call, f)
 	if err != nil {
-		return hub.Reply{}, f.explain(err)
+		return hub.Reply{}, sending, f.explain(err)
 	}
 	if !answers(call.Method, reply) {
-		return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, what(call))
+		return hub.Reply{}, sending, hub.Errorf(hub.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, what(call))
 	}
-	return reply, nil
+	return reply, sending, nil
+}
+
+// rest waits, and reports whether ctx went on so long.
+func rest(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // stage says how far a call came, which decides how its failure is named.

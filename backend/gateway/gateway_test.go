@@ -41,8 +41,11 @@ type fixture struct {
 	replies  []hub.Reply
 }
 
-func (f *fixture) Admit(context.Context, *hub.Call) (policy.Plan, error) { return f.plan, f.refuse }
-func (f *fixture) Offered(*hub.Call) error                               { return f.offered }
+func (f *fixture) Admit(context.Context, *hub.Call, hub.Sink) (policy.Plan, error) {
+	return f.plan, f.refuse
+}
+func (f *fixture) Listed(*hub.Call) error                  { return f.offered }
+func (f *fixture) End(policy.Plan, hub.Reply, error, bool) {}
 func (f *fixture) For(_ context.Context, call *hub.Call) (Upstream, error) {
 	if f.wait > 0 {
 		time.Sleep(f.wait) // in a bubble
@@ -60,7 +63,7 @@ func (f *fixture) Record(call *hub.Call, reply hub.Reply) {
 }
 
 func newFixture() *fixture {
-	f := &fixture{plan: policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute}}
+	f := &fixture{plan: policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute, TimeoutKey: "requestTimeoutMs", CeilingKey: "maxRequestMs"}}
 	f.send = answer(`{"content":[]}`)
 	f.Gateway = New(Options{Upstreams: f, Policy: f, Recorder: f, Bus: &f.bus})
 	return f

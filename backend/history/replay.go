@@ -88,7 +88,7 @@ func ToolCall(by hub.Client, server, tool string, args []byte) *hub.Call {
 	start := len(p)
 	p = append(p, args...)
 	return &hub.Call{
-		Client: by, Era: hub.Legacy, Server: server, Method: "tools/call", Name: tool, PublicName: tool,
+		Client: by, ByPerson: true, Era: hub.Legacy, Server: server, Method: "tools/call", Name: tool, PublicName: tool,
 		Params: append(p, '}'), Arguments: hub.Span{Start: start, End: start + len(args)},
 	}
 }

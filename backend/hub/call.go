@@ -33,6 +33,19 @@ const (
 	OutcomeRejected      Outcome = "rejected"       // policy said no; Code and Reason say why
 )
 
+// Approval is what a person said to a call that waited for them.
+type Approval string
+
+// The answers of a person, and how it ends without one.
+const (
+	ApprovedOnce    Approval = "once"
+	ApprovedMinutes Approval = "minutes" // now or a short while ago, for a while
+	ApprovedAlways  Approval = "always"  // and written into the configuration
+	Denied          Approval = "denied"
+	ApprovalExpired Approval = "expired" // nobody answered in time
+	ApprovalNobody  Approval = "nobody"  // nobody could be asked
+)
+
 // Client is who calls: the token that was shown, and what the application says of itself.
 type Client struct {
 	Token   string `json:"token"`   // the name under which the token was issued; "" without one
@@ -82,14 +95,19 @@ type Call struct {
 	// wants with this call, "" for the server's choice.
 	LogLevel string
 
+	// ByPerson marks a call that the person at this machine makes through the API: it
+	// needs no approval. Continues marks a further round of a call that policy let
+	// through. Neither is recorded.
+	ByPerson, Continues bool
+
 	Outcome  Outcome
 	Code     Code
 	Reason   string // one sentence for people when the call did not end well
 	Took     time.Duration
-	Queued   time.Duration // part of Took spent waiting for a start or a free slot
+	Queued   time.Duration // part of Took spent waiting for a person, a start or a free slot
 	BytesIn  int           // size of Params
 	BytesOut int           // size of the result or error
-	Attempts int           // how often it was sent upstream
+	Attempts int           // how often it was tried; more than 1 when it was sent again
 	Instance string        // which upstream connection served it
 	Progress int           // progress notifications that passed
 	TraceID  string        // from the client's traceparent, or ""
@@ -97,6 +115,8 @@ type Call struct {
 	Verdict  *Verdict      // in what was recorded: nil when nothing is wrong with the result
 	Protocol string        // the revision of MCP that the client speaks, "" when unknown; it is not recorded
 	Repaired bool          // the request or its answer held text that was no valid Unicode
+	Cached   bool          // answered from the cache: no server was asked
+	Approval Approval      // what a person said, "" when nobody was asked
 }
 
 // Verdict says what of a result is not as its tool promised.

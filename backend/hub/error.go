@@ -34,6 +34,7 @@ type Error struct {
 	Hint      string       // what to do next; a full sentence, may be empty
 	Fields    []FieldError // for CodeValidation
 	Retriable bool         // the same request may succeed later, unchanged
+	Unsent    bool         // the request certainly did not reach the server
 	Cause     error
 }
 

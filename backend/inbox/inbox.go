@@ -21,6 +21,7 @@ type Kind string
 const (
 	Form Kind = "form" // fill in a form; Item.Schema says which
 	URL  Kind = "url"  // open Item.URL and come back
+	Call Kind = "call" // let a call go ahead; Item.Held says which
 )
 
 // What a person can do with an item. The words are those of MCP's elicitation.
@@ -28,6 +29,13 @@ const (
 	Accept  = "accept"
 	Decline = "decline"
 	Cancel  = "cancel"
+)
+
+// For how long a person accepts a Call.
+const (
+	Once    = "once"
+	Minutes = "minutes" // for a while: policy says how long
+	Always  = "always"
 )
 
 // How an item ended without a person.
@@ -48,6 +56,7 @@ type Item struct {
 	Message string     `json:"message"`
 	URL     string     `json:"url,omitempty"`
 	Schema  string     `json:"schema,omitempty"` // of the form's content, JSON text: an object of flat properties
+	Held    *Held      `json:"held,omitempty"`   // of a Call
 	At      time.Time  `json:"at"`
 	Expires time.Time  `json:"expires"`
 	// State is "" while the item waits, afterwards how it ended: accept, decline,
@@ -55,11 +64,29 @@ type Item struct {
 	State string `json:"state"`
 }
 
+// Held is a call that waits for a person.
+type Held struct {
+	CallID    int64  `json:"callId"`
+	Tool      string `json:"tool"`      // as the server knows it
+	Arguments string `json:"arguments"` // whole, as the client sent them; JSON text
+	Why       string `json:"why"`       // which rule asks
+	Effect    string `json:"effect"`    // what the server says of the tool: EffectReadOnly and so on
+}
+
+// What a tool does, as its server says.
+const (
+	EffectReadOnly    = "read-only"
+	EffectDestructive = "destructive"
+	EffectUnknown     = "unknown"
+)
+
 // Answer is what a person said. Content is set when Action is Accept and the item
-// was a Form: an object.
+// was a Form: an object. Scope is set when it was a Call.
 type Answer struct {
 	Action  string
+	Scope   string
 	Content json.RawMessage
+	Expired bool // nobody answered: Action is Decline
 }
 
 // Options is what an Inbox needs. Only Bus may not be nil.
@@ -130,13 +157,15 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	if state == Withdrawn {
 		return Answer{}, context.Cause(ctx)
 	}
-	return Answer{Action: Decline}, nil
+	return Answer{Action: Decline, Expired: true}, nil
 }
 
-// maxText is the longest message or URL that is shown, maxSchema the largest form.
+// maxText is the longest message or URL that is shown, maxSchema the largest form,
+// maxHeld the arguments of all calls that wait.
 const (
 	maxText   = 8 << 10
 	maxSchema = 64 << 10
+	maxHeld   = 32 << 20
 )
 
 func (b *Inbox) add(item Item) (*waiting, error) {
@@ -145,13 +174,14 @@ func (b *Inbox) add(item Item) (*waiting, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	same := 0
+	same, held := 0, item.size()
 	for _, w := range b.waiting {
+		held += w.item.size()
 		if w.item.Server == item.Server {
 			same++
 		}
 	}
-	if len(b.waiting) >= b.o.Most || same >= b.o.Each {
+	if len(b.waiting) >= b.o.Most || same >= b.o.Each || held > maxHeld {
 		return nil, hub.Errorf(hub.CodeRateLimited, "too many questions wait for the person already")
 	}
 	item.At = b.o.Now().UTC()
@@ -183,6 +213,25 @@ func (b *Inbox) remove(w *waiting, state string) bool {
 	return true
 }
 
+func (i *Item) size() int {
+	if i.Held == nil {
+		return 0
+	}
+	return len(i.Held.Arguments)
+}
+
+// Item returns one that waits.
+func (b *Inbox) Item(id string) (Item, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.waiting {
+		if w.item.ID == id {
+			return w.item, true
+		}
+	}
+	return Item{}, false
+}
+
 // List returns what waits, oldest first; never nil.
 func (b *Inbox) List() []Item {
 	b.mu.Lock()
@@ -198,6 +247,14 @@ func (b *Inbox) List() []Item {
 // and must fit its schema; otherwise it is ignored. An item that no longer waits is
 // a *hub.Error with CodeNotFound.
 func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
+	return b.AnswerFor(id, action, Once, content)
+}
+
+// AnswerFor is Answer with a scope, which counts when a Call is accepted.
+func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) error {
+	if scope != Once && scope != Minutes && scope != Always {
+		return invalid("scope", "must be once, minutes or always")
+	}
 	if action != Accept && action != Decline && action != Cancel {
 		return invalid("action", "must be accept, decline or cancel")
 	}
@@ -209,6 +266,9 @@ func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
 	}
 	w := b.waiting[at]
 	answer := Answer{Action: action}
+	if w.item.Kind == Call {
+		answer.Scope = scope
+	}
 	if action == Accept && w.item.Kind == Form {
 		fields := check(w.item.Schema, content)
 		if len(fields) > 0 {

@@ -7,6 +7,8 @@ import "drawbridge/backend/hub"
 const (
 	MaxArguments = 4 << 20 // bytes
 	MaxDepth     = 500     // nested objects and arrays
+	MaxName      = 1024    // bytes of a tool's or prompt's name
+	MaxURI       = 8 << 10 // bytes of a resource's URI
 )
 
 // size refuses params that are too large.
@@ -54,4 +56,18 @@ func deepest(raw []byte) (most int) {
 		}
 	}
 	return most
+}
+
+// names refuses a name or URI that nothing can have.
+func names(call *hub.Call) error {
+	most, field := MaxName, "name"
+	if call.Method == "resources/read" || call.Method == "completion/complete" {
+		most, field = MaxURI, "uri"
+	}
+	if len(call.Name) <= most {
+		return nil
+	}
+	e := hub.Errorf(hub.CodeValidation, "the %s is longer than %d bytes", field, most)
+	e.Fields = []hub.FieldError{{Field: field, Error: "too long"}}
+	return e
 }

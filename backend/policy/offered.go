@@ -1,16 +1,14 @@
 package policy
 
-import "drawbridge/backend/hub"
+import (
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+)
 
-// Offered refuses a call of a tool or prompt that its server's View does not hold.
-func (p *Policy) Offered(call *hub.Call) error {
-	_, err := p.offered(call)
-	return err
-}
-
-// offered also reports whether the server has been listed, that is, whether the
-// question could be answered.
-func (p *Policy) offered(call *hub.Call) (listed bool, err error) {
+// offered refuses a call of a tool or prompt that its server's View does not hold: one
+// that the server does not have, or that the configuration hides. The target's Raw is
+// nil when the server has not been listed, so that the question is still open.
+func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 	var kind hub.Kind
 	var word string
 	switch call.Method {
@@ -22,21 +20,27 @@ func (p *Policy) offered(call *hub.Call) (listed bool, err error) {
 		word = "resource"
 	}
 	if call.Server == "" {
-		return false, hub.Errorf(hub.CodeNotFound, "no %s is called %q", word, shown(call))
+		return registry.Target{}, hub.Errorf(hub.CodeNotFound, "no %s is called %q", word, shown(call))
 	}
-	view, ok := p.views.Server(call.Server)
+	view, ok := p.Views.Server(call.Server)
 	if !ok {
-		return false, hub.Errorf(hub.CodeNotFound, "no server is called %q", call.Server)
+		return registry.Target{}, hub.Errorf(hub.CodeNotFound, "no server is called %q", call.Server)
 	}
 	if kind == "" {
-		return true, nil // servers answer for URIs and completions that they do not list
+		return listed, nil // servers answer for URIs and completions that they do not list
 	}
-	target, ok := view.Lookup(kind, call.Name)
+	target, ok := view.Own(kind, call.Name)
+	if ok && kind == hub.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
+		ok = false // the view is about to follow a new configuration
+	}
 	if !ok {
-		return true, hub.Errorf(hub.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
+		return target, hub.Errorf(hub.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
 	}
-	return target.Raw != nil, nil
+	return target, nil
 }
+
+// listed stands for what needs not be listed.
+var listed = registry.Target{Raw: []byte("{}")}
 
 func shown(call *hub.Call) string {
 	if call.PublicName != "" {

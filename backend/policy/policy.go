@@ -1,14 +1,18 @@
 // Package policy decides whether a call may go ahead, and how long it may take.
 // Each check is one small file; Admit lists them in the order in which they apply.
+// What the configuration says is put together once, when it is applied.
 package policy
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
 	"drawbridge/backend/registry"
+	"drawbridge/config"
 )
 
 // Views tells what each server offers. A *registry.Registry does.
@@ -16,45 +20,129 @@ type Views interface {
 	Server(id string) (*registry.View, bool)
 }
 
-// Options are what a Policy works with.
+// Inbox asks the person; *inbox.Inbox implements it.
+type Inbox interface {
+	Ask(ctx context.Context, item inbox.Item) (inbox.Answer, error)
+}
+
+// Options are what a Policy works with. Views is needed.
 type Options struct {
 	Views Views
+	Inbox Inbox // nil: nobody can be asked
+	// Reachable reports whether a person would see a question now. Nil: they would.
+	Reachable func() bool
+	// OnBreaker is told when a server begins or ends its rest. It must not block.
+	OnBreaker func(BreakerStatus)
 }
 
 // Policy holds the rules in force. All methods may be called from any goroutine.
 type Policy struct {
-	views  Views
-	limits atomic.Pointer[map[string]Limits]
+	Options
+	rules  atomic.Pointer[ruleset]
+	grants grants
+	cache  cache
+	inputs inputs
+
+	applying sync.Mutex
 }
 
-// Plan is what an admitted call is allowed.
+// Plan is what an admitted call is allowed. End must be called when the call is over.
 type Plan struct {
 	Timeout  time.Duration // without an answer or progress
 	Ceiling  time.Duration // in all
-	Unlisted bool          // the server has not been listed yet: ask Offered once it has
+	Unlisted bool          // the server has not been listed yet: ask Listed once it has
+	// TimeoutKey and CeilingKey are the settings that these come from.
+	TimeoutKey, CeilingKey string
+	// Cached is the answer, when no server needs to be asked.
+	Cached *hub.Reply
+
+	server  *server
+	tool    *tool
+	hints   registry.Hints
+	ticket  ticket // of the breaker
+	slot    bool   // of the server's
+	keepFor cacheKey
 }
 
-// New returns a Policy with the default limits for every server.
+// New returns a Policy with the default rules for every server.
 func New(o Options) *Policy {
-	p := &Policy{views: o.Views}
-	p.SetLimits(nil)
+	p := &Policy{Options: o}
+	p.Apply(config.Default())
 	return p
 }
 
 // Admit asks each check in turn; the first that refuses decides, with a *hub.Error.
-// It does not wait, and it does not change call.
-func (p *Policy) Admit(_ context.Context, call *hub.Call) (Plan, error) {
-	plan := p.timeouts(call)
-	listed, err := p.offered(call)
+// It may wait for a person and for a free place; meanwhile, a client that wants
+// progress hears some, through sink. It notes in call what a person said and how long
+// it waited. A plan that comes with an error needs no End.
+func (p *Policy) Admit(ctx context.Context, call *hub.Call, sink hub.Sink) (plan Plan, err error) {
+	rules := p.rules.Load()
+	s := rules.server(call.Server)
+	t := s.tool(call)
+	plan = Plan{Timeout: t.timeout, Ceiling: t.ceiling, TimeoutKey: t.timeoutKey, CeilingKey: t.ceilingKey, server: s, tool: t}
+
+	target, err := p.offered(call, s)
 	if err != nil {
 		return plan, err
 	}
-	plan.Unlisted = !listed
+	plan.Unlisted, plan.hints = target.Raw == nil, target.Hints
 	if err := size(call); err != nil {
 		return plan, err
 	}
 	if err := depth(call); err != nil {
 		return plan, err
 	}
+	if err := names(call); err != nil {
+		return plan, err
+	}
+	if t.plain && rules.clients == nil { // nothing is configured but what follows
+		plan.ticket, err = s.breaker.admit()
+		return plan, err
+	}
+	if err := p.input(call, t, target); err != nil {
+		return plan, err
+	}
+	if err := rateOf(call, t); err != nil {
+		return plan, err
+	}
+	if err := p.approval(ctx, call, rules, &plan, sink); err != nil {
+		return plan, err
+	}
+	if p.cached(call, &plan) {
+		return plan, nil
+	}
+	if err := s.breaker.resting(); err != nil { // before anybody waits for a place
+		return plan, err
+	}
+	if err := s.slots.take(ctx, call, &plan); err != nil {
+		return plan, err
+	}
+	if plan.ticket, err = s.breaker.admit(); err != nil {
+		plan.leave()
+		return plan, err
+	}
 	return plan, nil
+}
+
+// Listed repeats what Admit could not ask of a server that had not been listed yet.
+func (p *Policy) Listed(call *hub.Call) error {
+	s := p.rules.Load().server(call.Server)
+	target, err := p.offered(call, s)
+	if err != nil {
+		return err
+	}
+	return p.input(call, s.tool(call), target)
+}
+
+// End takes note of how a call ended that was admitted with plan: reply and err are
+// those of the server, sent says that it was passed on to it.
+func (p *Policy) End(plan Plan, reply hub.Reply, err error, sent bool) {
+	if plan.Cached != nil {
+		return
+	}
+	plan.leave()
+	plan.server.breaker.end(plan.ticket, judge(err, sent))
+	if plan.keepFor != "" && err == nil {
+		p.cache.keep(&plan, reply)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
+	"drawbridge/config"
 )
 
 func views() *registry.Registry {
@@ -45,7 +46,7 @@ func TestAdmit(t *testing.T) {
 		{"brackets in strings", hub.Call{Server: "files", Method: "tools/call", Name: "read", Params: []byte(`{"a":"\"` + strings.Repeat("[", 2000) + `"}`)}, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan, err := p.Admit(context.Background(), &c.call)
+			plan, err := p.Admit(context.Background(), &c.call, nil)
 			if hub.CodeOf(err) != c.code || plan.Unlisted != c.unlisted {
 				t.Fatalf("got %q (%v), unlisted %v", hub.CodeOf(err), err, plan.Unlisted)
 			}
@@ -55,9 +56,11 @@ func TestAdmit(t *testing.T) {
 
 func TestTimeoutsOfTheServerWinAndTheCeilingBounds(t *testing.T) {
 	p := New(Options{Views: views()})
-	p.SetLimits(map[string]Limits{"slow": {Timeout: time.Minute}, "odd": {Timeout: time.Hour}, "both": {Timeout: time.Hour, Ceiling: 2 * time.Hour}})
+	p.Apply(&config.Config{Servers: []config.Server{
+		{ID: "slow", RequestTimeout: time.Minute}, {ID: "odd", RequestTimeout: time.Hour}, {ID: "both", RequestTimeout: time.Hour, MaxRequest: 2 * time.Hour},
+	}})
 	for server, want := range map[string]time.Duration{"files": DefaultTimeout, "slow": time.Minute, "odd": DefaultCeiling, "both": time.Hour} {
-		if got := p.timeouts(&hub.Call{Server: server}).Timeout; got != want {
+		if got := p.rules.Load().server(server).base.timeout; got != want {
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}
@@ -66,7 +69,7 @@ func TestTimeoutsOfTheServerWinAndTheCeilingBounds(t *testing.T) {
 func TestAdmittingAllocatesNothing(t *testing.T) {
 	p := New(Options{Views: views()})
 	call := &hub.Call{Server: "files", Method: "tools/call", Name: "read", Params: []byte(`{"name":"read","arguments":{}}`)}
-	if n := testing.AllocsPerRun(100, func() { _, _ = p.Admit(context.Background(), call) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _, _ = p.Admit(context.Background(), call, nil) }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 }

@@ -1,10 +1,6 @@
 package policy
 
-import (
-	"time"
-
-	"drawbridge/backend/hub"
-)
+import "time"
 
 // How long a call may take unless the server's configuration says otherwise.
 const (
@@ -13,25 +9,17 @@ const (
 	AnswerTimeout  = 2 * time.Minute  // for a client's answer to a request of the server
 )
 
-// Limits are one server's own; zero means the default.
-type Limits struct {
-	Timeout time.Duration // requestTimeoutMs
-	Ceiling time.Duration // maxRequestMs
-}
-
-// SetLimits replaces the limits of all servers; a server that is not in limits has
-// the defaults. The Policy keeps limits: do not change it afterwards.
-func (p *Policy) SetLimits(limits map[string]Limits) { p.limits.Store(&limits) }
-
-func (p *Policy) timeouts(call *hub.Call) Plan {
-	l := (*p.limits.Load())[call.Server]
-	plan := Plan{Timeout: l.Timeout, Ceiling: l.Ceiling}
-	if plan.Timeout <= 0 {
-		plan.Timeout = DefaultTimeout
+// times sets how long a call may take; zero means the default. Nothing takes longer
+// than its ceiling.
+func (t *tool) times(timeout, ceiling time.Duration) {
+	if timeout <= 0 {
+		timeout = DefaultTimeout
 	}
-	if plan.Ceiling <= 0 {
-		plan.Ceiling = DefaultCeiling
+	if ceiling <= 0 {
+		ceiling = DefaultCeiling
 	}
-	plan.Timeout = min(plan.Timeout, plan.Ceiling)
-	return plan
+	if timeout >= ceiling {
+		timeout, t.timeoutKey = ceiling, t.ceilingKey
+	}
+	t.timeout, t.ceiling = timeout, ceiling
 }

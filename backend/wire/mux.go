@@ -187,7 +187,7 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token hub.
 		edit = append(edit, Edit{Span: token, With: []byte(`"` + f.key + `"`)})
 	}
 	if !m.add(f) {
-		return hub.Reply{}, m.gone(m.Err())
+		return hub.Reply{}, m.unsent()
 	}
 	sent := m.out.put(ctx, len(params)+128, func(dst []byte) []byte {
 		return appendCall(dst, f.id, method, params, edit)
@@ -197,9 +197,18 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token hub.
 		if ctx.Err() != nil {
 			return hub.Reply{}, context.Cause(ctx)
 		}
-		return hub.Reply{}, m.gone(m.Err())
+		return hub.Reply{}, m.unsent()
 	}
 	return m.await(ctx, f, method)
+}
+
+// unsent is the error of a call of which nothing was even queued.
+func (m *Mux) unsent() error {
+	err := m.gone(m.Err())
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		e.Unsent = true
+	}
+	return err
 }
 
 // appendCall is AppendRequest with the progress token replaced, and free of line

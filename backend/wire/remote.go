@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -278,7 +279,7 @@ func (r *Remote) sayCancelled(id int64) {
 func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte) (hub.Reply, error) {
 	resp, err := r.post(ctx, method, params, body)
 	if err != nil {
-		return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached", r.o.Server), Cause: err, Retriable: true}
+		return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached", r.o.Server), Cause: err, Retriable: true, Unsent: undialed(err)}
 	}
 	defer resp.Body.Close()
 	if method == "initialize" && resp.StatusCode == http.StatusOK {
@@ -308,6 +309,12 @@ func (r *Remote) exchange(ctx context.Context, f *flight, method string, params,
 		}
 	}
 	return hub.Reply{}, r.status(resp)
+}
+
+// undialed reports whether err comes from before there was a connection.
+func undialed(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "dial"
 }
 
 // forgotten reports whether a legacy server no longer knows our session.

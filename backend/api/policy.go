@@ -1,0 +1,298 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/policy"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Rules are what calls are held to; *policy.Policy implements it.
+type Rules interface {
+	Breakers() []policy.BreakerStatus
+	Loads() []policy.Load
+	Grants() []policy.Grant
+	ForgetGrants()
+	Reset(server string)
+	Explain(server, tool, client string) (policy.Explanation, error)
+}
+
+// PolicyStatus is what policy has to say at this moment.
+type PolicyStatus struct {
+	Breakers []policy.BreakerStatus `json:"breakers" nullable:"false" doc:"Servers that rest, or are about to be tried"`
+	Waiting  []policy.Load          `json:"waiting" nullable:"false" doc:"Servers with a limit of calls at once that have work"`
+}
+
+// ToolSetting is one tool that a server has, whether clients see it or not.
+type ToolSetting struct {
+	Tool        string       `json:"tool" doc:"The name as the server knows it"`
+	PublicName  string       `json:"publicName" doc:"What clients call it where all servers share one address; empty when it is hidden"`
+	Title       string       `json:"title"`
+	Description string       `json:"description" doc:"The server's own"`
+	Shown       bool         `json:"shown"`
+	HiddenBy    string       `json:"hiddenBy" enum:",enabled,includeTools,excludeTools" doc:"The key of the configuration that hides it"`
+	ReadOnly    *bool        `json:"readOnly" doc:"As the server says; null when it says nothing"`
+	Destructive *bool        `json:"destructive"`
+	Idempotent  *bool        `json:"idempotent"`
+	Settings    ToolSettings `json:"settings" doc:"What the configuration says of this tool; empty values say nothing"`
+}
+
+// ToolSettings are the keys of one tool in the configuration.
+type ToolSettings struct {
+	Enabled          bool           `json:"enabled"`
+	Rename           string         `json:"rename"`
+	Description      string         `json:"description"`
+	RequestTimeoutMs int64          `json:"requestTimeoutMs"`
+	MaxRequestMs     int64          `json:"maxRequestMs"`
+	CacheTTLMs       int64          `json:"cacheTtlMs"`
+	Approval         string         `json:"approval" enum:",never,ask,deny,destructive"`
+	AllowClients     []string       `json:"allowClients" nullable:"false"`
+	ValidateInput    string         `json:"validateInput" enum:",off,reject"`
+	RateLimit        *RateSetting   `json:"rateLimit"`
+	Retry            *RetrySettings `json:"retry"`
+}
+
+// RateSetting is a rate limit of the configuration.
+type RateSetting struct {
+	PerSecond float64 `json:"perSecond"`
+	Burst     int     `json:"burst"`
+	By        string  `json:"by" enum:"client,session"`
+}
+
+// RetrySettings say when a call is tried again.
+type RetrySettings struct {
+	Attempts int     `json:"attempts"`
+	DelaysMs []int64 `json:"delaysMs" nullable:"false"`
+}
+
+func (a *API) registerPolicy(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/policy", "Servers that rest, and servers whose calls queue", a.policyStatus)
+	op(a, doc, "GET", "/api/v1/explain", "Whether a call would pass, check by check, and why", a.explain)
+	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "End a server's rest", a.resetBreaker)
+	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools that a server has, hidden ones too, with their settings", a.toolSettings)
+	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of one tool in the configuration", a.setTool)
+	op(a, doc, "GET", "/api/v1/approvals/grants", "What a person has allowed for a while", a.listGrants)
+	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Take back what a person has allowed for a while", a.forgetGrants)
+	op(a, doc, "GET", "/api/v1/approvals/{id}", "One question with all of its arguments", a.getApproval)
+}
+
+var errNoRules = hub.Errorf(hub.CodeUnavailable, "no rules are in force")
+
+func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error) {
+	s := PolicyStatus{Breakers: []policy.BreakerStatus{}, Waiting: []policy.Load{}}
+	if a.Rules != nil {
+		s.Breakers, s.Waiting = a.Rules.Breakers(), a.Rules.Loads()
+	}
+	return reply(s)
+}
+
+type explainInput struct {
+	Server string `query:"server" required:"true" minLength:"1" maxLength:"64" doc:"Server id"`
+	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool, or what clients call it"`
+	Client string `query:"client" maxLength:"128" doc:"The name of a client's token"`
+}
+
+func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Explanation], error) {
+	if a.Rules == nil {
+		return nil, errNoRules
+	}
+	e, err := a.Rules.Explain(in.Server, in.Tool, in.Client)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range a.Views.All().Items(hub.Tools) {
+		if item.Server == e.Server && item.Name == e.Tool {
+			e.PublicName = item.Public
+		}
+	}
+	return reply(e)
+}
+
+func (a *API) resetBreaker(_ context.Context, in *serverInput) (*none, error) {
+	if _, ok := a.Servers.Status(in.ID); !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	if a.Rules != nil {
+		a.Rules.Reset(in.ID)
+	}
+	return &none{}, nil
+}
+
+func (a *API) listGrants(context.Context, *none) (*answer[List[policy.Grant]], error) {
+	list := List[policy.Grant]{Items: []policy.Grant{}}
+	if a.Rules != nil {
+		list.Items = a.Rules.Grants()
+	}
+	return reply(list)
+}
+
+func (a *API) forgetGrants(context.Context, *none) (*none, error) {
+	if a.Rules != nil {
+		a.Rules.ForgetGrants()
+	}
+	return &none{}, nil
+}
+
+// catalogOf finds what a server offers; nil when it has never been listed.
+func (a *API) catalogOf(server string) *hub.Catalog {
+	offers := a.Views.All().Offers()
+	i := slices.IndexFunc(offers, func(o registry.Offer) bool { return o.Server == server })
+	if i < 0 {
+		return nil
+	}
+	return offers[i].Catalog
+}
+
+func (a *API) toolSettings(_ context.Context, in *serverInput) (*answer[List[ToolSetting]], error) {
+	c, ok := a.Files.Current().Server(in.ID)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	public := map[string]string{}
+	for _, item := range a.Views.All().Items(hub.Tools) {
+		if item.Server == c.ID {
+			public[item.Name] = item.Public
+		}
+	}
+	list := List[ToolSetting]{Items: []ToolSetting{}}
+	if catalog := a.catalogOf(c.ID); catalog != nil {
+		for _, item := range catalog.Tools {
+			list.Items = append(list.Items, toolSetting(item, c.Filter, public[item.Name]))
+		}
+	}
+	return reply(list)
+}
+
+func toolSetting(item hub.Item, f *config.Filter, public string) ToolSetting {
+	var about struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+		Annotations struct {
+			Title       string `json:"title"`
+			ReadOnly    *bool  `json:"readOnlyHint"`
+			Destructive *bool  `json:"destructiveHint"`
+			Idempotent  *bool  `json:"idempotentHint"`
+		} `json:"annotations"`
+	}
+	_ = json.Unmarshal(item.Raw, &about) // a stranger's words: what cannot be read stays empty
+	s := ToolSetting{
+		Tool: item.Name, PublicName: public, Title: about.Title, Description: about.Description,
+		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent,
+		HiddenBy: f.Hidden(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}},
+	}
+	if s.Title == "" {
+		s.Title = about.Annotations.Title
+	}
+	s.Shown = s.HiddenBy == ""
+	if f == nil {
+		return s
+	}
+	t := f.Tools[item.Name]
+	s.Settings = ToolSettings{
+		Enabled: !t.Disabled, Rename: t.Rename, Description: t.Description,
+		RequestTimeoutMs: t.RequestTimeout.Milliseconds(), MaxRequestMs: t.MaxRequest.Milliseconds(), CacheTTLMs: t.CacheTTL.Milliseconds(),
+		Approval: t.Approval, AllowClients: full(t.AllowClients), ValidateInput: t.ValidateInput,
+	}
+	if r := t.RateLimit; r != nil {
+		s.Settings.RateLimit = &RateSetting{r.PerSecond, r.Burst, r.By}
+	}
+	if r := t.Retry; r != nil {
+		s.Settings.Retry = &RetrySettings{Attempts: r.Attempts, DelaysMs: []int64{}}
+		for _, d := range r.Delays {
+			s.Settings.Retry.DelaysMs = append(s.Settings.Retry.DelaysMs, d.Milliseconds())
+		}
+	}
+	return s
+}
+
+type setToolInput struct {
+	ID   string `path:"id" maxLength:"64"`
+	Body struct {
+		Tool string          `json:"tool" minLength:"1" maxLength:"1024" doc:"The name as the server knows it"`
+		Set  map[string]JSON `json:"set" doc:"The keys to change, as in the configuration; null removes one"`
+	}
+}
+
+// toolKeys are the settings that may be changed.
+var toolKeys = []string{
+	"enabled", "rename", "description", "requestTimeoutMs", "maxRequestMs", "cacheTtlMs",
+	"approval", "allowClients", "validateInput", "rateLimit", "retry",
+}
+
+func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSetting], error) {
+	set := make(map[string]json.RawMessage, len(in.Body.Set))
+	for key, value := range in.Body.Set {
+		if !slices.Contains(toolKeys, key) {
+			return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
+				Fields: []hub.FieldError{{Field: "body.set", Error: "holds a key that no tool has"}}}
+		}
+		set[key] = json.RawMessage(value)
+	}
+	if err := a.Files.SetTool(ctx, in.ID, in.Body.Tool, set); err != nil {
+		return nil, err
+	}
+	list, err := a.toolSettings(ctx, &serverInput{ID: in.ID})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range list.Body.Items {
+		if t.Tool == in.Body.Tool {
+			return reply(t)
+		}
+	}
+	c, _ := a.Files.Current().Server(in.ID)
+	return reply(toolSetting(hub.Item{Name: in.Body.Tool}, c.Filter, ""))
+}
+
+// getApproval tells all of one question.
+func (a *API) getApproval(_ context.Context, in *struct {
+	ID string `path:"id" maxLength:"200"`
+}) (*answer[Question], error) {
+	if a.Questions != nil {
+		if item, ok := a.Questions.Item(in.ID); ok {
+			return reply(wholeQuestion(&item))
+		}
+	}
+	for _, item := range a.commandsNow() {
+		if item.ID == in.ID {
+			return reply(questionOf(&item))
+		}
+	}
+	return nil, hub.Errorf(hub.CodeNotFound, "this question no longer waits for an answer")
+}
+
+// allowAlways writes into the configuration that nobody is asked about this any more:
+// for the client whose call waits, or for everybody where clients have no token.
+func (a *API) allowAlways(ctx context.Context, item *inbox.Item) error {
+	if item.Client.Token == "" {
+		return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
+	}
+	var names []string
+	if c, ok := a.Files.Current().Server(item.Server); ok && c.Filter != nil {
+		names = slices.Clone(c.Filter.Tools[item.Held.Tool].AllowClients)
+	}
+	if !slices.Contains(names, item.Client.Token) {
+		names = append(names, item.Client.Token)
+	}
+	raw, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"allowClients": raw})
+}
+
+// statusOf is the status of a code.
+func statusOf(code hub.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,192 @@
+package policy
+
+import (
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// ruleset is a configuration as the call path needs it. It is immutable but for the
+// counters that its parts keep.
+type ruleset struct {
+	servers map[string]*server
+	clients map[string]string // approval of single clients, by token; nil when none is set
+	other   *server           // for servers that are not configured: our own
+}
+
+// server is what the calls of one server are held to.
+type server struct {
+	id, label string
+	trust     bool
+	shared    bool // everybody speaks to the same process
+	honorTTL  bool
+	filter    *config.Filter
+	rules     config.Rules
+	base      tool // of tools without settings, and of everything that is no tool
+	plain     tool // of everything that is no tool
+	launch    string // what runs: another program is another server
+	tools     map[string]*tool
+	breaker   *breaker
+	slots     *slots
+}
+
+// tool is what the calls of one tool are held to.
+type tool struct {
+	timeout, ceiling       time.Duration
+	timeoutKey, ceilingKey string
+	plain                  bool // nothing is configured but times and the breaker
+	approval               string
+	approvalKey            string
+	allow                  []string
+	retry                  config.Retry
+	buckets                *buckets
+	cacheTTL               time.Duration
+	validate               bool
+}
+
+func (r *ruleset) server(id string) *server {
+	if s := r.servers[id]; s != nil {
+		return s
+	}
+	return r.other
+}
+
+func (s *server) tool(call *hub.Call) *tool {
+	if call.Method != "tools/call" {
+		return &s.plain
+	}
+	if t := s.tools[call.Name]; t != nil {
+		return t
+	}
+	return &s.base
+}
+
+// Apply makes c the rules in force. Counters of servers whose rules stay go on; kept
+// results are forgotten, and so is what was allowed for a while of a server that runs
+// something else now.
+func (p *Policy) Apply(c *config.Config) {
+	p.applying.Lock()
+	defer p.applying.Unlock()
+	old := p.rules.Load()
+	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), other: p.compile(&config.Server{Rules: config.DefaultRules()}, nil)}
+	next.other.breaker = nil
+	for token, client := range c.Policy.Clients {
+		if client.Approval != "" {
+			if next.clients == nil {
+				next.clients = make(map[string]string)
+			}
+			next.clients[token] = client.Approval
+		}
+	}
+	for i := range c.Servers {
+		var was *server
+		if old != nil {
+			was = old.servers[c.Servers[i].ID]
+		}
+		next.servers[c.Servers[i].ID] = p.compile(&c.Servers[i], was)
+	}
+	p.rules.Store(next)
+	p.cache.clear()
+	if old != nil {
+		p.grants.keep(func(server string) bool {
+			was, now := old.servers[server], next.servers[server]
+			return was != nil && now != nil && was.launch == now.launch
+		})
+		for id, was := range old.servers {
+			if next.servers[id] == nil {
+				was.breaker.reset() // whoever shows it learns that it is over
+			}
+		}
+	}
+}
+
+// compile puts one server together. was is what it was before, or nil.
+func (p *Policy) compile(c *config.Server, was *server) *server {
+	s := &server{
+		id: c.ID, label: c.Label, trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
+		honorTTL: c.HonorTTL, filter: c.Filter, rules: c.Rules,
+		launch: strings.Join(append([]string{c.Command, c.URL, c.Docker.Container, c.Docker.Label}, c.Args...), "\x00"),
+	}
+	if s.label == "" {
+		s.label = s.id
+	}
+	if s.breaker = newBreaker(s.id, c.Rules.Breaker, p.OnBreaker); was != nil {
+		s.breaker = was.breaker.same(s.breaker)
+	}
+	if s.slots = newSlots(s.id, c.Rules.Concurrency); was != nil && was.rules.Concurrency == c.Rules.Concurrency {
+		s.slots = was.slots
+	}
+	s.base = tool{
+		timeoutKey: "requestTimeoutMs", ceilingKey: "maxRequestMs",
+		approval: c.Rules.Approval, approvalKey: "approval",
+		retry: c.Rules.Retry, validate: c.Rules.ValidateInput == config.ValidateReject,
+		buckets: newBuckets(c.Rules.RateLimit),
+	}
+	s.base.times(c.RequestTimeout, c.MaxRequest)
+	if was != nil && was.rules.RateLimit == c.Rules.RateLimit {
+		s.base.buckets = was.base.buckets
+	}
+	s.base.settle(s)
+	s.plain = tool{
+		timeout: s.base.timeout, ceiling: s.base.ceiling, timeoutKey: s.base.timeoutKey, ceilingKey: s.base.ceilingKey,
+		approval: config.ApprovalNever, retry: s.base.retry,
+	}
+	s.plain.settle(s)
+	s.plain.plain = s.plain.plain && !s.honorTTL
+	if c.Filter == nil {
+		return s
+	}
+	s.tools = make(map[string]*tool, len(c.Filter.Tools))
+	for name, set := range c.Filter.Tools {
+		s.tools[name] = s.override(name, set, was)
+	}
+	return s
+}
+
+// override returns the base with what is set for one tool.
+func (s *server) override(name string, set config.Tool, was *server) *tool {
+	t := s.base
+	path := "tools." + name + "."
+	if set.RequestTimeout > 0 {
+		t.timeoutKey = path + "requestTimeoutMs"
+	}
+	if set.MaxRequest > 0 {
+		t.ceilingKey = path + "maxRequestMs"
+	}
+	timeout, ceiling := set.RequestTimeout, set.MaxRequest
+	if timeout == 0 {
+		timeout = s.base.timeout
+	}
+	if ceiling == 0 {
+		ceiling = s.base.ceiling
+	}
+	t.times(timeout, ceiling)
+	if set.Approval != "" {
+		t.approval, t.approvalKey = set.Approval, path+"approval"
+	}
+	t.allow = set.AllowClients
+	if set.ValidateInput != "" {
+		t.validate = set.ValidateInput == config.ValidateReject
+	}
+	if set.Retry != nil {
+		t.retry = *set.Retry
+	}
+	if set.RateLimit != nil {
+		t.buckets = newBuckets(*set.RateLimit)
+		if was != nil && was.filter != nil {
+			if before := was.filter.Tools[name].RateLimit; before != nil && *before == *set.RateLimit {
+				t.buckets = was.tools[name].buckets
+			}
+		}
+	}
+	t.cacheTTL = set.CacheTTL
+	t.settle(s)
+	return &t
+}
+
+// settle notes whether t asks for more than what every call needs.
+func (t *tool) settle(s *server) {
+	t.plain = t.approval == config.ApprovalNever && t.buckets == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
+}

@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+// Explanation says whether a call would pass now, check by check in the order in which
+// they apply.
+type Explanation struct {
+	Server     string    `json:"server"`
+	Tool       string    `json:"tool"`       // the server's own name
+	PublicName string    `json:"publicName"` // what clients call it where all servers share one address; "" when it is hidden
+	Client     string    `json:"client"`
+	Passes     bool      `json:"passes"`
+	Checks     []Verdict `json:"checks" nullable:"false"`
+	TimeoutMs  int64     `json:"timeoutMs"`
+	MaxMs      int64     `json:"maxRequestMs"`
+	Attempts   int       `json:"attempts"` // tries in all
+}
+
+// Verdict is what one check would say.
+type Verdict struct {
+	Name   string `json:"name"`
+	Result string `json:"result" enum:"pass,refuse,ask,wait,off"`
+	Detail string `json:"detail"` // one sentence
+	Key    string `json:"key"`    // the setting that decides, "" where none does
+}
+
+// What a check can say.
+const (
+	Pass   = "pass"
+	Refuse = "refuse"
+	Ask    = "ask"  // a person decides
+	Wait   = "wait" // for a free place
+	Off    = "off"  // nothing is configured
+)
+
+// Explain says what would happen to a call of a tool by the client with that token,
+// without making one. tool is the server's own name, or what clients call it.
+func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
+	view, ok := p.Views.Server(server)
+	rules := p.rules.Load()
+	s := rules.servers[server]
+	if !ok && s == nil {
+		return Explanation{}, hub.Errorf(hub.CodeNotFound, "no server is called %q", server)
+	}
+	if s == nil {
+		s = rules.other
+	}
+	if ok {
+		if target, known := view.Lookup(hub.Tools, tool); known {
+			tool = target.Name
+		}
+	}
+	call := &hub.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: hub.Client{Token: client}}
+	t := s.tool(call)
+	e := Explanation{
+		Server: server, Tool: tool, Client: client, Passes: true,
+		TimeoutMs: t.timeout.Milliseconds(), MaxMs: t.ceiling.Milliseconds(), Attempts: 1 + t.retry.Attempts,
+	}
+	target, _ := p.offered(call, s)
+	for _, v := range []Verdict{
+		p.explainOffered(call, s),
+		{"size", Pass, fmt.Sprintf("Arguments may have %d MiB.", MaxArguments>>20), ""},
+		{"depth", Pass, fmt.Sprintf("Arguments may be nested %d levels deep.", MaxDepth), ""},
+		{"names", Pass, fmt.Sprintf("A name may have %d bytes.", MaxName), ""},
+		p.explainInput(call, t, target),
+		explainRate(call, t),
+		p.explainApproval(call, rules, s, t, target.Hints),
+		explainCache(t, target.Hints),
+		explainBreaker(s.breaker),
+		explainPlaces(s.slots),
+		{"timeout", Pass, fmt.Sprintf("The server has %s to answer, from each progress again, and %s in all.", t.timeout, t.ceiling), t.timeoutKey},
+		explainRetry(s, t, target.Hints),
+	} {
+		if v.Key != "" {
+			v.Key = "mcpServers." + s.label + "." + v.Key
+		}
+		if rest, of := strings.CutPrefix(v.Key, "mcpServers."+s.label+".policy.clients."); of {
+			v.Key = "policy.clients." + rest
+		}
+		e.Checks = append(e.Checks, v)
+		e.Passes = e.Passes && v.Result != Refuse
+	}
+	return e, nil
+}
+
+func (p *Policy) explainOffered(call *hub.Call, s *server) Verdict {
+	if by := s.filter.Hidden(call.Name); by != "" {
+		v := Verdict{"offered", Refuse, "The configuration hides the tool: " + by + ".", by}
+		if by == config.HiddenByEnabled {
+			v.Key = "tools." + call.Name + "." + by
+		}
+		return v
+	}
+	target, err := p.offered(call, s)
+	switch {
+	case err != nil:
+		return Verdict{"offered", Refuse, capital(err.Error()) + ".", ""}
+	case target.Raw == nil:
+		return Verdict{"offered", Pass, "The server has not been listed yet: it will be asked.", ""}
+	}
+	return Verdict{"offered", Pass, "The server offers the tool.", ""}
+}
+
+func (p *Policy) explainInput(call *hub.Call, t *tool, target registry.Target) Verdict {
+	switch {
+	case !t.validate:
+		return Verdict{"input", Off, "The server judges the arguments.", ""}
+	case target.Raw != nil && p.inputs.schema(call.Server, call.Name, target.Raw) == nil:
+		return Verdict{"input", Pass, "The tool's schema cannot be used: the server judges the arguments.", "validateInput"}
+	}
+	return Verdict{"input", Pass, "Arguments that do not fit the tool's schema are refused.", "validateInput"}
+}
+
+func explainRate(call *hub.Call, t *tool) Verdict {
+	if t.buckets == nil {
+		return Verdict{"rate", Off, "There is no limit.", ""}
+	}
+	if wait := t.buckets.peek(t.buckets.key(call)); wait > 0 {
+		return Verdict{"rate", Refuse, fmt.Sprintf("It was called too often: %s. The next call may come in %s.", t.buckets, atLeast(wait)), "rateLimit"}
+	}
+	return Verdict{"rate", Pass, "It may be called " + t.buckets.String() + ".", "rateLimit"}
+}
+
+func (p *Policy) explainApproval(call *hub.Call, rules *ruleset, s *server, t *tool, hints registry.Hints) Verdict {
+	word, why := decide(rules, s, t, call.Client.Token, hints)
+	key := t.approvalKey
+	if strictness[rules.clients[call.Client.Token]] > strictness[t.approval] {
+		key = "policy.clients." + call.Client.Token + ".approval"
+	}
+	switch {
+	case word == config.ApprovalDeny:
+		return Verdict{"approval", Refuse, capital(why) + ".", key}
+	case word == config.ApprovalNever && t.approval == config.ApprovalNever && rules.clients == nil:
+		return Verdict{"approval", Off, "Nobody is asked.", ""}
+	case word == config.ApprovalNever:
+		return Verdict{"approval", Pass, "Nobody is asked: " + why + ".", key}
+	case p.granted(call):
+		return Verdict{"approval", Pass, "A person allowed it for a while.", key}
+	case p.Inbox == nil || p.Reachable != nil && !p.Reachable():
+		return Verdict{"approval", Refuse, "A person is asked (" + why + "), and nobody would see the question now.", key}
+	}
+	return Verdict{"approval", Ask, "A person is asked: " + why + ".", key}
+}
+
+func explainCache(t *tool, hints registry.Hints) Verdict {
+	switch {
+	case t.cacheTTL == 0:
+		return Verdict{"cache", Off, "Each call reaches the server.", ""}
+	case hints.ReadOnly != registry.Yes:
+		return Verdict{"cache", Pass, "Each call reaches the server: it does not say that the tool is read-only.", "cacheTtlMs"}
+	}
+	return Verdict{"cache", Pass, fmt.Sprintf("A result stands for %s for the same client and arguments.", t.cacheTTL), "cacheTtlMs"}
+}
+
+func explainBreaker(b *breaker) Verdict {
+	if b == nil {
+		return Verdict{"breaker", Off, "The server is called however often it fails.", ""}
+	}
+	if err := b.resting(); err != nil {
+		message, hint := hub.Describe(err)
+		return Verdict{"breaker", Refuse, capital(message) + ". " + hint, "breaker"}
+	}
+	if s, not := b.now(); not {
+		return Verdict{"breaker", Pass, capital(s.Reason) + ".", "breaker"}
+	}
+	return Verdict{"breaker", Pass, fmt.Sprintf("The server rests for %s after %d failures in a row.", b.Open, b.Failures), ""}
+}
+
+func explainPlaces(s *slots) Verdict {
+	if s == nil {
+		return Verdict{"concurrency", Off, "There is no limit of calls at once.", ""}
+	}
+	running, waiting := len(s.places), s.waiting.Load()
+	detail := fmt.Sprintf("%d of %d places are taken, %d of %d wait.", running, cap(s.places), waiting, s.queue)
+	switch {
+	case running < cap(s.places):
+		return Verdict{"concurrency", Pass, detail, "concurrency"}
+	case waiting < s.queue:
+		return Verdict{"concurrency", Wait, detail, "concurrency"}
+	}
+	return Verdict{"concurrency", Refuse, detail, "concurrency"}
+}
+
+func explainRetry(s *server, t *tool, hints registry.Hints) Verdict {
+	if t.retry.Attempts == 0 {
+		return Verdict{"retry", Off, "It is tried once.", ""}
+	}
+	which := "when it certainly did not reach the server"
+	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.harmless(&hub.Call{Method: "tools/call"}) {
+		which = "when the connection broke: the server is trusted, and the tool is marked read-only or idempotent"
+	}
+	return Verdict{"retry", Pass, fmt.Sprintf("It is tried again up to %d times, %s.", t.retry.Attempts, which), "retry"}
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

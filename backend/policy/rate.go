@@ -1,0 +1,130 @@
+package policy
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// maxBuckets bounds the callers and tools that one limit tells apart. Who comes when
+// all are in use shares the bucket of the nameless.
+const maxBuckets = 4096
+
+// buckets are the token buckets of one limit, one for each caller and tool.
+type buckets struct {
+	limit     rate.Limit
+	burst     int
+	bySession bool
+
+	mu  sync.Mutex // guards all
+	all map[bucketKey]*rate.Limiter
+}
+
+type bucketKey struct{ who, tool string }
+
+// newBuckets returns nil for no limit.
+func newBuckets(c config.RateLimit) *buckets {
+	if c.PerSecond <= 0 {
+		return nil
+	}
+	return &buckets{limit: rate.Limit(c.PerSecond), burst: max(c.Burst, 1), bySession: c.By == config.BySession, all: map[bucketKey]*rate.Limiter{}}
+}
+
+// rateOf refuses a call of a tool that its caller calls too often.
+func rateOf(call *hub.Call, t *tool) error {
+	if t.buckets == nil || call.Method != "tools/call" || call.Continues {
+		return nil
+	}
+	wait := t.buckets.take(t.buckets.key(call), time.Now())
+	if wait == 0 {
+		return nil
+	}
+	e := hub.Errorf(hub.CodeRateLimited, "tool %q of server %q may be called %s", call.Name, call.Server, t.buckets)
+	e.Hint = fmt.Sprintf("Try again in %s.", atLeast(wait))
+	e.Retriable = true
+	return e
+}
+
+// take takes a token, or says how long it is until there is one.
+func (b *buckets) take(key bucketKey, now time.Time) (wait time.Duration) {
+	r := b.bucket(key, now).ReserveN(now, 1)
+	if wait = r.DelayFrom(now); wait > 0 {
+		r.CancelAt(now)
+	}
+	return wait
+}
+
+func (b *buckets) key(call *hub.Call) bucketKey {
+	who := call.Client.Token
+	if who == "" {
+		who = "\x00" + call.Client.Name // as it claims
+	}
+	if b.bySession {
+		switch {
+		case call.Session != "":
+			who = call.Session
+		case call.Shim != "":
+			who = call.Shim
+		}
+	}
+	return bucketKey{who, call.Name}
+}
+
+func (b *buckets) bucket(key bucketKey, now time.Time) *rate.Limiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l := b.all[key]; l != nil {
+		return l
+	}
+	if len(b.all) >= maxBuckets {
+		for k, l := range b.all {
+			if l.TokensAt(now) >= float64(b.burst) { // as good as new
+				delete(b.all, k)
+			}
+		}
+		if len(b.all) >= maxBuckets {
+			key = bucketKey{}
+			if l := b.all[key]; l != nil {
+				return l
+			}
+		}
+	}
+	l := rate.NewLimiter(b.limit, b.burst)
+	b.all[key] = l
+	return l
+}
+
+// String says the limit in words.
+func (b *buckets) String() string {
+	by := "client"
+	if b.bySession {
+		by = "session"
+	}
+	return fmt.Sprintf("%g times a second by each %s, %d at once", float64(b.limit), by, b.burst)
+}
+
+// atLeast rounds up to what a person can read.
+func atLeast(d time.Duration) time.Duration {
+	unit := time.Second
+	if d < time.Second {
+		unit = 10 * time.Millisecond
+	}
+	return (d + unit - 1).Truncate(unit)
+}
+
+// peek is take that takes nothing.
+func (b *buckets) peek(key bucketKey) time.Duration {
+	b.mu.Lock()
+	l := b.all[key]
+	b.mu.Unlock()
+	now := time.Now()
+	if l == nil || l.TokensAt(now) >= 1 {
+		return 0
+	}
+	return time.Duration((1 - l.TokensAt(now)) / float64(b.limit) * float64(time.Second))
+}

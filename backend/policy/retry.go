@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+)
+
+// Again says whether a call that failed with err may be tried once more, and after
+// which pause. tries is how often it was tried; sent, that it was passed on to its
+// server. What may have reached the server is tried again only where the person
+// trusts the server's word that once more does no harm.
+func (plan *Plan) Again(call *hub.Call, tries int, err error, sent bool) (pause time.Duration, again bool) {
+	if plan.tool == nil || tries > plan.tool.retry.Attempts {
+		return 0, false
+	}
+	r := &plan.tool.retry
+	e, ours := errors.AsType[*hub.Error](err)
+	if !ours || e.Code != hub.CodeUnavailable || !e.Retriable {
+		return 0, false // an answer, a timeout, or nothing that time would mend
+	}
+	if sent && !e.Unsent && !plan.harmless(call) {
+		return 0, false
+	}
+	if n := len(r.Delays); n > 0 {
+		return r.Delays[min(tries, n)-1], true
+	}
+	pause = r.Backoff << min(tries-1, 30)
+	if pause <= 0 || pause > r.MaxBackoff {
+		pause = r.MaxBackoff
+	}
+	return pause/2 + rand.N(pause/2+1), true
+}
+
+// harmless reports whether the same call may be made twice, as a trusted server says.
+func (plan *Plan) harmless(call *hub.Call) bool {
+	if !plan.server.trust {
+		return false
+	}
+	return call.Method != "tools/call" || plan.hints.ReadOnly == registry.Yes || plan.hints.Idempotent == registry.Yes
+}

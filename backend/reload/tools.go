@@ -1,0 +1,74 @@
+package reload
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/tailscale/hujson"
+
+	"drawbridge/backend/hub"
+)
+
+// SetTool changes settings of one tool in the file that defines its server. A key
+// whose value is null, or nil, is removed.
+func (r *Reloader) SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error {
+	s, err := r.server(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetTool(s.Label, tool, set) })
+}
+
+// SetTool changes settings of one tool of the server called label. A key whose value
+// is null, or nil, is removed; so is what is empty then.
+func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) error {
+	server, depth := d.server(label)
+	if server == nil {
+		return noServer(label)
+	}
+	tools, err := d.child(server, "tools", depth)
+	if err != nil {
+		return err
+	}
+	settings, err := d.child(tools, tool, depth+1)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		raw := bytes.TrimSpace(set[key])
+		if len(raw) == 0 || string(raw) == "null" {
+			d.remove(settings, key)
+			continue
+		}
+		value, err := hujson.Parse(bytes.Clone(raw))
+		if err != nil {
+			return hub.Errorf(hub.CodeValidation, "the value of '%s' is not valid JSON", key)
+		}
+		d.put(settings, key, value.Value, depth+2)
+	}
+	if len(settings.Members) == 0 {
+		d.remove(tools, tool)
+	}
+	if len(tools.Members) == 0 {
+		d.remove(server, "tools")
+	}
+	return nil
+}
+
+// child returns the object under name, which is made when it is not there. depth is
+// that of o's members.
+func (d *Document) child(o *hujson.Object, name string, depth int) (*hujson.Object, error) {
+	i := find(o, name)
+	if i < 0 {
+		d.put(o, name, &hujson.Object{}, depth)
+		i = find(o, name)
+	}
+	inner, ok := o.Members[i].Value.Value.(*hujson.Object)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeValidation, "cannot set '%s': it is no object", name)
+	}
+	return inner, nil
+}
