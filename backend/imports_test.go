@@ -89,7 +89,7 @@ var owners = map[string]string{
 	"github.com/rivo/uniseg":                 "backend/cli",
 	"github.com/yosida95/uritemplate/v3":     "backend/registry",
 	"golang.org/x/time":                      "backend/policy",
-	"github.com/santhosh-tekuri/jsonschema":  "backend/policy backend/history", // arguments before, results after a call
+	"github.com/santhosh-tekuri/jsonschema":  "backend/policy", // names each wrong field without its value, which the one below does not
 	"github.com/cenkalti/backoff/v5":         "backend/supervisor",
 	"github.com/shirou/gopsutil/v4":          "backend/process",
 	"github.com/prometheus/client_golang":    "backend/metrics",
