@@ -9,12 +9,13 @@ import (
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/event"
 	"drawbridge/backend/loopback"
+	"drawbridge/backend/secret"
 )
 
 // watchClients arranges what concerns the clients' own files: entries with an address
 // follow ours, and the guard says when an entry of ours is lost. It never puts one back.
-func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
-	connector, err := clientconf.Here(o.Folders.Data, o.Folders.Own, o.Sources.Main(), os.Getenv)
+func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
+	connector, err := clientconf.Here(o.Folders.Data, o.Folders.Own, o.Sources.Main(), vault, os.Getenv)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -187,7 +187,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log})
 	startedAt := time.Now().UTC()
 
-	connector, guard, err := watchClients(o, bus, tokens, url, log)
+	connector, guard, err := watchClients(o, bus, tokens, vault, url, log)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/secret"
 	"drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func (p *program) clients() *cobra.Command {
 	cmd := &cobra.Command{Use: "clients", Short: "Connect AI clients of this machine, and take them back", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(true) }
 	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
-		p.clientsRestore(), p.clientsForget(), p.clientsSavings())
+		p.clientsRestore(), p.clientsForget(), p.clientsSavings(), p.clientsImports(), p.clientsBundle())
 	return cmd
 }
 
@@ -26,7 +27,7 @@ func (p *program) connector() (*clientconf.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientconf.Here(folders.Data, folders.Own, config.SourcesFor("", folders, p.Getenv).Main(), p.Getenv)
+	return clientconf.Here(folders.Data, folders.Own, config.SourcesFor("", folders, p.Getenv).Main(), secret.For(folders.Data, p.Getenv), p.Getenv)
 }
 
 // clientDocument is one client of clients list --json.

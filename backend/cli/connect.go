@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"drawbridge/backend/clientconf"
@@ -17,13 +15,61 @@ import (
 
 // connectFlags say how a client is to be connected.
 type connectFlags struct {
-	yes, http, byVariable, snippet bool
-	project, server                string
+	yes, http, byVariable, snippet, force bool
+	project, server                       string
 }
 
-func (f *connectFlags) add(cmd *cobra.Command) {
+func (f *connectFlags) yesFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+}
+
+func (f *connectFlags) forceFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.force, "force", false, "also when the entry was changed by hand")
+}
+
+// shape are the flags that say what the entry is.
+func (f *connectFlags) shape(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.http, "http", false, "write the address instead of a program: Drawbridge must then run before the client")
+	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
+	cmd.Flags().StringVar(&f.server, "server", "", "connect this server alone, under its own name")
+}
+
+// onClient is one run of a command about one client.
+type onClient struct {
+	ctx    context.Context
+	c      *clientconf.Connector
+	choice clientconf.Choice
+	key    string   // of the connection
+	rest   []string // the arguments behind the client
+}
+
+// clientCommand makes a command whose first argument is a client.
+func (p *program) clientCommand(f *connectFlags, use, short string, most int, run func(onClient) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: between(1, most),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := p.connector()
+			if err != nil {
+				return err
+			}
+			choice, err := p.choice(args[0], *f)
+			if err != nil {
+				return err
+			}
+			return run(onClient{cmd.Context(), c, choice, clientconf.Key(choice.Client, choice.Project), args[1:]})
+		},
+	}
 	cmd.Flags().StringVar(&f.project, "project", "", "the file of the project in this folder")
+	return cmd
+}
+
+// say prints a document for machines, or a sentence for people.
+func (p *program) say(document any, sentence string) error {
+	if p.json {
+		return p.document(document)
+	}
+	_, err := fmt.Fprintln(p.Stdout, sentence)
+	return err
 }
 
 // choice makes a connector's choice of the flags. HTTP needs the daemon's address.
@@ -70,45 +116,43 @@ func (p *program) tokenOf(client string) (string, error) {
 
 func (p *program) clientsConnect() *cobra.Command {
 	var f connectFlags
-	cmd := &cobra.Command{
-		Use: "connect CLIENT", Short: "Write our entry into a client's configuration file", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			choice, err := p.choice(args[0], f)
-			if err != nil {
-				return err
-			}
-			if f.snippet {
-				text, err := c.Snippet(choice)
-				if err != nil {
-					return err
-				}
-				if p.json {
-					return p.document(map[string]any{"id": args[0], "snippet": text})
-				}
-				_, err = fmt.Fprintln(p.Stdout, text)
-				return err
-			}
-			plan, err := c.Plan(choice)
-			if err != nil {
-				return err
-			}
-			return p.carryOut(cmd.Context(), c, plan, f.yes)
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&f.http, "http", false, "write the address instead of a program: Drawbridge must then run before the client")
-	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
-	cmd.Flags().StringVar(&f.server, "server", "", "connect this server alone, under its own name")
+	cmd := p.clientCommand(&f, "connect CLIENT", "Write our entry into a client's configuration file", 1, func(r onClient) error {
+		if f.snippet {
+			return p.handout(r)
+		}
+		plan, err := r.c.Plan(r.choice)
+		if err != nil {
+			return err
+		}
+		return p.carryOut(r, plan, f.yes)
+	})
+	f.yesFlag(cmd)
+	f.shape(cmd)
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print what to paste, and write nothing")
 	return cmd
 }
 
+// handout prints what a person needs to connect by hand.
+func (p *program) handout(r onClient) error {
+	h, err := r.c.Handout(r.choice)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.document(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
+	}
+	fmt.Fprintln(p.Stdout, h.Text)
+	if h.Link != "" {
+		fmt.Fprintln(p.Stderr, h.Link)
+	}
+	for _, step := range h.Steps {
+		fmt.Fprintln(p.Stderr, line(step))
+	}
+	return nil
+}
+
 // carryOut shows a plan, asks, and makes the change.
-func (p *program) carryOut(ctx context.Context, c *clientconf.Connector, plan *clientconf.Plan, yes bool) error {
+func (p *program) carryOut(r onClient, plan *clientconf.Plan, yes bool) error {
 	if plan.Action != clientconf.Equal {
 		if !p.json {
 			fmt.Fprintf(p.Stdout, "%s\n%s\n", line(plan.Path), clean(plan.Diff))
@@ -126,328 +170,36 @@ func (p *program) carryOut(ctx context.Context, c *clientconf.Connector, plan *c
 			return err
 		}
 	}
-	if err := c.Apply(ctx, plan); err != nil {
+	if err := r.c.KeepSavings(p.daemonPID()); err != nil {
 		return err
 	}
-	if p.json {
-		return p.document(map[string]any{"id": plan.Client.ID, "key": plan.Key(), "path": plan.Path, "action": plan.Action,
-			"diff": plan.Diff, "warnings": append([]string{}, plan.Warnings...)})
+	if err := r.c.Apply(r.ctx, plan); err != nil {
+		return err
 	}
-	fmt.Fprintf(p.Stdout, "%s is connected.", plan.Client.Name)
+	sentence := plan.Client.Name + " is connected."
 	if plan.Client.Reload != "" {
-		fmt.Fprintf(p.Stdout, " To use it: %s.", strings.TrimSuffix(plan.Client.Reload, "."))
+		sentence += " To use it: " + strings.TrimSuffix(plan.Client.Reload, ".") + "."
 	}
-	fmt.Fprintln(p.Stdout)
-	return nil
+	return p.say(planDocument(plan), sentence)
+}
+
+func planDocument(plan *clientconf.Plan) map[string]any {
+	return map[string]any{"id": plan.Client.ID, "key": plan.Key(), "path": plan.Path, "action": plan.Action,
+		"diff": plan.Diff, "warnings": append([]string{}, plan.Warnings...)}
 }
 
 func (p *program) clientsDiff() *cobra.Command {
 	var f connectFlags
-	cmd := &cobra.Command{
-		Use: "diff CLIENT", Short: "Show what connecting a client would change", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			choice, err := p.choice(args[0], f)
-			if err != nil {
-				return err
-			}
-			plan, err := c.Plan(choice)
-			if err != nil {
-				return err
-			}
-			if p.json {
-				return p.document(map[string]any{"id": args[0], "path": plan.Path, "action": plan.Action, "diff": plan.Diff, "warnings": append([]string{}, plan.Warnings...)})
-			}
-			if plan.Action == clientconf.Equal {
-				_, err = fmt.Fprintln(p.Stdout, "Nothing would change.")
-				return err
-			}
-			_, err = fmt.Fprint(p.Stdout, clean(plan.Diff))
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&f.http, "http", false, "with an address instead of a program")
-	cmd.Flags().StringVar(&f.project, "project", "", "the file of the project in this folder")
-	cmd.Flags().StringVar(&f.server, "server", "", "this server alone")
-	return cmd
-}
-
-func (p *program) clientsImport() *cobra.Command {
-	var f connectFlags
-	cmd := &cobra.Command{
-		Use: "import CLIENT [SERVER...]", Short: "Copy a client's servers into our configuration", Args: between(1, 1000),
-		Long: "Copy a client's servers into our configuration. The client keeps its own; to replace them use move.\nNothing is evaluated: references to variables stay references.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			choice, err := p.choice(args[0], f)
-			if err != nil {
-				return err
-			}
-			t, err := c.Take(choice, args[1:])
-			if err != nil {
-				return err
-			}
-			if !p.json {
-				p.printImports(t.Servers)
-				fmt.Fprintf(p.Stdout, "\n%s\n", clean(t.Diff))
-			}
-			if t.Diff != "" {
-				if !f.yes {
-					if err := p.ask("Write this?"); err != nil {
-						return err
-					}
-				}
-				if err := t.Apply(); err != nil {
-					return err
-				}
-			}
-			if p.json {
-				return p.document(map[string]any{"items": t.Servers, "next": "", "path": t.Path})
-			}
-			_, err = fmt.Fprintf(p.Stdout, "%d servers are in %s.\n", len(t.Servers), line(t.Path))
-			return err
-		},
-	}
-	f.add(cmd)
-	return cmd
-}
-
-func (p *program) printImports(all []clientconf.Import) {
-	for _, i := range all {
-		how := "becomes " + i.Label
-		if i.Have {
-			how = "is there already as " + i.Label
-		}
-		fmt.Fprintf(p.Stdout, "%s %s: %s\n", line(i.Name), how, line(string(i.Entry)))
-		if len(i.Same) > 0 {
-			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.Same, ", "))
-		}
-		for _, note := range i.Notes {
-			fmt.Fprintf(p.Stdout, "  note: %s\n", line(note))
-		}
-	}
-}
-
-func (p *program) clientsMove() *cobra.Command {
-	var f connectFlags
-	var together bool
-	cmd := &cobra.Command{
-		Use: "move CLIENT [SERVER...]", Short: "Take a client's servers over and connect it in their place", Args: between(1, 1000),
-		Long: "Take a client's servers over and connect it in their place, each under its old name, so that\npermission rules keep working. clients undo CLIENT takes all of it back.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			choice, err := p.choice(args[0], f)
-			if err != nil {
-				return err
-			}
-			plan, err := c.Move(choice, args[1:], together)
-			if err != nil {
-				return err
-			}
-			return p.carryOut(cmd.Context(), c, plan, f.yes)
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
-	return cmd
-}
-
-func (p *program) clientsDisconnect() *cobra.Command {
-	var f connectFlags
-	var force, all, restore bool
-	cmd := &cobra.Command{
-		Use: "disconnect [CLIENT]", Short: "Take our entry out of a client's configuration file", Args: between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if all != (len(args) == 0) {
-				return usageError{errors.New("name a client, or say --all")}
-			}
-			if all {
-				return p.disconnectAll(cmd.Context(), force)
-			}
-			return p.undo(cmd.Context(), args[0], f.project, force)
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&force, "force", false, "also when the entry was changed by hand")
-	cmd.Flags().BoolVar(&all, "all", false, "every client")
-	cmd.Flags().BoolVar(&restore, "restore", false, "accepted for scripts; what move took is always put back")
-	return cmd
-}
-
-func (p *program) clientsUndo() *cobra.Command {
-	var f connectFlags
-	var force bool
-	cmd := &cobra.Command{
-		Use: "undo CLIENT", Short: "Take back what connect or move did", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.undo(cmd.Context(), args[0], f.project, force)
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&force, "force", false, "also when the entry was changed by hand")
-	return cmd
-}
-
-var undoneWords = map[clientconf.Undone]string{
-	clientconf.Restored:  "The file is byte for byte what it was before.",
-	clientconf.Removed:   "Our entry is removed; the rest of the file was changed since and stays.",
-	clientconf.WasAbsent: "Our entry was gone already.",
-}
-
-func (p *program) undo(ctx context.Context, client, project string, force bool) error {
-	c, err := p.connector()
-	if err != nil {
-		return err
-	}
-	key := client
-	if project != "" {
-		dir, err := filepath.Abs(project)
+	cmd := p.clientCommand(&f, "diff CLIENT", "Show what connecting a client would change", 1, func(r onClient) error {
+		plan, err := r.c.Plan(r.choice)
 		if err != nil {
 			return err
 		}
-		key = clientconf.Key(client, dir)
-	}
-	how, err := c.Undo(ctx, key, force)
-	if err != nil {
-		return err
-	}
-	if p.json {
-		return p.document(map[string]any{"id": client, "key": key, "undone": how})
-	}
-	_, err = fmt.Fprintln(p.Stdout, undoneWords[how])
-	return err
-}
-
-// disconnectAll goes through every connection; one that fails does not stop the others.
-func (p *program) disconnectAll(ctx context.Context, force bool) error {
-	c, err := p.connector()
-	if err != nil {
-		return err
-	}
-	keys, err := c.Connections()
-	if err != nil {
-		return err
-	}
-	type undone struct {
-		Key    string            `json:"key"`
-		Undone clientconf.Undone `json:"undone,omitempty"`
-		Error  string            `json:"error,omitempty"`
-	}
-	items := []undone{}
-	var failed error
-	for _, key := range slices.Backward(keys) { // the newest first: what is moved out last goes back first
-		how, err := c.Undo(ctx, key, force)
-		u := undone{Key: key, Undone: how}
-		if err != nil {
-			u.Error = err.Error()
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", key, err))
+		if plan.Action == clientconf.Equal {
+			return p.say(planDocument(plan), "Nothing would change.")
 		}
-		items = append(items, u)
-		if !p.json && err == nil {
-			fmt.Fprintf(p.Stdout, "%s: %s\n", key, undoneWords[how])
-		}
-	}
-	if p.json {
-		return errors.Join(p.document(map[string]any{"items": items, "next": ""}), failed)
-	}
-	if len(items) == 0 {
-		fmt.Fprintln(p.Stdout, "No client is connected.")
-	}
-	return failed
-}
-
-func (p *program) clientsRestore() *cobra.Command {
-	var f connectFlags
-	cmd := &cobra.Command{
-		Use: "restore CLIENT", Short: "Put our entry back where a client lost it", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			key, err := keyOf(args[0], f.project)
-			if err != nil {
-				return err
-			}
-			whole, err := c.Restore(cmd.Context(), key, p.tokenOf)
-			if err != nil {
-				return err
-			}
-			if p.json {
-				return p.document(map[string]any{"key": key, "whole": whole})
-			}
-			_, err = fmt.Fprintln(p.Stdout, "The entry is back.")
-			return err
-		},
-	}
-	f.add(cmd)
+		return p.say(planDocument(plan), strings.TrimSuffix(clean(plan.Diff), "\n"))
+	})
+	f.shape(cmd)
 	return cmd
-}
-
-func (p *program) clientsForget() *cobra.Command {
-	var f connectFlags
-	cmd := &cobra.Command{
-		Use: "forget CLIENT", Short: "Say that our entry was removed on purpose", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			key, err := keyOf(args[0], f.project)
-			if err != nil {
-				return err
-			}
-			if err := c.Forget(key); err != nil {
-				return err
-			}
-			if p.json {
-				return p.document(map[string]any{"key": key, "forgotten": true})
-			}
-			_, err = fmt.Fprintln(p.Stdout, "Drawbridge will not mention it again.")
-			return err
-		},
-	}
-	f.add(cmd)
-	return cmd
-}
-
-func keyOf(client, project string) (string, error) {
-	if project == "" {
-		return client, nil
-	}
-	dir, err := filepath.Abs(project)
-	return clientconf.Key(client, dir), err
-}
-
-func (p *program) clientsSavings() *cobra.Command {
-	return &cobra.Command{
-		Use: "savings", Short: "Count the MCP servers that clients start by themselves", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			folders, err := p.folders()
-			if err != nil {
-				return err
-			}
-			rt, _, _ := loopback.FindDaemon(folders.Data)
-			s := c.Savings(rt.PID)
-			if p.json {
-				return p.document(s)
-			}
-			_, err = fmt.Fprintf(p.Stdout, "Found %d servers in %d clients; %d run now, %d of them duplicates, %.1f GB.\n",
-				s.Configured, s.Clients, len(s.Running), s.Copies, float64(s.Bytes)/(1<<30))
-			return err
-		},
-	}
 }

@@ -36,7 +36,7 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 		return err
 	}
 	if p.own != nil {
-		if err := p.own.write(); err != nil {
+		if err := p.own.carryOut(ctx); err != nil {
 			c.restoreRecord(old, recorded, p.Key())
 			return err
 		}
@@ -44,7 +44,8 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	if p.Action != Equal {
 		if err := replace(p.target, p.before, p.existed, p.after); err != nil {
 			if p.own != nil {
-				err = errors.Join(err, p.own.undo())
+				_, undone := p.own.undo(ctx)
+				err = errors.Join(err, undone)
 			}
 			c.restoreRecord(old, recorded, p.Key())
 			return err
@@ -65,7 +66,7 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 				return r, err
 			}
 		}
-		r.Own = &p.own.ownRecord
+		r.Own = p.own.joined(old.Own)
 	} else if recorded {
 		r.Own = old.Own
 	}

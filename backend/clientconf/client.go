@@ -62,6 +62,10 @@ type Client struct {
 	// MaxName is how long the name of a tool of ours may be; 0 stands for the usual 46.
 	// It is what is left of the client's own limit after the name of our entry.
 	MaxName int `json:"maxName"`
+	// WholeName is how long the name of a tool may be with what the client puts before it
+	// (NamePrefix, where {entry} is the name of the entry); 0 where no limit is known.
+	WholeName  int    `json:"wholeName"`
+	NamePrefix string `json:"namePrefix"`
 	// Header is how a new file begins.
 	Header string `json:"header"`
 }
@@ -84,6 +88,9 @@ type Candidate struct {
 	// Role: env wins when its variable is set, primary is created where missing,
 	// alt and sandbox are used when they exist, legacy is only read.
 	Role string `json:"role"`
+	// Format and KeyPath are those of a legacy place where they differ from the client's.
+	Format  Format   `json:"format,omitempty"`
+	KeyPath []string `json:"keyPath,omitempty"`
 }
 
 //go:embed clients.json

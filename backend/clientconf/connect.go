@@ -26,7 +26,9 @@ type Options struct {
 	Data string
 	// Config is our own configuration file, into which Move writes; "" where nothing is moved.
 	Config string
-	Now    func() time.Time // nil: time.Now
+	// Vault takes the literal secrets of imported servers; without one they stay in their entries.
+	Vault Vault
+	Now   func() time.Time // nil: time.Now
 }
 
 // Connector plans, writes and takes back our entry in clients' files. Its methods
@@ -37,6 +39,7 @@ type Connector struct {
 	program string
 	data    string
 	config  string
+	vault   Vault
 	now     func() time.Time
 }
 
@@ -48,7 +51,7 @@ func New(o Options) (*Connector, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Connector{system: o.System, dir: o.Dir, program: o.Program, data: o.Data, config: o.Config, now: o.Now}, nil
+	return &Connector{system: o.System, dir: o.Dir, program: o.Program, data: o.Data, config: o.Config, vault: o.Vault, now: o.Now}, nil
 }
 
 // Action is what a plan would do.

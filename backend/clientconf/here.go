@@ -10,7 +10,8 @@ import (
 // Here makes a Connector for the person who runs this program: records are in
 // data/clients, config is our own configuration file. own says that the data folder
 // was named, so that entries have to name it too.
-func Here(data string, own bool, config string, getenv func(string) string) (*Connector, error) {
+// vault takes the secrets of imported servers.
+func Here(data string, own bool, config string, vault Vault, getenv func(string) string) (*Connector, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find our own program: %w", err)
@@ -26,6 +27,7 @@ func Here(data string, own bool, config string, getenv func(string) string) (*Co
 		Dir:     filepath.Join(data, "clients"),
 		Program: self,
 		Config:  config,
+		Vault:   vault,
 	}
 	if own {
 		o.Data = data

@@ -28,9 +28,15 @@ type Import struct {
 	// Notes are what the person should know, Skip why it cannot be taken over.
 	Notes []string `json:"notes,omitempty"`
 	Skip  string   `json:"skip,omitempty"`
+	// Source is the file it was found in when that is not the one the client reads now.
+	Source string `json:"source,omitempty"`
+	// Secrets are the names under which its literal secrets will be stored.
+	Secrets []string `json:"secrets,omitempty"`
 
-	path  []string
-	value json.RawMessage // as the client has it
+	path    []string
+	value   json.RawMessage   // as the client has it
+	plain   json.RawMessage   // Entry with its secrets in it
+	secrets map[string]string // name to value
 }
 
 // Servers reads the servers of a client and shows what each becomes. It evaluates
@@ -45,7 +51,11 @@ func (c *Connector) Servers(choice Choice) ([]Import, error) {
 	if err != nil {
 		return nil, err
 	}
+	all = append(all, c.legacyImports(p, all)...)
 	if err := c.label(all); err != nil {
+		return nil, err
+	}
+	if err := c.hide(all); err != nil {
 		return nil, err
 	}
 	c.markSame(all, choice.Client)
@@ -118,7 +128,7 @@ func importsAt(p *Plan, m map[string]any, path []string, dir string) (all []Impo
 			i.Skip = err.Error()
 		} else {
 			i.Entry, _ = encode(entry)
-			i.Notes = b.notes
+			i.plain, i.Notes = i.Entry, b.notes
 		}
 		all = append(all, i)
 	}
@@ -145,6 +155,9 @@ func (c *Connector) label(all []Import) error {
 		if have, err = o.servers(); err != nil {
 			return err
 		}
+		for label, entry := range have {
+			have[label] = c.plainOf(entry)
+		}
 	}
 	for n := range all {
 		i := &all[n]
@@ -160,12 +173,12 @@ func (c *Connector) label(all []Import) error {
 		}
 		for _, label := range candidates {
 			key := strings.ToLower(label)
-			if other, taken := have[key]; taken && !sameServer(other, i.Entry) {
+			if other, taken := have[key]; taken && !sameServer(other, i.plain) {
 				continue
 			} else if taken {
 				i.Have = true
 			}
-			i.Label, have[key] = label, i.Entry
+			i.Label, have[key] = label, i.plain
 			break
 		}
 	}
@@ -216,7 +229,7 @@ func (c *Connector) markSame(all []Import, client string) {
 		}
 		theirs, _ := c.readServers(p)
 		for _, i := range theirs {
-			key := identity(i.Entry)
+			key := identity(i.plain)
 			if i.Skip == "" && !slices.Contains(index[key], other.ID) {
 				index[key] = append(index[key], other.ID)
 			}
@@ -224,7 +237,7 @@ func (c *Connector) markSame(all []Import, client string) {
 	}
 	for n := range all {
 		if all[n].Skip == "" {
-			all[n].Same = index[identity(all[n].Entry)]
+			all[n].Same = index[identity(all[n].plain)]
 		}
 	}
 }

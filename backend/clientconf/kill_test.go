@@ -51,7 +51,7 @@ func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := string(p.after)
-	began := time.Now()
+	began, written, torn := time.Now(), 0, 0
 	for round := range rounds {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "CLIENTCONF_WRITE="+home, "CLIENTCONF_DIR="+c.dir)
@@ -66,9 +66,16 @@ func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond) // a random moment is the point
 		cmd.Process.Kill()
 		cmd.Wait()
+		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), tempPrefix+"*")); len(temps) > 0 {
+			torn++ // it was ended between opening the new file and putting it in place
+			for _, temp := range temps {
+				os.Remove(temp)
+			}
+		}
 		switch got := content(t, path); got {
 		case before:
 		case after:
+			written++
 			if how, err := c.Undo(context.Background(), "gemini-cli", false); err != nil || content(t, path) != before {
 				t.Fatalf("round %d: undone as %s (%v):\n%.300s", round, how, err, content(t, path))
 			}
@@ -76,7 +83,10 @@ func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
 			t.Fatalf("round %d: torn: %d bytes\n%.300s", round, len(got), got)
 		}
 	}
-	t.Logf("%d kills in %s", rounds, time.Since(began))
+	t.Logf("%d kills in %s; the file was the new one %d times, and half of a new one lay beside it %d times", rounds, time.Since(began), written, torn)
+	if rounds >= 300 && (written == 0 || written == rounds || torn == 0) {
+		t.Error("the kills did not come in the middle")
+	}
 }
 
 func TestConcurrentWriterIsNeverOverwritten(t *testing.T) {

@@ -3,9 +3,6 @@ package clientconf
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +12,7 @@ import (
 // Take plans to take servers of a client over into our configuration without
 // touching the client: import alone. Names chooses some; none means all.
 func (c *Connector) Take(choice Choice, names []string) (*Taking, error) {
-	all, err := c.chosen(choice, names)
+	all, err := c.chosen(choice, names, true)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +20,7 @@ func (c *Connector) Take(choice Choice, names []string) (*Taking, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Taking{Servers: all, Path: o.Path, Diff: diff(o.Path, o.before, o.after), own: o, c: c}, nil
+	return &Taking{Servers: all, Path: o.Path, Diff: diff(o.Path, o.before, o.after), own: o, c: c, client: choice.Client}, nil
 }
 
 // Taking is an import that was planned.
@@ -33,19 +30,19 @@ type Taking struct {
 	Diff    string
 	own     *ownChange
 	c       *Connector
+	client  string
 }
 
-// Apply writes our configuration. A running daemon sees the file change.
-func (t *Taking) Apply() error { return t.own.write() }
-
-func (c *Connector) chosen(choice Choice, names []string) (all []Import, err error) {
+// chosen reads the servers of a client that are meant. legacy allows those too that
+// the client keeps in places which are only read.
+func (c *Connector) chosen(choice Choice, names []string, legacy bool) (all []Import, err error) {
 	found, err := c.Servers(choice)
 	if err != nil {
 		return nil, err
 	}
 	for _, i := range found {
 		wanted := len(names) == 0 || slices.Contains(names, i.Name)
-		if wanted && i.Skip == "" {
+		if wanted && i.Skip == "" && (legacy || i.Source == "") {
 			all = append(all, i)
 		}
 	}
@@ -56,6 +53,10 @@ func (c *Connector) chosen(choice Choice, names []string) (all []Import, err err
 		}
 		if found[at].Skip != "" {
 			return nil, hub.Errorf(hub.CodeValidation, "%q cannot be taken over: %s", name, found[at].Skip)
+		}
+		if found[at].Source != "" && !legacy {
+			return nil, &hub.Error{Code: hub.CodeValidation, Message: quote(name) + " cannot be replaced where it is: " + found[at].Source,
+				Hint: "Import it instead."}
 		}
 	}
 	if len(all) == 0 {
@@ -72,6 +73,7 @@ func (c *Connector) takeIn(all []Import) (*ownChange, map[string]string, error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	o.vault = c.vault
 	ids, err := o.add(all)
 	return o, ids, err
 }
@@ -82,7 +84,7 @@ func (c *Connector) takeIn(all []Import) (*ownChange, map[string]string, error) 
 // the originals go and the rules that this orphans are in the warnings. Undo takes
 // both files back at once.
 func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, error) {
-	all, err := c.chosen(choice, names)
+	all, err := c.chosen(choice, names, false)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +92,12 @@ func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	if together {
-		choice.Servers = nil
-	} else {
-		choice.Servers = nil
+	earlier, err := c.movedBefore(choice)
+	if err != nil {
+		return nil, err
+	}
+	choice.Servers = nil
+	if !together {
 		for _, i := range all {
 			id := ids[strings.ToLower(i.Label)]
 			if id == "" {
@@ -101,6 +105,7 @@ func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, e
 			}
 			choice.Servers = append(choice.Servers, Single{Name: i.Name, Server: id, Scope: i.Scope})
 		}
+		choice.Servers = append(choice.Servers, earlier.singlesBut(choice.Servers)...)
 	}
 	p, err := c.open(choice)
 	if err != nil {
@@ -125,6 +130,11 @@ func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, e
 			return nil, err
 		}
 	}
+	if !together {
+		if err := earlier.keep(p); err != nil {
+			return nil, err
+		}
+	}
 	for _, i := range all {
 		for _, note := range i.Notes {
 			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
@@ -140,6 +150,43 @@ func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, e
 	p.own = o
 	p.Diff = diff(o.Path, o.before, o.after) + p.Diff
 	return p, nil
+}
+
+// movedBefore is what earlier moves of the same client did, when servers are moved one
+// by one.
+func (c *Connector) movedBefore(choice Choice) (earlier, error) {
+	r, recorded, err := c.loadRecord(Key(choice.Client, choice.Project))
+	if err != nil || !recorded || r.Gone {
+		return earlier{}, err
+	}
+	return earlier{r}, nil
+}
+
+type earlier struct{ record }
+
+// singlesBut are the entries of earlier moves that the new ones do not replace.
+func (e earlier) singlesBut(now []Single) (all []Single) {
+	for _, s := range e.Choice.Servers {
+		if !slices.ContainsFunc(now, func(n Single) bool { return n.Name == s.Name && n.Scope == s.Scope }) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// keep leaves what earlier moves wrote as it is, with the switches of its originals.
+func (e earlier) keep(p *Plan) (err error) {
+	for _, d := range e.Edits {
+		at := slices.IndexFunc(p.edits, d.same)
+		if at < 0 || d.Value == nil || slices.ContainsFunc(p.takes, d.same) {
+			continue
+		}
+		if p.edits[at].value, err = keepSwitches(p.edits[at].value, d.Value); err != nil {
+			return err
+		}
+		p.takes = append(p.takes, edit{path: d.Path, name: d.Name})
+	}
+	return nil
 }
 
 // runs are the members of an entry that say what runs or who is called; the rest are
@@ -181,44 +228,4 @@ func keepSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
 	}
 	b.WriteByte('}')
 	return json.RawMessage(b.String()), nil
-}
-
-// approvals are members of an entry that name tools by their old names.
-var approvals = []string{"autoApprove", "alwaysAllow", "disabledTools", "enabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "tools"}
-
-var ruleOf = regexp.MustCompile(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
-
-// orphans lists the permission rules that name the server i.
-func (c *Connector) orphans(p *Plan, i Import) (all []string) {
-	if m, err := decodeObject(i.value); err == nil {
-		for _, key := range approvals {
-			if list, ok := m[key].([]any); ok && len(list) > 0 {
-				all = append(all, i.Name+": the list "+quote(key)+" would be lost.")
-			}
-		}
-	}
-	if p.Client.ID != "claude-code" {
-		return all
-	}
-	dirs := []string{filepath.Join(c.system.Home, ".claude")}
-	for _, dir := range []string{i.Scope, p.choice.Project} {
-		if dir != "" {
-			dirs = append(dirs, filepath.Join(dir, ".claude"))
-		}
-	}
-	for _, dir := range dirs {
-		for _, name := range []string{"settings.json", "settings.local.json"} {
-			path := filepath.Join(dir, name)
-			src, err := os.ReadFile(path)
-			if err != nil {
-				continue
-			}
-			for _, m := range ruleOf.FindAllStringSubmatch(string(src), -1) {
-				if m[2] == i.Name || m[3] == i.Name {
-					all = append(all, "the rule "+m[1]+" in "+path+" would no longer match.")
-				}
-			}
-		}
-	}
-	return all
 }

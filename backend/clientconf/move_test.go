@@ -246,7 +246,7 @@ func TestTokenIsNeverWrittenIntoAFileThatLeavesTheMachine(t *testing.T) {
 }
 
 func TestSavingsCountServersOnceWithTheirTree(t *testing.T) {
-	known := []Import{{Client: "cursor", Name: "fs", Entry: json.RawMessage(`{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/tmp"]}`)}}
+	known := []Import{{Client: "cursor", Name: "fs", plain: json.RawMessage(`{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/tmp"]}`)}}
 	s := Savings{}
 	s.count([]Process{
 		{PID: 10, Parent: 1, Args: []string{"cursor"}, Bytes: 1000},

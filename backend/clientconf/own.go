@@ -1,7 +1,10 @@
 package clientconf
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +21,8 @@ type ownRecord struct {
 	Backup   string            `json:"backup"`
 	PostHash string            `json:"postHash"`
 	Servers  map[string]string `json:"servers"` // label to the hash of its meaning
+	// Secrets are the names that were stored for each server, by its label.
+	Secrets map[string][]string `json:"secrets,omitempty"`
 }
 
 // ownChange edits our configuration as people do: the file, whose comments stay.
@@ -25,6 +30,8 @@ type ownChange struct {
 	ownRecord
 	dir           string // of backups
 	before, after []byte
+	vault         Vault             // nil where literal secrets stay
+	values        map[string]string // secrets to store, by name
 }
 
 // ownClient describes our own file to the splicer.
@@ -106,6 +113,13 @@ func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
 			return nil, err
 		}
 		o.after, o.Servers[i.Label] = after, hashMeaning(i.Entry)
+		for name, value := range i.secrets {
+			if o.values == nil {
+				o.values, o.Secrets = map[string]string{}, map[string][]string{}
+			}
+			o.values[name] = value
+			o.Secrets[i.Label] = append(o.Secrets[i.Label], name)
+		}
 	}
 	o.PostHash = hash(o.after)
 	parsed, problems := config.Parse(o.Path, o.after)
@@ -123,6 +137,42 @@ func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
 	return ids, nil
 }
 
+// joined is the record of this change after an earlier one of the same client: both
+// can be taken back at once. The earlier pre-image stays the one to go back to while
+// nobody else wrote the file in between; else there is none.
+func (o *ownChange) joined(old *ownRecord) *ownRecord {
+	r := o.ownRecord
+	if old == nil || old.Path != o.Path {
+		return &r
+	}
+	if len(o.Servers) == 0 {
+		return old
+	}
+	r.Servers, r.Secrets = maps.Clone(old.Servers), maps.Clone(old.Secrets)
+	if r.Secrets == nil {
+		r.Secrets = map[string][]string{}
+	}
+	maps.Copy(r.Servers, o.Servers)
+	maps.Copy(r.Secrets, o.Secrets)
+	r.Existed, r.Backup = old.Existed, old.Backup
+	if old.PostHash != hash(o.before) {
+		r.Existed, r.Backup = true, ""
+	}
+	return &r
+}
+
+// carryOut stores the secrets first: the daemon may start the servers at once.
+func (o *ownChange) carryOut(ctx context.Context) error {
+	if err := o.keepSecrets(ctx); err != nil {
+		return err
+	}
+	err := o.write()
+	if err != nil {
+		err = errors.Join(err, o.dropSecrets(ctx, slices.Collect(maps.Keys(o.values))))
+	}
+	return err
+}
+
 func (o *ownChange) write() error {
 	if len(o.Servers) == 0 {
 		return nil
@@ -133,40 +183,53 @@ func (o *ownChange) write() error {
 	return replace(o.Path, o.before, o.Existed, o.after)
 }
 
-// undo takes out what was added: byte for byte when nobody wrote the file since.
-func (o *ownChange) undo() error {
+// undo takes out what was added: byte for byte when nobody wrote the file since, else
+// the servers that are still as they came. Their secrets go with them.
+func (o *ownChange) undo(ctx context.Context) (Undone, error) {
+	how, err := o.undoFile()
+	if err != nil {
+		return how, err
+	}
+	var names []string
+	for _, list := range o.Secrets {
+		names = append(names, list...)
+	}
+	return how, o.dropSecrets(ctx, names)
+}
+
+func (o *ownChange) undoFile() (Undone, error) {
 	now, existed, err := read(o.Path)
 	if err != nil || !existed || len(o.Servers) == 0 {
-		return err
+		return WasAbsent, err
 	}
 	if hash(now) == o.PostHash {
 		if !o.Existed {
-			return os.Remove(o.Path)
+			return Restored, os.Remove(o.Path)
 		}
 		before, err := os.ReadFile(filepath.Join(o.dir, "backups", filepath.Base(o.Backup)))
 		if err == nil && o.Backup != "" {
-			return replace(o.Path, now, true, before)
+			return Restored, replace(o.Path, now, true, before)
 		}
 	}
 	client, content := ownClient(now), now
-	for label, want := range o.Servers {
+	for _, label := range slices.Sorted(maps.Keys(o.Servers)) {
 		file, err := parse(content, client)
 		if err != nil {
-			return err
+			return "", err
 		}
 		_, value, err := file.entry(client.KeyPath, label)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if value == nil || hashMeaning(value) != want {
+		if value == nil || hashMeaning(value) != o.Servers[label] {
 			continue // the person made it theirs
 		}
 		if content, _, err = file.remove(client.KeyPath, label); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if slices.Equal(content, now) {
-		return nil
+		return WasAbsent, nil
 	}
-	return replace(o.Path, now, true, content)
+	return Removed, replace(o.Path, now, true, content)
 }

@@ -1,10 +1,13 @@
 package clientconf
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Process is one process of the person.
@@ -31,6 +34,35 @@ type Savings struct {
 	Copies     int       `json:"copies"`
 	Bytes      int64     `json:"bytes"`     // of all that run
 	CopyBytes  int64     `json:"copyBytes"` // of those that are one too many
+	// Before is what was found just before the first client was connected; nil until then.
+	Before *Saved `json:"before,omitempty"`
+}
+
+// Saved is what was found at one moment.
+type Saved struct {
+	At         time.Time `json:"at"`
+	Configured int       `json:"configured"`
+	Clients    int       `json:"clients"`
+	Running    int       `json:"running"`
+	Copies     int       `json:"copies"`
+	Bytes      int64     `json:"bytes"`
+	CopyBytes  int64     `json:"copyBytes"`
+}
+
+func (c *Connector) savedPath() string { return filepath.Join(c.dir, "before", "savings") }
+
+// KeepSavings keeps what is found now, for comparison, unless that was done before.
+// It comes before the first client is connected.
+func (c *Connector) KeepSavings(self int) error {
+	if exists(c.savedPath()) {
+		return nil
+	}
+	s := c.Savings(self)
+	b, err := json.Marshal(Saved{c.now().UTC(), s.Configured, s.Clients, len(s.Running), s.Copies, s.Bytes, s.CopyBytes})
+	if err != nil {
+		return err
+	}
+	return writePrivate(c.savedPath(), append(b, '\n'))
 }
 
 // Savings looks through the clients' files and the person's own processes. Servers
@@ -53,6 +85,12 @@ func (c *Connector) Savings(self int) Savings {
 	}
 	found.Running = []Started{}
 	found.count(processes(), known, self)
+	if b, err := os.ReadFile(c.savedPath()); err == nil {
+		var before Saved
+		if json.Unmarshal(b, &before) == nil {
+			found.Before = &before
+		}
+	}
 	return found
 }
 
@@ -113,7 +151,7 @@ func serverOf(p Process, known []Import) (Started, bool) {
 	}
 	words := essence(p.Args)
 	for _, i := range known {
-		m, err := decodeObject(i.Entry)
+		m, err := decodeObject(i.plain)
 		if err != nil || m["command"] == nil {
 			continue
 		}

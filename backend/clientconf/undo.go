@@ -44,7 +44,7 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, e
 		return "", err
 	}
 	if !existed {
-		return WasAbsent, errors.Join(c.undoOwn(r), c.forget(key))
+		return WasAbsent, errors.Join(c.undoOwn(ctx, r), c.forget(key))
 	}
 	p := &Plan{Client: client, Path: r.Path, choice: r.Choice, target: r.Path, before: now, existed: true}
 	unlock, err := c.lock(ctx, p)
@@ -54,21 +54,22 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, e
 	defer unlock()
 	if recorded && r.PostHash == hash(now) {
 		if done, err := c.restore(r, now); done || err != nil {
-			return Restored, errors.Join(err, c.undoOwn(r), c.forget(key))
+			return Restored, errors.Join(err, c.undoOwn(ctx, r), c.forget(key))
 		}
 	}
 	how, err := c.takeBack(p, r, recorded, force)
 	if err != nil {
 		return "", err
 	}
-	return how, errors.Join(c.undoOwn(r), c.forget(key))
+	return how, errors.Join(c.undoOwn(ctx, r), c.forget(key))
 }
 
-func (c *Connector) undoOwn(r record) error {
+func (c *Connector) undoOwn(ctx context.Context, r record) error {
 	if r.Own == nil {
 		return nil
 	}
-	return (&ownChange{ownRecord: *r.Own, dir: c.dir}).undo()
+	_, err := (&ownChange{ownRecord: *r.Own, dir: c.dir, vault: c.vault}).undo(ctx)
+	return err
 }
 
 // restore puts the pre-image back. done is false when there is none to put back.

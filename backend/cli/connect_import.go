@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/loopback"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) clientsImport() *cobra.Command {
+	var f connectFlags
+	cmd := p.clientCommand(&f, "import CLIENT [SERVER...]", "Copy a client's servers into our configuration", 1000, func(r onClient) error {
+		t, err := r.c.Take(r.choice, r.rest)
+		if err != nil {
+			return err
+		}
+		if !p.json {
+			p.printImports(t.Servers)
+			fmt.Fprintf(p.Stdout, "\n%s\n", clean(t.Diff))
+		}
+		id := ""
+		if t.Diff != "" {
+			if !f.yes {
+				if err := p.ask("Write this?"); err != nil {
+					return err
+				}
+			}
+			if id, err = t.Apply(r.ctx); err != nil {
+				return err
+			}
+		}
+		sentence := fmt.Sprintf("%d servers are in %s.", len(t.Servers), line(t.Path))
+		if id != "" {
+			sentence += " Take it back with: drawbridge clients undo --import " + id
+		}
+		return p.say(map[string]any{"items": t.Servers, "next": "", "path": t.Path, "id": id}, sentence)
+	})
+	cmd.Long = "Copy a client's servers into our configuration. The client keeps its own; to replace them use move.\n" +
+		"Nothing is evaluated: references to variables stay references. Literal tokens go to the secrets."
+	f.yesFlag(cmd)
+	return cmd
+}
+
+func (p *program) printImports(all []clientconf.Import) {
+	for _, i := range all {
+		how := "becomes " + i.Label
+		if i.Have {
+			how = "is there already as " + i.Label
+		}
+		fmt.Fprintf(p.Stdout, "%s %s: %s\n", line(i.Name), how, line(string(i.Entry)))
+		if len(i.Same) > 0 {
+			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.Same, ", "))
+		}
+		if i.Source != "" {
+			fmt.Fprintf(p.Stdout, "  found in: %s\n", line(i.Source))
+		}
+		for _, note := range i.Notes {
+			fmt.Fprintf(p.Stdout, "  note: %s\n", line(note))
+		}
+	}
+}
+
+func (p *program) clientsImports() *cobra.Command {
+	return &cobra.Command{
+		Use: "imports", Short: "List the imports that can be taken back", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := p.connector()
+			if err != nil {
+				return err
+			}
+			all, err := c.Imports()
+			if err != nil {
+				return err
+			}
+			type document struct {
+				ID      string    `json:"id"`
+				Client  string    `json:"client"`
+				At      time.Time `json:"at"`
+				Servers []string  `json:"servers"`
+			}
+			docs := []document{}
+			t := table{title: "Imports", head: []string{"ID", "Client", "Servers"}}
+			for _, i := range all {
+				docs = append(docs, document{i.ID, i.Client, i.At, i.Servers})
+				t.add(i.ID, i.Client, strings.Join(i.Servers, ", "))
+			}
+			if p.json {
+				return p.document(map[string]any{"items": docs, "next": ""})
+			}
+			return t.print(p.Stdout, p.Terminal())
+		},
+	}
+}
+
+func (p *program) clientsMove() *cobra.Command {
+	var f connectFlags
+	var together bool
+	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Take a client's servers over and connect it in their place", 1000, func(r onClient) error {
+		plan, err := r.c.Move(r.choice, r.rest, together)
+		if err != nil {
+			return err
+		}
+		return p.carryOut(r, plan, f.yes)
+	})
+	cmd.Long = "Take a client's servers over and connect it in their place, each under its old name, so that\npermission rules keep working. Servers can be named, to move them one by one.\nclients undo CLIENT [SERVER...] takes it back, all of it or one by one."
+	f.yesFlag(cmd)
+	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
+	return cmd
+}
+
+func (p *program) clientsBundle() *cobra.Command {
+	var f connectFlags
+	var out string
+	cmd := p.clientCommand(&f, "bundle CLIENT", "Write an extension that connects a client without its configuration file", 1, func(r onClient) error {
+		content, err := r.c.Bundle(r.choice.Client, p.Version)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(out, content, 0o644); err != nil { //nolint:gosec // it holds no secret
+			return err
+		}
+		return p.say(map[string]any{"id": r.choice.Client, "path": out}, line(out)+" is written. Open it with the client to install it.")
+	})
+	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the file to write")
+	return cmd
+}
+
+// daemonPID is the running daemon's, or 0.
+func (p *program) daemonPID() int {
+	folders, err := p.folders()
+	if err != nil {
+		return 0
+	}
+	rt, _, _ := loopback.FindDaemon(folders.Data)
+	return rt.PID
+}
+
+func (p *program) clientsSavings() *cobra.Command {
+	return &cobra.Command{
+		Use: "savings", Short: "Count the MCP servers that clients start by themselves", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := p.connector()
+			if err != nil {
+				return err
+			}
+			s := c.Savings(p.daemonPID())
+			sentence := fmt.Sprintf("Found %d servers in %d clients; %d run now, %d of them duplicates, %.1f GB.",
+				s.Configured, s.Clients, len(s.Running), s.Copies, float64(s.Bytes)/(1<<30))
+			if b := s.Before; b != nil {
+				sentence += fmt.Sprintf("\nBefore the first client was connected: %d servers in %d clients; %d ran, %d of them duplicates, %.1f GB.",
+					b.Configured, b.Clients, b.Running, b.Copies, float64(b.Bytes)/(1<<30))
+			}
+			return p.say(s, sentence)
+		},
+	}
+}

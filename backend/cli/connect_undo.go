@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"drawbridge/backend/clientconf"
+
+	"github.com/spf13/cobra"
+)
+
+var undoneWords = map[clientconf.Undone]string{
+	clientconf.Restored:  "The file is byte for byte what it was before.",
+	clientconf.Removed:   "Our entry is removed; the rest of the file was changed since and stays.",
+	clientconf.WasAbsent: "Our entry was gone already.",
+}
+
+func (p *program) clientsDisconnect() *cobra.Command {
+	var f connectFlags
+	var all, restore bool
+	one := p.clientCommand(&f, "disconnect [CLIENT]", "Take our entry out of a client's configuration file", 1, func(r onClient) error {
+		return p.undo(r, f.force)
+	})
+	named := one.RunE
+	one.Args = between(0, 1)
+	one.RunE = func(cmd *cobra.Command, args []string) error {
+		if all != (len(args) == 0) {
+			return usageError{errors.New("name a client, or say --all")}
+		}
+		if all {
+			return p.disconnectAll(cmd.Context(), f.force)
+		}
+		return named(cmd, args)
+	}
+	f.yesFlag(one)
+	f.forceFlag(one)
+	one.Flags().BoolVar(&all, "all", false, "every client")
+	one.Flags().BoolVar(&restore, "restore", false, "accepted for scripts; what move took is always put back")
+	return one
+}
+
+func (p *program) clientsUndo() *cobra.Command {
+	var f connectFlags
+	var imported string
+	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Take back what connect, move or import did", 1000, func(r onClient) error {
+		if len(r.rest) == 0 {
+			return p.undo(r, f.force)
+		}
+		how, err := r.c.UndoServers(r.ctx, r.key, r.rest, f.force)
+		if err != nil {
+			return err
+		}
+		return p.say(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Taken back: the client starts them itself again.")
+	})
+	cmd.Long = "Take back what connect, move or import did. Servers can be named, to take moves back one by one.\nWhere a client is not connected, its newest import is taken back."
+	client := cmd.RunE
+	cmd.Args = between(0, 1000)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if (imported == "") == (len(args) == 0) {
+			return usageError{errors.New("name a client, or an import with --import")}
+		}
+		if imported == "" {
+			return client(cmd, args)
+		}
+		c, err := p.connector()
+		if err != nil {
+			return err
+		}
+		return p.undoImport(cmd.Context(), c, imported)
+	}
+	f.yesFlag(cmd)
+	f.forceFlag(cmd)
+	cmd.Flags().StringVar(&imported, "import", "", "take back this import (see clients imports)")
+	return cmd
+}
+
+func (p *program) undo(r onClient, force bool) error {
+	if _, connected := r.c.Status(r.key); !connected {
+		all, err := r.c.Imports()
+		if err != nil {
+			return err
+		}
+		if at := slices.IndexFunc(all, func(t clientconf.Taken) bool { return t.Client == r.choice.Client }); at >= 0 {
+			return p.undoImport(r.ctx, r.c, all[at].ID)
+		}
+	}
+	how, err := r.c.Undo(r.ctx, r.key, force)
+	if err != nil {
+		return err
+	}
+	return p.say(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
+}
+
+func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id string) error {
+	how, err := c.UndoImport(ctx, id)
+	if err != nil {
+		return err
+	}
+	words := map[clientconf.Undone]string{
+		clientconf.Restored:  "Our configuration is byte for byte what it was before.",
+		clientconf.Removed:   "The servers of the import are removed; what was changed since stays.",
+		clientconf.WasAbsent: "The servers of the import were gone already.",
+	}
+	return p.say(map[string]any{"import": id, "undone": how}, words[how])
+}
+
+// disconnectAll goes through every connection; one that fails does not stop the others.
+func (p *program) disconnectAll(ctx context.Context, force bool) error {
+	c, err := p.connector()
+	if err != nil {
+		return err
+	}
+	keys, err := c.Connections()
+	if err != nil {
+		return err
+	}
+	type undone struct {
+		Key    string            `json:"key"`
+		Undone clientconf.Undone `json:"undone,omitempty"`
+		Error  string            `json:"error,omitempty"`
+	}
+	items := []undone{}
+	var failed error
+	for _, key := range slices.Backward(keys) { // the newest first: what is moved out last goes back first
+		how, err := c.Undo(ctx, key, force)
+		u := undone{Key: key, Undone: how}
+		if err != nil {
+			u.Error = err.Error()
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", key, err))
+		}
+		items = append(items, u)
+		if !p.json && err == nil {
+			fmt.Fprintf(p.Stdout, "%s: %s\n", key, undoneWords[how])
+		}
+	}
+	if p.json {
+		return errors.Join(p.document(map[string]any{"items": items, "next": ""}), failed)
+	}
+	if len(items) == 0 {
+		fmt.Fprintln(p.Stdout, "No client is connected.")
+	}
+	return failed
+}
+
+func (p *program) clientsRestore() *cobra.Command {
+	var f connectFlags
+	cmd := p.clientCommand(&f, "restore CLIENT", "Put our entry back where a client lost it", 1, func(r onClient) error {
+		whole, err := r.c.Restore(r.ctx, r.key, p.tokenOf)
+		if err != nil {
+			return err
+		}
+		return p.say(map[string]any{"key": r.key, "whole": whole}, "The entry is back.")
+	})
+	f.yesFlag(cmd)
+	return cmd
+}
+
+func (p *program) clientsForget() *cobra.Command {
+	var f connectFlags
+	cmd := p.clientCommand(&f, "forget CLIENT", "Say that our entry was removed on purpose", 1, func(r onClient) error {
+		if err := r.c.Forget(r.key); err != nil {
+			return err
+		}
+		return p.say(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge will not mention it again.")
+	})
+	f.yesFlag(cmd)
+	return cmd
+}

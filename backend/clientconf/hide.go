@@ -1,0 +1,232 @@
+package clientconf
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// Vault keeps what must not stand in our configuration; *secret.Store implements it.
+type Vault interface {
+	Get(ctx context.Context, name string) (string, error)
+	SetAll(ctx context.Context, values map[string]string) error
+	Remove(ctx context.Context, names ...string) (ok bool, err error)
+}
+
+var (
+	// secretName is a variable, header or option whose value is a secret.
+	secretName = regexp.MustCompile(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?key|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|(^|[-_])(pat|pwd|key))$`)
+	// secretValue is a secret by its form, whatever its name.
+	secretValue = regexp.MustCompile(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
+	withScheme  = regexp.MustCompile(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
+	notInName   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+	optionOf    = regexp.MustCompile(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
+	harmless    = regexp.MustCompile(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
+)
+
+// hiding moves the literal secrets of one server into a vault.
+type hiding struct {
+	label  string
+	taken  func(name, value string) bool // the name stands for another value
+	values map[string]string
+}
+
+// isSecret reports whether the value of key must not be written into a file. What
+// refers to a variable already is none.
+func isSecret(key, value string) bool {
+	if value == "" || strings.Contains(value, "${") {
+		return false
+	}
+	_, bare := scheme(value)
+	return secretValue.MatchString(bare) || secretName.MatchString(key) && len(value) >= 4 && !harmless.MatchString(value) || hasPassword(value)
+}
+
+// hasPassword finds addresses such as postgres://user:password@host/db.
+func hasPassword(value string) bool {
+	u, err := url.Parse(value)
+	if err != nil || u.User == nil || u.Host == "" {
+		return false
+	}
+	password, ok := u.User.Password()
+	return ok && password != ""
+}
+
+// scheme cuts "Bearer " and its like off.
+func scheme(value string) (prefix, rest string) {
+	if m := withScheme.FindStringSubmatch(value); m != nil {
+		return m[1], m[2]
+	}
+	return "", value
+}
+
+// put stores value under a name made of key, and returns what stands for it.
+func (h *hiding) put(key, value string) string {
+	prefix, bare := scheme(value)
+	base := strings.Trim(notInName.ReplaceAllString(h.label+"."+key, "-"), ".-_")
+	name := base
+	for n := 2; h.taken(name, bare) || h.values[name] != "" && h.values[name] != bare; n++ {
+		name = base + "-" + strconv.Itoa(n)
+	}
+	h.values[name] = bare
+	return prefix + "${secret:" + name + "}"
+}
+
+func (h *hiding) table(m map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if isSecret(key, m[key]) {
+			m[key] = h.put(key, m[key])
+		}
+	}
+}
+
+// args looks for --token=VALUE, --token VALUE and for what is secret by its form.
+func (h *hiding) args(args []string) {
+	option := ""
+	for i, a := range args {
+		m := optionOf.FindStringSubmatch(a)
+		switch {
+		case m != nil && m[2] != "" && isSecret(m[1], m[3]):
+			args[i] = a[:len(a)-len(m[3])] + h.put(m[1], m[3])
+		case m == nil && isSecret(cmp.Or(option, "arg"), a):
+			args[i] = h.put(cmp.Or(option, "argument"), a)
+		}
+		if option = ""; m != nil && m[2] == "" {
+			option = m[1]
+		}
+	}
+}
+
+// address hides a password and secret parameters of a URL; the rest stays readable.
+func (h *hiding) address(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || strings.Contains(s, "${") {
+		return s
+	}
+	if password, ok := u.User.Password(); ok && password != "" {
+		_, rest, _ := strings.Cut(s, "://")
+		if user, _, ok := strings.Cut(rest, "@"); ok {
+			name, written, _ := strings.Cut(user, ":")
+			s = strings.Replace(s, user+"@", name+":"+h.put("password", written)+"@", 1)
+		}
+	}
+	path, query, ok := strings.Cut(s, "?")
+	if !ok {
+		return s
+	}
+	query, fragment, hasFragment := strings.Cut(query, "#")
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		if key, value, ok := strings.Cut(part, "="); ok && isSecret(key, value) {
+			parts[i] = key + "=" + h.put(key, value)
+		}
+	}
+	s = path + "?" + strings.Join(parts, "&")
+	if hasFragment {
+		s += "#" + fragment
+	}
+	return s
+}
+
+// hide replaces the literal secrets of every server that we do not have yet by
+// references; their values are kept in the import until it is carried out.
+func (c *Connector) hide(all []Import) error {
+	if c.vault == nil {
+		return nil
+	}
+	values := map[string]string{} // of all: two servers may get the same label
+	for n := range all {
+		i := &all[n]
+		if i.Skip != "" || i.Have {
+			continue
+		}
+		e := &ownEntry{}
+		if err := json.Unmarshal(i.plain, e); err != nil {
+			return err
+		}
+		h := &hiding{label: i.Label, values: map[string]string{}, taken: func(name, value string) bool {
+			if other, ok := values[name]; ok {
+				return other != value
+			}
+			old, err := c.vault.Get(context.Background(), name)
+			return err == nil && old != value
+		}}
+		h.table(e.Env)
+		h.table(e.Headers)
+		before := len(h.values)
+		h.args(e.Args)
+		if len(h.values) > before {
+			i.Notes = append(i.Notes, "A secret among its arguments can be read by other programs while it runs, as before")
+		}
+		e.URL = h.address(e.URL)
+		if len(h.values) == 0 {
+			continue
+		}
+		maps.Copy(values, h.values)
+		i.secrets = h.values
+		i.Secrets = slices.Sorted(maps.Keys(h.values))
+		var err error
+		if i.Entry, err = encode(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var secretRef = regexp.MustCompile(`\$\{secret:([^}:]+)\}`)
+
+// plainOf is an entry of ours with its secrets in place, to be compared with what
+// clients have. Secrets that cannot be had stay references.
+func (c *Connector) plainOf(entry json.RawMessage) json.RawMessage {
+	if c.vault == nil {
+		return entry
+	}
+	return json.RawMessage(secretRef.ReplaceAllStringFunc(string(entry), func(ref string) string {
+		value, err := c.vault.Get(context.Background(), secretRef.FindStringSubmatch(ref)[1])
+		if err != nil {
+			return ref
+		}
+		return inString(value)
+	}))
+}
+
+// keepSecrets stores the values that belong to an import. A name that stands for
+// another value by now is a conflict: nothing is overwritten.
+func (o *ownChange) keepSecrets(ctx context.Context) error {
+	if len(o.values) == 0 {
+		return nil
+	}
+	for name, value := range o.values {
+		old, err := o.vault.Get(ctx, name)
+		switch {
+		case err == nil && old != value:
+			return hub.Errorf(hub.CodeConflict, "the secret %q has another value by now: look at the change again", name)
+		case err != nil && hub.CodeOf(err) != hub.CodeNotFound:
+			return err
+		}
+	}
+	return o.vault.SetAll(ctx, o.values)
+}
+
+// dropSecrets removes secrets that an import had brought and nothing refers to any more.
+func (o *ownChange) dropSecrets(ctx context.Context, names []string) error {
+	if o.vault == nil || len(names) == 0 {
+		return nil
+	}
+	now, _, err := read(o.Path)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return strings.Contains(string(now), "${secret:"+name+"}") || strings.Contains(string(now), "${secret:"+name+":-")
+	})
+	_, err = o.vault.Remove(ctx, names...)
+	return err
+}

@@ -1,0 +1,469 @@
+package clientconf
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// safe is a vault in memory.
+type safe struct {
+	values map[string]string
+	locked bool
+}
+
+func (s *safe) Get(_ context.Context, name string) (string, error) {
+	if s.locked {
+		return "", hub.Errorf(hub.CodeUnavailable, "needs-unlock")
+	}
+	v, ok := s.values[name]
+	if !ok {
+		return "", hub.Errorf(hub.CodeNotFound, "no secret %q", name)
+	}
+	return v, nil
+}
+
+func (s *safe) SetAll(_ context.Context, values map[string]string) error {
+	if s.locked {
+		return hub.Errorf(hub.CodeUnavailable, "needs-unlock")
+	}
+	maps.Copy(s.values, values)
+	return nil
+}
+
+func (s *safe) Remove(_ context.Context, names ...string) (ok bool, err error) {
+	for _, name := range names {
+		delete(s.values, name)
+	}
+	return len(names) > 0, nil
+}
+
+func newSafe(t *testing.T) (c *Connector, v *safe, home, config string) {
+	t.Helper()
+	c, home, config = newMover(t)
+	v = &safe{values: map[string]string{}}
+	c.vault = v
+	return c, v, home, config
+}
+
+const literals = `{"mcpServers": {
+  "github": {"command": "npx", "args": ["-y", "gh", "--api-key", "canary-args-1", "--token=canary-args-2", "--path", "/home/ana"],
+    "env": {"GITHUB_TOKEN": "ghp_canary3", "PASSWORD": "canary-env-4", "DEBUG": "true", "TOKEN_FILE": "/etc/token", "REF": "${env:OTHER_TOKEN}", "DB": "postgres://ana:canary-url-5@db/x"}},
+  "web": {"url": "https://user:canary-url-6@x.example/mcp?api_key=canary-url-7&page=2", "headers": {"Authorization": "Bearer canary-head-8", "Accept": "text/html"}}
+}}
+`
+
+func TestImportMovesLiteralSecretsIntoTheVault(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
+	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(vault.values) != 0 {
+		t.Fatal("stored before it was asked for")
+	}
+	shown, _ := json.Marshal(taking.Servers)
+	if strings.Contains(string(shown)+taking.Diff, "canary") {
+		t.Fatalf("a secret is shown:\n%s\n%s", shown, taking.Diff)
+	}
+	id, err := taking.Apply(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"github.api-key": "canary-args-1", "github.token": "canary-args-2", "github.GITHUB_TOKEN": "ghp_canary3", "github.PASSWORD": "canary-env-4",
+		"github.DB": "postgres://ana:canary-url-5@db/x", "web.password": "canary-url-6", "web.api_key": "canary-url-7", "web.Authorization": "canary-head-8",
+	}
+	if !maps.Equal(vault.values, want) {
+		t.Errorf("stored %v\nwant %v", vault.values, want)
+	}
+	ours := content(t, config)
+	if strings.Contains(ours, "canary") {
+		t.Errorf("our configuration holds a secret:\n%s", ours)
+	}
+	for _, text := range []string{`"GITHUB_TOKEN": "${secret:github.GITHUB_TOKEN}"`, `"Authorization": "Bearer ${secret:web.Authorization}"`, `"DEBUG": "true"`, `"TOKEN_FILE": "/etc/token"`, `"REF": "${OTHER_TOKEN}"`,
+		`"--token=${secret:github.token}"`, `https://user:${secret:web.password}@x.example/mcp?api_key=${secret:web.api_key}&page=2`} {
+		if !strings.Contains(ours, text) {
+			t.Errorf("no %s in\n%s", text, ours)
+		}
+	}
+	again, err := c.Servers(Choice{Client: "cursor"})
+	if err != nil || len(again) != 2 || !again[0].Have || !again[1].Have {
+		t.Errorf("what is there already is not recognised: %+v (%v)", again, err)
+	}
+	vault.values["github.GITHUB_TOKEN"] = "another"
+	again, err = c.Servers(Choice{Client: "cursor"})
+	if err != nil || again[0].Have || again[0].Label == "github" {
+		t.Errorf("another token, and it counts as the same: %+v (%v)", again, err)
+	}
+	if how, err := c.UndoImport(t.Context(), id); err != nil || how != Restored {
+		t.Fatal(how, err)
+	}
+	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
+		t.Fatalf("after undo: %v, secrets %v", err, vault.values)
+	}
+}
+
+func TestLockedVaultStopsAnImportBeforeAnythingIsWritten(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	vault.locked = true
+	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
+	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taking.Apply(t.Context()); hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := os.Stat(config); err == nil {
+		t.Fatal("our configuration was written")
+	}
+	if all, _ := c.Imports(); len(all) != 0 {
+		t.Fatalf("an import is recorded: %+v", all)
+	}
+}
+
+func TestStoredSecretOfThatNameIsNeverReplaced(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	vault.values["github.GITHUB_TOKEN"] = "mine"
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
+	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taking.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if vault.values["github.GITHUB_TOKEN"] != "mine" || vault.values["github.GITHUB_TOKEN-2"] != "ghp_theirs" || !strings.Contains(content(t, config), "GITHUB_TOKEN-2}") {
+		t.Fatalf("%v\n%s", vault.values, content(t, config))
+	}
+}
+
+func TestBareImportIsTakenBackByteForByteOrServerByServer(t *testing.T) {
+	c, _, home, config := newSafe(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
+	const mine = "{\n  // mine\n  \"mcpServers\": {},\n}\n"
+	write(t, config, mine)
+	take := func(names ...string) string {
+		t.Helper()
+		taking, err := c.Take(Choice{Client: "cursor"}, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := taking.Apply(t.Context())
+		if err != nil || id == "" {
+			t.Fatal(id, err)
+		}
+		return id
+	}
+	first, second := take("a"), take("b")
+	if all, err := c.Imports(); err != nil || len(all) != 2 || all[0].ID != second || !slices.Equal(all[1].Servers, []string{"a"}) {
+		t.Fatalf("%+v %v", all, err)
+	}
+	for _, id := range []string{second, first} {
+		if how, err := c.UndoImport(t.Context(), id); err != nil || how != Restored {
+			t.Fatal(how, err)
+		}
+	}
+	if content(t, config) != mine {
+		t.Fatalf("got\n%s", content(t, config))
+	}
+	id := take()
+	write(t, config, strings.Replace(content(t, config), `"command": "b"`, `"command": "mine now"`, 1)+"// since\n")
+	if how, err := c.UndoImport(t.Context(), id); err != nil || how != Removed {
+		t.Fatal(how, err)
+	}
+	if got := content(t, config); strings.Contains(got, `"a"`) || !strings.Contains(got, "mine now") || !strings.Contains(got, "// since") {
+		t.Fatalf("got\n%s", got)
+	}
+	if _, err := c.UndoImport(t.Context(), id); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Fatalf("twice: %v", err)
+	}
+}
+
+func TestServersAreMovedAndTakenBackOneByOne(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	path := filepath.Join(home, ".claude.json")
+	file := strings.Replace(fiveServers, `"args": ["f"], "alwaysAllow"`, `"args": ["f"], "env": {"API_KEY": "canary-1"}, "alwaysAllow"`, 1)
+	write(t, path, file)
+	const mine = "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"o\"}\n  }\n}\n"
+	write(t, config, mine)
+	move := func(name string) {
+		t.Helper()
+		p, err := c.Move(Choice{Client: "claude-code"}, []string{name}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Apply(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move("github")
+	one, ours := content(t, path), content(t, config)
+	move("db")
+	two := content(t, path)
+	move("files")
+	got := content(t, path)
+	if n := strings.Count(got, `"stdio"`); n < 4 || !strings.Contains(got, `"alwaysAllow": [`) {
+		t.Fatalf("%d entries of ours in\n%s", n, got)
+	}
+	if vault.values["files.API_KEY"] != "canary-1" {
+		t.Fatalf("secrets %v", vault.values)
+	}
+	for name, want := range map[string]string{"files": two} {
+		if how, err := c.UndoServers(t.Context(), "claude-code", []string{name}, false); err != nil || how != Removed || content(t, path) != want {
+			t.Fatalf("%s is taken back as %s (%v):\n%s\nwant\n%s", name, how, err, content(t, path), want)
+		}
+	}
+	if len(vault.values) != 0 || strings.Contains(content(t, config), `"files"`) {
+		t.Fatalf("left: %v\n%s", vault.values, content(t, config))
+	}
+	if s, _ := c.Status("claude-code"); s.State != Connected || len(s.Choice.Servers) != 2 {
+		t.Fatalf("after one was taken back: %+v", s)
+	}
+	if _, err := c.UndoServers(t.Context(), "claude-code", []string{"files"}, false); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Fatalf("taken back twice: %v", err)
+	}
+	if _, err := c.UndoServers(t.Context(), "claude-code", []string{"db"}, false); err != nil || content(t, path) != one || content(t, config) != ours {
+		t.Fatalf("%v\n%s\nwant\n%s\nours\n%s", err, content(t, path), one, content(t, config))
+	}
+	if how, err := c.UndoServers(t.Context(), "claude-code", []string{"github"}, false); err != nil || how != Restored || content(t, path) != file || content(t, config) != mine {
+		t.Fatalf("the last one: %s %v\n%s\n%s", how, err, content(t, path), content(t, config))
+	}
+	move("github")
+	move("db")
+	if how := undo(t, c, "claude-code"); how != Restored || content(t, path) != file || content(t, config) != mine {
+		t.Fatalf("both at once: %s\n%s\n%s", how, content(t, path), content(t, config))
+	}
+}
+
+func TestServersOfLegacyPlacesAreImportedAndNeverTouched(t *testing.T) {
+	for _, one := range []struct{ client, file, text, now string }{
+		{"vscode", ".config/Code/User/settings.json", "{\n  // mine\n  \"editor.x\": 1,\n  \"mcp\": {\"servers\": {\"old\": {\"command\": \"o\"}, \"both\": {\"command\": \"legacy\"}}},\n}\n", ".config/Code/User/mcp.json"},
+		{"cline", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", `{"mcpServers": {"old": {"command": "o"}, "both": {"command": "legacy"}}}`, ".cline/data/settings/cline_mcp_settings.json"},
+		{"kimi-code", ".kimi/mcp.json", `{"mcpServers": {"old": {"command": "o"}, "both": {"command": "legacy"}}}`, ".kimi-code/mcp.json"},
+		{"continue", ".continue/config.yaml", "name: x\nmcpServers:\n  - name: old\n    command: o\n  - name: both\n    command: legacy\n", ""},
+	} {
+		t.Run(one.client, func(t *testing.T) {
+			c, _, home, config := newSafe(t)
+			path := filepath.Join(home, one.file)
+			write(t, path, one.text)
+			count := 2
+			if one.now != "" {
+				key := "mcpServers"
+				if one.client == "vscode" {
+					key = "servers"
+				}
+				write(t, filepath.Join(home, one.now), `{"`+key+`": {"both": {"command": "now"}}}`)
+			}
+			all, err := c.Servers(Choice{Client: one.client})
+			if err != nil || len(all) != count {
+				t.Fatalf("%+v %v", all, err)
+			}
+			for _, i := range all {
+				if i.Name == "old" && i.Source != path || i.Name == "both" && one.now != "" && (i.Source != "" || strings.Contains(string(i.Entry), "legacy")) {
+					t.Errorf("%+v", i)
+				}
+			}
+			if _, err := c.Move(Choice{Client: one.client}, []string{"old"}, false); hub.CodeOf(err) != hub.CodeValidation {
+				t.Errorf("moved: %v", err)
+			}
+			taking, err := c.Take(Choice{Client: one.client}, []string{"old"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := taking.Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if content(t, path) != one.text || !strings.Contains(content(t, config), `"old"`) {
+				t.Fatal(content(t, path), content(t, config))
+			}
+		})
+	}
+}
+
+func TestExtensionsOfClaudeDesktopBecomeServers(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	dir := filepath.Join(home, ".config/Claude")
+	write(t, filepath.Join(dir, "claude_desktop_config.json"), "{}")
+	ext := filepath.Join(dir, "Claude Extensions", "ant.dir.files")
+	write(t, filepath.Join(ext, "manifest.json"), `{"manifest_version": "0.3", "name": "files", "server": {"type": "node", "entry_point": "x.js", "mcp_config": {
+		"command": "node", "args": ["${__dirname}/x.js", "${user_config.dirs}", "--level=${user_config.level}"], "env": {"API_KEY": "${user_config.key}", "HIDDEN": "${user_config.hidden}"},
+		"platform_overrides": {"win32": {"command": "never"}}}},
+		"user_config": {"dirs": {"type": "directory", "multiple": true}, "level": {"type": "number", "default": 3}, "key": {"type": "string", "sensitive": true}, "hidden": {"type": "string", "sensitive": true}}}`)
+	write(t, filepath.Join(dir, "Claude Extensions Settings", "ant.dir.files.json"), `{"isEnabled": false, "userConfig": {"dirs": ["/a", "/b ${x}"], "key": "canary-key", "hidden": "__encrypted__:abc"}}`)
+	write(t, filepath.Join(dir, "Claude Extensions", "broken", "manifest.json"), `{`)
+	all, err := c.Servers(Choice{Client: "claude-desktop"})
+	if err != nil || len(all) != 1 || all[0].Source != ext || all[0].Scope != "" {
+		t.Fatalf("%+v %v", all, err)
+	}
+	want := `{"command":"node","args":["` + ext + `/x.js","/a","/b $${x}","--level=3"],"env":{"API_KEY":"${secret:files.API_KEY}","HIDDEN":"${FILES_HIDDEN:-}"},"disabled":true}`
+	if string(all[0].Entry) != want {
+		t.Fatalf("becomes\n%s\nwant\n%s", all[0].Entry, want)
+	}
+	taking, err := c.Take(Choice{Client: "claude-desktop"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taking.Apply(t.Context()); err != nil || vault.values["files.API_KEY"] != "canary-key" || !strings.Contains(content(t, config), "x.js") {
+		t.Fatal(err, vault.values)
+	}
+}
+
+func TestLinksAndSnippetsCarryTheEntryAndNoToken(t *testing.T) {
+	c, _ := newConnector(t)
+	for id, prefix := range map[string]string{"cursor": "cursor://anysphere.cursor-deeplink/mcp/install?", "vscode": "vscode:mcp/install?", "vscode-insiders": "vscode-insiders:mcp/install?", "lm-studio": "lmstudio://add_mcp?", "raycast": "raycast://mcp/install?", "cherry-studio": "cherrystudio://mcp/install?"} {
+		h, err := c.Handout(Choice{Client: id})
+		if err != nil || !strings.HasPrefix(h.Link, prefix) || strings.ContainsAny(h.Link, " \"{}+") {
+			t.Errorf("%s: %q %v", id, h.Link, err)
+			continue
+		}
+		query := strings.TrimPrefix(h.Link, prefix)
+		var text string
+		switch values, _ := url.ParseQuery(query); {
+		case values.Get("config") != "":
+			b, err := base64.StdEncoding.DecodeString(values.Get("config"))
+			if text = string(b); err != nil || values.Get("name") != "drawbridge" {
+				t.Errorf("%s: %v %v", id, values, err)
+			}
+		case values.Get("servers") != "":
+			b, _ := base64.StdEncoding.DecodeString(values.Get("servers"))
+			text = string(b)
+		default:
+			text, _ = url.PathUnescape(query)
+		}
+		if !json.Valid([]byte(text)) || !strings.Contains(text, "/opt/drawbridge/drawbridge") || !strings.Contains(text, `"--client","`+id+`"`) {
+			t.Errorf("%s carries %s", id, text)
+		}
+		if !strings.Contains(h.Text, "/opt/drawbridge/drawbridge") || len(h.Steps) == 0 {
+			t.Errorf("%s: %+v", id, h)
+		}
+	}
+	h, err := c.Handout(Choice{Client: "cursor", HTTP: true, URL: "http://127.0.0.1:1", Token: "dbr_canary"})
+	if err != nil || h.Link != "" {
+		t.Fatalf("a link with a token: %q %v", h.Link, err)
+	}
+	if _, err := c.Plan(Choice{Client: "raycast"}); hub.CodeOf(err) != hub.CodeRejected {
+		t.Fatalf("a client without a file: %v", err)
+	}
+}
+
+func TestBundleHoldsAManifestThatStartsTheShim(t *testing.T) {
+	c, _ := newConnector(t)
+	c.data = "/srv/ana's data"
+	b, err := c.Bundle("claude-desktop", "v1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r)
+		_ = r.Close()
+		files[f.Name] = string(text)
+	}
+	var m struct {
+		Version string `json:"version"`
+		Server  struct {
+			Type       string `json:"type"`
+			EntryPoint string `json:"entry_point"`
+			Config     struct {
+				Command string   `json:"command"`
+				Args    []string `json:"args"`
+			} `json:"mcp_config"`
+		} `json:"server"`
+	}
+	if err := json.Unmarshal([]byte(files["manifest.json"]), &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Server.Type != "binary" || m.Version != "1.2.3" || m.Server.Config.Command != c.program || !slices.Equal(m.Server.Config.Args, []string{"stdio", "--client", "claude-desktop", "--data", "/srv/ana's data"}) {
+		t.Fatalf("%s", files["manifest.json"])
+	}
+	if script := files[m.Server.EntryPoint]; os.PathSeparator == '/' && !strings.Contains(script, `'/srv/ana'\''s data'`) {
+		t.Fatalf("the launcher is\n%s", script)
+	}
+}
+
+func TestLimitsOfAClientAreSaidInSentences(t *testing.T) {
+	tools := make([]Offered, 130)
+	for n := range tools {
+		tools[n] = Offered{EntryName, strings.Repeat("x", 40)}
+	}
+	tools[7].Name = strings.Repeat("y", 50)
+	for id, want := range map[string]string{"vscode": "at most 128 tools", "claude-code": strings.Repeat("y", 50), "cursor": "at most 40 tools", "zed": ""} {
+		client, err := ByID(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(Limits(client, tools), "\n")
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", id, got)
+		}
+		if strings.Contains(strings.Join(Limits(client, tools[8:20]), "\n"), "too long") {
+			t.Errorf("%s: short names are called too long", id)
+		}
+	}
+}
+
+func TestWhatWasFoundBeforeTheFirstConnectionIsKept(t *testing.T) {
+	c, home := newConnector(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
+	if s := c.Savings(0); s.Before != nil {
+		t.Fatalf("%+v", s.Before)
+	}
+	if err := c.KeepSavings(0); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{}`)
+	if err := c.KeepSavings(0); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Savings(0); s.Before == nil || s.Before.Configured != 2 || s.Before.Clients != 1 || time.Since(s.Before.At) > time.Hour || s.Configured != 0 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestRulesInOtherPlacesAreNamedToo(t *testing.T) {
+	for _, one := range []struct{ client, file, text, want string }{
+		{"opencode", ".config/opencode/opencode.jsonc", `{"mcp": {"gh": {"type": "local", "command": ["x"]}}, "tools": {"gh_*": false, "ghost_x": true}, "permission": {"gh_create": "ask"}}`, "gh_*,gh_create"},
+		{"gemini-cli", ".gemini/settings.json", `{"mcpServers": {"gh": {"command": "x"}}, "mcp": {"allowed": ["gh"]}}`, `"gh"`},
+		{"claude-code", ".claude.json", `{"mcpServers": {"gh": {"command": "x"}}, "projects": {"/p": {"allowedTools": ["mcp__gh__create"]}}}`, "mcp__gh__create"},
+	} {
+		c, home, _ := newMover(t)
+		write(t, filepath.Join(home, one.file), one.text)
+		p, err := c.Move(Choice{Client: one.client}, nil, true)
+		if err != nil {
+			t.Fatal(one.client, err)
+		}
+		all := strings.Join(p.Warnings, "\n")
+		for _, want := range strings.Split(one.want, ",") {
+			if !strings.Contains(all, "the rule "+want+" in") {
+				t.Errorf("%s: no %s in\n%s", one.client, want, all)
+			}
+		}
+		if strings.Contains(all, "ghost") {
+			t.Error(all)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package clientconf
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// legacyImports reads the servers that the client keeps, or kept, elsewhere: in places
+// of earlier versions, and in Claude Desktop's extensions. Such files are only read.
+// What is in the client's file too is left out.
+func (c *Connector) legacyImports(p *Plan, known []Import) (all []Import) {
+	if p.choice.Project != "" {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, i := range known {
+		seen[i.Name] = true
+	}
+	add := func(found []Import, source string) {
+		for _, i := range found {
+			if i.Source = source; !seen[i.Name] {
+				seen[i.Name] = true
+				all = append(all, i)
+			}
+		}
+	}
+	for _, cand := range p.Client.Candidates[c.system.GOOS] {
+		if cand.Role != "legacy" {
+			continue
+		}
+		old := *p
+		if old.Client.Format = p.Client.Format; cand.Format != "" {
+			old.Client.Format = cand.Format
+		}
+		if len(cand.KeyPath) > 0 {
+			old.Client.KeyPath, old.Client.Container = cand.KeyPath, ""
+		}
+		old.Client.TrailingCommas = old.Client.TrailingCommas || old.Client.Format == JSONC
+		for _, path := range c.system.expand(cand.Path) {
+			src, existed, err := read(path)
+			if err != nil || !existed || path == p.target {
+				continue
+			}
+			if m, ok := meaningOf(src, old.Client); ok {
+				if m, err = cloneMap(m); err == nil {
+					add(importsAt(&old, m, old.Client.KeyPath, ""), path)
+				}
+			}
+		}
+	}
+	if p.Client.ID == "claude-desktop" && p.target != "" {
+		dir := filepath.Join(filepath.Dir(p.target), "Claude Extensions")
+		for _, i := range extensions(p, dir) {
+			add([]Import{i}, filepath.Join(dir, i.Scope))
+		}
+		for n := range all {
+			all[n].Scope = ""
+		}
+	}
+	return all
+}
+
+// manifest is what we read of an extension's manifest.json.
+type manifest struct {
+	Name   string `json:"name"`
+	Server struct {
+		Type   string `json:"type"`
+		Config struct {
+			run
+			Platforms map[string]run `json:"platform_overrides"`
+		} `json:"mcp_config"`
+	} `json:"server"`
+	UserConfig map[string]struct {
+		Type      string `json:"type"`
+		Default   any    `json:"default"`
+		Sensitive bool   `json:"sensitive"`
+	} `json:"user_config"`
+}
+
+type run struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+}
+
+var bundleVar = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// extensions reads the bundles that Claude Desktop has installed. Nothing of them is run.
+func extensions(p *Plan, dir string) (all []Import) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		src, existed, err := read(filepath.Join(dir, e.Name(), "manifest.json"))
+		if err != nil || !existed || len(src) > 1<<20 {
+			continue
+		}
+		var m manifest
+		if json.Unmarshal(src, &m) != nil || m.Name == "" || m.Name == EntryName {
+			continue
+		}
+		var settings struct {
+			IsEnabled  *bool          `json:"isEnabled"`
+			UserConfig map[string]any `json:"userConfig"`
+		}
+		if s, ok, err := read(filepath.Join(filepath.Dir(dir), "Claude Extensions Settings", e.Name()+".json")); err == nil && ok {
+			_ = json.Unmarshal(s, &settings) // a broken one is as good as none
+		}
+		all = append(all, extension(p, m, filepath.Join(dir, e.Name()), settings.UserConfig, settings.IsEnabled != nil && !*settings.IsEnabled))
+		all[len(all)-1].Scope = e.Name()
+	}
+	return all
+}
+
+func extension(p *Plan, m manifest, dir string, given map[string]any, disabled bool) Import {
+	i := Import{Client: p.Client.ID, Name: m.Name, Label: m.Name}
+	r := m.Server.Config.run
+	platform := map[string]string{"windows": "win32"}[runtime.GOOS]
+	if platform == "" {
+		platform = runtime.GOOS
+	}
+	if o, ok := m.Server.Config.Platforms[platform]; ok {
+		if o.Command != "" {
+			r.Command = o.Command
+		}
+		if o.Args != nil {
+			r.Args = o.Args
+		}
+		if o.Env != nil {
+			r.Env = o.Env
+		}
+	}
+	if r.Command == "" {
+		i.Skip = errNoServer.Error()
+		return i
+	}
+	fixed := map[string]string{"__dirname": dir, "HOME": "${HOME}", "DESKTOP": "${HOME}/Desktop", "DOCUMENTS": "${HOME}/Documents", "DOWNLOADS": "${HOME}/Downloads", "pathSeparator": string(os.PathSeparator), "/": string(os.PathSeparator)}
+	note := func(text string) {
+		if !slices.Contains(i.Notes, text) {
+			i.Notes = append(i.Notes, text)
+		}
+	}
+	// values of one variable; those that can be given several times are several arguments.
+	values := func(name string) []string {
+		if v, ok := fixed[name]; ok {
+			return []string{v}
+		}
+		key, ok := strings.CutPrefix(name, "user_config.")
+		if !ok {
+			return []string{"$${" + name + "}"}
+		}
+		v := given[key]
+		if v == nil {
+			v = m.UserConfig[key].Default
+		}
+		var out []string
+		for _, text := range settingTexts(v) {
+			if strings.HasPrefix(text, "__encrypted__") || v == nil {
+				continue
+			}
+			out = append(out, strings.ReplaceAll(text, "${", "$${"))
+		}
+		if len(out) == 0 {
+			variable := strings.ToUpper(strings.Trim(notName.ReplaceAllString(m.Name+"_"+key, "_"), "_"))
+			note("Claude Desktop keeps " + quote(key) + " for itself: set the variable " + variable)
+			return []string{"${" + variable + ":-}"}
+		}
+		return out
+	}
+	fill := func(s string) string {
+		return bundleVar.ReplaceAllStringFunc(s, func(ref string) string { return strings.Join(values(ref[2:len(ref)-1]), ",") })
+	}
+	e := ownEntry{Command: fill(r.Command), Disabled: disabled, Env: map[string]string{}}
+	for _, a := range r.Args {
+		if m := bundleVar.FindStringSubmatch(a); m != nil && m[0] == a {
+			e.Args = append(e.Args, values(m[1])...)
+			continue
+		}
+		e.Args = append(e.Args, fill(a))
+	}
+	for key, value := range r.Env {
+		e.Env[key] = fill(value)
+	}
+	note("It is an extension of Claude Desktop and stays installed there: switch it off in its settings, or it runs twice")
+	i.Entry, _ = encode(e)
+	i.plain = i.Entry
+	return i
+}
+
+func settingTexts(v any) (all []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case bool:
+		if v {
+			return []string{"true"}
+		}
+		return []string{"false"}
+	case float64:
+		b, _ := json.Marshal(v)
+		return []string{string(b)}
+	case []any:
+		for _, one := range v {
+			all = append(all, settingTexts(one)...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,33 @@
+package clientconf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Offered is one tool as a client would see it.
+type Offered struct {
+	Entry string // the entry it comes through: EntryName, or the name of a single server
+	Name  string
+}
+
+// Limits says in sentences what of the offered tools the client would cut or refuse.
+func Limits(client Client, tools []Offered) (all []string) {
+	if client.MaxTools > 0 && len(tools) > client.MaxTools {
+		all = append(all, fmt.Sprintf("%s takes at most %d tools and would be offered %d: switch some servers off for it, or connect fewer.", client.Name, client.MaxTools, len(tools)))
+	}
+	var long []string
+	for _, t := range tools {
+		if client.WholeName > 0 && len(strings.ReplaceAll(client.NamePrefix, "{entry}", t.Entry))+len(t.Name) > client.WholeName {
+			long = append(long, t.Name)
+		}
+	}
+	if n := len(long); n > 0 {
+		shown := strings.Join(long[:min(n, 3)], ", ")
+		if n > 3 {
+			shown += fmt.Sprintf(" and %d more", n-3)
+		}
+		all = append(all, fmt.Sprintf("%s takes names of at most %d characters, its own prefix included. Too long: %s.", client.Name, client.WholeName, shown))
+	}
+	return all
+}

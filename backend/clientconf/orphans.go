@@ -1,0 +1,78 @@
+package clientconf
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// approvals are members of an entry that name tools by their old names.
+var approvals = []string{"autoApprove", "alwaysAllow", "disabledTools", "enabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "tools"}
+
+var ruleOf = regexp.MustCompile(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
+
+// orphans lists the permission rules that name the server i and would no longer match
+// when it is one of many behind one entry.
+func (c *Connector) orphans(p *Plan, i Import) (all []string) {
+	if m, err := decodeObject(i.value); err == nil {
+		for _, key := range approvals {
+			if list, ok := m[key].([]any); ok && len(list) > 0 && !(len(list) == 1 && list[0] == "*") {
+				all = append(all, i.Name+": the list "+quote(key)+" would be lost.")
+			}
+		}
+	}
+	lost := func(rule, path string) {
+		if text := "the rule " + rule + " in " + path + " would no longer match."; !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	switch p.Client.ID {
+	case "claude-code":
+		for _, path := range c.claudeRules(p, i) {
+			src, err := os.ReadFile(path)
+			if err != nil {
+				continue
+			}
+			for _, m := range ruleOf.FindAllStringSubmatch(string(src), -1) {
+				if m[2] == i.Name || m[3] == i.Name {
+					lost(m[1], path)
+				}
+			}
+		}
+	case "opencode", "kilo-code": // {"tools": {"NAME_*": false}, "permission": {"NAME_x": "ask"}}
+		if m, ok := meaningOf(p.before, p.Client); ok {
+			for _, where := range []string{"tools", "permission"} {
+				rules, _ := m[where].(map[string]any)
+				for _, rule := range slices.Sorted(maps.Keys(rules)) {
+					if strings.HasPrefix(rule, i.Name+"_") {
+						lost(rule, p.Path)
+					}
+				}
+			}
+		}
+	case "gemini-cli", "qwen-code": // {"mcp": {"allowed": ["NAME"]}}, and of old allowMCPServers
+		if m, ok := meaningOf(p.before, p.Client); ok {
+			mcp, _ := m["mcp"].(map[string]any)
+			for _, list := range []any{mcp["allowed"], mcp["excluded"], m["allowMCPServers"], m["excludeMCPServers"]} {
+				if slices.Contains(texts(list), i.Name) {
+					lost(quote(i.Name), p.Path)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// claudeRules are the files in which Claude Code keeps rules that may name i.
+func (c *Connector) claudeRules(p *Plan, i Import) []string {
+	files := []string{p.target}
+	for _, dir := range []string{c.system.Home, i.Scope, p.choice.Project} {
+		if dir != "" {
+			files = append(files, filepath.Join(dir, ".claude", "settings.json"), filepath.Join(dir, ".claude", "settings.local.json"))
+		}
+	}
+	return files
+}

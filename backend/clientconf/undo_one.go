@@ -1,0 +1,118 @@
+package clientconf
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"drawbridge/backend/hub"
+)
+
+// UndoServers takes back some of the servers that Move took over: their originals
+// stand again where they stood, and what came into our configuration with them goes.
+// The others stay moved. With the last of them the whole connection is taken back.
+func (c *Connector) UndoServers(ctx context.Context, key string, names []string, force bool) (Undone, error) {
+	r, ok, err := c.loadRecord(key)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", hub.Errorf(hub.CodeNotFound, "%q is not connected", key)
+	}
+	part, rest := r, r
+	part.Edits, rest.Edits, rest.Choice.Servers = nil, nil, nil
+	var gone []Single
+	for _, s := range r.Choice.Servers {
+		if slices.Contains(names, s.Name) {
+			gone = append(gone, s)
+		} else {
+			rest.Choice.Servers = append(rest.Choice.Servers, s)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(gone, func(s Single) bool { return s.Name == name }) {
+			return "", hub.Errorf(hub.CodeNotFound, "%q was not moved from %s", name, key)
+		}
+	}
+	if len(rest.Choice.Servers) == 0 {
+		return c.Undo(ctx, key, force)
+	}
+	for _, d := range r.Edits {
+		if slices.Contains(names, d.Name) {
+			part.Edits = append(part.Edits, d)
+		} else {
+			rest.Edits = append(rest.Edits, d)
+		}
+	}
+	client, err := ByID(r.Choice.Client)
+	if err != nil {
+		return "", err
+	}
+	now, existed, err := read(r.Path)
+	if err != nil {
+		return "", err
+	}
+	if !existed {
+		return "", hub.Errorf(hub.CodeConflict, "the file %s is gone: take the whole connection back", r.Path)
+	}
+	p := &Plan{Client: client, Path: r.Path, choice: r.Choice, target: r.Path, before: now, existed: true}
+	unlock, err := c.lock(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	how, err := c.takeBack(p, part, true, force)
+	if err != nil {
+		return "", err
+	}
+	if err := c.undoOwnServers(ctx, &rest, gone); err != nil {
+		return how, err
+	}
+	after, err := os.ReadFile(r.Path)
+	if err != nil {
+		return how, err
+	}
+	if rest.PostHash == hash(now) { // only we wrote it: the first pre-image is still the one to go back to
+		rest.PostHash = hash(after)
+		if rest.Version, err = c.saveBackup(key, after); err != nil {
+			return how, err
+		}
+	}
+	return how, c.saveRecord(rest)
+}
+
+// undoOwnServers takes the servers of gone out of our configuration, and out of r.
+func (c *Connector) undoOwnServers(ctx context.Context, r *record, gone []Single) error {
+	if r.Own == nil {
+		return nil
+	}
+	before, _, err := read(r.Own.Path)
+	if err != nil {
+		return err
+	}
+	some := &ownChange{ownRecord: ownRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}}, dir: c.dir, vault: c.vault}
+	rest := *r.Own
+	rest.Servers, rest.Secrets = map[string]string{}, map[string][]string{}
+	for label, sum := range r.Own.Servers {
+		to := &rest
+		if slices.ContainsFunc(gone, func(s Single) bool { return s.Server == hub.Slug(label) }) {
+			to = &some.ownRecord
+		}
+		to.Servers[label], to.Secrets[label] = sum, r.Own.Secrets[label]
+	}
+	if len(some.Servers) == 0 {
+		return nil
+	}
+	if _, err := some.undo(ctx); err != nil {
+		return err
+	}
+	if rest.PostHash == hash(before) {
+		after, _, err := read(rest.Path)
+		if err != nil {
+			return err
+		}
+		rest.PostHash = hash(after)
+	}
+	r.Own = &rest
+	return nil
+}
