@@ -28,8 +28,8 @@ func writeForEver(home, dir string) {
 	if err != nil {
 		panic(err)
 	}
-	os.Stdout.WriteString("ready\n")
 	for {
+		os.Stdout.WriteString(".") // the disk is next
 		if p, err := c.Plan(Choice{Client: "gemini-cli"}); err == nil {
 			_ = c.Apply(context.Background(), p) // what is killed in between is what is tested
 		}
@@ -44,7 +44,7 @@ func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
 	}
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".gemini", "settings.json")
-	before := "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  },\n  \"pad\": \"" + strings.Repeat("p", 200_000) + "\"\n}\n"
+	before := "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  },\n  \"pad\": \"" + strings.Repeat("p", 60_000) + "\"\n}\n"
 	write(t, path, before)
 	p, err := c.Plan(Choice{Client: "gemini-cli"})
 	if err != nil {
@@ -62,8 +62,8 @@ func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		out.Read(make([]byte, 8))
-		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond) // a random moment is the point
+		out.Read(make([]byte, 1))
+		moment(filepath.Dir(path), round)
 		cmd.Process.Kill()
 		cmd.Wait()
 		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), tempPrefix+"*")); len(temps) > 0 {
@@ -86,6 +86,22 @@ func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
 	t.Logf("%d kills in %s; the file was the new one %d times, and half of a new one lay beside it %d times", rounds, time.Since(began), written, torn)
 	if rounds >= 300 && (written == 0 || written == rounds || torn == 0) {
 		t.Error("the kills did not come in the middle")
+	}
+}
+
+// moment waits for the next moment to kill at: in every other round one between the
+// opening of the new file and its coming into place, else any.
+func moment(dir string, round int) {
+	if round%2 == 0 {
+		time.Sleep(time.Duration(rand.IntN(40_000)) * time.Microsecond) // a random moment is the point
+		return
+	}
+	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); {
+		if temps, _ := filepath.Glob(filepath.Join(dir, tempPrefix+"*")); len(temps) > 0 {
+			for wait := time.Now().Add(time.Duration(rand.IntN(1500)) * time.Microsecond); time.Now().Before(wait); {
+			}
+			return
+		}
 	}
 }
 
