@@ -168,7 +168,7 @@ func (v *view) follow(ctx context.Context) {
 	defer clicks.Wait()
 
 	notices := map[string]string{}
-	sub := v.o.Bus.Subscribe(256)
+	sub := v.subscribe()
 	defer func() { sub.Close() }()
 	redraw := time.NewTimer(0) // what changed since build
 	defer redraw.Stop()
@@ -185,19 +185,22 @@ func (v *view) follow(ctx context.Context) {
 		case e, open := <-sub.Events():
 			switch {
 			case !open: // we were too slow; the next drawing starts from the truth
-				sub = v.o.Bus.Subscribe(256)
+				sub = v.subscribe()
 			case e.Kind == event.Health:
 				if n, ok := e.Data.(event.Notice); ok && n.Message != "" {
 					notices[n.Subject] = n.Message
 				} else if ok {
 					delete(notices, n.Subject)
 				}
-			case e.Kind == event.Call:
-				continue // many, and nothing the menu shows
 			}
 			redraw.Reset(settle)
 		}
 	}
+}
+
+// subscribe asks for all but calls: there are many, and the menu shows nothing of them.
+func (v *view) subscribe() *event.Subscription {
+	return v.o.Bus.Subscribe(256, event.Server, event.Removed, event.Catalog, event.Config, event.Health, event.Approval)
 }
 
 // obey waits for clicks on all entries in one goroutine: systray drops a click that

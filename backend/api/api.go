@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +39,8 @@ type Views interface{ All() *registry.View }
 // Calls is the call path; *gateway.Gateway implements it.
 type Calls interface {
 	Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	Running() []hub.Call // those that have not ended
+	RunningCall(id int64) (hub.Call, bool)
 }
 
 // History is what was recorded; *store.Store implements it.
@@ -123,7 +124,6 @@ type Options struct {
 type API struct {
 	Options
 	routes  *routes
-	running running
 	waiting waiting
 	windows windows
 	readers atomic.Int32 // open event streams
@@ -160,12 +160,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.routes.mux.ServeHTTP(w, r)
 }
 
-// Run keeps the list of running calls, and tells of commands that wait for a person,
-// until ctx ends.
+// Run tells of commands that wait for a person, until ctx ends.
 func (a *API) Run(ctx context.Context) error {
-	var parts sync.WaitGroup
-	parts.Go(func() { a.waiting.follow(ctx, a.Bus, a.commandsNow) })
-	a.running.follow(ctx, a.Bus)
-	parts.Wait()
+	a.waiting.follow(ctx, a.Bus, a.commandsNow)
 	return nil
 }

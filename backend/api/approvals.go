@@ -214,7 +214,7 @@ func (w *waiting) ended(bus *event.Bus, id, state string) {
 // follow looks again whenever a server changed.
 func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []inbox.Item) {
 	for ctx.Err() == nil {
-		sub := bus.Subscribe(1024)
+		sub := bus.Subscribe(1024, event.Server, event.Removed, event.Config)
 		w.compare(bus, list)
 		w.read(ctx, sub, bus, list)
 		sub.Close()
@@ -226,13 +226,11 @@ func (w *waiting) read(ctx context.Context, sub *event.Subscription, bus *event.
 		select {
 		case <-ctx.Done():
 			return
-		case e, open := <-sub.Events():
-			switch {
-			case !open:
+		case _, open := <-sub.Events():
+			if !open {
 				return
-			case e.Kind == event.Server || e.Kind == event.Removed || e.Kind == event.Config:
-				w.compare(bus, list)
 			}
+			w.compare(bus, list)
 		}
 	}
 }

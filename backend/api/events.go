@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"drawbridge/backend/event"
@@ -62,7 +60,7 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 	for i := range calls {
 		known[calls[i].ID] = true
 	}
-	for _, c := range a.running.all() {
+	for _, c := range a.Calls.Running() {
 		if !known[c.ID] {
 			calls = append(calls, *a.clean(&c))
 		}
@@ -144,60 +142,4 @@ func (s *stream) write(b []byte) error {
 		return err
 	}
 	return s.rc.Flush()
-}
-
-// running is the list of calls that have begun and not ended.
-type running struct {
-	mu    sync.Mutex // guards calls
-	calls map[int64]hub.Call
-}
-
-func (l *running) follow(ctx context.Context, bus *event.Bus) {
-	for ctx.Err() == nil {
-		l.mu.Lock()
-		l.calls = make(map[int64]hub.Call)
-		l.mu.Unlock()
-		sub := bus.Subscribe(8192)
-		l.read(ctx, sub)
-		sub.Close()
-	}
-}
-
-func (l *running) read(ctx context.Context, sub *event.Subscription) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, open := <-sub.Events():
-			if !open {
-				return // we fell behind: what runs now is known when it ends
-			}
-			if c, ok := e.Data.(hub.Call); ok {
-				l.note(c)
-			}
-		}
-	}
-}
-
-func (l *running) note(c hub.Call) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c.Outcome == hub.OutcomeRunning {
-		l.calls[c.ID] = c
-	} else {
-		delete(l.calls, c.ID)
-	}
-}
-
-func (l *running) all() []hub.Call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Values(l.calls))
-}
-
-func (l *running) find(id int64) (hub.Call, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c, ok := l.calls[id]
-	return c, ok
 }

@@ -175,7 +175,7 @@ func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], 
 	if err == nil {
 		return reply(*detailOf(record))
 	}
-	if call, ok := a.running.find(id); ok {
+	if call, ok := a.Calls.RunningCall(id); ok {
 		return reply(CallDetail{Call: callOf(a.clean(&call))})
 	}
 	return nil, err

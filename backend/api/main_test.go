@@ -41,6 +41,7 @@ type fakes struct {
 	problems []config.Problem
 	text     string
 	sessions []bridge.Session
+	running  *hub.Call
 	call     func(context.Context, *hub.Call) (hub.Reply, error)
 	recorder *store.Recorder
 }
@@ -126,6 +127,20 @@ func (f *fakes) Call(ctx context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, e
 	}
 	f.recorder.Record(c, r)
 	return r, err
+}
+
+func (f *fakes) Running() []hub.Call {
+	if f.running == nil {
+		return nil
+	}
+	return []hub.Call{*f.running}
+}
+
+func (f *fakes) RunningCall(id int64) (hub.Call, bool) {
+	if f.running == nil || f.running.ID != id {
+		return hub.Call{}, false
+	}
+	return *f.running, true
 }
 
 // site is an API on a real port, behind the real guard.

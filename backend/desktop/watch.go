@@ -57,7 +57,7 @@ type watch struct {
 // Run shows notifications until ctx ends, and then returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
 	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]hub.State{}, waiting: map[string]inbox.Item{}}
-	sub := w.Bus.Subscribe(512)
+	sub := w.subscribe()
 	defer func() { sub.Close() }()
 	defer func() {
 		if r.notifier != nil {
@@ -80,13 +80,17 @@ func (w *Watcher) Run(ctx context.Context) error {
 			r.due(ctx)
 		case e, open := <-sub.Events():
 			if !open { // too slow: the next events tell what is still so
-				sub = w.Bus.Subscribe(512)
+				sub = w.subscribe()
 				continue
 			}
 			r.take(ctx, e)
 		}
 		silence.Reset(r.untilDue())
 	}
+}
+
+func (w *Watcher) subscribe() *event.Subscription {
+	return w.Bus.Subscribe(512, event.Server, event.Removed, event.Health, event.Approval)
 }
 
 // take works out what an event means for the person.

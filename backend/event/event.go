@@ -4,6 +4,7 @@
 package event
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -51,13 +52,14 @@ type Event struct {
 // The zero Bus is ready to use. All methods may be called from any goroutine.
 type Bus struct {
 	active atomic.Int32
+	calls  atomic.Int32 // subscriptions that get calls
 
 	mu   sync.Mutex
 	seq  uint64
 	subs map[*Subscription]struct{}
 }
 
-// Active reports whether anybody listens, so that a hot path can skip building an event.
+// Active reports whether anybody listens.
 func (b *Bus) Active() bool { return b.active.Load() > 0 }
 
 // Publish never blocks. A subscriber whose queue is full is closed: it has to
@@ -70,6 +72,9 @@ func (b *Bus) Publish(kind Kind, data any) {
 	defer b.mu.Unlock()
 	b.seq++
 	for s := range b.subs {
+		if !s.wants(kind) {
+			continue
+		}
 		select {
 		case s.c <- Event{Seq: b.seq, Kind: kind, Data: data}:
 		default:
@@ -78,9 +83,10 @@ func (b *Bus) Publish(kind Kind, data any) {
 	}
 }
 
-// PublishCall publishes call without its payload.
+// PublishCall publishes call without its payload. It costs nothing while no
+// subscription gets calls.
 func (b *Bus) PublishCall(call *hub.Call) {
-	if !b.Active() {
+	if b.calls.Load() == 0 {
 		return
 	}
 	c := *call
@@ -89,10 +95,11 @@ func (b *Bus) PublishCall(call *hub.Call) {
 }
 
 // Subscribe starts a subscription that holds at most size events that were not
-// read yet. Take the snapshot after Subscribe has returned: whatever changes
+// read yet, of the kinds given, or of all. Whoever has no use for calls should not get
+// them: there may be thousands in a second, and each costs its own path. Take the snapshot after Subscribe has returned: whatever changes
 // later is then in the queue, and whatever is in both is the same state twice.
-func (b *Bus) Subscribe(size int) *Subscription {
-	s := &Subscription{bus: b, c: make(chan Event, size)}
+func (b *Bus) Subscribe(size int, kinds ...Kind) *Subscription {
+	s := &Subscription{bus: b, c: make(chan Event, size), kinds: kinds}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.subs == nil {
@@ -100,6 +107,9 @@ func (b *Bus) Subscribe(size int) *Subscription {
 	}
 	b.subs[s] = struct{}{}
 	b.active.Add(1)
+	if s.wants(Call) {
+		b.calls.Add(1)
+	}
 	return s
 }
 
@@ -108,14 +118,22 @@ func (b *Bus) remove(s *Subscription) {
 	if _, ok := b.subs[s]; ok {
 		delete(b.subs, s)
 		b.active.Add(-1)
+		if s.wants(Call) {
+			b.calls.Add(-1)
+		}
 		close(s.c)
 	}
 }
 
 // Subscription is one reader of a Bus. Close it when done.
 type Subscription struct {
-	bus *Bus
-	c   chan Event
+	bus   *Bus
+	c     chan Event
+	kinds []Kind // none: all
+}
+
+func (s *Subscription) wants(kind Kind) bool {
+	return len(s.kinds) == 0 || slices.Contains(s.kinds, kind)
 }
 
 // Events is closed by Close, and when the reader was too slow.

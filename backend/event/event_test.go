@@ -54,3 +54,27 @@ func TestPublishWithoutSubscribersAllocatesNothing(t *testing.T) {
 		t.Fatalf("%v allocations", n)
 	}
 }
+
+func TestASubscriptionGetsOnlyTheKindsItAsksFor(t *testing.T) {
+	var b Bus
+	s := b.Subscribe(8, Server, Health)
+	defer s.Close()
+	call := &hub.Call{ID: 1}
+	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 {
+		t.Errorf("%v allocations for calls that nobody wants", n)
+	}
+	b.Publish(Catalog, "files")
+	b.Publish(Health, Notice{Subject: "history"})
+	all := b.Subscribe(8)
+	b.PublishCall(call)
+	all.Close()
+	if n := len(s.Events()); n != 1 {
+		t.Fatalf("%d events", n)
+	}
+	if e := <-s.Events(); e.Kind != Health {
+		t.Fatalf("got %+v", e)
+	}
+	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 || len(all.Events()) != 1 {
+		t.Errorf("%v allocations after the last one who wants calls has gone, who got %d", n, len(all.Events()))
+	}
+}

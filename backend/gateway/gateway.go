@@ -64,6 +64,7 @@ type Gateway struct {
 	now       func() time.Time
 	lastID    atomic.Int64
 	outages   outages
+	running   running
 }
 
 // New returns a Gateway. It panics when something that it needs is missing.
@@ -175,6 +176,7 @@ func (g *Gateway) begin(call *hub.Call) {
 		call.At = now.UTC()
 	}
 	call.BytesIn = len(call.Params)
+	g.running.add(call)
 	g.bus.PublishCall(call)
 }
 
@@ -183,6 +185,7 @@ func (g *Gateway) end(call *hub.Call, reply hub.Reply, err error, at stage) {
 	call.Took = g.now().Sub(call.At)
 	classify(call, reply, err, at)
 	g.recorder.Record(call, reply)
+	g.running.remove(call.ID)
 	g.bus.PublishCall(call)
 }
 

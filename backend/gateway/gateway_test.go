@@ -424,3 +424,22 @@ func TestAQuestionOutsideACallIsRecordedToo(t *testing.T) {
 		t.Errorf("recorded %+v", got)
 	}
 }
+
+func TestACallIsRunningUntilItEnds(t *testing.T) {
+	f := newFixture()
+	f.send = func(_ context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		list := f.Running()
+		if len(list) != 1 || list[0].ID != call.ID || list[0].Name != "read" || list[0].Params != nil {
+			t.Errorf("running: %+v", list)
+		}
+		if one, ok := f.RunningCall(call.ID); !ok || one.ID != call.ID {
+			t.Errorf("the running call is not found: %+v", one)
+		}
+		return hub.Reply{}, errors.New("broken")
+	}
+	call := toolCall()
+	_, _ = f.Call(context.Background(), call, nil)
+	if _, ok := f.RunningCall(call.ID); ok || len(f.Running()) > 0 {
+		t.Error("the call still runs after it has ended")
+	}
+}

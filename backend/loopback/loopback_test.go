@@ -135,15 +135,16 @@ func TestTokensOfAnotherProcessWorkAtOnce(t *testing.T) {
 	if err != nil || rotated.Token == cursor.Token {
 		t.Fatalf("got %+v, %v", rotated, err)
 	}
-	if _, ok := daemon.Client(cursor.Token); ok {
-		t.Error("the old token still works")
-	}
 	if _, ok := daemon.Client(rotated.Token); !ok {
 		t.Error("the new token does not work")
+	}
+	if _, ok := daemon.Client(cursor.Token); ok {
+		t.Error("the old token still works")
 	}
 	if err := cli.Revoke("cursor"); err != nil {
 		t.Fatal(err)
 	}
+	<-time.After(recheck)
 	if _, ok := daemon.Client(rotated.Token); ok {
 		t.Error("a revoked token still works")
 	}

@@ -30,15 +30,17 @@ var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func ValidTokenName(name string) bool { return tokenName.MatchString(name) }
 
 // Tokens are the clients' tokens in DATA/tokens.json. The file is the truth and
-// several processes may change it; each sees the others' changes at once. The tokens
-// are kept readable, because a client's configuration needs them again: the file is
-// as private as that configuration. All methods may be called from any goroutine.
+// several processes may change it; each sees the others' changes at once, but for a
+// token that was taken back: that one may be good for recheck more. The tokens are kept
+// readable, because a client's configuration needs them again: the file is as private
+// as that configuration. All methods may be called from any goroutine.
 type Tokens struct {
 	lock string // path of the lock between processes
 	log  *slog.Logger
 
 	mu     sync.Mutex // guards what follows
 	file   watched
+	looked time.Time // when file was looked at
 	tokens []Token
 	sums   []digest // of tokens, in the same order
 	broken bool     // the file could not be read, and that was logged
@@ -92,12 +94,23 @@ func (t *Tokens) refresh() error {
 	return nil
 }
 
+// recheck is how long a good token is taken for good without a look at the file, which
+// every call of a client would cause.
+const recheck = 50 * time.Millisecond
+
 // Client returns the name under which token was issued. The time it takes does not
 // depend on how much of token is right.
 func (t *Tokens) Client(token string) (name string, ok bool) {
 	sum := digestOf(token)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := time.Now()
+	if now.Sub(t.looked) < recheck {
+		if name, ok := t.known(token, sum); ok {
+			return name, true
+		}
+	}
+	t.looked = now
 	if err := t.refresh(); err != nil {
 		if !t.broken {
 			t.log.Error("Cannot read tokens, the last known ones stay valid", "error", err)
@@ -106,6 +119,11 @@ func (t *Tokens) Client(token string) (name string, ok bool) {
 	} else {
 		t.broken = false
 	}
+	return t.known(token, sum)
+}
+
+// known compares with every token. It needs t.mu.
+func (t *Tokens) known(token string, sum digest) (name string, ok bool) {
 	for i := range t.sums {
 		if t.sums[i].equal(sum) && strings.HasPrefix(token, TokenPrefix) {
 			name, ok = t.tokens[i].Name, true

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +30,7 @@ type Recorder struct {
 
 	mu       sync.Mutex // guards what follows
 	queue    []entry
-	spare    []entry // emptied, to be the next queue
+	batch    []entry // the calls that are being written; its array is used again
 	taken    int     // calls of the queue that are being written
 	bytes    int     // payload of all of these
 	recorded uint64
@@ -367,20 +368,21 @@ func (r *Recorder) take() []entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.queue), batchRows)
-	batch := r.queue[:n:n]
-	if n == len(r.queue) {
-		r.queue, r.spare = r.spare, nil
-	} else {
-		r.queue = r.queue[n:]
+	r.batch = append(r.batch[:0], r.queue[:n]...)
+	rest := copy(r.queue, r.queue[n:])
+	clear(r.queue[rest:])
+	r.queue = r.queue[:rest]
+	if rest == 0 && cap(r.queue) > 2*batchRows {
+		r.queue = nil // it was much for a moment
 	}
 	r.taken = n
-	return batch
+	return r.batch
 }
 
 func (r *Recorder) putBack(batch []entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.queue = append(batch, r.queue...)
+	r.queue = slices.Concat(batch, r.queue)
 	r.taken = 0
 }
 
@@ -397,9 +399,6 @@ func (r *Recorder) done(batch []entry) {
 	clear(batch)
 	r.written += uint64(len(batch))
 	r.taken = 0
-	if r.spare == nil {
-		r.spare = batch[:0]
-	}
 	more := len(r.queue) > 0
 	r.mu.Unlock()
 	r.release()
