@@ -107,6 +107,7 @@ func itemsOf(c *hub.Catalog, kind hub.Kind) *[]hub.Item {
 type reader struct {
 	listing
 	items []hub.Item
+	bound map[string][]binding // nil where arguments go into no header
 	seen  map[string]bool
 	bytes int
 	total int      // items that the server listed
@@ -116,6 +117,9 @@ type reader struct {
 
 func (c *Conn) readList(ctx context.Context, l listing) ([]hub.Item, []string, error) {
 	r := reader{listing: l, seen: map[string]bool{}}
+	if c.remote != nil && c.era == hub.Modern && l.kind == hub.Tools {
+		r.bound = map[string][]binding{}
+	}
 	cursors := map[string]bool{}
 	var cursor []byte
 	var warnings []string
@@ -150,6 +154,9 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]hub.Item, []string, e
 			break
 		}
 		cursors[string(cursor)] = true
+	}
+	if r.bound != nil {
+		c.bound.Store(&r.bound)
 	}
 	if len(r.bad) > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d of %d %s: %s", len(r.items), r.total, l.noun, r.bad[0]))
@@ -199,6 +206,16 @@ func (r *reader) add(raw []byte) {
 			r.bad = append(r.bad, reason)
 		}
 		return
+	}
+	if r.bound != nil {
+		list, reason := bindings(raw)
+		if reason != "" {
+			r.bad = append(r.bad, fmt.Sprintf("%.64q has %s", name, reason))
+			return
+		}
+		if len(list) > 0 {
+			r.bound[name] = list
+		}
 	}
 	r.seen[name] = true
 	r.bytes += len(raw)

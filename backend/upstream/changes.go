@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -35,6 +36,45 @@ func (c *Conn) notified(method string, params json.RawMessage) {
 	}
 }
 
+// renewed is told that a lost session was replaced: its log level and subscriptions
+// are gone, and what it lists may be other.
+func (c *Conn) renewed() {
+	for i := range listings {
+		c.stale[i].Store(true)
+	}
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+	c.mu.Lock()
+	subscribed := slices.Clone(c.subscribed)
+	c.mu.Unlock()
+	if c.handshake.logs {
+		c.spawn(c.wantLogs)
+	}
+	if len(subscribed) == 0 {
+		return
+	}
+	c.spawn(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), relistLimit)
+		defer cancel()
+		for _, uri := range subscribed {
+			if err := c.subscribeLegacy(ctx, "resources/subscribe", uri); err != nil {
+				c.o.Log.Warn("Cannot subscribe again", "server", c.o.Server, "error", err)
+			}
+		}
+	})
+}
+
+// spawn runs f in a goroutine of the connection, unless that is being closed.
+func (c *Conn) spawn(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ending {
+		c.running.Go(f)
+	}
+}
+
 // followChanges reads lists again after the server said that they changed. The
 // first reading may still run then: Refresh waits for it, and the change is not lost.
 func (c *Conn) followChanges(ctx context.Context) {
@@ -57,7 +97,7 @@ func (c *Conn) followChanges(ctx context.Context) {
 		case <-timer.C:
 		}
 		for i, l := range listings {
-			if c.stale[i].Swap(false) {
+			if c.stale[i].Swap(false) && l.kind != hub.Templates { // which come with the resources
 				c.relist(ctx, l.kind)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -46,14 +47,17 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 		err = c.initialize(ctx)
 		if err != nil && o.Era == "" && ctx.Err() == nil {
 			c, err = discoverInstead(ctx, c, err)
+			if err != nil {
+				c, err = asEvents(ctx, c, err)
+			}
 		}
 	} else {
 		err = c.discover(ctx)
 	}
 	if err == nil {
 		close(c.shaken)
+		c.awaitListening(ctx)
 		if !o.Unlisted {
-			c.awaitListening(ctx)
 			err = c.list(ctx)
 		}
 	}
@@ -63,6 +67,33 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	}
 	close(c.ready)
 	return c, nil
+}
+
+// asEvents connects to a server at an http address that turns out to speak the older
+// transport. first is why it could not be used; it stands when this fails as well.
+func asEvents(ctx context.Context, c *Conn, first error) (*Conn, error) {
+	status, ok := errors.AsType[*wire.StatusError](first)
+	if !ok || c.o.Remote == nil || c.o.Remote.Events || c.o.Era != "" || ctx.Err() != nil {
+		return c, first
+	}
+	switch status.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+	default:
+		return c, first
+	}
+	o, remote := c.o, *c.o.Remote
+	remote.Events, o.Remote = true, &remote
+	older, err := dial(ctx, o)
+	if err != nil {
+		return c, first
+	}
+	if older.initialize(ctx) != nil {
+		discard(ctx, older)
+		return c, first
+	}
+	discard(ctx, c)
+	c.o.Log.Info("Server speaks the older HTTP transport, of type sse", "server", c.o.Server)
+	return older, nil
 }
 
 // discoverInstead tries the modern era after the legacy one failed with first.
@@ -129,18 +160,24 @@ func (c *Conn) openPipe(ctx, background context.Context) error {
 	return nil
 }
 
-func (c *Conn) openRemote(context.Context, context.Context) error {
+func (c *Conn) openRemote(ctx, background context.Context) error {
 	if err := c.o.Remote.secure(c.o.Server); err != nil {
 		return err
 	}
-	remote, err := wire.NewRemote(wire.RemoteOptions{
+	o := wire.RemoteOptions{
 		Server: c.o.Server, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
-		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, Log: c.o.Log,
-	})
+		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnRenewed: c.renewed, Log: c.o.Log,
+	}
+	if c.o.Remote.Events {
+		c.o.Dial = func(ctx context.Context) (Pipe, error) { return wire.OpenEvents(ctx, o) }
+		c.o.Framing = wire.NDJSON
+		return c.openPipe(ctx, background)
+	}
+	remote, err := wire.NewRemote(o)
 	if err != nil {
 		return err
 	}
-	c.t, c.stop = remote, remote.Close
+	c.t, c.stop, c.remote = remote, remote.Close, remote
 	c.running.Go(func() { _ = remote.Run() })
 	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -25,6 +27,18 @@ type handshake struct {
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	Data    struct {
+		Supported []string `json:"supported"` // of codeVersion
+	} `json:"data"`
+}
+
+// codeVersion says that a server does not speak the version of a request.
+const codeVersion = -32022
+
+// again reports whether a server names our own version among those to try instead.
+func again(err error) bool {
+	answer, ok := errors.AsType[*rpcError](err)
+	return ok && answer.Code == codeVersion && slices.Contains(answer.Data.Supported, hub.ModernVersion)
 }
 
 func (e *rpcError) Error() string {
@@ -39,7 +53,8 @@ func (c *Conn) request(ctx context.Context, method string, params []byte) (json.
 	}
 	if reply.Error != nil {
 		e := &rpcError{}
-		if json.Unmarshal(reply.Error, e) != nil {
+		// An error's data may be of any shape: what cannot be read of it is left out.
+		if err := json.Unmarshal(reply.Error, e); err != nil && e.Message == "" {
 			e.Message = "an error that cannot be read"
 		}
 		return nil, e
@@ -92,6 +107,9 @@ func (c *Conn) wantLogs() {
 func (c *Conn) discover(ctx context.Context) error {
 	c.speak(hub.Modern, hub.ModernVersion)
 	raw, err := c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
+	if again(err) {
+		raw, err = c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
+	}
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,16 @@ func (c *Conn) Unsubscribe(ctx context.Context, uri string) error {
 	return c.subscription(ctx, "resources/unsubscribe", uri, false)
 }
 
+func (c *Conn) subscribeLegacy(ctx context.Context, method, uri string) error {
+	_, err := c.request(ctx, method, append(wire.AppendString([]byte(`{"uri":`), uri), '}'))
+	return err
+}
+
 func (c *Conn) subscription(ctx context.Context, method, uri string, wanted bool) error {
 	if c.era == hub.Legacy {
-		_, err := c.request(ctx, method, append(wire.AppendString([]byte(`{"uri":`), uri), '}'))
-		return err
+		if err := c.subscribeLegacy(ctx, method, uri); err != nil {
+			return err
+		}
 	}
 	c.mu.Lock()
 	c.subscribed = slices.DeleteFunc(c.subscribed, func(have string) bool { return have == uri })
@@ -38,6 +44,9 @@ func (c *Conn) subscription(ctx context.Context, method, uri string, wanted bool
 		c.subscribed = append(c.subscribed, uri)
 	}
 	c.mu.Unlock()
+	if c.era == hub.Legacy {
+		return nil
+	}
 	select {
 	case c.relisten <- struct{}{}:
 	default: // the change that waits there covers this one
@@ -80,18 +89,23 @@ func (c *Conn) listenParams() []byte {
 }
 
 // acknowledgeLimit is how long the first list waits for a modern server's word that it
-// announces changes. Most need a millisecond; one that never says it is listed all the same.
+// announces changes, or for the stream on which a legacy one does. Most need a millisecond; one that never says it is listed all the same.
 const acknowledgeLimit = time.Second
 
 // awaitListening returns once no change of a list can go unheard, or after acknowledgeLimit.
 func (c *Conn) awaitListening(ctx context.Context) {
-	if c.era != hub.Modern {
+	open := (<-chan struct{})(c.listening)
+	switch {
+	case c.era == hub.Modern:
+	case c.remote != nil:
+		open = c.remote.Listening()
+	default:
 		return
 	}
 	timer := time.NewTimer(acknowledgeLimit)
 	defer timer.Stop()
 	select {
-	case <-c.listening:
+	case <-open:
 	case <-timer.C:
 	case <-c.t.Done():
 	case <-ctx.Done():

@@ -140,14 +140,6 @@ func TestRemoteAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func TestAForgottenSessionEndsTheConnection(t *testing.T) {
-	c, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusNotFound) })
-	if hub.CodeOf(err) != hub.CodeUnavailable {
-		t.Error(err)
-	}
-	<-c.Done()
-}
-
 func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other origin was asked") }))
 	defer other.Close()

@@ -32,6 +32,9 @@ func (c *Conn) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Rep
 		}
 		token = p.ProgressToken
 	}
+	if c.remote != nil {
+		return c.remote.CallWith(ctx, c.paramHeaders(call), call.Method, params, token, sink)
+	}
 	return c.t.Call(ctx, call.Method, params, token, sink)
 }
 

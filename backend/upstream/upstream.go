@@ -31,6 +31,8 @@ type Remote struct {
 	URL    string
 	Header http.Header  // sent with every request
 	HTTP   *http.Client // makes the requests; nil is a client of our own
+	// Events says that the server speaks the older HTTP transport, of two addresses.
+	Events bool
 	// AllowInsecure permits plain http to another machine, where everybody on the way
 	// reads and changes what is sent, tokens among it.
 	AllowInsecure bool
@@ -95,6 +97,9 @@ type Conn struct {
 	t    transport
 	stop func(ctx context.Context) error // ends the server and every goroutine of t
 	id   string
+	// remote is t where that is one, for the headers of a single call.
+	remote *wire.Remote
+	bound  atomic.Pointer[map[string][]binding] // by tool; nil where arguments go into no header
 
 	era       hub.Era
 	version   string
@@ -117,7 +122,8 @@ type Conn struct {
 	relisten chan struct{} // holds one signal when what we listen to has changed
 
 	mu         sync.Mutex
-	subscribed []string // URIs of resources, modern era only
+	subscribed []string // URIs of resources
+	ending     bool     // Close was called
 
 	closing sync.Once
 	closed  chan struct{} // Close has finished
@@ -158,6 +164,9 @@ func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 func (c *Conn) Close(ctx context.Context) error {
 	c.closing.Do(func() {
 		c.cancel()
+		c.mu.Lock()
+		c.ending = true
+		c.mu.Unlock()
 		go func() {
 			defer close(c.closed)
 			c.err = c.stop(context.WithoutCancel(ctx))

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,7 +33,10 @@ type RemoteOptions struct {
 	OnNotification func(method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
 	OnJunk         func(line []byte, reason string)
-	Log            *slog.Logger
+	// OnRenewed is called after a session that the server had forgotten was replaced:
+	// what was set in the old one is gone. It must not block.
+	OnRenewed func()
+	Log       *slog.Logger
 }
 
 // Remote runs calls to one server by streamable HTTP: each is a POST, answered by
@@ -53,11 +55,16 @@ type Remote struct {
 	cancel context.CancelCauseFunc
 	ready  chan struct{} // closed when a legacy session is initialized
 	once   sync.Once     // closes ready
+	renews chan struct{} // holds one token while a lost session is replaced
+	// asked is closed when a legacy server has answered the request for its announcements.
+	asked    chan struct{}
+	askedOne sync.Once
 
 	mu      sync.Mutex
 	era     hub.Era
 	version string
 	session string
+	hello   []byte // params of the initialize that opened the session
 	flights map[int64]*flight
 	err     error
 }
@@ -74,25 +81,30 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), era: hub.Legacy, flights: map[int64]*flight{}}
+	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renews: make(chan struct{}, 1), asked: make(chan struct{}), era: hub.Legacy, flights: map[int64]*flight{}}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.flood.init(time.Now())
 	r.asks.running = map[string]context.CancelFunc{}
 	return r, nil
 }
 
+// maxHeaderBytes bounds the headers of one answer.
+const maxHeaderBytes = 256 << 10
+
 // sameOriginOnly copies a client so that it follows redirects within origin only.
 func sameOriginOnly(c *http.Client, origin *url.URL) *http.Client {
 	if c == nil {
-		c = &http.Client{}
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxResponseHeaderBytes = maxHeaderBytes
+		c = &http.Client{Transport: transport}
 	}
 	own := *c
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if req.URL.Scheme != origin.Scheme || req.URL.Host != origin.Host {
-			return errors.New("the server redirects to another origin")
+			return &redirectError{req.URL.Scheme + "://" + req.URL.Host}
 		}
 		if len(via) > 5 {
-			return errors.New("too many redirects")
+			return errTooManyRedirects
 		}
 		return nil
 	}
@@ -151,7 +163,7 @@ func (r *Remote) Close(ctx context.Context) error {
 	if open && session != "" {
 		ctx, cancel := context.WithTimeout(ctx, closeLimit)
 		defer cancel()
-		if req, err := r.request(ctx, http.MethodDelete, nil); err == nil {
+		if req, err := r.request(ctx, http.MethodDelete, nil, false); err == nil {
 			if resp, err := r.http.Do(req); err == nil {
 				resp.Body.Close()
 			}
@@ -164,13 +176,17 @@ func (r *Remote) Close(ctx context.Context) error {
 	return nil
 }
 
-func (r *Remote) request(ctx context.Context, method string, body []byte) (*http.Request, error) {
+// request makes a request; fresh leaves out what belongs to a session.
+func (r *Remote) request(ctx context.Context, method string, body []byte, fresh bool) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, r.o.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	for name, values := range r.o.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if fresh {
+		return req, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,10 +201,13 @@ func (r *Remote) request(ctx context.Context, method string, body []byte) (*http
 
 // post sends one message. Of a request, a modern server wants method and name in
 // headers, too.
-func (r *Remote) post(ctx context.Context, method string, params, body []byte) (*http.Response, error) {
-	req, err := r.request(ctx, http.MethodPost, body)
+func (r *Remote) post(ctx context.Context, method string, params, body []byte, header http.Header) (*http.Response, error) {
+	req, err := r.request(ctx, http.MethodPost, body, method == "initialize")
 	if err != nil {
 		return nil, err
+	}
+	for name, values := range header {
+		req.Header[name] = values
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -198,7 +217,7 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte) (
 	if modern && method != "" {
 		req.Header.Set("Mcp-Method", method)
 		if name := routedName(method, params); name != "" {
-			req.Header.Set("Mcp-Name", headerValue(name))
+			req.Header.Set("Mcp-Name", HeaderValue(name))
 		}
 	}
 	return r.http.Do(req)
@@ -222,8 +241,8 @@ func routedName(method string, params []byte) string {
 	return name
 }
 
-// headerValue encodes what a header cannot hold.
-func headerValue(text string) string {
+// HeaderValue is text as a header of MCP spells it: what a header cannot hold is encoded.
+func HeaderValue(text string) string {
 	plainText := strings.TrimSpace(text) == text && !strings.HasPrefix(text, "=?base64?")
 	for i := 0; plainText && i < len(text); i++ {
 		plainText = 0x20 <= text[i] && text[i] < 0x7F
@@ -236,6 +255,12 @@ func headerValue(text string) string {
 
 // Call is Mux.Call over HTTP.
 func (r *Remote) Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
+	return r.CallWith(ctx, nil, method, params, token, sink)
+}
+
+// CallWith is Call with headers of its own beside those of every request. Their names
+// are canonical.
+func (r *Remote) CallWith(ctx context.Context, header http.Header, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
 	if err := r.Err(); err != nil {
 		return hub.Reply{}, context.Cause(r.ctx)
 	}
@@ -259,7 +284,7 @@ func (r *Remote) Call(ctx context.Context, method string, params []byte, token h
 	both, stop := context.WithCancelCause(ctx)
 	defer stop(errAnswered)
 	defer context.AfterFunc(r.ctx, func() { stop(context.Cause(r.ctx)) })()
-	reply, err := r.exchange(both, f, method, params, appendCall(nil, f.id, method, params, edit))
+	reply, err := r.exchange(both, f, method, params, appendCall(nil, f.id, method, params, edit), header)
 	if err != nil && both.Err() != nil {
 		if ctx.Err() != nil && legacy && method != "initialize" {
 			r.asks.spawn(func() { r.sayCancelled(f.id) }) // a modern server takes the closed stream for it
@@ -276,24 +301,34 @@ func (r *Remote) sayCancelled(id int64) {
 }
 
 // exchange posts one request and reads until its reply.
-func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte) (hub.Reply, error) {
-	resp, err := r.post(ctx, method, params, body)
+func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte, header http.Header) (hub.Reply, error) {
+	resp, err := r.post(ctx, method, params, body, header)
+	if err == nil && forgotten(resp) {
+		// The server has not looked at the request, so it may go out once more.
+		resp.Body.Close()
+		if err := r.renew(ctx, lostSession(resp)); err != nil {
+			if ctx.Err() == nil {
+				r.fail(err)
+			}
+			return hub.Reply{}, context.Cause(r.ctx)
+		}
+		if resp, err = r.post(ctx, method, params, body, header); err == nil && forgotten(resp) {
+			resp.Body.Close()
+			r.fail(errForgotten)
+			return hub.Reply{}, context.Cause(r.ctx)
+		}
+	}
 	if err != nil {
-		return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached", r.o.Server), Cause: err, Retriable: true, Unsent: undialed(err)}
+		return hub.Reply{}, r.unreachable(err)
 	}
 	defer resp.Body.Close()
 	if method == "initialize" && resp.StatusCode == http.StatusOK {
 		r.mu.Lock()
-		r.session = resp.Header.Get("Mcp-Session-Id")
+		r.session, r.hello = resp.Header.Get("Mcp-Session-Id"), bytes.Clone(params)
 		r.mu.Unlock()
 	}
 	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
 		return r.stream(ctx, resp.Body, f)
-	}
-	if r.forgotten(resp) {
-		err := errors.New("the server has forgotten our session")
-		r.fail(err)
-		return hub.Reply{}, context.Cause(r.ctx)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.o.MaxMessage)+1))
 	if err != nil {
@@ -309,19 +344,6 @@ func (r *Remote) exchange(ctx context.Context, f *flight, method string, params,
 		}
 	}
 	return hub.Reply{}, r.status(resp)
-}
-
-// undialed reports whether err comes from before there was a connection.
-func undialed(err error) bool {
-	e, ok := errors.AsType[*net.OpError](err)
-	return ok && e.Op == "dial"
-}
-
-// forgotten reports whether a legacy server no longer knows our session.
-func (r *Remote) forgotten(resp *http.Response) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return resp.StatusCode == http.StatusNotFound && r.session != ""
 }
 
 // reply reads a JSON body. An error may come without an id, when the server did
@@ -358,26 +380,6 @@ func (r *Remote) scan(data []byte) (clean []byte, env Envelope, repaired bool, e
 	return data, env, repaired, err
 }
 
-func (r *Remote) broken(what string, cause error) error {
-	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q sent %s", r.o.Server, what), Cause: cause, Retriable: true}
-}
-
-func (r *Remote) status(resp *http.Response) error {
-	e := hub.Errorf(hub.CodeUnavailable, "server %q answered with HTTP status %d", r.o.Server, resp.StatusCode)
-	switch {
-	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		e.Code, e.Hint = hub.CodeUnauthorized, "Log in to the server, or check the headers in its configuration."
-	case resp.StatusCode == http.StatusTooManyRequests:
-		e.Code, e.Retriable = hub.CodeRateLimited, true
-	case resp.StatusCode >= 500:
-		e.Retriable = true
-	case resp.StatusCode == http.StatusOK:
-		e.Message = fmt.Sprintf("server %q answered something that is no MCP message", r.o.Server)
-		e.Hint = "Check that the url is that of an MCP endpoint."
-	}
-	return e
-}
-
 // Notify posts a notification.
 func (r *Remote) Notify(ctx context.Context, method string, params []byte) error {
 	if err := r.send(ctx, method, AppendNotification(nil, method, oneLine(params))); err != nil {
@@ -390,9 +392,9 @@ func (r *Remote) Notify(ctx context.Context, method string, params []byte) error
 }
 
 func (r *Remote) send(ctx context.Context, method string, body []byte) error {
-	resp, err := r.post(ctx, method, nil, body)
+	resp, err := r.post(ctx, method, nil, body, nil)
 	if err != nil {
-		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached", r.o.Server), Cause: err, Retriable: true}
+		return r.unreachable(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {

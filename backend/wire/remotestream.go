@@ -6,25 +6,43 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
 )
 
 // stream reads the events of one call until its reply. The sink is called from
-// here, so that a slow one slows this stream and no other.
+// here, so that a slow one slows this stream and no other. A legacy server that gives
+// its events ids may end the stream early: it is then opened again where it ended.
 func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Reply, error) {
+	place := resumption{wait: streamBackoff}
+	for {
+		reply, done, err := r.events(ctx, body, f, &place)
+		if done {
+			return reply, err
+		}
+		again, cause := r.resume(ctx, &place)
+		if cause != nil {
+			return hub.Reply{}, r.broken("no reply before its stream ended", errors.Join(err, cause))
+		}
+		defer again.Close()
+		body = again
+	}
+}
+
+// events reads one stream of a call. When it ends without the reply, done is false.
+func (r *Remote) events(ctx context.Context, body io.Reader, f *flight, place *resumption) (reply hub.Reply, done bool, err error) {
 	events := newEventReader(body, r.o.MaxMessage)
 	for {
 		ev, err := events.next()
 		switch {
 		case errors.Is(err, errEventTooLarge):
-			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+			return hub.Reply{}, true, hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 		case err != nil:
-			return hub.Reply{}, r.broken("no reply before its stream ended", err)
-		case len(ev.data) == 0:
+			return hub.Reply{}, false, err
+		}
+		place.note(ev)
+		if len(ev.data) == 0 {
 			continue
 		}
 		data, env, repaired, err := r.scan(ev.data)
@@ -41,9 +59,9 @@ func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Rep
 			reply, ok, err := r.reply(data, f.id, http.StatusOK)
 			reply.Repaired = repaired
 			if ok || err != nil {
-				return reply, err
+				return reply, true, err
 			}
-			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "server %q answered with neither result nor error", r.o.Server)
+			return hub.Reply{}, true, hub.Errorf(hub.CodeUnavailable, "server %q answered with neither result nor error", r.o.Server)
 		}
 		r.inbound(ctx, data, env, f)
 	}
@@ -183,91 +201,5 @@ func (r *Remote) junk(line []byte, reason string) {
 	r.stats.junk.Add(1)
 	if r.o.OnJunk != nil && r.allow() {
 		r.o.OnJunk(line[:min(len(line), 512)], reason)
-	}
-}
-
-// How long Run waits before it opens the announcement stream again.
-const (
-	streamBackoff    = time.Second
-	maxStreamBackoff = time.Minute
-)
-
-// Run keeps the stream open on which a legacy server announces what belongs to no
-// call, until the connection ends. It returns early when the server has none. A
-// modern server has subscriptions/listen instead.
-func (r *Remote) Run() error {
-	select {
-	case <-r.ready:
-	case <-r.done:
-		return r.Err()
-	}
-	backoff, last := streamBackoff, ""
-	for {
-		began := time.Now()
-		id, again := r.announcements(last)
-		if !again {
-			<-r.done
-			return r.Err()
-		}
-		if last = id; time.Since(began) > maxStreamBackoff {
-			backoff = streamBackoff
-		}
-		timer := time.NewTimer(backoff)
-		select {
-		case <-r.done:
-			timer.Stop()
-			return r.Err()
-		case <-timer.C:
-		}
-		backoff = min(2*backoff, maxStreamBackoff)
-	}
-}
-
-// announcements reads one GET stream to its end. It returns the id of its last
-// event and whether another stream is worth trying.
-func (r *Remote) announcements(last string) (id string, again bool) {
-	req, err := r.request(r.ctx, http.MethodGet, nil)
-	if err != nil {
-		return last, false
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	if last != "" {
-		req.Header.Set("Last-Event-Id", last)
-	}
-	resp, err := r.http.Do(req)
-	if err != nil {
-		return last, true
-	}
-	defer resp.Body.Close()
-	if r.forgotten(resp) {
-		r.fail(errors.New("the server has forgotten our session"))
-		return last, false
-	}
-	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
-		r.o.Log.Debug("Server has no stream of announcements", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
-		return last, resp.StatusCode >= 500
-	}
-	events := newEventReader(resp.Body, r.o.MaxMessage)
-	for {
-		ev, err := events.next()
-		if err != nil {
-			return last, true
-		}
-		if ev.id != "" && !strings.ContainsAny(ev.id, "\r\n") {
-			last = ev.id
-		}
-		if len(ev.data) == 0 {
-			continue
-		}
-		data, env, _, err := r.scan(ev.data)
-		if err != nil {
-			r.junk(ev.data, err.Error())
-			continue
-		}
-		if env.Kind == Response {
-			r.stats.late.Add(1)
-			continue
-		}
-		r.inbound(r.ctx, data, env, nil)
 	}
 }

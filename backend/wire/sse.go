@@ -7,7 +7,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 )
 
 var errEventTooLarge = errors.New("an event is larger than the limit")
@@ -19,16 +21,17 @@ type eventReader struct {
 }
 
 type sseEvent struct {
-	name string
-	id   string
-	data []byte // of its own
+	name  string
+	id    string
+	retry time.Duration // how long to wait before the stream is opened again; 0 says nothing
+	data  []byte        // of its own
 }
 
 func newEventReader(r io.Reader, limit int) *eventReader {
 	return &eventReader{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
 }
 
-// next returns the next event that has data or a name. An event that the end of
+// next returns the next event that says anything. An event that the end of
 // the stream cuts off is dropped, as the format says.
 func (e *eventReader) next() (sseEvent, error) {
 	var ev sseEvent
@@ -39,7 +42,7 @@ func (e *eventReader) next() (sseEvent, error) {
 			return sseEvent{}, err
 		}
 		if len(line) == 0 {
-			if hasData || ev.name != "" {
+			if hasData || ev.name != "" || ev.id != "" || ev.retry > 0 {
 				return ev, nil
 			}
 			continue
@@ -60,6 +63,10 @@ func (e *eventReader) next() (sseEvent, error) {
 			ev.name = string(value)
 		case "id":
 			ev.id = string(value)
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				ev.retry = time.Duration(ms) * time.Millisecond
+			}
 		}
 	}
 }

@@ -1,0 +1,151 @@
+package upstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// A modern server reached by HTTP may ask in a tool's schema, by x-mcp-header, that an
+// argument is repeated in the header Mcp-Param-NAME, so that what stands between can
+// route by it.
+
+// binding is an argument and its header.
+type binding struct {
+	path   []string // of properties
+	header string   // canonical
+}
+
+type headerSchema struct {
+	Type       json.RawMessage            `json:"type"`
+	Header     json.RawMessage            `json:"x-mcp-header"`
+	Properties map[string]json.RawMessage `json:"properties"`
+}
+
+// Bounds of what is read of one tool's schema.
+const (
+	maxBindings      = 64
+	maxBindingLevels = 16
+)
+
+// bindings reads what a tool's entry in a list asks for. The reason says why the tool
+// may not be offered.
+func bindings(raw []byte) (list []binding, reason string) {
+	if !strings.Contains(string(raw), "x-mcp-header") {
+		return nil, ""
+	}
+	var tool struct {
+		InputSchema headerSchema `json:"inputSchema"`
+	}
+	if json.Unmarshal(raw, &tool) != nil {
+		return nil, "" // the schema is of another shape, and has no properties
+	}
+	seen := map[string]bool{}
+	var walk func(properties map[string]json.RawMessage, path []string) string
+	walk = func(properties map[string]json.RawMessage, path []string) string {
+		for name, raw := range properties {
+			var p headerSchema
+			if json.Unmarshal(raw, &p) != nil {
+				continue
+			}
+			at := append(path[:len(path):len(path)], name)
+			if p.Header != nil {
+				var header string
+				switch kind := string(p.Type); {
+				case kind != `"string"` && kind != `"integer"` && kind != `"boolean"`:
+					return fmt.Sprintf("x-mcp-header at %.100q, which is no string, integer or boolean", strings.Join(at, "."))
+				case json.Unmarshal(p.Header, &header) != nil || !token(header):
+					return fmt.Sprintf("x-mcp-header at %.100q is no name of a header", strings.Join(at, "."))
+				case seen[strings.ToLower(header)]:
+					return fmt.Sprintf("x-mcp-header %.100q stands at two places", header)
+				case len(list) == maxBindings:
+					return fmt.Sprintf("more than %d x-mcp-header", maxBindings)
+				}
+				seen[strings.ToLower(header)] = true
+				list = append(list, binding{at, http.CanonicalHeaderKey("Mcp-Param-" + header)})
+			}
+			if len(p.Properties) > 0 && len(at) < maxBindingLevels {
+				if reason := walk(p.Properties, at); reason != "" {
+					return reason
+				}
+			}
+		}
+		return ""
+	}
+	if reason := walk(tool.InputSchema.Properties, nil); reason != "" {
+		return nil, reason
+	}
+	return list, ""
+}
+
+// token reports whether name may be part of a header's name.
+func token(name string) bool {
+	return name != "" && len(name) <= 200 && strings.IndexFunc(name, func(c rune) bool {
+		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
+	}) < 0
+}
+
+// paramHeaders are the headers of one call, or nil.
+func (c *Conn) paramHeaders(call *hub.Call) http.Header {
+	all := c.bound.Load()
+	if all == nil || call.Method != "tools/call" {
+		return nil
+	}
+	p, err := wire.ScanParams(call.Params)
+	if err != nil {
+		return nil
+	}
+	name, _ := wire.Unquote(wire.Bytes(call.Params, p.Name))
+	list := (*all)[name]
+	if len(list) == 0 {
+		return nil
+	}
+	var params struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal(call.Params, &params) != nil {
+		return nil
+	}
+	header := http.Header{}
+	for _, b := range list {
+		if text, ok := argument(params.Arguments, b.path); ok {
+			header[b.header] = []string{wire.HeaderValue(text)}
+		}
+	}
+	return header
+}
+
+// argument returns the argument at path as a header spells it; null counts as absent.
+func argument(value json.RawMessage, path []string) (string, bool) {
+	for _, name := range path {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(value, &object) != nil {
+			return "", false
+		}
+		var there bool
+		if value, there = object[name]; !there {
+			return "", false
+		}
+	}
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return "", false
+	}
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return strconv.FormatInt(int64(v), 10), true
+		}
+	}
+	return "", false
+}

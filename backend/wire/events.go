@@ -1,0 +1,246 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Events is a connection to a server of the older HTTP transport: one stream of events
+// brings all that the server says, and each of our messages is a POST to an address
+// that the stream names first. Its two ends are a pipe for a Mux.
+type Events struct {
+	o    RemoteOptions
+	http *http.Client
+	to   string // where messages are posted
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	in     *io.PipeReader
+	out    *io.PipeWriter // what the server said, one message a line
+	done   chan struct{}
+	posts  sync.WaitGroup
+	slots  chan struct{} // holds one for each post under way
+
+	writing sync.Mutex
+	line    []byte // what was written of a line
+}
+
+// How posts follow each other: in order, but a server that answers a POST only when it
+// has answered the request does not hold up the next one.
+const (
+	postPatience = 250 * time.Millisecond
+	maxPosts     = 32
+	postLimit    = 10 * time.Minute
+)
+
+// OpenEvents connects and returns when the server has named the address to post to.
+// ctx bounds that only.
+func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
+	r, err := NewRemote(o) // for its checks and its defaults
+	if err != nil {
+		return nil, err
+	}
+	e := &Events{o: r.o, http: r.http, done: make(chan struct{}), slots: make(chan struct{}, maxPosts)}
+	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	e.in, e.out = io.Pipe()
+	abort := context.AfterFunc(ctx, e.cancel)
+	fail := func(err error) (*Events, error) {
+		abort()
+		e.cancel()
+		e.http.CloseIdleConnections()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	resp, err := e.request(e.ctx, http.MethodGet, e.o.URL, nil)
+	if err != nil {
+		return fail(unreachable(e.o.Server, err))
+	}
+	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
+		err := statusError(e.o.Server, resp)
+		resp.Body.Close()
+		if own, ok := errors.AsType[*hub.Error](err); ok && own.Code == hub.CodeUnavailable && own.Hint == "" {
+			own.Hint = `If the server speaks streamable HTTP, its type is "http".`
+		}
+		return fail(err)
+	}
+	events := newEventReader(resp.Body, e.o.MaxMessage)
+	if e.to, err = e.address(events, resp.Request.URL); err != nil {
+		resp.Body.Close()
+		return fail(err)
+	}
+	if !abort() {
+		resp.Body.Close()
+		return fail(context.Cause(ctx))
+	}
+	go e.read(events, resp.Body)
+	return e, nil
+}
+
+// address reads the first event: where to post. A foreign address would take our
+// headers to strangers.
+func (e *Events) address(events *eventReader, at *url.URL) (string, error) {
+	for range 100 {
+		ev, err := events.next()
+		if err != nil {
+			return "", &hub.Error{Code: hub.CodeUnavailable, Cause: err, Retriable: true,
+				Message: fmt.Sprintf("server %q named no address to post to", e.o.Server), Hint: `If the server speaks streamable HTTP, its type is "http".`}
+		}
+		if ev.name != "endpoint" {
+			continue
+		}
+		to, err := at.Parse(string(bytes.TrimSpace(ev.data)))
+		if err != nil || to.Scheme != at.Scheme || to.Host != at.Host {
+			return "", &hub.Error{Code: hub.CodeUnavailable, Cause: err,
+				Message: fmt.Sprintf("server %q names an address of another origin to post to, which is refused", e.o.Server)}
+		}
+		return to.String(), nil
+	}
+	return "", hub.Errorf(hub.CodeUnavailable, "server %q named no address to post to", e.o.Server)
+}
+
+func (e *Events) request(ctx context.Context, method, to string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range e.o.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if method == http.MethodPost {
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return e.http.Do(req)
+}
+
+// read passes on what the server says until the stream ends.
+func (e *Events) read(events *eventReader, body io.Closer) {
+	defer close(e.done)
+	defer body.Close()
+	for {
+		ev, err := events.next()
+		if err != nil {
+			if errors.Is(err, errEventTooLarge) {
+				err = hub.Errorf(hub.CodeUnavailable, "server %q sent an event that is larger than the limit of %d bytes", e.o.Server, e.o.MaxMessage)
+			}
+			_ = e.out.CloseWithError(err)
+			return
+		}
+		if ev.name != "" && ev.name != "message" || len(ev.data) == 0 {
+			continue
+		}
+		if _, err := e.out.Write(append(oneLine(ev.data), '\n')); err != nil {
+			return // nobody reads any more
+		}
+	}
+}
+
+// Stdin takes messages, one a line.
+func (e *Events) Stdin() io.WriteCloser { return eventsIn{e} }
+
+// Stdout gives what the server says, one message a line.
+func (e *Events) Stdout() io.Reader { return e.in }
+
+// Done is closed when the stream has ended.
+func (e *Events) Done() <-chan struct{} { return e.done }
+
+// Stop ends the connection and everything that belongs to it.
+func (e *Events) Stop(context.Context) error {
+	e.cancel()
+	_ = e.in.Close()
+	<-e.done
+	e.posts.Wait()
+	e.http.CloseIdleConnections()
+	return nil
+}
+
+type eventsIn struct{ e *Events }
+
+func (w eventsIn) Close() error { return nil }
+
+func (w eventsIn) Write(p []byte) (int, error) {
+	e := w.e
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	e.line = append(e.line, p...)
+	for {
+		end := bytes.IndexByte(e.line, '\n')
+		if end < 0 {
+			return len(p), nil
+		}
+		message := bytes.Clone(bytes.TrimSpace(e.line[:end]))
+		e.line = append(e.line[:0], e.line[end+1:]...)
+		if len(message) == 0 {
+			continue
+		}
+		if err := e.post(message); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// post sends one message and waits a little for its answer.
+func (e *Events) post(message []byte) error {
+	select {
+	case e.slots <- struct{}{}:
+	case <-e.done:
+		return io.ErrClosedPipe
+	case <-e.ctx.Done():
+		return io.ErrClosedPipe
+	}
+	sent := make(chan struct{})
+	e.posts.Go(func() {
+		defer func() { <-e.slots }()
+		defer close(sent)
+		e.deliver(message)
+	})
+	timer := time.NewTimer(postPatience)
+	defer timer.Stop()
+	select {
+	case <-sent:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// deliver posts message. A request that the server does not take is answered in its
+// place; a server that no longer knows us ends the connection.
+func (e *Events) deliver(message []byte) {
+	ctx, cancel := context.WithTimeout(e.ctx, postLimit)
+	defer cancel()
+	resp, err := e.request(ctx, http.MethodPost, e.to, message)
+	if err == nil {
+		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+		resp.Body.Close()
+		if resp.StatusCode < 300 {
+			return
+		}
+		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
+			_ = e.out.CloseWithError(errForgotten)
+			e.cancel()
+			return
+		}
+		err = statusError(e.o.Server, resp)
+	} else {
+		err = unreachable(e.o.Server, err)
+	}
+	env, scanned := Scan(message)
+	if scanned != nil || env.Kind != Request {
+		e.o.Log.Debug("Server does not take a message", "server", e.o.Server, "error", err)
+		return
+	}
+	text, _ := hub.Describe(err)
+	_, _ = e.out.Write(append(AppendError(nil, Bytes(message, env.ID), CodeInternal, text, nil), '\n'))
+}

@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// How long we wait before a stream is opened again.
+const (
+	streamBackoff    = time.Second
+	maxStreamBackoff = time.Minute
+	maxRetry         = 30 * time.Second // that a server may ask for
+	minRetry         = 50 * time.Millisecond
+)
+
+// maxResumes is how often in a row a stream may be opened again without an event.
+const maxResumes = 5
+
+// resumption is where a stream ended.
+type resumption struct {
+	last  string        // id of its last event; "" where the server gives none
+	wait  time.Duration // before it is opened again
+	empty int           // streams in a row without an event
+}
+
+func (p *resumption) note(ev sseEvent) {
+	if ev.id != "" && !strings.ContainsAny(ev.id, "\r\n\x00") {
+		p.last = ev.id
+	}
+	if ev.retry > 0 {
+		p.wait = min(max(ev.retry, minRetry), maxRetry)
+	}
+	p.empty = 0
+}
+
+var errNoResumption = errors.New("the server offers no resumption")
+
+// resume opens the rest of a stream that ended early.
+func (r *Remote) resume(ctx context.Context, place *resumption) (io.ReadCloser, error) {
+	r.mu.Lock()
+	legacy := r.era == hub.Legacy
+	r.mu.Unlock()
+	for {
+		if place.last == "" || !legacy || place.empty >= maxResumes {
+			return nil, errNoResumption
+		}
+		place.empty++
+		if !r.pause(ctx, place.wait) {
+			return nil, context.Cause(ctx)
+		}
+		resp, err := r.get(ctx, place.last)
+		switch {
+		case err != nil:
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+		case resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream":
+			return resp.Body, nil
+		default:
+			resp.Body.Close()
+			if resp.StatusCode < 500 {
+				return nil, r.status(resp)
+			}
+		}
+	}
+}
+
+func (r *Remote) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-r.done:
+	}
+	return false
+}
+
+// get opens a stream of events, after the one called last.
+func (r *Remote) get(ctx context.Context, last string) (*http.Response, error) {
+	req, err := r.request(ctx, http.MethodGet, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		req.Header.Set("Last-Event-Id", last)
+	}
+	return r.http.Do(req)
+}
+
+// Run keeps the stream open on which a legacy server announces what belongs to no
+// call, until the connection ends. A modern server has subscriptions/listen instead, and
+// a legacy one need not have any.
+func (r *Remote) Run() error {
+	select {
+	case <-r.ready:
+	case <-r.done:
+		return r.Err()
+	}
+	backoff := streamBackoff
+	var place resumption
+	for {
+		began := time.Now()
+		if !r.announcements(&place) {
+			<-r.done
+			return r.Err()
+		}
+		if time.Since(began) > maxStreamBackoff {
+			backoff = streamBackoff
+		}
+		wait := backoff
+		if place.wait > 0 && place.empty == 0 {
+			wait, backoff = place.wait, streamBackoff // as the server asked, while it has something to say
+		}
+		if !r.pause(r.ctx, wait) {
+			return r.Err()
+		}
+		backoff = min(2*backoff, maxStreamBackoff)
+	}
+}
+
+// Listening is closed when the stream of announcements is open, or there is none. What a
+// legacy server asks before that may be lost.
+func (r *Remote) Listening() <-chan struct{} { return r.asked }
+
+// announcements reads one GET stream to its end and reports whether another one is
+// worth trying.
+func (r *Remote) announcements(place *resumption) (again bool) {
+	place.empty++
+	resp, err := r.get(r.ctx, place.last)
+	r.askedOne.Do(func() { close(r.asked) })
+	if err != nil {
+		return true
+	}
+	defer resp.Body.Close()
+	if forgotten(resp) {
+		*place = resumption{}
+		if err := r.renew(r.ctx, lostSession(resp)); err != nil {
+			r.fail(err)
+			return false
+		}
+		return true
+	}
+	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
+		r.o.Log.Debug("Server has no stream of announcements", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
+		return resp.StatusCode >= 500
+	}
+	events := newEventReader(resp.Body, r.o.MaxMessage)
+	for {
+		ev, err := events.next()
+		if err != nil {
+			return true
+		}
+		place.note(ev)
+		if len(ev.data) == 0 {
+			continue
+		}
+		data, env, _, err := r.scan(ev.data)
+		if err != nil {
+			r.junk(ev.data, err.Error())
+			continue
+		}
+		if env.Kind == Response {
+			r.stats.late.Add(1)
+			continue
+		}
+		r.inbound(r.ctx, data, env, nil)
+	}
+}
