@@ -1,0 +1,179 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// planted are secrets by the way in which they come in. Those of the first group are
+// found by their value alone: nothing around them says what they are.
+var planted = map[string]string{
+	// configuration
+	"env, literal":             "cnry01-plain-env-value",
+	"env, by variable":         `cnry02"quoted\and/slashed`,
+	"env, inherited":           "cnry03-inherited-value",
+	"argument of a server":     "cnry04-argument-value",
+	"option of a server":       "cnry05-option-value",
+	"header":                   "cnry06-header-value",
+	"authorization header":     "cnry07-bearer-value",
+	"user of a url":            "cnry08-userinfo-value",
+	"query of a url":           "cnry09-query-value",
+	"what a pattern describes": "cust-99310010",
+	// what is said in calls
+	"key of arguments":      "cnry11-key-value",
+	"json in a text":        "cnry12-nested-value",
+	"header in a text":      "cnry13-header-text",
+	"query in a text":       "cnry14-query-text",
+	"password in a url":     "cnry15-password-text",
+	"line of an .env":       "cnry16-env-line",
+	"token of GitHub":       "ghp_cnry17A1b2C3d4E5f6G7h8I9j0",
+	"key of OpenAI":         "sk-proj-cnry18A1b2C3d4E5f6G7h8",
+	"web token":             "eyJhbGciOiJIUzI1NiJ9.eyJjbnJ5MTkiOiJ4eHh4eHgifQ.cnry19signature",
+	"private key":           "cnry20MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj",
+	"token of a connection": "", // made below
+}
+
+// TestPlantedSecretsAreFoundNowhere looks for them in the database and its log of changes, in
+// logs, exports, answers of the API and the process list, while the daemon runs and after.
+func TestPlantedSecretsAreFoundNowhere(t *testing.T) {
+	away := httptest.NewServer(http.NotFoundHandler()) // a remote server that is none
+	defer away.Close()
+	host := strings.TrimPrefix(away.URL, "http://")
+	d := start(t, object{
+		"history": object{"redact": []string{`cust-\d+`}},
+		"mcpServers": object{
+			"demo": object{
+				"command": "sh", "args": []string{"-c", `echo "starting with $PLAIN_KEY and $TEXT" >&2; exec ` + binary + ` demo-server`},
+				"env":   object{"PLAIN_API_KEY": planted["env, literal"], "PLAIN_KEY": planted["env, literal"], "TEXT": "${DB_PASSWORD}"},
+				"debug": true, "inheritEnv": []string{"SERVICE_TOKEN"},
+			},
+			"broken": object{"command": "false", "args": []string{"--token=${CLI_TOKEN}", "--password", "${CLI_VALUE}"}, "start": "manual"},
+			"remote": object{"url": "http://me:" + planted["user of a url"] + "@" + host + "/mcp?api_key=" + planted["query of a url"],
+				"headers": object{"X-Api-Key": planted["header"], "Authorization": "Bearer " + planted["authorization header"]}},
+		},
+	}, "DB_PASSWORD="+planted["env, by variable"], "SERVICE_TOKEN="+planted["env, inherited"],
+		"CLI_TOKEN="+planted["argument of a server"], "CLI_VALUE="+planted["option of a server"])
+	secrets := map[string]string{}
+	for what, value := range planted {
+		secrets[what] = value
+	}
+	token := d.token("cursor")
+	secrets["token of a connection"] = token
+	d.running("demo")
+
+	known := []string{}
+	for _, what := range []string{"env, literal", "env, by variable", "env, inherited", "argument of a server", "option of a server", "header", "authorization header", "user of a url", "query of a url", "what a pattern describes"} {
+		known = append(known, "<"+secrets[what]+">")
+	}
+	said := object{
+		"text": strings.Join(known, " ") + " Authorization: Bearer " + secrets["header in a text"] + "\nGET https://x.org/?access_token=" + secrets["query in a text"] +
+			"\npostgres://me:" + secrets["password in a url"] + "@db/x\nAPI_KEY=" + secrets["line of an .env"] + "\n" + secrets["token of GitHub"] + " " + secrets["key of OpenAI"] +
+			" " + secrets["web token"] + "\n-----BEGIN PRIVATE KEY-----\n" + secrets["private key"] + "\n-----END PRIVATE KEY-----\n" + token +
+			` {"client_secret": "` + secrets["json in a text"] + `"}`,
+	}
+	args, err := json.Marshal(object{"server": "demo", "tool": "echo", "arguments": said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, answer := d.do("POST", "/api/v1/call", bytes.NewReader(args))
+	if code != 200 || !strings.Contains(answer, "cnry01") {
+		t.Fatalf("the call, whose answer has to be as it is, gave %d: %s", code, answer)
+	}
+	said["password"] = secrets["key of arguments"] // which the tool refuses
+	args, _ = json.Marshal(object{"server": "demo", "tool": "echo", "arguments": said})
+	d.do("POST", "/api/v1/call", bytes.NewReader(args))
+	// A name that leads nowhere, and one that is a secret itself.
+	c := &rawClient{t: t, url: d.url + "/s/demo/mcp", token: token}
+	c.initialize()
+	c.post("tools/call", "x", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+secrets["env, literal"]+`","arguments":{}}}`)
+	c.post("resources/read", "x", `{"jsonrpc":"2.0","id":8,"method":"resources/read","params":{"uri":"https://me:`+secrets["password in a url"]+`@x.org/`+secrets["header"]+`"}}`)
+	d.do("POST", "/api/v1/servers/remote/restart", strings.NewReader(""))
+	d.do("POST", "/api/v1/servers/broken/start", strings.NewReader(""))
+
+	looked := 0
+	look := func(where, text string) {
+		t.Helper()
+		looked++
+		for what, value := range secrets {
+			inJSON, _ := json.Marshal(value)
+			if strings.Contains(text, value) || strings.Contains(text, strings.Trim(string(inJSON), `"`)) {
+				t.Errorf("%s holds the secret of %s", where, what)
+			}
+		}
+	}
+	rows := d.calls()
+	if len(rows) < 3 {
+		t.Fatalf("%d calls are recorded", len(rows))
+	}
+	for _, row := range rows {
+		_, text := d.do("GET", "/api/v1/calls/"+row.ID, nil)
+		look("call "+row.Tool, text)
+		_, text = d.do("GET", "/api/v1/calls/"+row.ID+"/command", nil)
+		look("the command of a call", text)
+	}
+	if _, text := d.do("GET", "/api/v1/calls?q=cnry11", nil); strings.Contains(text, `"id"`) {
+		t.Error("the search knows a secret")
+	}
+	for _, path := range []string{"calls?limit=200", "export", "export?format=csv", "status", "servers", "servers/demo", "servers/demo/debug", "servers/remote", "servers/broken",
+		"frames?server=demo", "facets", "usage", "usage/context", "sessions", "clients", "history", "tools"} {
+		code, text := d.do("GET", "/api/v1/"+path, nil)
+		if code != 200 {
+			t.Errorf("GET %s: %d", path, code)
+		}
+		look("GET "+path, text)
+	}
+	if _, text := d.do("GET", "/api/v1/frames?server=demo&limit=500", nil); !strings.Contains(text, "tools/call") {
+		t.Errorf("the timeline of a server with debug has no call: %.300s", text)
+	}
+	if out, err := exec.Command("ps", "-eo", "args").Output(); err != nil {
+		t.Error(err)
+	} else {
+		text := string(out)
+		for _, what := range []string{"argument of a server", "option of a server"} { // only while that server runs, and then as it was told to
+			text = strings.ReplaceAll(text, secrets[what], "")
+		}
+		look("the process list", text)
+	}
+	look("what the daemon prints", d.log.String())
+	eventually(t, limit(20*time.Second), func() string { // while there is a log of changes
+		if info, err := os.Stat(filepath.Join(d.data, "history.db-wal")); err == nil && info.Size() > 0 {
+			return ""
+		}
+		return "there is no log of changes"
+	})
+	folder := func(when string) {
+		err := filepath.WalkDir(d.data, func(path string, e fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(d.data, path)
+			switch {
+			case err != nil || !e.Type().IsRegular():
+				return nil
+			case name == "tokens.json", strings.HasPrefix(filepath.Base(name), "config"), strings.Contains(name, "last-good"):
+				return nil // where they were written on purpose, as private as the configuration
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return nil // gone meanwhile
+			}
+			look(when+" "+name, string(data))
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	folder("while it runs,")
+	d.stop()
+	folder("afterwards,")
+	t.Logf("looked at %d places", looked)
+}
