@@ -56,3 +56,33 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 		t.Errorf("the file is not sound: %s, %v", sound, err)
 	}
 }
+
+// TestDiskThatTurnsReadOnlyStopsNoCallAndRecordingResumes is what a failing disk does.
+func TestDiskThatTurnsReadOnlyStopsNoCallAndRecordingResumes(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	path := filepath.Join(dir, "history.db")
+	b := open(t, path)
+	record(t, b, 0, 20)
+	count(t, b)
+	b.stop()
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	b = open(t, path)
+	record(t, b, 20, 20)
+	paused(t, b, "cannot be written")
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
+		t.Fatal(err)
+	}
+	recordingAgain(t, b)
+	if n := count(t, b); n != 40 {
+		t.Errorf("%d of 40 calls are there", n)
+	}
+}

@@ -21,14 +21,38 @@ func (r *rules) appendField(dst, src []byte) ([]byte, *Cut) {
 	if len(src) <= most {
 		return r.appendClean(dst, src), nil
 	}
-	sum := sha256.Sum256(src)
 	start := len(dst)
 	dst = r.appendClean(dst, src[:min(len(src), most+lookAhead)])
 	end := min(len(dst), start+most)
 	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
 		end--
 	}
-	return dst[:end], &Cut{Size: len(src), Hash: sum[:]}
+	return dst[:end], &Cut{Size: len(src), whole: src}
+}
+
+// hash fills in the hash of the whole, which is let go. It is for the writer: a call
+// does not wait for it.
+func (c *Cut) hash() {
+	if c == nil || c.whole == nil {
+		return
+	}
+	sum := sha256.Sum256(c.whole)
+	c.Hash, c.whole = sum[:], nil
+}
+
+// letGo leaves the hash out.
+func (c *Cut) letGo() {
+	if c != nil {
+		c.whole = nil
+	}
+}
+
+// held is how many bytes wait to be hashed.
+func (c *Cut) held() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.whole)
 }
 
 // appendClean appends JSON text without secrets: those that are recognised by their

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -33,6 +34,7 @@ type Recorder struct {
 	batch    []entry // the calls that are being written; its array is used again
 	taken    int     // calls of the queue that are being written
 	bytes    int     // payload of all of these
+	held     int     // bytes of all of these that wait to be hashed
 	recorded uint64
 	written  uint64 // of recorded: on disk, or given up
 	volume   uint64 // bytes of payload of these
@@ -51,12 +53,15 @@ type entry struct {
 	isError   bool
 	argsCut   *Cut
 	replyCut  *Cut
+	held      int // bytes of both that wait to be hashed, as counted in the Recorder
 }
 
 // Cut tells of a payload that was longer than MaxField.
 type Cut struct {
 	Size int    // bytes of the whole
-	Hash []byte // SHA-256 of the whole
+	Hash []byte // SHA-256 of the whole; nil when too much waited to be hashed
+
+	whole []byte // until it is hashed
 }
 
 var payloads = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
@@ -97,6 +102,9 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 		return
 	}
 	*buf, e.argsCut = rules.appendField((*buf)[:0], arguments(call))
+	if e.argsCut != nil {
+		e.argsCut.whole = bytes.Clone(e.argsCut.whole) // the request's buffer is used again; a reply's is not
+	}
 	e.arguments = len(*buf)
 	*buf, e.replyCut = rules.appendField(*buf, answer)
 	e.payload = buf
@@ -129,6 +137,13 @@ func (r *Recorder) put(e entry) {
 		r.stripped++
 		e.strip()
 		size = 0
+	}
+	if held := e.argsCut.held() + e.replyCut.held(); r.held+held > maxBytes {
+		e.argsCut.letGo()
+		e.replyCut.letGo()
+	} else {
+		e.held = held
+		r.held += held
 	}
 	r.recorded++
 	r.bytes += size
@@ -390,6 +405,7 @@ func (r *Recorder) putBack(batch []entry) {
 func (r *Recorder) done(batch []entry) {
 	r.mu.Lock()
 	for i := range batch {
+		r.held -= batch[i].held
 		if batch[i].payload != nil {
 			r.bytes -= len(*batch[i].payload)
 			r.volume += uint64(len(*batch[i].payload))

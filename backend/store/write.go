@@ -158,6 +158,8 @@ func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 	}
 	packedArgs, argsEnc := w.in.packer.pack(args)
 	packedReply, replyEnc := w.in.packer.pack(reply)
+	e.argsCut.hash()
+	e.replyCut.hash()
 	argsSize, argsHash := e.argsCut.columns()
 	replySize, replyHash := e.replyCut.columns()
 	w.in.body.add(c.ID, shorten(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,

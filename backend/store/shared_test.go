@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// TestTwoProgramsOnOneFileLoseNothing has a second recorder write to the file of the
+// first, as when a lock file was deleted under a running program.
+func TestTwoProgramsOnOneFileLoseNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	first, second := open(t, path), open(t, path)
+	const each = 2000
+	done := make(chan struct{}, 2)
+	for which, b := range []*bench{first, second} {
+		go func() {
+			for n := range each {
+				b.Recorder().Record(aCall(2*n+which), aReply)
+			}
+			done <- struct{}{}
+		}()
+	}
+	<-done
+	<-done
+	recordingAgain(t, first)
+	recordingAgain(t, second)
+	dropped := first.Recorder().Stats().Dropped + second.Recorder().Stats().Dropped
+	if n := count(t, first); n != 2*each-int(dropped) {
+		t.Errorf("%d of %d calls are there, %d were dropped for want of room", n, 2*each, dropped)
+	}
+	second.stop()
+	sound(t, first)
+}
+
+// TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver keeps a page half read while
+// calls are written: the question is ended, and the log is folded back.
+func TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver(t *testing.T) {
+	b := fresh(t)
+	record(t, b, 0, 500)
+	flushed(t, b)
+	b.patience.read = 300 * time.Millisecond
+	held := make(chan error, 1)
+	began := make(chan struct{})
+	go func() {
+		held <- b.query(t.Context(), func(ctx context.Context, h *handle) error {
+			rows, err := h.read.QueryContext(ctx, `SELECT id FROM call`)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = rows.Close() }()
+			rows.Next()
+			close(began)
+			<-ctx.Done() // a page that nobody reads on
+			return rows.Err()
+		})
+	}()
+	<-began
+	big := hub.Reply{Result: []byte(`"` + strings.Repeat("é1", 500) + `"`)}
+	for n := range 3000 {
+		b.Recorder().Record(aCall(1000+n), big)
+	}
+	<-held
+	recordingAgain(t, b)
+	err := b.use(func(h *handle) error {
+		var busy, pages, folded int
+		if err := h.write.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &folded); err != nil {
+			return err
+		}
+		if busy != 0 {
+			t.Error("somebody still holds on to the log of changes")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(b.path + "-wal"); err != nil || info.Size() != 0 {
+		t.Errorf("the log of changes is %v, %v", info, err)
+	}
+}
+
+// TestPruningLetsCallsBeRecordedInBetween prunes a history that is written to: it takes
+// steps of at most pruneRows calls, and each lets the recorder go first.
+func TestPruningLetsCallsBeRecordedInBetween(t *testing.T) {
+	b := fresh(t)
+	record(t, b, 0, 3000)
+	flushed(t, b)
+	pruned := make(chan int64, 1)
+	go func() {
+		n, err := b.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: 500})
+		if err != nil {
+			t.Error(err)
+		}
+		pruned <- n
+	}()
+	worst := time.Duration(0)
+	n := 0
+	for ; len(pruned) == 0; n++ {
+		began := time.Now()
+		b.Recorder().Record(aCall(10_000+n), aReply)
+		flushed(t, b)
+		worst = max(worst, time.Since(began))
+	}
+	if worst > 5*time.Second {
+		t.Errorf("a call waited %s for the disk", worst)
+	}
+	t.Logf("%d calls recorded while %d were pruned; the slowest was on disk after %s", n, <-pruned, worst)
+	if err := b.use(func(h *handle) error {
+		var orphans int
+		err := h.read.QueryRow(`SELECT count(*) FROM body WHERE id NOT IN (SELECT id FROM call)`).Scan(&orphans)
+		if orphans != 0 {
+			t.Errorf("%d payloads have no call", orphans)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sound(t, b)
+}
+
+// TestAFileThatAnotherProgramMadeIsNotOverwritten opens one that is a database, and not ours.
+func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	db, err := sql.Open("sqlite", dsn(path, "immediate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`CREATE TABLE call (theirs TEXT); INSERT INTO call VALUES ('kept')`); err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+	b := open(t, path)
+	record(t, b, 0, 10)
+	recordingAgain(t, b)
+	aside, _ := filepath.Glob(path + ".damaged-*")
+	if len(aside) != 1 {
+		t.Fatalf("set aside: %v", aside)
+	}
+	db, err = sql.Open("sqlite", dsn(aside[0], "immediate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var theirs string
+	if err := db.QueryRow(`SELECT theirs FROM call`).Scan(&theirs); err != nil || theirs != "kept" {
+		t.Errorf("what was there is %q, %v", theirs, err)
+	}
+}
+
+func TestALongResultIsHashedByTheWriterAndNotInTheCall(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	r := s.Recorder() // nobody runs it yet
+	reply := hub.Reply{Result: make([]byte, 1<<20)}
+	for i := range reply.Result {
+		reply.Result[i] = 'x'
+	}
+	const n = maxBytes/(1<<20) + 8
+	for i := range n {
+		r.Record(aCall(i), reply)
+	}
+	hashed := 0
+	for i := range r.queue {
+		if r.queue[i].replyCut.Hash != nil {
+			t.Fatal("a call waited for a hash")
+		}
+		if r.queue[i].replyCut.whole != nil {
+			hashed++
+		}
+	}
+	if hashed == 0 || hashed == n || r.held > maxBytes {
+		t.Errorf("%d of %d results are held on to, %d bytes", hashed, n, r.held)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = r.Run(ctx) // writes what waits
+	first, err := s.Call(t.Context(), aCall(0).ID)
+	if err != nil || first.ReplyCut == nil || len(first.ReplyCut.Hash) != 32 || first.ReplyCut.Size != 1<<20 {
+		t.Errorf("the first is %+v, %v", first.ReplyCut, err)
+	}
+	last, err := s.Call(t.Context(), aCall(n-1).ID)
+	if err != nil || last.ReplyCut == nil || last.ReplyCut.Hash != nil || last.ReplyCut.Size != 1<<20 || r.held != 0 {
+		t.Errorf("the last is %+v, %v; %d bytes are held", last.ReplyCut, err, r.held)
+	}
+}
