@@ -23,8 +23,9 @@ const types = {
 export const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
+export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => v } = {}) {
   const world = makeScene(scene);
+  let expired = false;
   const streams = new Set();
   const dist = fileURLToPath(new URL('../dist', import.meta.url));
 
@@ -35,7 +36,7 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
     response.writeHead(status, {
       'Content-Type': status >= 400 ? 'application/problem+json' : 'application/json',
     });
-    response.end(typeof value === 'string' ? value : JSON.stringify(value));
+    response.end(typeof value === 'string' ? value : JSON.stringify(mangle(value)));
   };
 
   const server = createServer(async (request, response) => {
@@ -43,6 +44,7 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
     response.setHeader('Content-Security-Policy', policy);
     response.setHeader('X-Content-Type-Options', 'nosniff');
     if (!url.pathname.startsWith('/api/')) return file(response, url.pathname);
+    if (expired) return json(response, { status: 401, code: 'unauthorized' }, 401);
     if (scene === 'locked' && request.headers['x-drawbridge-key'] !== 'mock-key') {
       if (url.pathname === '/api/session') {
         const { code } = JSON.parse(await body(request));
@@ -70,6 +72,18 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
     const text = request.method === 'GET' ? '' : await body(request);
     const past = historyRoute(world, request.method, path, url.searchParams, text);
     if (past !== undefined) return json(response, past);
+    const extra = world.extras.route(request.method, path, url.searchParams, text);
+    if (extra !== undefined) return json(response, extra);
+    if (request.method === 'DELETE' && path[0] === 'servers') {
+      world.servers.splice(
+        world.servers.findIndex((s) => s.id === path[1]),
+        1,
+      );
+      send('removed', path[1]);
+      return json(response, {});
+    }
+    if (path[0] === 'servers' && path[2] === 'log')
+      return json(response, { items: world.server(path[1])?.log ?? [], next: '' });
     switch (`${request.method} ${path[0]}`) {
       case 'GET status':
         return json(response, world.status());
@@ -128,7 +142,7 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
           'Cache-Control': 'no-store',
         });
         response.write(
-          `event: snapshot\ndata: ${JSON.stringify({ status: world.status(), calls: world.calls.slice(0, 100) })}\n\n`,
+          `event: snapshot\ndata: ${JSON.stringify(mangle({ status: world.status(), calls: world.calls.slice(0, 100), approvals: world.questions }))}\n\n`,
         );
         streams.add(response);
         request.on('close', () => streams.delete(response));
@@ -174,6 +188,10 @@ export function startMock({ port = 0, scene = 'full', rate = 1 } = {}) {
         url: `http://127.0.0.1:${server.address().port}`,
         world,
         send,
+        /** Whether nobody is let in any more. */
+        expire: (yes) => {
+          expired = yes;
+        },
         /** Ends every open stream, as a daemon that restarts does. */
         dropStreams: () => {
           for (const stream of streams) stream.destroy();

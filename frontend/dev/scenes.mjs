@@ -1,4 +1,5 @@
 // Invented data for the mock daemon.
+import { makeExtras, moreQuestions } from './extras.mjs';
 import { matching } from './history.mjs';
 
 const minute = 60_000;
@@ -328,6 +329,10 @@ function makeConnections(scene) {
     reload: 'Restart it to see the tools.',
     maxTools: i === 2 ? 40 : 0,
     tested: true,
+    live: state === 'connected' && i === 0,
+    tools: i === 0 ? 83 : 0,
+    next: i === 1 ? 'Quit Claude Desktop completely and start it again.' : '',
+    warnings: [],
   }));
 }
 
@@ -340,6 +345,7 @@ function makeQuestions(scene) {
     client: { name: scene === 'hostile' ? evil : 'claude-code', version: '2.0.44' },
   };
   return [
+    ...moreQuestions(scene, evil),
     {
       ...common,
       id: 'q1',
@@ -456,7 +462,7 @@ export function makeScene(scene) {
     for (let i = 0; i < 1200; i++) {
       const hour = (at - began) / (60 * minute);
       const busy = 0.15 + Math.max(0, Math.sin((hour / 23) * 3 * Math.PI)) * (1 + hour / 23);
-      at += Math.floor((next() * 80_000) / busy);
+      at += Math.floor((next() * 110_000) / busy);
       if (at > Date.now() - 9000) break;
       calls.unshift(end(newCall(at)));
     }
@@ -516,10 +522,23 @@ export function makeScene(scene) {
         ]
       : [];
 
+  const known =
+    scene === 'empty'
+      ? []
+      : clients.map(([name, version, token], i) => ({
+          token,
+          name: scene === 'hostile' ? evil + i : name,
+          version,
+          sessions: 3 - i,
+          lastSeen: ago([2000, 8 * minute, 27 * 60 * minute][i]),
+          calls: [1204, 311, 12][i],
+        }));
+
   return {
     servers,
     tools,
     calls,
+    extras: makeExtras(scene, { servers, tools, clients: known, evil }),
     readOnly: (call) =>
       tools.some((t) => t.name === call.publicName && t.annotations.includes('readOnlyHint')),
     history: {
@@ -558,17 +577,7 @@ export function makeScene(scene) {
       return action === 'connect' ? plan : { key, result: 'restored' };
     },
     live: scene !== 'empty' && scene !== 'hostile',
-    clients:
-      scene === 'empty'
-        ? []
-        : clients.map(([name, version, token], i) => ({
-            token,
-            name: scene === 'hostile' ? evil + i : name,
-            version,
-            sessions: 3 - i,
-            lastSeen: ago([2000, 8 * minute, 27 * 60 * minute][i]),
-            calls: [1204, 311, 12][i],
-          })),
+    clients: known,
     config: {
       path: '/home/ada/.config/drawbridge/config.jsonc',
       etag: '"1"',
@@ -613,7 +622,7 @@ export function makeScene(scene) {
           ...found,
           log: Array.from({ length: 24 }, (_, i) => ({
             at: ago((24 - i) * 1700),
-            level: i === 15 ? 'warn' : i === 19 && found.state === 'crashed' ? 'error' : 'info',
+            level: i === 15 ? 'warn' : i === 19 && found.state === 'crashed' ? 'error' : 'stderr',
             text:
               scene === 'hostile'
                 ? evil

@@ -1,5 +1,7 @@
 // Every page in every scene: free of axe findings, policy reports, errors and sideways
-// scrolling, in light and dark, from 320 px up.
+// scrolling, in light and dark, from 320 px up. Pictures of them go to build/e2e/output.
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
 import { patience, sizes } from './browser.mjs';
 import { inspect, settled, watched } from './harness.mjs';
@@ -8,11 +10,18 @@ const addresses = [
   '#/',
   '#/servers',
   '#/servers/ONE',
+  '#/servers/ONE?view=tools',
+  '#/servers/ONE?view=log',
+  '#/servers/ONE?view=debug',
+  '#/welcome',
+  '#/welcome?step=clients',
+  '#/welcome?step=call',
   '#/add',
   '#/calls',
   '#/calls/CALL',
   '#/calls/CALL?with=OTHER',
   '#/calls/1',
+  '#/calls/PICTURE',
   '#/calls?range=24h&q=a&slow=1',
   '#/sessions',
   '#/sessions/SESSION',
@@ -31,14 +40,38 @@ const views = [
   { size: 'desktop', viewport: sizes.desktop, colorScheme: 'light', deep: true },
   { size: 'desktop', viewport: sizes.desktop, colorScheme: 'dark', deep: true },
   { size: 'phone', viewport: sizes.phone, colorScheme: 'dark', deep: true },
+  {
+    size: 'phone',
+    viewport: sizes.phone,
+    colorScheme: 'light',
+    deep: false,
+    only: ['full', 'empty'],
+  },
   { size: 'narrow', viewport: { width: 320, height: 640 }, colorScheme: 'light', deep: false },
   { size: 'large', viewport: { width: 3840, height: 2160 }, colorScheme: 'light', deep: false },
 ];
 
+const output = fileURLToPath(new URL('../../build/e2e/output/pages', import.meta.url));
+
+/** A picture of what is shown, named after scene, page and look. */
+function picture(page, scene, address, size, colorScheme) {
+  mkdirSync(output, { recursive: true });
+  const place = address
+    .replace(/^#\//, '')
+    .replace(/[^a-zA-Z]+/g, '-')
+    .replace(/-$/, '')
+    .toLowerCase();
+  return page.screenshot({
+    path: `${output}/${scene}-${place || 'overview'}-${size}-${colorScheme}.png`,
+  });
+}
+
 /** One job for each scene and view: a single page walks all addresses, as a person would. */
 export function pages(browser, tally) {
   return ['full', 'empty', 'trouble', 'hostile', 'locked'].flatMap((scene) =>
-    views.map((view) => () => walk(browser, tally, scene, view)),
+    views
+      .filter(({ only }) => only === undefined || only.includes(scene))
+      .map((view) => () => walk(browser, tally, scene, view)),
   );
 }
 
@@ -51,9 +84,11 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }
   context.setDefaultTimeout(patience);
   const { servers, calls, tools } = mock.world;
   const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
+  const shown = calls.find((call) => call.outcome === 'ok' && call.tool.startsWith('read'));
   const ended = calls.filter((call) => call.outcome === 'ok');
   const fill = (address) =>
     address
+      .replace('PICTURE', shown?.id ?? '0')
       .replace('ONE', one?.id ?? 'none')
       .replace('SESSION', encodeURIComponent(calls[0]?.session ?? 'none'))
       .replace('CALL', ended[0]?.id ?? '0')
@@ -69,6 +104,7 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }
         }, fill(address));
         await settled(page, scene === 'locked' ? undefined : fill(address).slice(1).split('?')[0]);
         await inspect(page, deep);
+        if (sizes[size]) await picture(page, scene, address, size, colorScheme);
       } catch (error) {
         // The next address must not suffer for this one.
         await page.close();

@@ -4,13 +4,20 @@ import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
 import { load } from './load.mjs';
 import { pages } from './pages.mjs';
+import './care-flows.mjs';
+import './client-flows.mjs';
 import './flows.mjs';
 import './history-flows.mjs';
+import './trouble-flows.mjs';
+import { hostility } from './hostile.mjs';
 
 const started = Date.now();
 const result = tally(process.argv[2]);
 const browser = await launch();
-await lanes([...flows(browser, result), ...pages(browser, result)], 2);
+await lanes(
+  [...flows(browser, result), ...hostility(browser, result), ...pages(browser, result)],
+  2,
+);
 if (!process.env.E2E_SKIP_LOAD) await load(browser, result.check); // alone, because it measures
 await browser.close();
 const seconds = Math.round((Date.now() - started) / 1000);

@@ -1,12 +1,15 @@
+import { getRouteApi } from '@tanstack/react-router';
 import { Boundary } from '@/components/page';
+import { ImportPanel } from '@/features/clients/import-panel';
 import { AddPage } from '@/features/servers/add-page';
 import { useConnection } from '@/lib/connection';
 
 export function AddRoute() {
   const { epoch } = useConnection();
+  const { like } = getRouteApi('/add').useSearch();
   return (
     <Boundary epoch={epoch}>
-      <AddPage />
+      <AddPage key={like} like={like} importing={<ImportPanel />} />
     </Boundary>
   );
 }

@@ -134,7 +134,9 @@ function Figure({
       <dt className="text-xs text-ink3">{label}</dt>
       <dd className={classes('mt-0.5 text-xl font-semibold tracking-tight', tone && tones[tone])}>
         {value}
-        {note && <span className="ml-1.5 text-xs font-normal text-ink3">{note}</span>}
+        {note && (
+          <span className="ml-1.5 text-xs font-normal whitespace-nowrap text-ink3">{note}</span>
+        )}
       </dd>
     </div>
   );

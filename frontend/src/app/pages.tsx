@@ -15,6 +15,7 @@ import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import { OverviewPage } from './overview-page';
+import { Remedy } from './remedy';
 
 /** Here features meet: what one page needs of another feature is handed to it. */
 
@@ -70,7 +71,12 @@ export function CallsRoute() {
       detail={
         id ? (
           <Boundary key={id} epoch={epoch}>
-            <CallDetail id={id} isReadOnly={isReadOnly} onClose={close} />
+            <CallDetail
+              id={id}
+              isReadOnly={isReadOnly}
+              remedy={(call) => <Remedy call={call} />}
+              onClose={close}
+            />
           </Boundary>
         ) : null
       }

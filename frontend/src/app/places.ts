@@ -9,6 +9,7 @@ import {
   Route,
   Server,
   Settings,
+  Sparkles,
   Wrench,
 } from 'lucide-react';
 import { texts } from '@/lib/texts';
@@ -23,6 +24,7 @@ type Path =
   | '/questions'
   | '/usage'
   | '/sessions'
+  | '/welcome'
   | '/add';
 
 export interface Place {
@@ -44,14 +46,15 @@ export const pages: Place[] = [
   { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't' },
   { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l' },
   { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', wide: true },
-  { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
   {
     to: '/questions',
     text: texts.questions.title,
     icon: MessageCircleQuestion,
     key: 'q',
-    aside: true,
+    wide: true,
   },
+  { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
   { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', aside: true },
+  { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w', aside: true },
   { to: '/add', text: texts.add.title, icon: Plus, key: 'n', aside: true },
 ];

@@ -97,6 +97,15 @@ const usage = createRoute({
   component: lazyRouteComponent(() => import('./usage-route'), 'UsageRoute'),
 });
 
+const welcome = createRoute({
+  getParentRoute: () => root,
+  path: '/welcome',
+  validateSearch: (search: Record<string, unknown>): { step?: string } => ({
+    step: text(search.step),
+  }),
+  component: lazyRouteComponent(() => import('./welcome-route'), 'WelcomeRoute'),
+});
+
 const clients = createRoute({
   getParentRoute: () => root,
   path: '/clients',
@@ -121,6 +130,7 @@ export function makeRouter() {
       questions,
       sessions.addChildren([session]),
       usage,
+      welcome,
       clients,
       settings,
     ]),

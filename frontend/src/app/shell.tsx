@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { Logo } from '@/components/logo';
+import { questionsQuery } from '@/features/questions/api';
 import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
 import { Banners } from './banners';
@@ -13,6 +15,8 @@ const main = pages.filter((page) => !page.aside);
 /** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
 export function Shell() {
   useTitle();
+  const { data: questions } = useQuery(questionsQuery);
+  const waiting = questions?.length ?? 0;
   const { busy, at } = useRouterState({
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
     structuralSharing: true,
@@ -62,6 +66,11 @@ export function Shell() {
             >
               <Icon className="size-4 shrink-0" aria-hidden />
               {text}
+              {to === '/questions' && waiting > 0 && (
+                <span className="ml-auto rounded-full bg-warn-soft px-1.5 text-xs font-semibold text-warn">
+                  {waiting}
+                </span>
+              )}
             </Link>
           ))}
         </nav>

@@ -1,13 +1,16 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useCallback } from 'react';
+import { type ReactNode, useCallback } from 'react';
 import { Boundary } from '@/components/page';
 import { Split } from '@/components/split';
 import { callQueryOptions } from '@/features/calls/api';
+import { clientsQuery } from '@/features/clients/api';
+import { Explain } from '@/features/policy/explain';
 import { useServerLabel } from '@/features/servers/api';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
 import { useConnection } from '@/lib/connection';
+import type { Tool } from '@/types/api';
 
 const route = getRouteApi('/tools');
 
@@ -16,6 +19,11 @@ export function ToolsRoute() {
   const { tool, from } = route.useSearch();
   const navigate = route.useNavigate();
   const labelOf = useServerLabel();
+  const { data: clients } = useQuery(clientsQuery);
+  const tokens = [...new Set((clients ?? []).map((c) => c.token).filter(Boolean))];
+  const extra = (tool: Tool) => (
+    <Explain key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
+  );
   const close = useCallback(
     () => navigate({ search: (old) => ({ ...old, tool: undefined, from: undefined }) }),
     [navigate],
@@ -31,9 +39,9 @@ export function ToolsRoute() {
         tool ? (
           <Boundary key={`${tool} ${from}`} epoch={epoch}>
             {from ? (
-              <Replay name={tool} from={from} labelOf={labelOf} onClose={close} />
+              <Replay name={tool} from={from} labelOf={labelOf} extra={extra} onClose={close} />
             ) : (
-              <ToolDetail name={tool} labelOf={labelOf} onClose={close} />
+              <ToolDetail name={tool} labelOf={labelOf} extra={extra} onClose={close} />
             )}
           </Boundary>
         ) : null
@@ -50,6 +58,7 @@ function Replay({
   name: string;
   from: string;
   labelOf: (server: string) => string;
+  extra: (tool: Tool) => ReactNode;
   onClose: () => void;
 }) {
   const { data: call } = useSuspenseQuery(callQueryOptions(from));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addMembers, placeOf, plainJson } from './jsonc';
+import { addMembers, placeOf, plainJson, setValue } from './jsonc';
 
 it('comments and trailing commas become blanks, and nothing moves', () => {
   const text = '{\n  // a "quoted" note\n  "a": "http://x", /* , */\n  "b": [1, 2, ],\n}';
@@ -34,4 +34,14 @@ it.each([
 it('nothing is added where no object stands', () => {
   for (const text of ['', '[]', '{"mcpServers": []}', '{"mcpServers": {', '{}'])
     expect(addMembers(text, ['mcpServers'], [['b', '1']])).toBeUndefined();
+});
+
+it('one value is set in its place, and what is missing on the way is made', () => {
+  const text = '{\n  // kept\n  "history": { "keepDays": 30 /* a month */ },\n}\n';
+  expect(setValue(text, ['history', 'keepDays'], '7')).toBe(
+    '{\n  // kept\n  "history": { "keepDays": 7 /* a month */ },\n}\n',
+  );
+  expect(setValue('{\n  "a": 1\n}\n', ['history', 'keepDays'], '7')).toBe(
+    '{\n  "a": 1,\n  "history": {\n    "keepDays": 7\n  }\n}\n',
+  );
 });

@@ -150,3 +150,22 @@ function lastInside(json: string, open: number, close: number): number {
   while (i > open && /\s/.test(json.charAt(i))) i--;
   return i;
 }
+
+/** The text with one value set, by its path; objects on the way are made where they are missing. */
+export function setValue(text: string, path: string[], json: string): string | undefined {
+  const place = placeOf(text, path);
+  if (place) return text.slice(0, place.start) + json + text.slice(place.end);
+  const name = path.at(-1);
+  if (name === undefined) return undefined;
+  const parent = path.slice(0, -1);
+  return (
+    addMembers(text, parent, [[name, json]]) ??
+    (parent.length > 0
+      ? setValue(
+          text,
+          parent,
+          `{\n${'  '.repeat(path.length)}${JSON.stringify(name)}: ${json}\n${'  '.repeat(parent.length)}}`,
+        )
+      : undefined)
+  );
+}

@@ -56,8 +56,6 @@ const pairs: [string, string][] = [
   ['Frame', 'Frame'],
   ['Timings', 'Timings'],
   ['Started', 'Started'],
-  ['Savings', 'Savings'],
-  ['ImportableServer', 'ImportableServer'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {

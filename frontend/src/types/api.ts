@@ -257,6 +257,17 @@ export interface Connection {
   tested: boolean;
 }
 
+/** What is known of a connection while the daemon runs. */
+export interface LiveConnection extends Connection {
+  /** It shook hands with us since it was connected. */
+  live?: boolean;
+  /** How many tools it was shown last; 0 before it listed. */
+  tools?: number;
+  /** What to do now for this client; "" when it is live. */
+  next?: string;
+  warnings?: string[] | null;
+}
+
 /** What connecting changes in the client's file. */
 export interface ConnectionPlan {
   key: string;

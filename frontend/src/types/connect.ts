@@ -16,6 +16,18 @@ export interface Savings {
   copies: number;
   bytes: number;
   copyBytes: number;
+  /** What was found just before the first client was connected. */
+  before?: SavingsBefore | null;
+}
+
+export interface SavingsBefore {
+  at: string;
+  configured: number;
+  clients: number;
+  running: number;
+  copies: number;
+  bytes: number;
+  copyBytes: number;
 }
 
 /** One server of a client, and what it becomes. */
@@ -30,6 +42,8 @@ export interface ImportableServer {
   notes: string[] | null;
   /** Why it cannot be taken over. */
   skip: string;
+  /** The secrets that will be stored for it. */
+  secrets?: string[] | null;
 }
 
 export interface Feature {

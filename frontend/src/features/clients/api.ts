@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request } from '@/lib/request';
-import type { Client, Connection, ConnectionPlan, List } from '@/types/api';
+import type { Client, Connection, ConnectionPlan, List, LiveConnection } from '@/types/api';
+import type { ClientFeatures, ImportableServer, Savings } from '@/types/connect';
 
 /** No event tells of clients alone, so the list is read again while it is shown. */
 export const clientsQuery = queryOptions({
@@ -14,13 +15,15 @@ export const clientsQuery = queryOptions({
 export const connectionsQuery = queryOptions({
   queryKey: ['connections'],
   queryFn: async ({ signal }) =>
-    (await request<List<Connection>>('GET', '/api/v1/connections', { signal })).items ?? [],
-  refetchInterval: 10_000,
+    (await request<List<LiveConnection>>('GET', '/api/v1/connections', { signal })).items ?? [],
+  refetchInterval: 5000,
 });
 
 export interface Choice {
   http: boolean;
   move: boolean;
+  /** With move: these alone; all when it is undefined. */
+  servers?: string[];
 }
 
 const path = (key: string, action: string) =>
@@ -63,5 +66,60 @@ export function useConnectionAction(connection: Connection) {
     mutationFn: (action: ConnectionAction) =>
       request<{ result: string }>('POST', path(connection.key, action)),
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
+  });
+}
+
+/** What clients start by themselves, and what sharing would save. */
+export const savingsQuery = queryOptions({
+  queryKey: ['savings'],
+  queryFn: ({ signal }) => request<Savings>('GET', '/api/v1/savings', { signal }),
+  staleTime: 30_000,
+});
+
+/** The servers of a client and what each becomes. */
+export const importableQuery = (key: string) =>
+  queryOptions({
+    queryKey: ['connections', key, 'servers'],
+    queryFn: async ({ signal }) =>
+      (await request<List<ImportableServer>>('GET', path(key, 'servers'), { signal })).items ?? [],
+    staleTime: 5000,
+  });
+
+/** What passes end to end between each client that was seen and each server. */
+export const featuresQuery = queryOptions({
+  queryKey: ['features'],
+  queryFn: async ({ signal }) =>
+    (await request<List<ClientFeatures>>('GET', '/api/v1/features', { signal })).items ?? [],
+  refetchInterval: 15_000,
+  retry: false,
+});
+
+export interface ImportPlan {
+  path: string;
+  diff: string;
+  secrets: string[] | null;
+}
+
+/** What importing would write into our configuration; nothing is. */
+export const importPlanQuery = (key: string, servers: string[] | undefined) =>
+  queryOptions({
+    queryKey: ['connections', key, 'import', servers],
+    queryFn: ({ signal }) =>
+      request<ImportPlan>('POST', path(key, 'import/plan'), {
+        signal,
+        body: servers ? { servers } : {},
+      }),
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  });
+
+/** Writes what was shown. */
+export function useImport(key: string) {
+  return useMutation({
+    mutationFn: ({ servers, diff }: { servers: string[] | undefined; diff: string }) =>
+      request<ImportPlan>('POST', path(key, 'import'), {
+        body: { ...(servers ? { servers } : {}), diff },
+      }),
   });
 }

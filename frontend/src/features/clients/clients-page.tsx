@@ -11,6 +11,8 @@ import { texts } from '@/lib/texts';
 import type { Client } from '@/types/api';
 import { clientsQuery } from './api';
 import { Connections } from './connections';
+import { Features } from './features';
+import { SavingsCard } from './savings';
 
 const t = texts.clients;
 
@@ -23,7 +25,7 @@ const shimEntry = `{
   }
 }`;
 
-export function ClientsPage() {
+export function ClientsPage({ labelOf }: { labelOf: (server: string) => string }) {
   const { data: clients } = useSuspenseQuery(clientsQuery);
   const { data: status } = useSuspenseQuery(statusQuery);
   return (
@@ -31,8 +33,10 @@ export function ClientsPage() {
       <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-5xl space-y-6">
+          <SavingsCard />
           {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
           <Connections />
+          <Features labelOf={labelOf} />
           <ConnectHelp url={status.url} requireToken={status.requireToken} />
         </div>
       </div>

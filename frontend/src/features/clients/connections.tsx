@@ -1,5 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { CircleAlert, CircleCheck, Link2, LoaderCircle, TriangleAlert } from 'lucide-react';
+import {
+  CircleAlert,
+  CircleCheck,
+  CircleDashed,
+  Link2,
+  LoaderCircle,
+  TriangleAlert,
+} from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { DiffView } from '@/components/diff-view';
@@ -9,8 +16,9 @@ import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Connection } from '@/types/api';
+import type { LiveConnection } from '@/types/api';
 import { type Choice, connectionsQuery, planQuery, useConnect, useConnectionAction } from './api';
+import { Importable } from './importable';
 
 const t = texts.connections;
 
@@ -47,10 +55,13 @@ const looks = {
   unreadable: { icon: CircleAlert, color: 'text-bad' },
 };
 
-function ConnectionRow({ connection }: { connection: Connection }) {
+export function ConnectionRow({ connection }: { connection: LiveConnection }) {
   const [open, setOpen] = useState(false);
   const action = useConnectionAction(connection);
-  const look = looks[connection.state] ?? looks.notConnected;
+  const look =
+    connection.state === 'connected' && connection.live === false
+      ? { icon: CircleDashed, color: 'text-warn' }
+      : (looks[connection.state] ?? looks.notConnected);
   const Icon = look.icon;
   const act = (name: 'undo' | 'restore' | 'forget') =>
     action.mutate(name, {
@@ -68,7 +79,9 @@ function ConnectionRow({ connection }: { connection: Connection }) {
         </div>
         <span className={classes('flex items-center gap-1.5 text-sm font-medium', look.color)}>
           <Icon className="size-4 shrink-0" aria-hidden />
-          {t.states[connection.state] ?? plain(connection.state)}
+          {connection.state === 'connected' && connection.live
+            ? t.live(connection.tools ?? 0)
+            : (t.states[connection.state] ?? plain(connection.state))}
         </span>
         <span className="flex gap-2">
           {connection.state === 'notConnected' && (
@@ -98,6 +111,17 @@ function ConnectionRow({ connection }: { connection: Connection }) {
           {plain(connection.problem.slice(0, 1000))}
         </p>
       )}
+      {connection.state === 'connected' && connection.next && !connection.live && (
+        <p className="mt-1 text-sm text-ink2 [overflow-wrap:anywhere]">
+          {plain(connection.next.slice(0, 400))}
+        </p>
+      )}
+      {(connection.warnings ?? []).map((warning) => (
+        <p key={warning} className="mt-1 flex gap-2 text-sm text-warn">
+          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          <span className="min-w-0 [overflow-wrap:anywhere]">{plain(warning.slice(0, 400))}</span>
+        </p>
+      ))}
       {open && connection.state === 'notConnected' && (
         <ConnectForm connection={connection} onDone={() => setOpen(false)} />
       )}
@@ -106,7 +130,7 @@ function ConnectionRow({ connection }: { connection: Connection }) {
 }
 
 /** Exactly what changes in the client's file, before anything is written. */
-function ConnectForm({ connection, onDone }: { connection: Connection; onDone: () => void }) {
+function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDone: () => void }) {
   const [choice, setChoice] = useState<Choice>({ http: false, move: false });
   const plan = useQuery(planQuery(connection, choice));
   const connect = useConnect(connection);
@@ -126,6 +150,13 @@ function ConnectForm({ connection, onDone }: { connection: Connection; onDone: (
           />
         )}
       </div>
+      {choice.move && (
+        <Importable
+          connection={connection.key}
+          chosen={choice.servers}
+          onChange={(servers) => setChoice((old) => ({ ...old, servers }))}
+        />
+      )}
       {plan.isPending && <Loading />}
       {plan.isError && (
         <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">

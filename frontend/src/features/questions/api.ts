@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestText } from '@/lib/request';
-import type { List, Question } from '@/types/api';
+import type { CallQuestion, List, Question } from '@/types/api';
+import type { Grant } from '@/types/policy';
 
 /** What waits for a person, oldest first. The event stream keeps it current. */
 export const questionsQuery = queryOptions({
@@ -10,17 +11,39 @@ export const questionsQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
+/** One question with all of its arguments, of which a list holds the beginning. */
+export const wholeQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['questions', id],
+    queryFn: ({ signal }) =>
+      request<CallQuestion>('GET', `/api/v1/approvals/${encodeURIComponent(id)}`, { signal }),
+  });
+
+/** What was allowed for some minutes. */
+export const grantsQuery = queryOptions({
+  queryKey: ['grants'],
+  queryFn: async ({ signal }) =>
+    (await request<List<Grant>>('GET', '/api/v1/approvals/grants', { signal })).items ?? [],
+  refetchInterval: 10_000,
+  retry: false,
+});
+
+/** How far an allowed call reaches. */
+export type Scope = 'once' | 'minutes' | 'always';
+
 export type Action = 'accept' | 'decline' | 'cancel';
 
 /** Answers; content is JSON text and arrives as it was typed. */
 export function useAnswer(id: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ action, content }: { action: Action; content?: string }) =>
+    mutationFn: ({ action, content, scope }: { action: Action; content?: string; scope?: Scope }) =>
       requestText('POST', `/api/v1/approvals/${encodeURIComponent(id)}`, {
-        bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}}`,
+        bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}}`,
       }),
-    onSuccess: () =>
-      client.setQueryData<Question[]>(['questions'], (old) => old?.filter((q) => q.id !== id)),
+    onSuccess: (_, { scope }) => {
+      client.setQueryData<Question[]>(['questions'], (old) => old?.filter((q) => q.id !== id));
+      if (scope === 'minutes') client.invalidateQueries({ queryKey: ['grants'] });
+    },
   });
 }

@@ -8,13 +8,16 @@ import { LongText } from '@/components/json-view';
 import { Empty, PageHeader } from '@/components/page';
 import { ObjectForm } from '@/components/schema-form';
 import { ScrollArea } from '@/components/scroll-area';
-import { clockSpan, moment, plain } from '@/lib/format';
-import { useNow } from '@/lib/now';
+import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { initialText, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
 import type { Question } from '@/types/api';
 import { questionsQuery, useAnswer } from './api';
+import { CallCard } from './call-card';
+import { CommandCard } from './command-card';
+import { Grants } from './grants';
+import { TimeLeft } from './time-left';
 
 const t = texts.questions;
 
@@ -26,20 +29,34 @@ export function QuestionsPage({ labelOf }: { labelOf: (server: string) => string
       <PageHeader title={t.title} note={questions.length > 0 && t.count(questions.length)} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         {questions.length === 0 ? (
-          <Empty icon={MessageCircleQuestion} title={t.emptyTitle}>
-            {t.emptyBody}
-          </Empty>
+          <>
+            <Empty icon={MessageCircleQuestion} title={t.emptyTitle}>
+              {t.emptyBody}
+            </Empty>
+            <Grants labelOf={labelOf} />
+          </>
         ) : (
-          <ul className="max-w-2xl space-y-4" aria-live="polite">
-            {questions.map((question, index) => (
-              <QuestionCard
-                key={question.id}
-                number={index + 1}
-                question={question}
-                labelOf={labelOf}
-              />
-            ))}
-          </ul>
+          <>
+            <ul className="max-w-2xl space-y-4" aria-live="polite">
+              {questions.map((question, index) =>
+                question.kind === 'call' ? (
+                  <CallCard key={question.id} question={question} labelOf={labelOf} />
+                ) : question.kind === 'command' ? (
+                  <CommandCard key={question.id} question={question} labelOf={labelOf} />
+                ) : (
+                  <QuestionCard
+                    key={question.id}
+                    number={index + 1}
+                    question={question}
+                    labelOf={labelOf}
+                  />
+                ),
+              )}
+            </ul>
+            <div className="mt-6">
+              <Grants labelOf={labelOf} />
+            </div>
+          </>
         )}
       </div>
     </>
@@ -66,7 +83,7 @@ function QuestionCard({
       </h2>
       <p className="mt-0.5 flex flex-wrap gap-x-2 text-xs text-ink3">
         <span className="[overflow-wrap:anywhere]">{plain(origin(question).slice(0, 300))}</span>
-        <TimeLeft expires={question.expires} />
+        <TimeLeft expires={question.expires} text={t.left} />
       </p>
       <ScrollArea
         aria-label={t.question(number)}
@@ -125,9 +142,4 @@ function origin(question: Question): string {
   return [question.client?.name && t.calledBy(question.client.name), question.tool]
     .filter(Boolean)
     .join(' · ');
-}
-
-function TimeLeft({ expires }: { expires: string }) {
-  const left = Math.max(0, Math.round(((moment(expires) ?? 0) - useNow()) / 1000));
-  return <span className={left < 20 ? 'font-medium text-bad' : ''}>{t.left(clockSpan(left))}</span>;
 }

@@ -144,7 +144,7 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
             </p>
           )}
         </div>
-        <div className="@container flex w-40 shrink-0 flex-col gap-1">
+        <div className="@container grid w-40 shrink-0 gap-1">
           <SelectField
             label={t.approval(name)}
             value={settings.approval ?? ''}
@@ -153,12 +153,12 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
           />
           <SelectField
             label={t.timeout(name)}
-            value={String(timeout)}
+            value={timeout === 0 ? '' : String(timeout)}
             options={[...new Set([...timeouts, timeout])].map((ms) => ({
-              value: String(ms),
+              value: ms === 0 ? '' : String(ms),
               text: ms === 0 ? t.timeoutUnset : t.timeoutOf(ms / 1000),
             }))}
-            onChange={(value) => set({ requestTimeoutMs: value === '0' ? null : Number(value) })}
+            onChange={(value) => set({ requestTimeoutMs: value === '' ? null : Number(value) })}
           />
         </div>
       </div>

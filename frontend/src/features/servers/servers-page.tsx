@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { Plus, Server } from 'lucide-react';
+import { Plus, Server, Sparkles } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { SearchField } from '@/components/fields';
@@ -86,10 +86,16 @@ export function NoServers() {
   return (
     <Empty icon={Server} title={texts.servers.emptyTitle}>
       <p>{texts.servers.emptyBody}</p>
-      <Link to="/add" className={`mt-4 ${buttonClasses('primary')}`}>
-        <Plus className="size-4" aria-hidden />
-        {texts.add.button}
-      </Link>
+      <div className="mt-4 flex flex-wrap justify-center gap-2">
+        <Link to="/welcome" className={buttonClasses('primary')}>
+          <Sparkles className="size-4" aria-hidden />
+          {texts.welcome.begin}
+        </Link>
+        <Link to="/add" className={buttonClasses()}>
+          <Plus className="size-4" aria-hidden />
+          {texts.add.button}
+        </Link>
+      </div>
       <div className="mt-4 space-y-3 text-left">
         <CopyField text={example} label={texts.clients.entry} />
         {status.configPath && (

@@ -13,6 +13,10 @@ import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
 import { ConfigEditor } from './config-editor';
+import { DoctorPanel } from './doctor-panel';
+import { HistoryPanel } from './history-panel';
+import { SecretsPanel } from './secrets-panel';
+import { TokensPanel } from './tokens-panel';
 
 const t = texts.settings;
 
@@ -25,6 +29,18 @@ export function SettingsPage() {
         <div className="max-w-3xl space-y-4">
           <Panel title={t.appearance}>
             <ThemeChoice />
+          </Panel>
+          <Panel title={t.history.title}>
+            <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />
+          </Panel>
+          <Panel title={t.tokenPanel.title}>
+            <TokensPanel />
+          </Panel>
+          <Panel title={t.secrets.title}>
+            <SecretsPanel />
+          </Panel>
+          <Panel title={t.doctor.title}>
+            <DoctorPanel />
           </Panel>
           <Panel title={t.config}>
             <ConfigPanel status={status} />

@@ -1,5 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { PackageX } from 'lucide-react';
+import type { ReactNode } from 'react';
 import { CopyButton } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView, LongText } from '@/components/json-view';
@@ -20,12 +21,15 @@ export function ToolDetail({
   name,
   begin,
   labelOf,
+  extra,
   onClose,
 }: {
   name: string;
   /** Arguments to try it with, JSON text. */
   begin?: string | undefined;
   labelOf: (server: string) => string;
+  /** What others have to say about the tool. */
+  extra?: (tool: Tool) => ReactNode;
   onClose: () => void;
 }) {
   const { data: tools } = useSuspenseQuery(toolsQuery);
@@ -74,6 +78,7 @@ export function ToolDetail({
       <Section title={t.tryIt}>
         <TryTool key={tool.name} tool={tool} begin={begin} />
       </Section>
+      {extra?.(tool)}
       <Section title={t.parameters}>
         <Parameters tool={tool} />
       </Section>

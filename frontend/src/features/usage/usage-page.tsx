@@ -4,6 +4,7 @@ import { ChartColumn, X } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
+import { ScrollArea } from '@/components/scroll-area';
 import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
 import { age, count, duration, plain } from '@/lib/format';
@@ -199,7 +200,10 @@ function Breakdown({
           }}
         />
       </div>
-      <div className="scroll-area overflow-x-auto rounded-lg border bg-panel shadow-card">
+      <ScrollArea
+        aria-label={t.breakdown}
+        className="overflow-x-auto rounded-lg border bg-panel shadow-card"
+      >
         <table className="w-full min-w-[40rem] text-sm">
           <thead>
             <tr className="text-left text-xs text-ink3">
@@ -285,7 +289,7 @@ function Breakdown({
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollArea>
       {sorted.length > shownRows && (
         <Button
           className="mt-2"

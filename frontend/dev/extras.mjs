@@ -1,0 +1,483 @@
+// What the mock daemon answers of servers in depth, policy, clients, containers and secrets.
+
+const minute = 60_000;
+const ago = (ms) => new Date(Date.now() - ms).toISOString();
+const list = (items) => ({ items, next: '' });
+
+const featureNames = [
+  'tools',
+  'prompts',
+  'resources',
+  'subscriptions',
+  'completions',
+  'logging',
+  'progress',
+  'cancellation',
+  'sampling',
+  'elicitation',
+  'elicitation by URL',
+  'roots',
+];
+
+export function makeExtras(scene, { servers, tools, clients, evil }) {
+  const hostile = scene === 'hostile';
+  const say = (text) => (hostile ? evil : text);
+  const toolSettings = new Map();
+  const settingOf = (t) => ({
+    tool: t.tool,
+    publicName: toolSettings.get(t.name)?.enabled === false ? '' : t.name,
+    title: t.title,
+    description: t.description,
+    shown: toolSettings.get(t.name)?.enabled !== false,
+    hiddenBy: toolSettings.get(t.name)?.enabled === false ? 'enabled' : '',
+    readOnly: t.annotations.includes('readOnly') ? true : null,
+    destructive: t.annotations.includes('destructive') ? true : null,
+    settings: toolSettings.get(t.name) ?? {},
+  });
+  const secrets =
+    scene === 'empty' ? [] : [{ name: 'GITHUB_TOKEN', changedAt: ago(3e8), servers: ['github'] }];
+  let grants =
+    scene === 'trouble'
+      ? [{ client: 'cursor', server: 'filesystem', tool: 'write_file', until: ago(-8 * minute) }]
+      : [];
+  const doctor = [
+    {
+      id: 'd1',
+      check: 'runtime',
+      subject: 'node',
+      level: 'ok',
+      message: say('Version 22.14 is found.'),
+      fix: '',
+      action: '',
+    },
+    {
+      id: 'd2',
+      check: 'proxy',
+      subject: 'network',
+      level: 'warning',
+      message: say('Proxy variables are set, and no server gets them.'),
+      fix: say('Add "network" to inheritEnv.'),
+      action: 'Add to the configuration',
+    },
+  ];
+  return {
+    grants: () => grants,
+    serverUse: () =>
+      list(
+        servers
+          .filter((s) => s.pid)
+          .map((s, i) => ({
+            server: s.id,
+            rssBytes: 41_000_000 + i * 23_700_000,
+            cpuPercent: 0.3,
+            processes: 1 + (i % 3),
+          })),
+      ),
+    debug: (s) => ({
+      status: s,
+      written: say('npx -y @modelcontextprotocol/server-filesystem /home/ada/projects'),
+      path: say('/home/ada/.nvm/versions/node/v22.14.0/bin/npx'),
+      searchPath: say('/home/ada/.nvm/versions/node/v22.14.0/bin:/usr/local/bin:/usr/bin:/bin'),
+      dir: say('/home/ada/projects'),
+      environment: hostile
+        ? [evil]
+        : ['HOME', 'LANG', 'NODE_OPTIONS', 'PATH', 'TMPDIR', 'XDG_CONFIG_HOME'],
+      processes: s.pid
+        ? [
+            { pid: s.pid, ppid: 1, name: say('npm exec'), rssBytes: 41e6 },
+            { pid: s.pid + 9, ppid: s.pid, name: say('node'), rssBytes: 42e6 },
+          ]
+        : [],
+      capabilities: hostile ? { [evil]: evil } : { tools: { listChanged: true }, logging: {} },
+      instructions: hostile ? evil + 'A'.repeat(1_000_000) : 'Use absolute paths.',
+      bothEras: false,
+      stderr: [say('Secure MCP Filesystem Server running on stdio')],
+      frames: [
+        {
+          at: ago(4000),
+          sent: true,
+          bytes: 61,
+          text: hostile ? evil : '{"jsonrpc":"2.0","id":7,"method":"ping"}',
+        },
+        {
+          at: ago(3990),
+          sent: false,
+          bytes: 36,
+          text: hostile ? evil : '{"jsonrpc":"2.0","id":7,"result":{}}',
+        },
+      ],
+      timings: {
+        began: s.since,
+        startTookNs: 1.4e9,
+        listedAt: s.since,
+        heard: ago(4000),
+        lastCall: ago(9000),
+        pingTookNs: 1.1e6,
+        nextLaunchNs: 0,
+      },
+      hints:
+        scene === 'full'
+          ? []
+          : [
+              say(
+                'Proxy variables are set here (HTTPS_PROXY), but this server does not get them: add "network" to its inheritEnv.',
+              ),
+            ],
+      session: 'shared',
+      start: 'auto',
+      framing: 'auto',
+    }),
+    savings: {
+      configured: scene === 'empty' ? 0 : 7,
+      clients: scene === 'empty' ? 0 : 3,
+      copies: scene === 'empty' ? 0 : 4,
+      bytes: scene === 'empty' ? 0 : 1_640_000_000,
+      copyBytes: scene === 'empty' ? 0 : 910_000_000,
+      running:
+        scene === 'empty'
+          ? []
+          : [
+              {
+                client: say('Cursor'),
+                name: say('filesystem'),
+                pid: 8101,
+                bytes: 142e6,
+                copy: false,
+              },
+              {
+                client: say('Claude Desktop'),
+                name: say('filesystem'),
+                pid: 8207,
+                bytes: 139e6,
+                copy: true,
+              },
+            ],
+      before: null,
+    },
+    importable: () =>
+      list([
+        {
+          name: say('filesystem'),
+          scope: '',
+          label: say('filesystem'),
+          entry:
+            '{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/ada"]}',
+          have: true,
+          same: ['Cursor'],
+          notes: [],
+          skip: '',
+          secrets: [],
+        },
+        {
+          name: say('linear'),
+          scope: '',
+          label: say('linear'),
+          entry: hostile
+            ? evil
+            : '{"command":"npx","args":["-y","linear-mcp"],"env":{"KEY":"${secret:LINEAR_KEY}"}}',
+          have: false,
+          same: [],
+          notes: [],
+          skip: '',
+          secrets: ['LINEAR_KEY'],
+        },
+        {
+          name: say('drawbridge'),
+          scope: '',
+          label: say('drawbridge'),
+          entry: '{}',
+          have: false,
+          same: [],
+          notes: [],
+          skip: say('This is Drawbridge itself.'),
+          secrets: [],
+        },
+      ]),
+    importPlan: {
+      path: '/home/ada/.config/drawbridge/config.jsonc',
+      diff: hostile
+        ? evil
+        : '@@ -4,3 +4,7 @@\n   "mcpServers": {\n+    "linear": {\n+      "command": "npx"\n+    },\n',
+      secrets: ['LINEAR_KEY'],
+      servers: [],
+    },
+    features: () =>
+      list(
+        clients.map((c, i) => ({
+          token: c.token,
+          name: c.name,
+          version: c.version,
+          era: i ? 'legacy' : 'modern',
+          protocolVersion: i ? '2025-11-25' : '2026-07-28',
+          lastSeen: c.lastSeen,
+          servers: servers.slice(0, 6).map((s, j) => ({
+            server: s.id,
+            era: 'legacy',
+            known: true,
+            features: featureNames.map((name, k) => ({
+              name,
+              how:
+                k > 8 && k < 11
+                  ? 'by person'
+                  : (j + k) % 4 === 3
+                    ? 'not server'
+                    : k === 8 && i
+                      ? 'not client'
+                      : 'passes',
+              ...(k === 5
+                ? { note: say('Log lines reach a client while its call is the only one.') }
+                : {}),
+            })),
+          })),
+        })),
+      ),
+    explain: (query) => ({
+      server: query.get('server'),
+      tool: query.get('tool'),
+      publicName: `${query.get('server')}__${query.get('tool')}`,
+      client: query.get('client') ?? '',
+      passes: query.get('client') !== 'cursor',
+      checks: [
+        {
+          name: 'offered',
+          result: 'pass',
+          detail: say('The tool is offered to this client.'),
+          key: '',
+        },
+        { name: 'rate', result: 'off', detail: 'No limit is configured.', key: '' },
+        {
+          name: 'approval',
+          result: query.get('client') === 'cursor' ? 'refuse' : 'ask',
+          detail: say('A person is asked first.'),
+          key: say('mcpServers.files.tools.write.approval'),
+        },
+        { name: 'breaker', result: 'off', detail: 'No breaker is configured.', key: '' },
+        {
+          name: 'timeout',
+          result: 'pass',
+          detail: 'The call may take 30 s.',
+          key: 'globalSettings.requestTimeoutMs',
+        },
+      ],
+      timeoutMs: 30_000,
+      maxRequestMs: 600_000,
+      attempts: 1,
+    }),
+    test: (body) => {
+      const { name } = JSON.parse(body);
+      const broken = body.includes('no-such');
+      return {
+        ok: !broken,
+        stage: broken ? 'start' : 'done',
+        error: broken ? 'executable not found: no-such' : '',
+        hint: broken ? 'Install it, or give its whole path.' : '',
+        code: '',
+        problems: [],
+        command: name,
+        tookNs: 1.2e9,
+        era: 'legacy',
+        protocolVersion: '2025-11-25',
+        serverInfo: { name },
+        instructions: '',
+        tools: broken ? [] : tools.slice(0, 14).map((t) => ({ ...t, name: t.tool })),
+        prompts: [],
+        resources: [],
+        warnings: [],
+        log: broken ? [say('sh: no-such: not found')] : [],
+      };
+    },
+    docker: {
+      engine:
+        scene === 'empty'
+          ? {
+              state: 'absent',
+              message: 'No Docker Engine answers.',
+              hint: 'Start Docker.',
+              address: '',
+              context: '',
+              version: '',
+            }
+          : {
+              state: 'ok',
+              message: '',
+              hint: '',
+              address: 'unix:///var/run/docker.sock',
+              context: 'default',
+              version: '28.5',
+            },
+      contexts: [],
+      containers:
+        scene === 'empty'
+          ? []
+          : [
+              {
+                id: 'a1b2c3d4e5f6',
+                name: hostile ? evil : 'staging-db',
+                image: say('postgres:18'),
+                state: 'running',
+                status: 'Up 3 hours',
+                createdAt: ago(1e7),
+                project: '',
+                service: '',
+                servers: ['postgres'],
+                ours: false,
+              },
+              {
+                id: 'b1b2c3d4e5f6',
+                name: 'notes',
+                image: 'node:22',
+                state: 'running',
+                status: 'Up 2 days',
+                createdAt: ago(1e8),
+                project: '',
+                service: '',
+                servers: [],
+                ours: false,
+              },
+            ],
+    },
+    inside: (id) => ({
+      id,
+      name: 'notes',
+      image: 'node:22',
+      state: 'running',
+      user: 'node',
+      workdir: '/app',
+      entrypoint: [],
+      command: [],
+      environment: [],
+      shell: true,
+      init: true,
+      programs: [
+        { name: say('node'), path: '/usr/local/bin/node' },
+        { name: 'notes-mcp', path: '/usr/local/bin/notes-mcp' },
+      ],
+      processes: [{ pid: 1, user: 'node', command: say('node /app/server.js') }],
+      suggestions: [
+        {
+          title: say('Run notes-mcp in it'),
+          entry: '{"type":"docker","container":"notes","command":"notes-mcp"}',
+        },
+      ],
+    }),
+    /** Answers one request, or undefined. */
+    route(method, path, query, body) {
+      const [first, id, third] = path;
+      const found = first === 'servers' ? servers.find((s) => s.id === id) : undefined;
+      switch (`${method} ${first}`) {
+        case 'GET server-usage':
+          return this.serverUse();
+        case 'GET savings':
+          return this.savings;
+        case 'GET features':
+          return this.features();
+        case 'GET explain':
+          return this.explain(query);
+        case 'POST test':
+          return this.test(body);
+        case 'GET docker':
+          return path.length === 1 ? this.docker : this.inside(path[2]);
+        case 'GET secrets':
+          return {
+            items: secrets,
+            home: 'keyring',
+            locked: false,
+            notice: '',
+            missing: scene === 'trouble' ? ['LINEAR_KEY'] : [],
+          };
+        case 'PUT secrets':
+          secrets.push({ name: id, changedAt: ago(0), servers: [] });
+          return {};
+        case 'DELETE secrets':
+          secrets.splice(
+            secrets.findIndex((s) => s.name === id),
+            1,
+          );
+          return {};
+        case 'GET doctor':
+          return list(scene === 'empty' ? doctor.slice(0, 1) : doctor);
+        case 'POST doctor':
+          return list(doctor.slice(0, 1));
+        case 'POST tokens':
+          return {
+            name: id,
+            rewritten: [
+              {
+                key: id,
+                path: '/home/ada/.cursor/mcp.json',
+                diff: '@@ -1 +1 @@\n-  "token": "•••"\n+  "token": "•••"\n',
+                error: '',
+              },
+            ],
+          };
+        case 'GET approvals':
+          return id === 'grants' ? list(grants) : undefined;
+        case 'DELETE approvals':
+          grants = [];
+          return {};
+        case 'GET connections':
+          return third === 'servers' ? this.importable() : undefined;
+        case 'POST connections':
+          return third === 'import' ? this.importPlan : undefined;
+        case 'GET servers':
+          if (third === 'debug') return found && this.debug(found);
+          if (third === 'log') return undefined;
+          if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));
+          return undefined;
+        case 'PATCH servers': {
+          const { tool, set } = JSON.parse(body);
+          const known = tools.find((t) => t.server === id && t.tool === tool);
+          if (!known) return undefined;
+          const next = { ...toolSettings.get(known.name), ...set };
+          for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
+          toolSettings.set(known.name, next);
+          return settingOf(known);
+        }
+      }
+      return undefined;
+    },
+  };
+}
+
+/** What waits for a person besides the questions of servers. */
+export function moreQuestions(scene, evil) {
+  const hostile = scene === 'hostile';
+  const say = (text) => (hostile ? evil : text);
+  return [
+    {
+      id: 'call1',
+      kind: 'call',
+      server: hostile ? 'hostile' : 'filesystem',
+      tool: hostile ? 'hostile__tool_1' : 'filesystem__write_file',
+      original: say('write_file'),
+      client: { token: 'cursor', name: say('cursor'), version: '2.1.3' },
+      message: say('cursor wants to call write_file on filesystem'),
+      why: say('The server is not trusted, and does not say that this tool only reads.'),
+      effect: 'destructive',
+      arguments: hostile
+        ? JSON.stringify({ [evil]: evil + 'A'.repeat(60_000) })
+        : '{"path":"/home/ada/projects/bridge/plan.md","content":"# Plan\\n\\n1. Raise the bridge at dusk.\\n","mode":9007199254740993}',
+      argumentsSize: 132,
+      argumentsCut: false,
+      at: ago(11_000),
+      expires: ago(-109_000),
+      state: '',
+    },
+    {
+      id: 'command:search:1',
+      kind: 'command',
+      server: hostile ? 'hostile' : 'search',
+      tool: '',
+      message: say('uvx mcp-search@2.0 --index /home/ada --remote https://example.test'),
+      command: {
+        written: say('uvx mcp-search@2.0 --index /home/ada --remote https://example.test'),
+        was: say('uvx mcp-search@1.4 --index /home/ada'),
+        environment: ['SEARCH_KEY'],
+        cwd: say('/home/ada'),
+      },
+      at: ago(300_000),
+      expires: '0001-01-01T00:00:00Z',
+      state: '',
+    },
+  ];
+}

@@ -1,0 +1,190 @@
+// What a person does with one server, with tools, approvals and settings.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+const sent = (page, method, part) =>
+  page.waitForRequest((r) => r.method() === method && r.url().includes(part));
+
+flow('a server is examined, messages only after a click', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem`);
+  await page.getByRole('button', { name: 'Debug', exact: true }).click();
+  await page.waitForURL(/view=debug/);
+  await page.getByText('/home/ada/.nvm/versions/node/v22.14.0/bin/npx').waitFor();
+  assert.equal(await page.getByText('"jsonrpc"').count(), 0);
+  await page.getByRole('button', { name: 'Show 2 messages' }).click();
+  await page.getByText('"jsonrpc"').first().waitFor();
+  await inspect(page, true);
+});
+
+flow('a log is narrowed to warnings and searched', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem?view=log`);
+  const asked = sent(page, 'GET', 'level=warn');
+  await page.getByRole('button', { name: 'Warnings' }).click();
+  await asked;
+  await page.getByRole('searchbox', { name: 'Search the log' }).fill('done in');
+  const log = page.getByRole('region', { name: 'Log' });
+  await log.getByText('reading /home').first().waitFor({ state: 'detached' });
+  await log.getByText('done in 12 ms').first().waitFor();
+});
+
+flow('a tool is switched off, and asked about, from its server', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem?view=tools`);
+  const off = sent(page, 'PATCH', '/servers/filesystem/tools');
+  await page.getByRole('switch', { name: 'Offer write_file to clients' }).click();
+  assert.deepEqual((await off).postDataJSON(), { tool: 'write_file', set: { enabled: false } });
+  await page.getByText('Switched off here').waitFor();
+  const ask = sent(page, 'PATCH', '/servers/filesystem/tools');
+  await page.getByLabel('Who is asked before move_file runs').selectOption('ask');
+  assert.deepEqual((await ask).postDataJSON(), { tool: 'move_file', set: { approval: 'ask' } });
+});
+
+flow(
+  'a server’s values stay masked until somebody wants to see them',
+  quiet,
+  async (page, mock) => {
+    mock.world.config.text = `{ "mcpServers": { "filesystem": {
+    "command": "npx", "args": ["--token", "sk-visible-never"],
+    "env": { "API_KEY": "sk-secret", "LANG": "en" } } } }`;
+    await page.goto(`${mock.url}/#/servers/filesystem`);
+    await page
+      .getByRole('region', { name: 'filesystem' })
+      .getByRole('button', { name: 'More actions' })
+      .click();
+    await page.getByRole('menuitem', { name: 'Show its entry' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('"LANG": "en"').waitFor();
+    assert.doesNotMatch(await dialog.innerText(), /sk-/);
+    await dialog.getByRole('button', { name: 'Reveal masked values' }).click();
+    assert.match(await dialog.innerText(), /sk-secret/);
+    assert.match(await dialog.innerText(), /sk-visible-never/);
+  },
+);
+
+flow(
+  'another server is made like one, and one is removed after a question',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/servers/filesystem`);
+    const more = page
+      .getByRole('region', { name: 'filesystem' })
+      .getByRole('button', { name: 'More actions' });
+    await more.click();
+    await page.getByRole('menuitem', { name: 'Add another like it' }).click();
+    await page.getByText('/home/ada/projects', { exact: true }).waitFor();
+    assert.equal(await page.getByLabel('Name').inputValue(), 'filesystem-2');
+    await page.goBack();
+    await more.click();
+    await page.getByRole('menuitem', { name: 'Remove' }).click();
+    const gone = sent(page, 'DELETE', '/servers/filesystem');
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await gone;
+    await page.getByRole('link', { name: 'filesystem' }).waitFor({ state: 'detached' });
+  },
+);
+
+flow(
+  'a call is allowed for ten minutes, and that is taken back',
+  { scene: 'trouble', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/questions`);
+    const card = page.getByRole('listitem').filter({ hasText: 'wants to call write_file' });
+    await card.getByText('9007199254740993').waitFor();
+    await inspect(page, true);
+    const answer = sent(page, 'POST', '/approvals/call1');
+    await card.getByRole('button', { name: 'Allow for 10 minutes' }).click();
+    assert.deepEqual((await answer).postDataJSON(), { action: 'accept', scope: 'minutes' });
+    await card.waitFor({ state: 'detached' });
+    await page.getByText('cursor → filesystem / write_file').waitFor();
+    await page.getByRole('button', { name: 'Take all back' }).click();
+    await page.getByText('cursor → filesystem / write_file').waitFor({ state: 'detached' });
+  },
+);
+
+flow(
+  'a changed command shows what is new in it, and runs after a click',
+  { scene: 'trouble', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/questions`);
+    const card = page.getByRole('listitem').filter({ hasText: 'search has a new command' });
+    await card.getByText('mcp-search@1.4').waitFor();
+    await card.getByText('https://example.test').waitFor();
+    const answer = sent(page, 'POST', '/approvals/');
+    await card.getByRole('button', { name: 'Run this command' }).click();
+    assert.deepEqual((await answer).postDataJSON(), { action: 'accept' });
+  },
+);
+
+flow('whether a call would pass is told for each client', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/tools?tool=filesystem__write_file`);
+  await page.getByText('Yes, it would pass.').waitFor();
+  await page.getByLabel('Which client calls').selectOption('cursor');
+  await page.getByText('No, it would be turned away.').waitFor();
+  await page.getByRole('button', { name: '2 checks that are off' }).click();
+  await page.getByText('No breaker is configured.').waitFor();
+});
+
+flow('a tool that ran out of time gets five minutes', quiet, async (page, mock) => {
+  const call = mock.world.calls.find((c) => c.outcome === 'timeout');
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  const change = sent(page, 'PATCH', `/servers/${call.server}/tools`);
+  await page.getByRole('button', { name: 'Allow 5 min for this tool' }).click();
+  assert.deepEqual((await change).postDataJSON(), {
+    tool: call.tool,
+    set: { requestTimeoutMs: 300_000 },
+  });
+  await page.getByText('may take 5 minutes from now on').waitFor();
+});
+
+flow(
+  'recording is paused, a rule is added, and the bounds are written',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/settings`);
+    await page.getByRole('button', { name: 'Pause recording' }).click();
+    await page.getByText('Nothing is recorded.').waitFor();
+    assert.equal(mock.world.history.recording.paused, true);
+    await page.getByLabel('Tool (all when empty)').fill('write_file');
+    await page.getByRole('button', { name: 'Add rule' }).click();
+    await page.getByText('/ write_file').waitFor();
+    assert.deepEqual(mock.world.history.recording.rules.at(-1), {
+      server: 'filesystem',
+      tool: 'write_file',
+      record: 'meta',
+    });
+    await page.getByLabel('Keep for days').fill('7');
+    await page
+      .getByRole('region', { name: 'Recording' })
+      .getByRole('button', { name: 'Save' })
+      .click();
+    await page.getByText('Saved. It is in effect already.').waitFor();
+    assert.match(mock.world.config.text, /"history": \{\s+"keepDays": 7\s+\}/);
+    assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
+  },
+);
+
+flow(
+  'a secret goes in and is never shown; a token is made new after its diff',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/settings`);
+    const secrets = page.getByRole('region', { name: 'Secrets' });
+    await secrets.getByLabel('Name').fill('LINEAR_KEY');
+    await secrets.getByLabel('Value').fill('lin_abc');
+    const put = sent(page, 'PUT', '/secrets/LINEAR_KEY');
+    await secrets.getByRole('button', { name: 'Set' }).click();
+    assert.deepEqual((await put).postDataJSON(), { value: 'lin_abc' });
+    await secrets.getByText('LINEAR_KEY').waitFor();
+    assert.equal(await page.getByText('lin_abc').count(), 0);
+    await page.getByRole('button', { name: 'New token' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('/home/ada/.cursor/mcp.json').waitFor();
+    await inspect(page, true);
+    const rotate = sent(page, 'POST', '/rotate');
+    await dialog.getByRole('button', { name: 'New token' }).click();
+    assert.deepEqual((await rotate).postDataJSON(), { dry: false });
+    await page.getByRole('button', { name: 'Examine this computer' }).click();
+    await page.getByText('One thing wants attention.').waitFor();
+  },
+);

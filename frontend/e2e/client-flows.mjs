@@ -1,0 +1,126 @@
+// Importing, testing, connecting, and the first two minutes; these by keyboard alone.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+
+/** Presses Tab until the focus is where it should be. */
+export async function tabTo(page, target, most = 120) {
+  for (let i = 0; i < most; i++) {
+    if (await target.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail('the keyboard does not get there');
+}
+
+flow('servers of a client are imported one by one, after a diff', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/add`);
+  await page.getByRole('button', { name: 'From a client on this computer' }).click();
+  await page.getByText('also in Cursor').waitFor();
+  await page.getByText('This is Drawbridge itself.').waitFor();
+  await page.getByLabel(/^filesystem/).uncheck();
+  await page.getByText('+    "linear": {').waitFor();
+  await inspect(page, true);
+  const [request] = await Promise.all([
+    page.waitForRequest((r) => r.url().endsWith('/import') && r.method() === 'POST'),
+    page.getByRole('button', { name: 'Import these' }).click(),
+  ]);
+  assert.deepEqual(request.postDataJSON().servers, ['linear']);
+  assert.match(request.postDataJSON().diff, /linear/);
+});
+
+flow(
+  'a server is tested before it is added, and what fails says why',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/add`);
+    const box = page.getByLabel('Paste a snippet, a command or an address');
+    await box.fill('npx -y @acme/weather');
+    await page.getByRole('button', { name: 'Test', exact: true }).click();
+    await page.getByText('It works: 13 tools after 1.20 s.').waitFor();
+    await box.fill('no-such --help');
+    await page.getByRole('button', { name: 'Test', exact: true }).click();
+    await page.getByText('It cannot be started: executable not found: no-such').waitFor();
+    await page.getByText('sh: no-such: not found').waitFor();
+    await inspect(page, true);
+  },
+);
+
+flow('a program in a running container is picked', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/add`);
+  await page.getByRole('button', { name: 'From a running container' }).click();
+  await page.getByText('used by postgres').waitFor();
+  await page.getByRole('button', { name: /^notes/ }).click();
+  await page.getByText('node, notes-mcp').waitFor();
+  await inspect(page, true);
+  await page.getByRole('button', { name: 'Run notes-mcp in it' }).click();
+  await page.getByText('notes-mcp', { exact: true }).waitFor();
+  assert.equal(await page.getByLabel('Name').inputValue(), 'notes');
+});
+
+flow('what clients start twice is told, and what passes for whom', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/clients`);
+  await page.getByText('Found 7 servers in 3 clients, 4 duplicates running, 1.6 GB.').waitFor();
+  await page.getByText('Works, sees 83 tools').waitFor();
+  await page.getByText('Quit Claude Desktop completely').waitFor();
+  const table = page.getByRole('region', { name: 'What passes' });
+  await table.getByRole('row', { name: /sampling/ }).waitFor();
+  await page.getByLabel('Client', { exact: true }).selectOption({ index: 2 });
+  await table.getByText('not this client').first().waitFor();
+});
+
+flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (page, mock) => {
+  const full = (await import('../dev/scenes.mjs')).makeScene('full');
+  mock.world.connections.push(...full.connections);
+  mock.world.extras.savings = full.extras.savings;
+  await page.goto(`${mock.url}/`);
+  await tabTo(page, page.getByRole('link', { name: 'Begin here' }));
+  await page.keyboard.press('Enter');
+  await page.getByText('Found 7 servers in 3 clients').waitFor();
+  await tabTo(page, page.getByRole('button', { name: 'From a client on this computer' }));
+  await page.keyboard.press('Enter');
+  await tabTo(page, page.getByRole('button', { name: 'Import these' }));
+  await page.keyboard.press('Enter');
+  await page.getByText('Imported. The servers are starting.').waitFor();
+  await tabTo(page, page.getByRole('button', { name: 'Next' }));
+  await page.keyboard.press('Enter');
+  // The next step begins at its heading, so that a screen reader says where one is.
+  await page.getByRole('heading', { name: 'Connect a client' }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Connect a client');
+  await tabTo(page, page.getByRole('button', { name: 'Connect…' }).first());
+  await page.keyboard.press('Enter');
+  await tabTo(page, page.getByRole('button', { name: 'Write this change' }));
+  await page.keyboard.press('Enter');
+  await page.getByText(/is connected/).waitFor();
+  await tabTo(page, page.getByRole('button', { name: 'Next' }));
+  await page.keyboard.press('Enter');
+  await page.getByText('Waiting for the first call…').waitFor();
+  await inspect(page, true);
+  mock.send('call', { ...full.calls[5], outcome: 'ok', at: new Date().toISOString() });
+  await page.getByText('It is recorded, and everything works.').waitFor();
+});
+
+flow('a call is found and sent again without a mouse', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/`);
+  await page.getByText('Live').locator('visible=true').first().waitFor();
+  await page.keyboard.press('g');
+  await page.keyboard.press('c');
+  await page.waitForURL(/#\/calls/);
+  await page.getByRole('searchbox').waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('write_file');
+  await page.waitForURL(/q=write_file/);
+  const rows = page.getByRole('list', { name: 'Calls' }).getByRole('link');
+  await rows.first().waitFor();
+  await tabTo(page, rows.first());
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await tabTo(page, page.getByRole('button', { name: 'Send again' }));
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('It runs for real').waitFor();
+  await tabTo(page, dialog.getByRole('button', { name: 'Send again' }));
+  await page.keyboard.press('Enter');
+  await page.getByText('They are equal.').first().waitFor();
+});

@@ -1,0 +1,150 @@
+// Servers that mean harm: 200 strings in every field that is a stranger's, words of 1 MB,
+// 2,000 tools. No script runs, the policy has nothing to report, nothing is asked of
+// anybody else, and the page can still be used.
+import assert from 'node:assert/strict';
+import { startMock } from '../dev/mock.mjs';
+import { patience, sizes } from './browser.mjs';
+import { corpus, hostile } from './corpus.mjs';
+import { inspect, settled, watched } from './harness.mjs';
+
+const addresses = [
+  '/',
+  '/servers',
+  '/servers/browser',
+  '/servers/browser?view=tools',
+  '/servers/browser?view=log',
+  '/servers/browser?view=debug',
+  '/calls',
+  '/calls/CALL',
+  '/calls/CALL?with=OTHER',
+  '/sessions',
+  '/usage',
+  '/tools',
+  '/tools?tool=TOOL',
+  '/questions',
+  '/clients',
+  '/welcome',
+  '/welcome?step=clients',
+  '/welcome?step=call',
+  '/settings',
+  '/add',
+];
+// Each round gives every field another string; together they give most fields most strings.
+const rounds = [0, 41, 83, 127, 171];
+
+/** A page in which the slightest success of an attack is noticed. */
+async function wary(context, origin) {
+  const page = await watched(context);
+  page.strange = [];
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !url.startsWith('blob:') && !url.startsWith('data:'))
+      page.strange.push(url.slice(0, 200));
+  });
+  await page.addInitScript(() => {
+    window.hits = [];
+    window.hit = () => window.hits.push('a script ran');
+    document.addEventListener('securitypolicyviolation', (event) =>
+      window.hits.push(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
+  });
+  return page;
+}
+
+/** What must never be there, whatever a server says. */
+function findings(page) {
+  return page.evaluate(() => {
+    const bad = [...window.hits];
+    for (const a of document.querySelectorAll('[href]')) {
+      const to = a.getAttribute('href');
+      if (/^\s*(javascript|data|vbscript|file|https?):/i.test(to) && a.tagName === 'A')
+        bad.push(`a live link: ${to.slice(0, 80)}`);
+    }
+    for (const one of document.querySelectorAll('body *')) {
+      if (
+        /^(script|iframe|object|embed|form\[action\]|base|meta|style|marquee|math)$/i.test(
+          one.tagName,
+        )
+      )
+        bad.push(`an element: ${one.tagName}`);
+      for (const { name } of one.attributes)
+        if (name.startsWith('on')) bad.push(`a handler: ${name}`);
+    }
+    if ({}.polluted) bad.push('the prototype is polluted');
+    return bad;
+  });
+}
+
+export function hostility(browser, tally) {
+  return [
+    ...rounds.map((offset) => () => walk(browser, tally, offset)),
+    () => tally.check('hostile: 2,000 tools, and words of 1 MB', () => large(browser)),
+  ];
+}
+
+async function walk(browser, tally, offset) {
+  const name = `hostile: 200 strings in every field, from ${offset}`;
+  await tally.check(name, async () => {
+    const mock = await startMock({ scene: 'trouble', rate: 0, mangle: hostile(offset) });
+    const context = await browser.newContext({ viewport: sizes.desktop, reducedMotion: 'reduce' });
+    context.setDefaultTimeout(patience);
+    const page = await wary(context, mock.url);
+    const ended = mock.world.calls.filter((call) => call.outcome === 'ok');
+    await page.goto(`${mock.url}/`);
+    for (const address of addresses) {
+      const path = address
+        .replace('CALL', ended[0].id)
+        .replace('OTHER', ended[1].id)
+        .replace('TOOL', encodeURIComponent(corpus[(offset * 7) % corpus.length]));
+      await page.evaluate((to) => {
+        location.hash = to;
+      }, path);
+      await settled(page, path.split('?')[0]);
+      assert.deepEqual(await findings(page), [], address);
+      await inspect(page, false);
+    }
+    assert.deepEqual(page.strange, []);
+    await context.close();
+    await mock.close();
+  });
+}
+
+async function large(browser) {
+  const mock = await startMock({ scene: 'hostile', rate: 0 });
+  const { tools } = mock.world;
+  assert.equal(tools.length, 2000);
+  for (const [i, tool] of tools.entries()) {
+    tool.description = i === 7 ? 'A'.repeat(1_000_000) : corpus[i % corpus.length];
+    tool.title = corpus[(i + 50) % corpus.length];
+  }
+  const context = await browser.newContext({ viewport: sizes.desktop });
+  context.setDefaultTimeout(patience);
+  const page = await wary(context, mock.url);
+  await page.goto(`${mock.url}/#/tools`);
+  await page.getByRole('searchbox').fill('tool_1999');
+  await page.getByRole('link', { name: /tool_1999/ }).click();
+  await page.getByRole('heading', { name: /tool_1999/ }).waitFor();
+  await page.getByRole('searchbox').fill('tool_7 ');
+  await page.evaluate(() => {
+    location.hash = '/tools?tool=hostile__tool_7';
+  });
+  await page.getByRole('heading', { name: /tool_7/ }).waitFor();
+  const shown = await page.evaluate(() => document.body.innerText.length);
+  assert.ok(shown < 400_000, `${shown} characters are laid out at once`);
+  const { calls } = mock.world;
+  await page.evaluate(
+    (id) => {
+      location.hash = `/calls/${id}`;
+    },
+    calls.find((call) => call.outcome === 'ok').id,
+  );
+  await page
+    .getByRole('button', { name: /more characters/ })
+    .first()
+    .waitFor(); // 1 MB of arguments
+  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(page.strange, []);
+  assert.deepEqual(page.troubles, []);
+  await context.close();
+  await mock.close();
+}

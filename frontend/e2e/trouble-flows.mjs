@@ -1,0 +1,108 @@
+// Every page while things happen: the configuration is read again, a server crashes, the
+// daemon goes and comes back, the session ends.
+import assert from 'node:assert/strict';
+import { startMock } from '../dev/mock.mjs';
+import { flow } from './flow.mjs';
+import { inspect, settled } from './harness.mjs';
+
+const addresses = [
+  '/',
+  '/servers',
+  '/servers/filesystem',
+  '/servers/filesystem?view=tools',
+  '/servers/filesystem?view=log',
+  '/servers/filesystem?view=debug',
+  '/calls',
+  '/calls/CALL',
+  '/sessions',
+  '/usage',
+  '/tools',
+  '/tools?tool=filesystem__write_file',
+  '/questions',
+  '/clients',
+  '/welcome',
+  '/settings',
+  '/add',
+];
+
+const go = (page, path) =>
+  page.evaluate((to) => {
+    location.hash = to;
+  }, path);
+
+flow(
+  'every page lives through a reload of the configuration and a crash',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    const call = mock.world.calls.find((c) => c.outcome === 'ok');
+    await page.goto(`${mock.url}/`);
+    for (const address of addresses) {
+      const path = address.replace('CALL', call.id);
+      await go(page, path);
+      await settled(page, path.split('?')[0]);
+      mock.send('config', { applied: true });
+      mock.send('catalog', 'filesystem');
+      const server = mock.world.servers[0];
+      Object.assign(server, {
+        state: 'crashed',
+        reason: `It exited while ${path} was shown.`,
+        pid: 0,
+      });
+      mock.send('server', server);
+      await page.waitForTimeout(120);
+      Object.assign(server, { state: 'running', reason: '', pid: 48213 });
+      mock.send('server', server);
+      mock.send('removed', 'memory');
+      mock.send(
+        'server',
+        mock.world.servers.find((s) => s.id === 'memory'),
+      );
+      await settled(page, path.split('?')[0]);
+      await inspect(page, false);
+    }
+  },
+);
+
+flow(
+  'every page comes back by itself after the daemon does',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    const port = Number(new URL(mock.url).port);
+    let daemon = mock;
+    await page.goto(`${mock.url}/`);
+    await page.getByText('Live').locator('visible=true').first().waitFor();
+    for (const path of [
+      '/servers/filesystem?view=debug',
+      '/usage',
+      '/clients',
+      '/settings',
+      '/sessions',
+    ]) {
+      await daemon.close();
+      await page.getByText('Drawbridge does not answer').first().waitFor();
+      await go(page, path); // a page that was never seen, asked for while nobody answers
+      daemon = await startMock({ scene: 'full', rate: 0, port });
+      await page.getByText('Live').locator('visible=true').first().waitFor();
+      await settled(page, path.split('?')[0]);
+      await inspect(page, false);
+      assert.equal(await page.getByText('This page could not be shown').count(), 0, path);
+    }
+    await daemon.close();
+  },
+);
+
+flow(
+  'a session that ends says so on any page, and a new link goes on there',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    for (const path of ['/usage', '/servers/filesystem?view=log']) {
+      await page.goto(`${mock.url}/#${path}`);
+      await settled(page, path.split('?')[0]);
+      mock.expire(true);
+      await page.getByText('This browser has not been let in').waitFor();
+      mock.expire(false);
+      await page.reload();
+      await settled(page, path.split('?')[0]);
+    }
+  },
+);

@@ -1,0 +1,96 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Import, LoaderCircle } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { DiffView } from '@/components/diff-view';
+import { SelectField } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { connectionsQuery, importPlanQuery, useImport } from './api';
+import { Importable } from './importable';
+
+const t = texts.imports;
+
+/** Copies the servers of a client into our configuration; the client's own file stays as it is. */
+export function ImportPanel({ onDone }: { onDone?: () => void }) {
+  const { data } = useQuery(connectionsQuery);
+  const [open, setOpen] = useState(false);
+  const here = (data ?? []).filter((one) => one.detected && one.state !== 'unreadable');
+  const [key, setKey] = useState('');
+  const chosen = here.find((one) => one.key === key) ?? here[0];
+  if (!chosen) return null;
+  return (
+    <section aria-label={t.title}>
+      <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
+        <Import className="size-4" aria-hidden />
+        {t.title}
+      </Button>
+      {open && (
+        <div className="mt-3 space-y-3 rounded-lg border bg-panel p-4 shadow-card">
+          <div className="@container flex flex-wrap items-center gap-3 text-sm text-ink2">
+            <SelectField
+              label={t.from}
+              value={chosen.key}
+              options={here.map((one) => ({ value: one.key, text: plain(one.name) }))}
+              onChange={setKey}
+            />
+            {t.hint}
+          </div>
+          <Form
+            key={chosen.key}
+            connection={chosen.key}
+            onDone={() => {
+              setOpen(false);
+              onDone?.();
+            }}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Form({ connection, onDone }: { connection: string; onDone: () => void }) {
+  const [servers, setServers] = useState<string[] | undefined>(undefined);
+  const plan = useQuery(importPlanQuery(connection, servers));
+  const client = useQueryClient();
+  const run = useImport(connection);
+  const diff = plan.data?.diff ?? '';
+  return (
+    <>
+      <Importable connection={connection} chosen={servers} onChange={setServers} />
+      {plan.isError && (
+        <p role="alert" className="text-sm text-bad">
+          {plain(messageOf(plan.error))}
+        </p>
+      )}
+      {diff && <DiffView diff={diff} label={t.diff} />}
+      {run.isError && (
+        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(run.error))}
+        </p>
+      )}
+      <Button
+        look="primary"
+        disabled={!diff || run.isPending || plan.isFetching}
+        onClick={() =>
+          run.mutate(
+            { servers, diff },
+            {
+              onSuccess: () => {
+                toast('ok', t.done);
+                client.invalidateQueries({ queryKey: ['connections'] });
+                onDone();
+              },
+            },
+          )
+        }
+      >
+        {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+        {t.run}
+      </Button>
+    </>
+  );
+}

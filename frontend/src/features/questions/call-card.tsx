@@ -1,0 +1,113 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { JsonView, LongText } from '@/components/json-view';
+import { classes } from '@/lib/classes';
+import { bytes, plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { CallQuestion } from '@/types/api';
+import { type Scope, useAnswer, wholeQuery } from './api';
+import { TimeLeft } from './time-left';
+
+const t = texts.questions.call;
+const effects = {
+  destructive: 'bg-bad-soft text-bad',
+  'read-only': 'bg-ok-soft text-ok',
+  unknown: 'bg-warn-soft text-warn',
+};
+
+/** A client's call that waits: who asks for what, with everything it would send. */
+export function CallCard({
+  question,
+  labelOf,
+}: {
+  question: CallQuestion;
+  labelOf: (server: string) => string;
+}) {
+  const [whole, setWhole] = useState(false);
+  const all = useQuery({ ...wholeQuery(question.id), enabled: whole });
+  const answer = useAnswer(question.id);
+  const args = all.data?.arguments ?? question.arguments ?? '';
+  const cut = question.argumentsCut && !all.data;
+  const effect = question.effect ?? 'unknown';
+  const allow = (scope: Scope) => answer.mutate({ action: 'accept', scope });
+  return (
+    <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
+      <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+        <h2 className="min-w-0 font-semibold [overflow-wrap:anywhere]">
+          {plain(question.message.slice(0, 400))}
+        </h2>
+        <span
+          title={texts.tools.serverClaims}
+          className={classes('rounded px-1.5 py-0.5 text-xs font-medium', effects[effect])}
+        >
+          {t.effects[effect]}
+        </span>
+      </div>
+      <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-ink3">
+        <span className="[overflow-wrap:anywhere]">
+          {plain(
+            [labelOf(question.server), question.original || question.tool, question.client?.name]
+              .filter(Boolean)
+              .join(' · ')
+              .slice(0, 300),
+          )}
+        </span>
+        <TimeLeft expires={question.expires} text={t.left} />
+      </p>
+      {question.why && (
+        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(question.why)}</p>
+      )}
+      <div className="mt-3">
+        {cut ? (
+          <div className="rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+            <LongText text={args} />
+          </div>
+        ) : args ? (
+          <JsonView text={args} label={texts.calls.arguments} />
+        ) : (
+          <p className="text-sm text-ink3">{texts.calls.noArguments}</p>
+        )}
+        {cut && (
+          <Button className="mt-2" small onClick={() => setWhole(true)} disabled={all.isFetching}>
+            {t.showAll(bytes(question.argumentsSize))}
+          </Button>
+        )}
+      </div>
+      {(answer.isError || all.isError) && (
+        <p role="alert" className="mt-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(answer.error ?? all.error))}
+        </p>
+      )}
+      <div className="mt-4 flex flex-wrap gap-2">
+        <Button look="primary" disabled={answer.isPending} onClick={() => allow('once')}>
+          {t.once}
+        </Button>
+        <Button disabled={answer.isPending} onClick={() => allow('minutes')}>
+          {t.minutes}
+        </Button>
+        <Button disabled={answer.isPending} onClick={() => allow('always')}>
+          {t.always}
+        </Button>
+        <Button
+          look="danger"
+          disabled={answer.isPending}
+          onClick={() => answer.mutate({ action: 'decline' })}
+        >
+          {t.deny}
+        </Button>
+        {question.tool && (
+          <Link
+            to="/tools"
+            search={{ tool: question.tool }}
+            className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
+          >
+            {t.tool}
+          </Link>
+        )}
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,126 @@
+import { Link } from '@tanstack/react-router';
+import { Button } from '@/components/button';
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { shellWords } from '@/lib/shell-words';
+import { texts } from '@/lib/texts';
+import type { CommandQuestion } from '@/types/api';
+import { useAnswer } from './api';
+
+const t = texts.questions.command;
+
+/** A command that waits for a person's word: every word of it, and what it was before. */
+export function CommandCard({
+  question,
+  labelOf,
+}: {
+  question: CommandQuestion;
+  labelOf: (server: string) => string;
+}) {
+  const answer = useAnswer(question.id);
+  const label = plain(labelOf(question.server).slice(0, 200));
+  const command = question.command;
+  const [firstLine = '', ...rest] = question.message.split('\n');
+  const written = command?.written ?? firstLine;
+  return (
+    <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
+      <h2 className="font-semibold [overflow-wrap:anywhere]">
+        {command?.was ? t.changed(label) : t.isNew(label)}
+      </h2>
+      <p className="mt-0.5 text-sm text-ink2">{t.body}</p>
+      <div className={classes('mt-3 grid gap-3', command?.was && 'md:grid-cols-2')}>
+        {command?.was && <Words title={t.before} text={command.was} other={written} tone="bad" />}
+        <Words
+          title={command?.was ? t.now : t.runs}
+          text={written}
+          other={command?.was ?? ''}
+          tone={command?.was ? 'ok' : undefined}
+        />
+      </div>
+      <dl className="mt-3 space-y-1 text-sm">
+        {command ? (
+          <>
+            <Fact name={t.environment} value={(command.environment ?? []).join(', ')} />
+            <Fact name={t.folder} value={command.cwd} />
+          </>
+        ) : (
+          rest.map((line) => (
+            <dd key={line} className="text-ink2 [overflow-wrap:anywhere]">
+              {plain(line)}
+            </dd>
+          ))
+        )}
+      </dl>
+      {answer.isError && (
+        <p role="alert" className="mt-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(answer.error))}
+        </p>
+      )}
+      <div className="mt-4 flex flex-wrap gap-2">
+        <Button
+          look="primary"
+          disabled={answer.isPending}
+          onClick={() => answer.mutate({ action: 'accept' })}
+        >
+          {t.run}
+        </Button>
+        <span className="self-center text-sm text-ink3">{t.otherwise}</span>
+        <Link
+          to="/servers/$id"
+          params={{ id: question.server }}
+          className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
+        >
+          {texts.questions.server}
+        </Link>
+      </div>
+    </li>
+  );
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  if (!value) return null;
+  return (
+    <div className="flex gap-3">
+      <dt className="shrink-0 text-ink3">{name}</dt>
+      <dd className="min-w-0 font-mono text-xs leading-5 [overflow-wrap:anywhere]">
+        {plain(value)}
+      </dd>
+    </div>
+  );
+}
+
+/** One word a line; those that the other command does not have stand out. */
+function Words({
+  title,
+  text,
+  other,
+  tone,
+}: {
+  title: string;
+  text: string;
+  other: string;
+  tone?: 'ok' | 'bad';
+}) {
+  const known = new Set(shellWords(other));
+  return (
+    <div className="min-w-0">
+      <p className="mb-1 text-xs text-ink3">{title}</p>
+      <ol className="overflow-hidden rounded-md border bg-sunken py-1 font-mono text-xs leading-[1.7]">
+        {shellWords(text).map((word, index) => (
+          <li
+            // biome-ignore lint/suspicious/noArrayIndexKey: words have no other identity
+            key={index}
+            className={classes(
+              'px-3 whitespace-pre-wrap [overflow-wrap:anywhere]',
+              tone === 'ok' && !known.has(word) && 'bg-ok-soft text-ok',
+              tone === 'bad' && !known.has(word) && 'bg-bad-soft text-bad',
+            )}
+          >
+            {plain(word)}
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}

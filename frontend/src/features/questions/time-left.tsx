@@ -1,0 +1,11 @@
+import { clockSpan, moment } from '@/lib/format';
+import { useNow } from '@/lib/now';
+
+/** Counts down to the moment at which a question answers itself; nothing where it never does. */
+export function TimeLeft({ expires, text }: { expires: string; text: (left: string) => string }) {
+  const end = moment(expires);
+  const now = useNow();
+  if (end === undefined) return null;
+  const left = Math.max(0, Math.round((end - now) / 1000));
+  return <span className={left < 20 ? 'font-medium text-bad' : ''}>{text(clockSpan(left))}</span>;
+}

@@ -1,0 +1,189 @@
+import { TriangleAlert } from 'lucide-react';
+import { type ReactNode, useId, useMemo, useState } from 'react';
+import { Button } from '@/components/button';
+import { plain } from '@/lib/format';
+import { isJson, jsonMembers } from '@/lib/json-text';
+import { texts } from '@/lib/texts';
+import { review } from './add';
+import type { Draft } from './snippet';
+import { TestDraft } from './test-draft';
+
+const t = texts.add;
+
+export interface Choice extends Draft {
+  include: boolean;
+}
+
+/** One server before it is added: its name, exactly what would run, and a test of it. */
+export function DraftCard({
+  choice,
+  several,
+  fault,
+  onChange,
+}: {
+  choice: Choice;
+  several: boolean;
+  fault: string | undefined;
+  onChange: (part: Partial<Choice>) => void;
+}) {
+  const id = useId();
+  const [editing, setEditing] = useState(false);
+  return (
+    <div className="space-y-3 rounded-lg border bg-panel p-4 shadow-card">
+      <div className="flex flex-wrap items-end gap-3">
+        {several && (
+          <input
+            type="checkbox"
+            aria-label={t.include(choice.name)}
+            checked={choice.include}
+            onChange={(event) => onChange({ include: event.target.checked })}
+            className="mb-2 size-4 accent-(--accent)"
+          />
+        )}
+        <div className="min-w-0 flex-1">
+          <label htmlFor={id} className="mb-1 block text-xs text-ink3">
+            {t.name}
+          </label>
+          <input
+            id={id}
+            value={choice.name}
+            spellCheck={false}
+            autoComplete="off"
+            aria-invalid={fault !== undefined}
+            aria-describedby={fault ? `${id}-fault` : undefined}
+            onChange={(event) => onChange({ name: event.target.value })}
+            className="h-8 w-full max-w-72 rounded-md border border-strong bg-panel px-2.5 font-medium aria-invalid:border-bad"
+          />
+          {fault && (
+            <p id={`${id}-fault`} className="mt-1 text-xs text-bad">
+              {fault}
+            </p>
+          )}
+        </div>
+        <Button small look="quiet" aria-pressed={editing} onClick={() => setEditing((on) => !on)}>
+          {editing ? t.editDone : t.edit}
+        </Button>
+      </div>
+      {editing ? (
+        <EntryEditor entry={choice.entry} onChange={(entry) => onChange({ entry })} />
+      ) : (
+        <WhatRuns entry={choice.entry} />
+      )}
+      <TestDraft key={choice.entry} name={choice.name} entry={choice.entry} />
+    </div>
+  );
+}
+
+function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
+  const [draft, setDraft] = useState(entry);
+  const broken = !isJson(draft) || jsonMembers(draft) === undefined;
+  return (
+    <div>
+      <textarea
+        aria-label={t.entry}
+        aria-invalid={broken}
+        rows={Math.min(16, draft.split('\n').length + 1)}
+        value={draft}
+        spellCheck={false}
+        autoCapitalize="off"
+        onChange={(event) => {
+          setDraft(event.target.value);
+          if (isJson(event.target.value) && jsonMembers(event.target.value))
+            onChange(event.target.value);
+        }}
+        className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
+      />
+      {broken && <p className="mt-1 text-xs text-bad">{texts.tools.notObject}</p>}
+    </div>
+  );
+}
+
+/** The whole command, one word per line and nothing shortened: this is what somebody agrees to. */
+function WhatRuns({ entry }: { entry: string }) {
+  const { argv, url, container, cwd, env, headers, placeholders } = useMemo(
+    () => review(entry),
+    [entry],
+  );
+  return (
+    <div className="space-y-3">
+      {url !== undefined && (
+        <Part title={t.address}>
+          <Code>{url}</Code>
+        </Part>
+      )}
+      {container !== undefined && (
+        <Part title={t.container}>
+          <Code>{container}</Code>
+        </Part>
+      )}
+      {argv.length > 0 && (
+        <Part title={t.program}>
+          <ol className="rounded-md border bg-sunken py-1.5 font-mono text-xs leading-[1.7]">
+            {argv.map((word, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: words have no other identity
+              <li key={index} className="flex gap-3 px-3">
+                <span aria-hidden className="w-5 shrink-0 text-right text-ink3 select-none">
+                  {index}
+                </span>
+                <span className="min-w-0 flex-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
+                  {plain(word)}
+                </span>
+              </li>
+            ))}
+          </ol>
+        </Part>
+      )}
+      {cwd !== undefined && (
+        <Part title={t.folder}>
+          <Code>{cwd}</Code>
+        </Part>
+      )}
+      <Pairs title={t.environment} pairs={env} />
+      <Pairs title={t.headers} pairs={headers} />
+      {placeholders.map((text) => (
+        <p key={text} className="flex gap-2 text-sm text-warn">
+          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          <span className="min-w-0 [overflow-wrap:anywhere]">
+            {plain(t.placeholderFound(text))}
+          </span>
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div>
+      <p className="mb-1 text-xs text-ink3">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+function Code({ children }: { children: string }) {
+  return (
+    <code className="block rounded-md border bg-sunken px-3 py-1.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+      {plain(children)}
+    </code>
+  );
+}
+
+/** Names, and whether the value is a reference or stands there for everybody who reads the file. */
+function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
+  if (pairs.length === 0) return null;
+  return (
+    <Part title={title}>
+      <ul className="space-y-0.5 text-sm">
+        {pairs.map(([name, value]) => (
+          <li key={name} className="flex flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
+            <code className="font-mono text-xs">{plain(name)}</code>
+            <span className="text-xs text-ink3">
+              {/\$\{[^}]+\}/.test(value) ? t.fromEnvironment : t.literal}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  );
+}

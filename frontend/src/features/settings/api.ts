@@ -1,0 +1,141 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { configQuery, saveConfig } from '@/lib/config';
+import { setValue } from '@/lib/jsonc';
+import { RequestError, request, requestText } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Client, List } from '@/types/api';
+import type { HistoryState, Recording } from '@/types/history';
+
+export const historyStateQuery = queryOptions({
+  queryKey: ['history'],
+  queryFn: ({ signal }) => request<HistoryState>('GET', '/api/v1/history', { signal }),
+  refetchInterval: 10_000,
+});
+
+/** Writes what is kept of calls, and whether recording is paused. */
+export function useRecording() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (recording: Recording) =>
+      request<HistoryState>('PUT', '/api/v1/history/recording', { body: recording }),
+    onSuccess: (state) => {
+      client.setQueryData(['history'], state);
+      client.invalidateQueries({ queryKey: ['status'] });
+    },
+  });
+}
+
+export type Upkeep = 'prune' | 'vacuum';
+
+export function useUpkeep() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (what: Upkeep) =>
+      request<{ deleted?: number }>('POST', `/api/v1/history/${what}`, { body: {} }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
+  });
+}
+
+/** Sets one value of the configuration file; the rest of it stays as it is. */
+export function useConfigValue() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ path, json }: { path: string[]; json: string }) => {
+      const config = await client.fetchQuery({ ...configQuery, staleTime: 0 });
+      const text = setValue(config.text, path, json);
+      if (text === undefined) throw new RequestError(texts.settings.notHere, 0, 'validation');
+      client.setQueryData(configQuery.queryKey, await saveConfig(text, config.etag));
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
+  });
+}
+
+export const tokensQuery = queryOptions({
+  queryKey: ['clients'],
+  queryFn: async ({ signal }) =>
+    (await request<List<Client>>('GET', '/api/v1/clients', { signal })).items ?? [],
+});
+
+export interface TokenChange {
+  name: string;
+  rewritten: { key: string; path: string; diff: string; error: string }[] | null;
+}
+
+/** A new token in the place of one, or none; with `dry` only what would be written. */
+export function useTokenChange(name: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ action, dry }: { action: 'rotate' | 'revoke'; dry: boolean }) =>
+      request<TokenChange>('POST', `/api/v1/tokens/${encodeURIComponent(name)}/${action}`, {
+        body: { dry },
+      }),
+    onSettled: () => {
+      client.invalidateQueries({ queryKey: ['clients'] });
+      client.invalidateQueries({ queryKey: ['connections'] });
+    },
+  });
+}
+
+export interface Secrets {
+  items: { name: string; changedAt: string; servers: string[] | null }[] | null;
+  home: '' | 'keyring' | 'file';
+  locked: boolean;
+  notice: string;
+  missing: string[] | null;
+}
+
+export const secretsQuery = queryOptions({
+  queryKey: ['secrets'],
+  queryFn: ({ signal }) => request<Secrets>('GET', '/api/v1/secrets', { signal }),
+  retry: false,
+});
+
+/** Sets a secret, or deletes it where there is no value. */
+export function useSecret() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ name, value }: { name: string; value: string | undefined }) =>
+      requestText(
+        value === undefined ? 'DELETE' : 'PUT',
+        `/api/v1/secrets/${encodeURIComponent(name)}`,
+        value === undefined ? {} : { body: { value } },
+      ),
+    onSettled: () => client.invalidateQueries({ queryKey: ['secrets'] }),
+  });
+}
+
+export function useUnlock() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => request<Secrets>('POST', '/api/v1/secrets/unlock'),
+    onSuccess: (secrets) => client.setQueryData(['secrets'], secrets),
+  });
+}
+
+export interface Finding {
+  id: string;
+  check: string;
+  subject: string;
+  level: 'ok' | 'warning' | 'problem';
+  message: string;
+  fix: string;
+  /** The label of a button that mends it. */
+  action: string;
+}
+
+export const doctorQuery = queryOptions({
+  queryKey: ['doctor'],
+  queryFn: async ({ signal }) =>
+    (await request<List<Finding>>('GET', '/api/v1/doctor', { signal })).items ?? [],
+  staleTime: 60_000,
+  retry: false,
+});
+
+export function useRemedy() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      request<List<Finding>>('POST', `/api/v1/doctor/${encodeURIComponent(id)}`),
+    onSuccess: (found) => client.setQueryData(['doctor'], found.items ?? []),
+  });
+}

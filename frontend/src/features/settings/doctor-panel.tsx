@@ -1,0 +1,76 @@
+import { useQuery } from '@tanstack/react-query';
+import { CircleAlert, CircleCheck, Stethoscope, TriangleAlert } from 'lucide-react';
+import { Button } from '@/components/button';
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { doctorQuery, type Finding, useRemedy } from './api';
+
+const t = texts.settings.doctor;
+const looks = {
+  ok: { icon: CircleCheck, color: 'text-ok' },
+  warning: { icon: TriangleAlert, color: 'text-warn' },
+  problem: { icon: CircleAlert, color: 'text-bad' },
+};
+const order = { problem: 0, warning: 1, ok: 2 };
+
+/** Examines this computer and the connections, when somebody asks for it. */
+export function DoctorPanel() {
+  const found = useQuery({ ...doctorQuery, enabled: false });
+  const list = [...(found.data ?? [])].sort((a, b) => order[a.level] - order[b.level]);
+  const bad = list.filter((one) => one.level !== 'ok').length;
+  return (
+    <div className="space-y-3">
+      <div className="flex flex-wrap items-center gap-3">
+        <Button disabled={found.isFetching} onClick={() => found.refetch()}>
+          <Stethoscope className="size-4" aria-hidden />
+          {found.isFetching ? t.looking : t.look}
+        </Button>
+        <span className="text-sm text-ink2" role="status">
+          {found.data ? (bad === 0 ? t.allWell(list.length) : t.found(bad)) : t.body}
+        </span>
+      </div>
+      {found.isError && <p className="text-sm text-bad">{plain(messageOf(found.error))}</p>}
+      {list.length > 0 && (
+        <ul className="overflow-hidden rounded-md border text-sm">
+          {list.map((one) => (
+            <Row key={one.id} finding={one} />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function Row({ finding }: { finding: Finding }) {
+  const remedy = useRemedy();
+  const look = looks[finding.level] ?? looks.warning;
+  const Icon = look.icon;
+  return (
+    <li className="flex gap-2.5 border-t px-3 py-2 first:border-t-0">
+      <Icon className={classes('mt-0.5 size-4 shrink-0', look.color)} aria-hidden />
+      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+        <p>
+          {finding.subject && <span className="font-medium">{plain(finding.subject)}: </span>}
+          {plain(finding.message)}
+        </p>
+        {finding.fix && finding.level !== 'ok' && <p className="text-ink2">{plain(finding.fix)}</p>}
+      </div>
+      {finding.action && (
+        <Button
+          small
+          disabled={remedy.isPending}
+          onClick={() =>
+            remedy.mutate(finding.id, {
+              onError: (error) => toast('bad', plain(messageOf(error))),
+            })
+          }
+        >
+          {plain(finding.action)}
+        </Button>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,144 @@
+import { useQuery } from '@tanstack/react-query';
+import { KeyRound, LockOpen, Plus, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { Button, IconButton } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { age, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { secretsQuery, useSecret, useUnlock } from './api';
+
+const t = texts.settings.secrets;
+const input =
+  'h-8 min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+
+/** Names of secrets and who uses them. A value goes in here and never comes out. */
+export function SecretsPanel() {
+  const { data, error } = useQuery(secretsQuery);
+  const unlock = useUnlock();
+  const [gone, setGone] = useState<string | undefined>(undefined);
+  const remove = useSecret();
+  const now = useNow();
+  if (error) return <p className="text-sm text-ink3">{plain(messageOf(error))}</p>;
+  if (!data) return <p className="text-sm text-ink3">{texts.loading}</p>;
+  const list = data.items ?? [];
+  const missing = data.missing ?? [];
+  return (
+    <div className="space-y-3">
+      <p className="text-sm text-ink2">{t.body}</p>
+      {data.notice && <p className="text-sm text-warn">{plain(data.notice)}</p>}
+      {data.locked && (
+        <Button disabled={unlock.isPending} onClick={() => unlock.mutate()}>
+          <LockOpen className="size-4" aria-hidden />
+          {t.unlock}
+        </Button>
+      )}
+      {(list.length > 0 || missing.length > 0) && (
+        <ul className="overflow-hidden rounded-md border text-sm">
+          {missing.map((name) => (
+            <li key={`?${name}`} className="flex gap-3 border-t px-3 py-2 first:border-t-0">
+              <span className="min-w-0 flex-1 truncate font-mono text-xs leading-5">
+                {plain(name)}
+              </span>
+              <span className="text-warn">{t.missing}</span>
+            </li>
+          ))}
+          {list.map((one) => (
+            <li
+              key={one.name}
+              className="flex items-center gap-3 border-t py-1 pr-1 pl-3 first:border-t-0"
+            >
+              <KeyRound className="size-4 shrink-0 text-ink3" aria-hidden />
+              <span className="min-w-0 flex-1">
+                <span className="block truncate font-mono text-xs">{plain(one.name)}</span>
+                <span className="block truncate text-xs text-ink3">
+                  {(one.servers ?? []).length > 0
+                    ? t.usedBy((one.servers ?? []).map((s) => plain(s)).join(', '))
+                    : t.unused}
+                </span>
+              </span>
+              <span className="text-xs text-ink3">
+                {texts.servers.ago(age(one.changedAt, now))}
+              </span>
+              <IconButton
+                small
+                label={`${texts.actions.delete} ${plain(one.name)}`}
+                onClick={() => setGone(one.name)}
+              >
+                <Trash2 className="size-3.5" aria-hidden />
+              </IconButton>
+            </li>
+          ))}
+        </ul>
+      )}
+      <NewSecret />
+      {gone !== undefined && (
+        <Confirm
+          title={t.deleteTitle(plain(gone))}
+          action={texts.actions.delete}
+          pending={remove.isPending}
+          error={remove.error}
+          onClose={() => setGone(undefined)}
+          onConfirm={() =>
+            remove.mutate({ name: gone, value: undefined }, { onSuccess: () => setGone(undefined) })
+          }
+        >
+          {t.deleteBody}
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function NewSecret() {
+  const [name, setName] = useState('');
+  const [value, setValue] = useState('');
+  const save = useSecret();
+  const sound = /^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$/.test(name);
+  return (
+    <form
+      className="flex flex-wrap gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate(
+          { name, value },
+          {
+            onSuccess: () => {
+              toast('ok', t.saved(name));
+              setName('');
+              setValue('');
+            },
+            onError: (error) => toast('bad', plain(messageOf(error))),
+          },
+        );
+      }}
+    >
+      <input
+        aria-label={t.name}
+        placeholder={t.name}
+        value={name}
+        maxLength={200}
+        spellCheck={false}
+        autoComplete="off"
+        aria-invalid={name !== '' && !sound}
+        onChange={(event) => setName(event.target.value)}
+        className={`${input} w-44 aria-invalid:border-bad`}
+      />
+      <input
+        aria-label={t.value}
+        placeholder={t.value}
+        type="password"
+        autoComplete="new-password"
+        value={value}
+        onChange={(event) => setValue(event.target.value)}
+        className={`${input} w-56`}
+      />
+      <Button type="submit" disabled={!sound || value === '' || save.isPending}>
+        <Plus className="size-4" aria-hidden />
+        {t.set}
+      </Button>
+    </form>
+  );
+}
