@@ -682,8 +682,8 @@ export function makeScene(scene) {
         detail.error = '{"code":-32602,"message":"Invalid params","data":{"path":"required"}}';
       return detail;
     },
-    page: (query) => {
-      const limit = Number(query.get('limit') ?? 100);
+    page(query) {
+      const limit = this.pageSize ?? Number(query.get('limit') ?? 100);
       const before = query.get('before') ?? '';
       const found = matching(calls, query).filter(
         (c) => before === '' || Number(c.id) < Number(before),

@@ -4,6 +4,7 @@ import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
 import { load } from './load.mjs';
 import { pages } from './pages.mjs';
+import { size } from './size.mjs';
 import './care-flows.mjs';
 import './client-flows.mjs';
 import './flows.mjs';
@@ -13,6 +14,7 @@ import { hostility } from './hostile.mjs';
 
 const started = Date.now();
 const result = tally(process.argv[2]);
+await size(result.check);
 const browser = await launch();
 await lanes(
   [...flows(browser, result), ...hostility(browser, result), ...pages(browser, result)],

@@ -35,8 +35,10 @@ export function ServersRoute() {
   const { view = 'about' } = getRouteApi('/servers').useSearch();
   const close = useCallback(() => navigate({ to: '/servers', search: (old) => old }), [navigate]);
   const setView = (next: View) =>
+    id &&
     navigate({
-      to: '.',
+      to: '/servers/$id',
+      params: { id },
       search: (old) => ({ ...old, view: next === 'about' ? undefined : next }),
       replace: true,
     });

@@ -114,3 +114,8 @@ export function logText(text: string): string {
 export function clockSpan(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${pad(seconds % 60)}`;
 }
+
+/** Text that can stand in an address: half a character cannot. */
+export function wellFormed(text: string): string {
+  return text.replace(/[\ud800-\udfff]/gu, '\ufffd');
+}

@@ -11,7 +11,7 @@ import { Empty, Failed, Loading } from '@/components/page';
 import { ResultText } from '@/components/result-text';
 import { DetailFrame } from '@/components/split';
 import { classes } from '@/lib/classes';
-import { bytes, duration, exactTime, plain } from '@/lib/format';
+import { bytes, duration, exactTime, plain, wellFormed } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { saveText } from '@/lib/save';
 import { statusQuery } from '@/lib/status';
@@ -294,7 +294,7 @@ function CallFacts({ call }: { call: Call }) {
           call.session && (
             <Link
               to="/sessions/$session"
-              params={{ session: call.session }}
+              params={{ session: wellFormed(call.session) }}
               className="text-accent underline-offset-2 hover:underline"
             >
               <Mono text={call.session} />

@@ -4,6 +4,7 @@ import type { Call } from '@/types/api';
 import { liveCallsQuery, parseDetail } from './api';
 import { applyCallSnapshot, applyCalls, mergeCalls } from './events';
 import { callFilters, callQuery, matchesCall } from './filters';
+import { merged } from './use-calls';
 
 const call = (id: number, more: Partial<Call> = {}): Call =>
   ({ id: String(id), outcome: 'ok', server: 'files', client: 'c', tool: 't', ...more }) as Call;
@@ -36,6 +37,20 @@ it('a flood is bounded', () => {
   const live = client.getQueryData(liveCallsQuery.queryKey) ?? [];
   expect(live.length).toBeLessThanOrEqual(2000);
   expect(live[0]?.id).toBe('14999');
+});
+
+it('live calls are put into the history, in order and once', () => {
+  const stored = [call(9, { outcome: '' }), call(7), call(5)];
+  const places = new Map(stored.map((c, i) => [c.id, i]));
+  const list = merged(stored, places, [call(11), call(9), call(8), call(6)], {}, false);
+  expect(ids(list)).toEqual(['11', '9', '8', '7', '6', '5']);
+  expect(list[1]?.outcome).toBe('ok'); // it ended since
+  expect(stored[0]?.outcome).toBe('');
+  expect(ids(merged(stored, places, [call(11), call(9)], { q: 'x' }, true))).toEqual([
+    '9',
+    '7',
+    '5',
+  ]);
 });
 
 it('filters know running and failed', () => {

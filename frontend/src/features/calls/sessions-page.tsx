@@ -4,7 +4,7 @@ import { Route } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/classes';
-import { clock, count, duration, moment, plain } from '@/lib/format';
+import { clock, count, duration, moment, plain, wellFormed } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Session } from '@/types/history';
@@ -68,7 +68,7 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
       <div className="flex items-baseline gap-3">
         <Link
           to="/sessions/$session"
-          params={{ session: session.session }}
+          params={{ session: wellFormed(session.session) }}
           aria-current={selected || undefined}
           className="min-w-0 flex-1 truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
         >

@@ -16,29 +16,27 @@ export function useCalls(filters: CallFilters, still: boolean) {
   if (!still) held.current = now;
   const live = held.current;
   const history = useSuspenseInfiniteQuery(historyQuery(filters));
+  // What depends on the history alone, which may be long, is not done again for each event.
   const stored = useMemo(
-    () => history.data.pages.flatMap((page) => page.items ?? []),
-    [history.data.pages],
+    () =>
+      history.data.pages
+        .flatMap((page) => page.items ?? [])
+        .filter((call) => matchesCall(call, filters)),
+    [history.data.pages, filters],
   );
-  const storedIds = useMemo(() => new Set(stored.map((call) => call.id)), [stored]);
+  const places = useMemo(() => new Map(stored.map((call, i) => [call.id, i])), [stored]);
   const onlyStored = Boolean(filters.q || filters.tag);
-  const calls = useMemo(() => {
-    const fresh = new Map(live.map((call) => [call.id, call]));
-    const current = (call: Call) => fresh.get(call.id) ?? call;
-    const past = stored.map(current).filter((call) => matchesCall(call, filters));
-    if (onlyStored) return past;
-    const ahead = live.filter((call) => !storedIds.has(call.id) && matchesCall(call, filters));
-    return interleave(ahead, past);
-  }, [live, stored, storedIds, filters, onlyStored]);
+  const calls = useMemo(
+    () => merged(stored, places, live, filters, onlyStored),
+    [live, stored, places, filters, onlyStored],
+  );
 
   const newest = (still ? calls[0]?.id : stored[0]?.id) ?? '';
   const newer =
     onlyStored || still
       ? now.filter(
           (call) =>
-            compareIds(call.id, newest) > 0 &&
-            !storedIds.has(call.id) &&
-            matchesCall(call, filters),
+            compareIds(call.id, newest) > 0 && !places.has(call.id) && matchesCall(call, filters),
         ).length
       : 0;
   return {
@@ -51,9 +49,34 @@ export function useCalls(filters: CallFilters, still: boolean) {
   };
 }
 
+/** The stored calls with the live ones put in; neither list is changed. */
+export function merged(
+  stored: Call[],
+  places: ReadonlyMap<string, number>,
+  live: Call[],
+  filters: CallFilters,
+  onlyStored: boolean,
+): Call[] {
+  const ahead: Call[] = [];
+  let past = stored;
+  for (const call of live) {
+    const at = places.get(call.id);
+    if (at === undefined) {
+      if (!onlyStored && matchesCall(call, filters)) ahead.push(call);
+    } else if (stored[at]?.outcome !== call.outcome) {
+      if (past === stored) past = [...stored];
+      past[at] = call;
+    }
+  }
+  return interleave(ahead, past);
+}
+
 /** Merges two lists that are sorted newest first. */
 function interleave(a: Call[], b: Call[]): Call[] {
-  if (a.length === 0) return b;
+  const oldest = a.at(-1);
+  const newest = b[0];
+  if (!oldest) return b;
+  if (!newest || compareIds(oldest.id, newest.id) > 0) return a.concat(b);
   const out: Call[] = [];
   let i = 0;
   let j = 0;

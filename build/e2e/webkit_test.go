@@ -1,0 +1,171 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// miniBrowser is the browser that comes with WebKitGTK, the engine of the window.
+const miniBrowser = "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser"
+
+// webkit drives one window of WebKitGTK by the WebDriver protocol.
+type webkit struct {
+	t       testing.TB
+	address string // of the session
+}
+
+func startWebkit(t testing.TB) *webkit {
+	t.Helper()
+	for _, need := range []string{"WebKitWebDriver", miniBrowser, "Xvfb", "dbus-daemon"} {
+		if _, err := exec.LookPath(need); err != nil {
+			t.Skipf("no WebKitGTK to drive: %v", err)
+		}
+	}
+	s := desktop(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	driver := s.command("WebKitWebDriver", fmt.Sprintf("--port=%d", port))
+	// Where user namespaces are forbidden, as in a container, its sandbox cannot start.
+	driver.Env = append(driver.Env, "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS=1", "LIBGL_ALWAYS_SOFTWARE=1")
+	s.background(driver)
+	w := &webkit{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	eventually(t, limit(20*time.Second), func() string {
+		reply, err := http.Get(w.address + "/status")
+		if err != nil {
+			return err.Error()
+		}
+		reply.Body.Close()
+		return ""
+	})
+	var made struct{ SessionID string }
+	w.do("POST", "/session", object{"capabilities": object{"alwaysMatch": object{
+		"webkitgtk:browserOptions": object{"binary": miniBrowser, "args": []string{"--automation"}},
+	}}}, &made)
+	w.address += "/session/" + made.SessionID
+	t.Cleanup(func() { w.do("DELETE", "", nil, nil) })
+	return w
+}
+
+// do sends one command; value is what the driver answers, unless nil.
+func (w *webkit) do(method, path string, body, value any) {
+	w.t.Helper()
+	var sent io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		sent = bytes.NewReader(text)
+	}
+	request, err := http.NewRequest(method, w.address+path, sent)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	client := http.Client{Timeout: limit(30 * time.Second)}
+	reply, err := client.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if reply.StatusCode != http.StatusOK {
+		w.t.Fatalf("%s %s: %s", method, path, text)
+	}
+	if value != nil {
+		if err := json.Unmarshal(text, &struct{ Value any }{value}); err != nil {
+			w.t.Fatalf("%s: %v", text, err)
+		}
+	}
+}
+
+// run evaluates the body of a function in the page.
+func (w *webkit) run(script string, value any) {
+	w.t.Helper()
+	w.do("POST", "/execute/sync", object{"script": script, "args": []any{}}, value)
+}
+
+// shows waits until the page shows text.
+func (w *webkit) shows(text string) {
+	w.t.Helper()
+	eventually(w.t, limit(15*time.Second), func() string {
+		var page string
+		w.run("return document.body.innerText", &page)
+		if !strings.Contains(page, text) {
+			return fmt.Sprintf("the page does not show %q but %q", text, page)
+		}
+		return ""
+	})
+}
+
+// press clicks the first link or button whose text begins with name, as a person does.
+func (w *webkit) press(name string) {
+	w.t.Helper()
+	var found map[string]string
+	eventually(w.t, limit(15*time.Second), func() string {
+		found = nil
+		w.run(fmt.Sprintf(`return [...document.querySelectorAll('a, button')].find((one) =>
+			one.innerText.trim().startsWith(%q) && one.checkVisibility()) ?? null`, name), &found)
+		if len(found) == 0 {
+			return "there is no " + name
+		}
+		return ""
+	})
+	for _, id := range found {
+		w.do("POST", "/element/"+id+"/click", object{}, nil)
+	}
+}
+
+// The window's engine is not Chromium: the page has to work there too.
+func TestPageWorksInWebKitGTK(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	w := startWebkit(t)
+	w.do("POST", "/url", object{"url": strings.TrimSpace(d.cli(0, "open", "--print"))}, nil)
+	w.shows("1 of 1 up")
+	w.shows("Live") // the event stream is open
+	w.run(`window.faults = []
+		addEventListener('error', (e) => faults.push(e.message))
+		addEventListener('unhandledrejection', (e) => faults.push(String(e.reason)))
+		document.addEventListener('securitypolicyviolation', (e) => faults.push(e.violatedDirective))`, nil)
+
+	w.press("Calls")
+	w.shows("No calls yet")
+	d.cli(0, "call", "demo", "echo", `{"text":"seen in WebKit"}`)
+	w.shows("echo") // it came by itself
+	w.press("demo / echo")
+	w.shows("seen in WebKit")
+	w.press("Usage")
+	w.shows("Calls and errors")
+	w.press("Settings")
+	w.press("Edit the file")
+	w.shows("The text is readable.")
+	w.press("Servers")
+	w.press("demo")
+	w.press("Log")
+	w.shows("Its own lines")
+
+	var faults []string
+	w.run("return window.faults", &faults)
+	if len(faults) > 0 {
+		t.Errorf("the page has faults: %v", faults)
+	}
+	d.stop()
+	w.shows("Drawbridge does not answer")
+}

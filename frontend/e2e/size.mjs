@@ -1,0 +1,37 @@
+// What a browser has to load before it shows anything.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+
+const dist = new URL('../dist/', import.meta.url);
+const limit = 250_000;
+
+export function size(check) {
+  return check('the first page needs at most 250 kB of JavaScript, gzipped', () => {
+    const html = readFileSync(new URL('index.html', dist), 'utf8');
+    const files = new Set(
+      [...html.matchAll(/(?:src|href)="\.\/([^"]+\.js)"/g)].map(([, file]) => file),
+    );
+    // What those import at once comes along, whether it is preloaded or not.
+    const queue = [...files];
+    for (let file = queue.shift(); file; file = queue.shift()) {
+      const text = readFileSync(new URL(file, dist), 'utf8');
+      for (const [, name] of text.matchAll(/(?:import|from)\s*"\.\/([^"]+\.js)"/g)) {
+        const path = `assets/${name}`;
+        if (!files.has(path)) {
+          files.add(path);
+          queue.push(path);
+        }
+      }
+    }
+    const bytes = [...files].reduce(
+      (sum, file) => sum + gzipSync(readFileSync(new URL(file, dist))).length,
+      0,
+    );
+    console.log(
+      `JavaScript of the first page: ${Math.round(bytes / 1000)} kB in ${files.size} files`,
+    );
+    assert.ok(files.size > 1 && bytes > 50_000, 'this did not look at the page');
+    assert.ok(bytes <= limit, `${bytes} bytes`);
+  });
+}
