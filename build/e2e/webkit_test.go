@@ -155,7 +155,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w.shows("Calls and errors")
 	w.press("Settings")
 	w.press("Edit the file")
-	w.shows("The text is readable.")
+	w.shows("Undo all changes")
 	w.press("Servers")
 	w.press("demo")
 	w.press("Log")
