@@ -151,7 +151,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	records.serve(history, servers, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version,
-		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes, NameLimit: clientconf.NameLimit,
+		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes,
+		WantsWorkspace: servers.WantsWorkspace, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)

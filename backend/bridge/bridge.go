@@ -52,6 +52,14 @@ type Options struct {
 	// servers, for the client with a token of that name. 0, as nil: registry.MaxPublicName.
 	NameLimit func(token string) int
 
+	// WantsWorkspace says whether a server depends on the folder that a client works in:
+	// then the client is asked for its roots. Nil: none does.
+	WantsWorkspace func(server string) bool
+	// SessionEnded is told of every legacy session that has ended, and ShimEnded of every
+	// stdio shim. Both may be nil and must not block for long.
+	SessionEnded func(id string)
+	ShimEnded    func(token, shim string)
+
 	Version string           // ours, for serverInfo
 	Now     func() time.Time // nil: time.Now
 
@@ -218,6 +226,10 @@ func (b *Bridge) retire(s *session, why string) {
 	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
 	s.cancel(errSessionEnded)
 	b.spawn(func() {
+		if b.SessionEnded != nil {
+			b.SessionEnded(s.id)
+		}
+		b.endShim(s.token, s.shim)
 		b.unsubscribeAll(s.sdk)
 		_ = s.sdk.Close()
 	})

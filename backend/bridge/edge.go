@@ -31,11 +31,13 @@ const (
 type origin struct {
 	token string // name of the token; "" without one
 	shim  string
+	// workspace is the folder in which the shim was started.
+	workspace string
 }
 
 // caller reads the private headers that are set in front of us and removes them all.
 func caller(header http.Header) origin {
-	from := origin{token: header.Get(ClientHeader), shim: header.Get(ShimHeader)}
+	from := origin{token: header.Get(ClientHeader), shim: header.Get(ShimHeader), workspace: workspaceOf(header.Get(WorkspaceHeader))}
 	for name := range header {
 		if len(name) > len(privatePrefix) && strings.EqualFold(name[:len(privatePrefix)], privatePrefix) {
 			delete(header, name)
@@ -150,6 +152,9 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 				return
 			}
 		case wire.Notification:
+			if x.env.Method == "notifications/roots/list_changed" {
+				s.roots.changed()
+			}
 			if x.env.Method == "notifications/cancelled" && s.cancelled(wire.Bytes(x.rawParams(), x.params.RequestID)) {
 				w.WriteHeader(http.StatusAccepted)
 				return
@@ -196,6 +201,7 @@ func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from o
 			refuse(w, http.StatusNotFound, codeNotFound, "the session is unknown or has ended")
 			return
 		}
+		defer b.missShim(s)
 		defer func() { s.release(b.Now()) }()
 		x.session = s
 	}
@@ -204,6 +210,11 @@ func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from o
 
 func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, from origin) {
 	if eraOf(r.Header, &wire.Params{}) == hub.Modern {
+		if from.shim != "" { // it says goodbye: in this era there is no session to end
+			b.endShim(from.token, from.shim)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
 		return

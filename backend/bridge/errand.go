@@ -56,10 +56,12 @@ var interactive = map[string]bool{"tools/call": true, "prompts/get": true, "reso
 func (b *Bridge) call(ctx context.Context, rq *request, call *hub.Call, front *callSink) (hub.Reply, error) {
 	front.server = call.Server
 	if rq.era != hub.Modern || !interactive[rq.method] || emptyObject(rq.capabilities) {
+		b.locate(ctx, rq, call, front)
 		return b.Gateway.Call(ctx, call, front)
 	}
 	can := abilitiesOf(rq.capabilities)
 	if can == (abilities{}) {
+		b.locate(ctx, rq, call, front)
 		return b.Gateway.Call(ctx, call, front)
 	}
 	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -78,6 +80,7 @@ func (b *Bridge) call(ctx context.Context, rq *request, call *hub.Call, front *c
 				e.err = hub.Errorf(hub.CodeInternal, "something went wrong inside Drawbridge")
 			}
 		}()
+		b.locate(run, rq, call, e)
 		e.reply, e.err = b.Gateway.Call(run, call, e)
 	})
 	return e.wait(ctx)

@@ -43,7 +43,7 @@ func (b *Bridge) fulfil(ctx context.Context, call *hub.Call, sink hub.Sink, repl
 // says that the client can do capabilities, unless these are nil.
 func (b *Bridge) repeat(call *hub.Call, answers, capabilities []byte) *hub.Call {
 	again := &hub.Call{
-		At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Era: call.Era, Server: call.Server,
+		At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Era: call.Era, Server: call.Server,
 		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
 		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
 	}

@@ -28,6 +28,7 @@ type request struct {
 	session      *session
 	client       hub.Client
 	shim         string
+	workspace    string // the folder in which the shim was started
 	trace, span  string // of the client, "" when it said nothing
 	method       string
 	params       []byte // raw object as the client wrote it, or nil
@@ -106,7 +107,7 @@ func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 func (x *exchange) request(header http.Header) *request {
 	raw := x.rawParams()
 	rq := &request{
-		at: x.at, era: x.era, session: x.session, shim: x.from.shim,
+		at: x.at, era: x.era, session: x.session, shim: x.from.shim, workspace: x.from.workspace,
 		method: x.env.Method, params: raw, spans: x.params, repaired: x.repaired,
 	}
 	rq.trace, rq.span = traceParent(header.Get("Traceparent"))

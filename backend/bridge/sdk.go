@@ -204,7 +204,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 
 	raw := bytes.Clone(x.rawParams()) // a session lives longer than its first body
 	s := &session{
-		id: ss.ID(), token: x.from.token, endpoint: x.at.path, sdk: ss, used: b.Now(),
+		id: ss.ID(), token: x.from.token, endpoint: x.at.path, sdk: ss, used: b.Now(), shim: x.from.shim,
 		client:  clientOf(x.from.token, wire.Bytes(raw, x.params.InitInfo)),
 		version: opened.ProtocolVersion, initialize: raw,
 		capabilities: wire.Bytes(raw, x.params.InitCapabilities),

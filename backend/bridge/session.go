@@ -26,6 +26,8 @@ type session struct {
 	id           string
 	token        string // the only one that may use it
 	endpoint     string // the only address where it may be used
+	shim         string // the stdio shim that opened it, or ""
+	roots        roots
 	client       hub.Client
 	version      string          // the negotiated protocol version
 	initialize   json.RawMessage // the raw params

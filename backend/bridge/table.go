@@ -113,6 +113,18 @@ func (t *table) takeIdle(limit time.Time) []*session {
 	})
 }
 
+// hasShim reports whether a session of the shim is left.
+func (t *table) hasShim(token, shim string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.byID {
+		if s.token == token && s.shim == shim {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *table) takeEndpoint(path string) []*session {
 	return t.takeWhere(func(s *session) bool { return s.endpoint == path })
 }

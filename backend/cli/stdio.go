@@ -68,8 +68,14 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 		log = slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	finder := &finder{folders: folders, path: path, client: flags.client, own: folders.Own, log: log}
+	dir, err := os.Getwd()
+	if err != nil {
+		log.Debug("The working directory is unknown", "error", err)
+		dir = ""
+	}
 	s, err := shim.New(shim.Options{
-		In: p.Stdin, Out: p.Stdout, Find: finder.find, Log: log,
+		Dir: dir,
+		In:  p.Stdin, Out: p.Stdout, Find: finder.find, Log: log,
 		ID: flags.client + "-" + strconv.Itoa(os.Getpid()),
 	})
 	if err != nil {

@@ -22,6 +22,8 @@ const (
 	KeyHeader = privatePrefix + "Key"
 	// ShimHeader identifies a stdio shim. It is a claim, used for the record only.
 	ShimHeader = privatePrefix + "Shim"
+	// WorkspaceHeader names the folder of a shim, encoded. It is a claim as well.
+	WorkspaceHeader = privatePrefix + "Workspace"
 )
 
 // GuardOptions say what Guard lets through.
@@ -177,7 +179,8 @@ func stripPrivate(h http.Header) {
 		}
 		switch {
 		case name == KeyHeader && len(values) == 1:
-		case name == ShimHeader && len(values) == 1 && plainWord(values[0]):
+		case name == ShimHeader && len(values) == 1 && plainWord(values[0], 64):
+		case name == WorkspaceHeader && len(values) == 1 && plainWord(values[0], 8<<10):
 		default:
 			delete(h, name)
 		}
@@ -185,8 +188,8 @@ func stripPrivate(h http.Header) {
 }
 
 // plainWord bounds what a shim may say of itself.
-func plainWord(s string) bool {
-	if s == "" || len(s) > 64 {
+func plainWord(s string, most int) bool {
+	if s == "" || len(s) > most {
 		return false
 	}
 	for i := range len(s) {

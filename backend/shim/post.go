@@ -153,6 +153,9 @@ func (s *Shim) setHeaders(req *http.Request, address Address, m message, session
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
 	h.Set("X-Drawbridge-Shim", s.o.ID)
+	if s.o.Dir != "" {
+		h.Set("X-Drawbridge-Workspace", base64.RawURLEncoding.EncodeToString([]byte(s.o.Dir)))
+	}
 	if !m.modern {
 		if session != "" {
 			h.Set("Mcp-Session-Id", session)

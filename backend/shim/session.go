@@ -228,7 +228,10 @@ func (s *Shim) stream(ctx context.Context, id string) error {
 // closeSession tells the daemon that the client is gone.
 func (s *Shim) closeSession() {
 	id := s.session.current()
-	if id == "" {
+	s.mu.Lock()
+	modern := s.modern
+	s.mu.Unlock()
+	if id == "" && !modern {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -242,7 +245,12 @@ func (s *Shim) closeSession() {
 		return
 	}
 	req.Header.Set("Authorization", "Bearer "+address.Token)
-	req.Header.Set("Mcp-Session-Id", id)
+	req.Header.Set("X-Drawbridge-Shim", s.o.ID)
+	if id != "" {
+		req.Header.Set("Mcp-Session-Id", id)
+	} else { // nothing but us to say goodbye
+		req.Header.Set("MCP-Protocol-Version", hub.ModernVersion)
+	}
 	if resp, err := s.http.Do(req); err == nil {
 		resp.Body.Close()
 	}

@@ -45,7 +45,10 @@ type Options struct {
 	// and waits for it until ctx ends; without, it fails at once.
 	Find func(ctx context.Context, start bool) (Address, error)
 	// ID tells this process from other shims of the same client.
-	ID  string
+	ID string
+	// Dir is the absolute path of the folder in which the client started this process,
+	// "" when unknown: what a client without roots works in.
+	Dir string
 	Log *slog.Logger
 }
 
@@ -59,6 +62,7 @@ type Shim struct {
 	mu       sync.Mutex
 	inFlight map[string]context.CancelFunc // modern requests by raw id
 	address  Address                       // the last that worked
+	modern   bool                          // a request of the modern era was passed on
 
 	session session
 	slots   chan struct{}
@@ -148,6 +152,7 @@ func (s *Shim) fromClient(ctx context.Context, cancel context.CancelCauseFunc, r
 		requestCtx, stop := context.WithCancel(ctx)
 		id := string(wire.Bytes(m.raw, m.env.ID))
 		s.mu.Lock()
+		s.modern = s.modern || m.modern
 		s.inFlight[id] = stop
 		s.mu.Unlock()
 		s.running.Go(func() {

@@ -48,7 +48,7 @@ func owner(c *config.Server, call *hub.Call) whose {
 	case config.SessionPerSession:
 		switch {
 		case call.Shim != "":
-			w.key, w.name = "shim\x00"+call.Shim, client+" shim "+short(call.Shim)
+			w.key, w.name = "shim\x00"+call.Client.Token+"\x00"+call.Shim, client+" shim "+short(call.Shim)
 		case call.Era == hub.Legacy && call.Session != "":
 			w.key, w.name = "session\x00"+call.Session, client+" session "+short(call.Session)
 		}
@@ -186,15 +186,29 @@ func (r *runner) dismiss(one *runner) {
 	r.announce()
 }
 
-// EndSession ends the instances of a legacy session or of a shim that is gone.
-// Without it they end when they have been idle for long enough.
-func (s *Supervisor) EndSession(id string) {
+// EndSession ends the instances of a legacy session that is gone. Without it they end
+// when they have been idle for long enough.
+func (s *Supervisor) EndSession(id string) { s.endInstances("session\x00" + id) }
+
+// EndShim ends the instances of a shim process that is gone. Shims of different tokens
+// have nothing to do with each other, whatever they call themselves.
+func (s *Supervisor) EndShim(token, id string) { s.endInstances("shim\x00" + token + "\x00" + id) }
+
+// WantsWorkspace reports whether calls of a server need the folder of their client.
+func (s *Supervisor) WantsWorkspace(id string) bool {
+	r := s.fleet.Load().byID[id]
+	if r == nil {
+		return false
+	}
+	c := r.config()
+	return c.Session == config.SessionPerRoot || !shared(c) && c.UsesWorkspace()
+}
+
+func (s *Supervisor) endInstances(key string) {
 	for _, own := range s.fleet.Load().order {
 		for _, one := range own.instances() {
-			for _, kind := range []string{"shim\x00", "session\x00"} {
-				if key := kind + id; one.whose.key == key || one.whose.key == key+"\x00"+one.whose.workspace {
-					one.retire()
-				}
+			if one.whose.key == key || one.whose.key == key+"\x00"+one.whose.workspace {
+				one.retire()
 			}
 		}
 	}

@@ -1,0 +1,183 @@
+package bridge
+
+import (
+	"context"
+	"encoding/base64"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// WorkspaceHeader names the folder in which a shim was started, as base64 for URLs
+// without padding. It is a claim of who holds a client's token, as its roots are.
+const WorkspaceHeader = privatePrefix + "Workspace"
+
+const (
+	// rootsPatience is how long a client may take to list its roots. A call that has
+	// waited in vain goes on without.
+	rootsPatience = 10 * time.Second
+	maxWorkspace  = 4096
+	// shimGrace is how long the stream of a shim may be away: it comes back after
+	// half a second, unless the shim is gone.
+	shimGrace = 5 * time.Second
+)
+
+// workspaceOf reads the header; anything but an absolute path is nothing.
+func workspaceOf(header string) string {
+	if header == "" || len(header) > base64.RawURLEncoding.EncodedLen(maxWorkspace) {
+		return ""
+	}
+	path, err := base64.RawURLEncoding.DecodeString(header)
+	if err != nil {
+		return ""
+	}
+	return folder(string(path))
+}
+
+func folder(path string) string {
+	if len(path) > maxWorkspace || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return ""
+	}
+	return filepath.Clean(path)
+}
+
+// locate fills in the folder that the client works in: the first of its roots that is
+// a file, or where its shim was started. The client is asked when the server depends
+// on it; a legacy session once, until it says that its roots changed.
+func (b *Bridge) locate(ctx context.Context, rq *request, call *hub.Call, sink hub.Sink) {
+	call.Workspace = rq.workspace
+	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !abilitiesOf(rq.capabilities).roots {
+		return
+	}
+	var known *roots
+	var at int
+	if rq.session != nil {
+		known = &rq.session.roots
+		var root string
+		var ok bool
+		if root, at, ok = known.get(); ok {
+			call.Workspace = cmpOrText(root, call.Workspace)
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, rootsPatience)
+	defer cancel()
+	reply, err := sink.Ask(ctx, "roots/list", nil)
+	if err != nil || len(reply.Result) == 0 {
+		return
+	}
+	root := firstRoot(reply.Result)
+	if known != nil {
+		known.set(root, at)
+	}
+	call.Workspace = cmpOrText(root, call.Workspace)
+}
+
+func cmpOrText(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// roots is what a session's client last said of its first root.
+type roots struct {
+	mu      sync.Mutex
+	first   string
+	known   bool
+	changes int
+}
+
+func (r *roots) get() (first string, at int, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.first, r.changes, r.known
+}
+
+// set keeps an answer, unless the client has said since the question that it is stale.
+func (r *roots) set(first string, at int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at == r.changes {
+		r.first, r.known = first, true
+	}
+}
+
+func (r *roots) changed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known = false
+	r.changes++
+}
+
+// firstRoot is the path of the first file URI in a roots/list result.
+func firstRoot(result []byte) (path string) {
+	_ = wire.Members(result, func(m wire.Member) error {
+		raw := wire.Bytes(result, m.Value)
+		if string(m.Name) != "roots" || raw[0] != '[' {
+			return nil
+		}
+		_ = wire.Elements(raw, func(root hub.Span) error {
+			one := wire.Bytes(raw, root)
+			if path != "" || one[0] != '{' {
+				return nil
+			}
+			return wire.Members(one, func(m wire.Member) error {
+				if string(m.Name) == "uri" {
+					text, _ := wire.Unquote(wire.Bytes(one, m.Value))
+					path = filePath(text)
+				}
+				return nil
+			})
+		})
+		return nil
+	})
+	return path
+}
+
+func filePath(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Host != "" && u.Host != "localhost" {
+		return ""
+	}
+	path := u.Path
+	if runtime.GOOS == "windows" { // file:///C:/folder
+		path = strings.TrimPrefix(path, "/")
+	}
+	return folder(filepath.FromSlash(path))
+}
+
+// endShim tells that a shim is gone, unless one of its sessions is still there.
+func (b *Bridge) endShim(token, shim string) {
+	if shim != "" && b.ShimEnded != nil && !b.sessions.hasShim(token, shim) {
+		b.ShimEnded(token, shim)
+	}
+}
+
+// missShim ends a session whose shim was killed: it holds one stream open for as long
+// as it lives, and that has just ended.
+func (b *Bridge) missShim(s *session) {
+	if s.shim == "" {
+		return
+	}
+	b.spawn(func() {
+		timer := time.NewTimer(shimGrace)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.ctx.Done():
+			return
+		case <-b.ended.Done():
+			return
+		}
+		if used, idle := s.idleSince(); idle && b.Now().Sub(used) >= shimGrace && b.sessions.take(s.id, s.token, s.endpoint) != nil {
+			b.retire(s, "its shim is gone")
+		}
+	})
+}

@@ -1,0 +1,347 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// lineClient speaks through a shim, as a client does that only starts programs.
+type lineClient struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string
+	root  string // what it answers when it is asked for its roots
+	asked int
+}
+
+// shimIn starts a shim of the daemon in a folder.
+func (d *daemon) shimIn(dir string) *lineClient {
+	d.t.Helper()
+	cmd := exec.Command(binary, "stdio", "--client", "shim", "--data", d.data)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, d.env(), d.log
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	c := &lineClient{t: d.t, cmd: cmd, in: in, lines: make(chan string, 100)}
+	go func() {
+		defer close(c.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			c.lines <- s.Text()
+		}
+	}()
+	d.t.Cleanup(c.end)
+	return c
+}
+
+// end closes the shim's input and waits for it.
+func (c *lineClient) end() {
+	c.in.Close()
+	if c.cmd.ProcessState == nil {
+		for range c.lines {
+		}
+		c.cmd.Wait()
+	}
+}
+
+func (c *lineClient) say(line string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// hear waits for the answer to the request with this id, and answers what it is asked.
+func (c *lineClient) hear(id string) string {
+	c.t.Helper()
+	deadline := time.After(limit(20 * time.Second))
+	for {
+		select {
+		case line, open := <-c.lines:
+			if !open {
+				c.t.Fatal("the shim has ended")
+			}
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				c.t.Fatalf("%v in %s", err, line)
+			}
+			switch {
+			case m.Method == "roots/list":
+				c.asked++
+				c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"https://example.com"},{"uri":"file://%s"},{"uri":"file:///"}]}}`, m.ID, c.root))
+			case m.Method == "" && string(m.ID) == id:
+				return line
+			}
+		case <-deadline:
+			c.t.Fatalf("no answer to %s", id)
+		}
+	}
+}
+
+func (c *lineClient) initialize(capabilities string) {
+	c.t.Helper()
+	c.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"lines","version":"0"}}}`)
+	c.hear("0")
+	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+func (c *lineClient) call(id int, server, more string) string {
+	c.t.Helper()
+	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s__echo","arguments":{"n":1}%[3]s}}`, id, server, more))
+	return c.hear(fmt.Sprint(id))
+}
+
+type instancesOf struct {
+	Instances []struct {
+		Name, Workspace, State string
+		PID                    int
+	}
+}
+
+// folders are those in which the instances of a server run, by what they say and by
+// what the system says.
+func (d *daemon) folders(server string) map[string]int {
+	d.t.Helper()
+	var s instancesOf
+	d.get("/api/v1/servers/"+server, &s)
+	found := map[string]int{}
+	for _, one := range s.Instances {
+		if one.State != "running" {
+			continue
+		}
+		dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", one.PID))
+		if err != nil || dir != one.Workspace {
+			d.t.Errorf("the instance of %s runs in %q: %v", one.Workspace, dir, err)
+		}
+		found[one.Workspace] = one.PID
+	}
+	return found
+}
+
+// A server that depends on the project runs once in each: where the client's first
+// root is, or where the client started its shim.
+func TestAServerRunsInTheProjectOfItsClient(t *testing.T) {
+	project := testServer(t, "echo")
+	project["cwd"] = "${workspaceFolder}"
+	d := start(t, object{"mcpServers": object{"project": project, "other": testServer(t, "echo")}})
+	d.running("project", "other")
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := func(name string) string {
+		dir := filepath.Join(base, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	want := func(n int, dir string) int {
+		t.Helper()
+		found := d.folders("project")
+		if len(found) != n || found[dir] == 0 {
+			t.Fatalf("instances run in %v, expected are %d and %s among them", found, n, dir)
+		}
+		return found[dir]
+	}
+	good := func(answer string) {
+		t.Helper()
+		if !strings.Contains(answer, `"structuredContent":{"n":`) {
+			t.Fatal(answer)
+		}
+	}
+
+	// A legacy client without roots: the folder of its shim.
+	plain := d.shimIn(folder("here it is"))
+	plain.initialize(`{}`)
+	good(plain.call(1, "project", ""))
+	first := want(1, folder("here it is"))
+
+	// A legacy client with roots is asked once, until it says that they changed.
+	rooted := d.shimIn(folder("here it is"))
+	rooted.root = folder("root")
+	rooted.initialize(`{"roots":{"listChanged":true}}`)
+	good(rooted.call(1, "other", ""))
+	if rooted.asked != 0 {
+		t.Error("a client is asked for its roots by a server that needs none")
+	}
+	good(rooted.call(2, "project", ""))
+	good(rooted.call(3, "project", ""))
+	want(2, folder("root"))
+	if rooted.asked != 1 {
+		t.Errorf("the client was asked %d times", rooted.asked)
+	}
+	rooted.root = folder("second")
+	rooted.say(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	eventually(t, limit(5*time.Second), func() string {
+		good(rooted.call(4+rooted.asked, "project", ""))
+		if rooted.asked != 2 {
+			return "the client is not asked again"
+		}
+		return ""
+	})
+	want(3, folder("second"))
+
+	// A modern client, by its shim alone and by its roots.
+	modern := d.shimIn(folder("modern"))
+	meta := func(capabilities string) string {
+		return strings.Replace(`,`+modernMeta, `clientCapabilities":{}`, `clientCapabilities":`+capabilities, 1)
+	}
+	good(modern.call(1, "project", meta(`{}`)))
+	want(4, folder("modern"))
+	answer := modern.call(2, "project", meta(`{"roots":{}}`))
+	var asks struct {
+		Result struct {
+			ResultType    string
+			InputRequests map[string]struct{ Method string }
+			RequestState  string
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &asks); err != nil || len(asks.Result.InputRequests) != 1 {
+		t.Fatalf("%v: %s", err, answer)
+	}
+	for key, ask := range asks.Result.InputRequests {
+		if ask.Method != "roots/list" {
+			t.Fatalf("asked for %s", ask.Method)
+		}
+		state, _ := json.Marshal(asks.Result.RequestState)
+		good(modern.call(3, "project", fmt.Sprintf(`%s,"inputResponses":{%q:{"roots":[{"uri":"file://%s"}]}},"requestState":%s`, meta(`{"roots":{}}`), key, folder("modern root"), state)))
+	}
+	want(5, folder("modern root"))
+
+	// The same folder is the same process, whoever the client is.
+	again := d.shimIn(folder("here it is"))
+	again.initialize(`{}`)
+	good(again.call(1, "project", ""))
+	if pid := want(5, folder("here it is")); pid != first {
+		t.Errorf("process %d serves the folder of process %d", pid, first)
+	}
+	var calls struct {
+		Items []struct{ Server, Workspace string }
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		d.get("/api/v1/calls?limit=200", &calls)
+		for _, c := range calls.Items {
+			if c.Server == "project" && c.Workspace == folder("modern root") {
+				return ""
+			}
+		}
+		return "no call says in which folder its client worked"
+	})
+}
+
+// perSession: each shim, and each session, has a process of its own, which ends with
+// it, however that ends.
+func TestTheProcessOfASessionEndsWithIt(t *testing.T) {
+	own := testServer(t, "echo")
+	own["session"] = "perSession"
+	d := start(t, object{"mcpServers": object{"own": own}})
+	d.running("own")
+	pids := func() map[int]bool {
+		var s instancesOf
+		d.get("/api/v1/servers/own", &s)
+		found := map[int]bool{}
+		for _, one := range s.Instances {
+			if one.PID != 0 {
+				found[one.PID] = true
+			}
+		}
+		return found
+	}
+	gone := func(pid int, within time.Duration) {
+		t.Helper()
+		began := time.Now()
+		eventually(t, within, func() string {
+			if syscall.Kill(pid, 0) == nil {
+				return fmt.Sprintf("process %d lives on", pid)
+			}
+			return ""
+		})
+		t.Logf("gone after %s", time.Since(began).Round(time.Millisecond))
+	}
+	// next is the process that a call made.
+	next := func(before map[int]bool) int {
+		t.Helper()
+		for pid := range pids() {
+			if !before[pid] {
+				return pid
+			}
+		}
+		t.Fatal("the call made no process of its own")
+		return 0
+	}
+
+	before := pids()
+	legacy := d.shimIn(t.TempDir())
+	legacy.initialize(`{}`)
+	legacy.call(1, "own", "")
+	ofLegacy := next(before)
+
+	before = pids()
+	modern := d.shimIn(t.TempDir())
+	modern.call(1, "own", ","+modernMeta)
+	ofModern := next(before)
+
+	before = pids()
+	killed := d.shimIn(t.TempDir())
+	killed.initialize(`{}`)
+	killed.call(1, "own", "")
+	ofKilled := next(before)
+
+	before = pids()
+	direct := &rawClient{t: t, url: d.url + "/mcp", token: d.token("direct")}
+	direct.initialize()
+	direct.post("tools/call", "", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"own__echo","arguments":{}}}`)
+	ofDirect := next(before)
+
+	legacy.end()
+	gone(ofLegacy, limit(3*time.Second))
+	modern.end()
+	gone(ofModern, limit(3*time.Second))
+	killed.cmd.Process.Kill()
+	gone(ofKilled, limit(5*time.Second)+5*time.Second) // its stream may be back within 5 s
+	if !pids()[ofDirect] {
+		t.Fatal("the end of other sessions ended this one's process")
+	}
+	direct.hangUp()
+	gone(ofDirect, limit(3*time.Second))
+}
+
+// hangUp ends a legacy session.
+func (c *rawClient) hangUp() {
+	c.t.Helper()
+	req, err := http.NewRequest("DELETE", c.url, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Mcp-Session-Id", c.session)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	resp.Body.Close()
+}
