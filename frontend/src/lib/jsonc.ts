@@ -161,11 +161,7 @@ export function setValue(text: string, path: string[], json: string): string | u
   return (
     addMembers(text, parent, [[name, json]]) ??
     (parent.length > 0
-      ? setValue(
-          text,
-          parent,
-          `{\n${'  '.repeat(path.length)}${JSON.stringify(name)}: ${json}\n${'  '.repeat(parent.length)}}`,
-        )
+      ? setValue(text, parent, `{\n  ${JSON.stringify(name)}: ${json}\n}`)
       : undefined)
   );
 }
