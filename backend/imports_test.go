@@ -57,7 +57,7 @@ var edges = map[string]string{
 	"app/drawbridge": "* backend/api backend/cli app/tray",
 
 	"app/tray":   "backend/hub backend/event build/icons",
-	"app/window": "build/icons",
+	"app/window": "build/icons backend/loopback", // where the daemon answers, and its token
 	".":          "app/window",
 
 	"frontend":    "",
@@ -87,12 +87,15 @@ var owners = map[string]string{
 	"github.com/spf13/cobra":                 "backend/cli",
 	"github.com/spf13/pflag":                 "backend/cli",
 	"github.com/rivo/uniseg":                 "backend/cli",
+	"github.com/google/jsonschema-go":        "backend/policy backend/history",
 	"github.com/yosida95/uritemplate/v3":     "backend/registry",
 	"golang.org/x/time":                      "backend/policy",
 	"github.com/santhosh-tekuri/jsonschema":  "backend/policy", // names each wrong field without its value, which the one below does not
 	"github.com/cenkalti/backoff/v5":         "backend/supervisor",
 	"github.com/shirou/gopsutil/v4":          "backend/process",
 	"github.com/prometheus/client_golang":    "backend/metrics",
+	"github.com/prometheus/client_model":     "backend/metrics",
+	"google.golang.org/protobuf":             "backend/metrics",
 	"go.opentelemetry.io/otel":               "backend/metrics",
 	"go.opentelemetry.io/proto/otlp":         "backend/metrics",
 	"github.com/gen2brain/beeep":             "backend/desktop",

@@ -20,6 +20,7 @@ import (
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/cli"
 	"drawbridge/backend/clientconf"
+	"drawbridge/backend/desktop"
 	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/event"
 	"drawbridge/backend/gateway"
@@ -199,14 +200,19 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		return err
 	}
 
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	me := newDesk(o.Folders, log)
+	me.servers, me.history, me.questions, me.url, me.end = servers, history, questions, url, quit
 	pages = api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Usage: dialer.Usage, Connector: connector, Secrets: vault, Questions: questions, Commands: servers, Debug: servers.Debug, Rules: rules,
+		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Questions: questions, Commands: servers, Debug: servers.Debug, Rules: rules,
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
 		Notices: func() []event.Notice { return append(left.notices(), vaultNotices(vault)...) }, Metrics: counts,
 	})
+	me.pages = pages
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{
 		Tokens: tokens, Log: log,
@@ -233,16 +239,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		return err
 	}
 	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })
-	ctx, quit := context.WithCancel(ctx)
-	defer quit()
 	if !o.NoTray {
-		runTray(life, tray.Options{
-			Statuses: servers.Statuses, Bus: bus, Log: log, Quit: quit,
-			Open:    func() { report(log, "open the window", show(sessions.OpenURL(url), os.Stderr)) },
-			Start:   func(id string) { report(log, "start a server", servers.Start(ctx, id)) },
-			Stop:    func(id string) { report(log, "stop a server", servers.Stop(ctx, id)) },
-			Restart: func(id string) { report(log, "restart a server", servers.Restart(ctx, id)) },
-		})
+		runTray(life, me.trayOptions(ctx, tray.Options{Bus: bus, Log: log}))
+		life.run("notifications", 6*time.Second, me.notifications(desktop.Watcher{
+			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },
+		}).Run)
 	}
 	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
 	if !files.Current().Bridge.RequireToken {

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"drawbridge/backend/cli"
+	"drawbridge/backend/desktop"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
@@ -18,11 +21,18 @@ import (
 // startLimit is how long a person waits for a daemon to start.
 const startLimit = 30 * time.Second
 
-// desktop is the program without a command: it shows the running instance, after
+// showDesktop is the program without a command: it shows the running instance, after
 // starting one in the background when there is none.
-func desktop(ctx context.Context, o cli.ServeOptions) error {
+func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	to := ""
+	if o.Link != "" {
+		var err error
+		if to, err = desktop.Page(o.Link); err != nil {
+			return err
+		}
+	}
 	if err := o.Folders.Make(); err != nil {
 		return err
 	}
@@ -31,7 +41,7 @@ func desktop(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	if !held {
-		if err := launch(); err != nil {
+		if err := launch(o.Link); err != nil {
 			return err
 		}
 	}
@@ -40,21 +50,31 @@ func desktop(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	fmt.Println("Drawbridge runs at " + rt.URL)
-	url, err := openURL(ctx, rt, o.Folders.Data)
-	if err != nil {
+	place := map[string]string{"to": to}
+	if held { // a window may be open already
+		var window struct{ Shown bool }
+		if err := ask(ctx, rt, o.Folders.Data, "window", place, &window); err == nil && window.Shown {
+			return nil
+		}
+	}
+	var page struct{ URL string }
+	if err := ask(ctx, rt, o.Folders.Data, "open-code", place, &page); err != nil {
 		return err
 	}
-	return show(url, os.Stdout)
+	if page.URL == "" {
+		return errors.New("drawbridge gave no address")
+	}
+	return show(page.URL, o.Folders.Data, os.Stdout)
 }
 
-// launch starts a daemon in the background, with our own arguments. It does not
-// wait for it.
-func launch() error {
+// launch starts a daemon in the background, with our own arguments but for the link.
+// It does not wait for it.
+func launch(link string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return process.Launch(nil, self, append([]string{"serve"}, os.Args[1:]...)...)
+	return process.Launch(nil, self, append([]string{"serve"}, slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return link != "" && arg == link })...)...)
 }
 
 // awaitDaemon waits until the daemon of a data folder answers.
@@ -77,26 +97,29 @@ func awaitDaemon(ctx context.Context, data string) (loopback.Runtime, error) {
 	}
 }
 
-// openURL asks the daemon for the page's address with a one-time code.
-func openURL(ctx context.Context, rt loopback.Runtime, data string) (string, error) {
+// ask sends a request to the daemon as the person and reads its answer into out.
+func ask(ctx context.Context, rt loopback.Runtime, data, route string, in, out any) error {
 	admin, err := loopback.ReadAdmin(data)
 	if err != nil {
-		return "", err
+		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, rt.URL+"/api/v1/open-code", bytes.NewReader([]byte("{}")))
+	body, err := json.Marshal(in)
 	if err != nil {
-		return "", err
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, rt.URL+"/api/v1/"+route, bytes.NewReader(body))
+	if err != nil {
+		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+admin)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := (&http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}).Do(req)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer resp.Body.Close()
-	var doc struct{ URL string }
-	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil || doc.URL == "" {
-		return "", fmt.Errorf("drawbridge gave no address (status %d)", resp.StatusCode)
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("drawbridge answers %d", resp.StatusCode)
 	}
-	return doc.URL, nil
+	return json.NewDecoder(resp.Body).Decode(out)
 }

@@ -25,8 +25,8 @@ var version = "dev"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Version: version, Serve: serve, Desktop: desktop,
-		Show: func(url string) error { return show(url, os.Stdout) },
+		Version: version, Serve: serve, Desktop: showDesktop,
+		Show: func(url string, f config.Folders) error { return show(url, f.Data, os.Stdout) },
 	})
 	stop()
 	os.Exit(code)

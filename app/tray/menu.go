@@ -27,6 +27,13 @@ type Menu struct {
 	Notices []string // sentences about Drawbridge itself, such as "recording paused: disk full"
 	Lines   []Line   // one per server, at most maxLines
 	More    string   // "4 more servers", or ""
+
+	Waiting         string // "2 questions wait for you", or ""
+	PauseText       string // what the entry does now
+	RecordingText   string
+	Paused          bool
+	RecordingPaused bool
+	StartAtLogin    bool
 }
 
 // Line is the entry of one server with its submenu.
@@ -46,8 +53,11 @@ const maxReason = 90
 
 // menuOf computes the menu. Servers keep the order they are given in, but where there
 // are more than maxLines those that need a person come first.
-func menuOf(statuses []hub.ServerStatus, notices []string) Menu {
-	m := Menu{Icon: IconPaused}
+func menuOf(statuses []hub.ServerStatus, notices []string, facts Facts) Menu {
+	m := Menu{
+		Icon: IconPaused, PauseText: "Pause all servers", RecordingText: "Pause recording",
+		Paused: facts.Paused, RecordingPaused: facts.RecordingPaused, StartAtLogin: facts.StartAtLogin,
+	}
 	running, enabled := 0, 0
 	for _, s := range statuses {
 		if s.State == hub.StateDisabled {
@@ -63,7 +73,22 @@ func menuOf(statuses []hub.ServerStatus, notices []string) Menu {
 		m.Notices = append(m.Notices, "⚠ "+oneLine(text))
 		m.Icon = worse(m.Icon, IconAttention)
 	}
+	if facts.RecordingPaused {
+		m.RecordingText = "Resume recording"
+	}
+	switch facts.Waiting {
+	case 0:
+	case 1:
+		m.Waiting = "1 question waits for you"
+	default:
+		m.Waiting = fmt.Sprintf("%d questions wait for you", facts.Waiting)
+	}
+	if facts.Waiting > 0 {
+		m.Icon = worse(m.Icon, IconAttention)
+	}
 	switch {
+	case facts.Paused:
+		m.Icon, m.Summary, m.PauseText = IconPaused, "All servers are paused", "Resume all servers"
 	case len(statuses) == 0:
 		m.Summary = "No servers yet"
 	case enabled == 0:

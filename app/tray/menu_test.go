@@ -42,7 +42,7 @@ func TestMenuShowsTheOverallState(t *testing.T) {
 			for i, s := range c.states {
 				statuses = append(statuses, status(fmt.Sprint("s", i), s))
 			}
-			m := menuOf(statuses, c.notices)
+			m := menuOf(statuses, c.notices, Facts{})
 			if m.Icon != c.icon || m.Summary != c.summary {
 				t.Fatalf("icon %q, %q; want %q, %q", m.Icon, m.Summary, c.icon, c.summary)
 			}
@@ -77,7 +77,7 @@ func TestMenuHasALineForEachServer(t *testing.T) {
 		running, one, crashed, status("slow", hub.StateStarting), status("docker", hub.StateWaiting), status("again", hub.StateBackoff),
 		status("half", hub.StateDegraded), status("login", hub.StateNeedsLogin), status("ask", hub.StateNeedsApproval),
 		status("off", hub.StateDisabled), status("idle", hub.StateStopped),
-	}, nil)
+	}, nil, Facts{})
 	if d := cmp.Diff(want, got.Lines); d != "" {
 		t.Fatal(d)
 	}
@@ -89,15 +89,35 @@ func TestManyServersLeaveRoomForThoseInTrouble(t *testing.T) {
 		statuses = append(statuses, status(fmt.Sprint("s", i), hub.StateRunning))
 	}
 	statuses = append(statuses, status("last", hub.StateCrashed))
-	m := menuOf(statuses, nil)
+	m := menuOf(statuses, nil, Facts{})
 	if len(m.Lines) != maxLines || m.More != "5 more servers" || m.Lines[0].ID != "last" || m.Lines[1].ID != "s0" {
 		t.Fatalf("%d lines, first %q, more %q", len(m.Lines), m.Lines[0].ID, m.More)
 	}
-	if m := menuOf(statuses[:maxLines+1], nil); m.More != "1 more server" {
+	if m := menuOf(statuses[:maxLines+1], nil, Facts{}); m.More != "1 more server" {
 		t.Fatalf("more %q", m.More)
 	}
-	if m := menuOf(statuses[:maxLines], nil); m.More != "" || m.Lines[5].ID != "s5" {
+	if m := menuOf(statuses[:maxLines], nil, Facts{}); m.More != "" || m.Lines[5].ID != "s5" {
 		t.Fatalf("more %q", m.More)
+	}
+}
+
+func TestMenuSaysWhatItsEntriesDoNow(t *testing.T) {
+	running := []hub.ServerStatus{status("a", hub.StateRunning)}
+	for _, c := range []struct {
+		facts                              Facts
+		icon                               Icon
+		summary, waiting, pause, recording string
+	}{
+		{Facts{}, IconOK, "1 of 1 server running", "", "Pause all servers", "Pause recording"},
+		{Facts{Waiting: 1}, IconAttention, "1 of 1 server running", "1 question waits for you", "Pause all servers", "Pause recording"},
+		{Facts{Waiting: 7}, IconAttention, "1 of 1 server running", "7 questions wait for you", "Pause all servers", "Pause recording"},
+		{Facts{Paused: true}, IconPaused, "All servers are paused", "", "Resume all servers", "Pause recording"},
+		{Facts{RecordingPaused: true}, IconOK, "1 of 1 server running", "", "Pause all servers", "Resume recording"},
+	} {
+		m := menuOf(running, nil, c.facts)
+		if m.Icon != c.icon || m.Summary != c.summary || m.Waiting != c.waiting || m.PauseText != c.pause || m.RecordingText != c.recording {
+			t.Errorf("%+v: %+v", c.facts, m)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -50,7 +49,7 @@ func watched(conn *dbus.Conn) bool {
 
 // awaitPlace returns nil once a panel shows tray icons. Without a session bus it fails
 // at once; without a panel it waits until one appears or ctx ends.
-func awaitPlace(ctx context.Context, log *slog.Logger) error {
+func awaitPlace(ctx context.Context, o Options) error {
 	conn, err := sessionBus(ctx)
 	if err != nil {
 		return err
@@ -69,7 +68,9 @@ func awaitPlace(ctx context.Context, log *slog.Logger) error {
 	if watched(conn) {
 		return nil
 	}
-	log.Info("No tray icon yet", "reason", "the desktop shows no tray icons")
+	const why = "the desktop shows no tray icons"
+	o.Shown(false, why)
+	o.Log.Info("No tray icon yet", "reason", why)
 	for {
 		select {
 		case <-ctx.Done():

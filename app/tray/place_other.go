@@ -5,19 +5,18 @@ package tray
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
 )
 
 // Available reports whether an icon would be seen now, and why not.
 func Available() (ok bool, why string) {
-	if err := awaitPlace(context.Background(), nil); err != nil {
+	if err := awaitPlace(context.Background(), Options{}); err != nil {
 		return false, err.Error()
 	}
 	return true, ""
 }
 
-func awaitPlace(context.Context, *slog.Logger) error {
+func awaitPlace(context.Context, Options) error {
 	switch runtime.GOOS {
 	case "windows", "darwin":
 		return nil

@@ -27,16 +27,13 @@ func Run(ctx context.Context, o Options) error {
 	if !started.CompareAndSwap(false, true) {
 		return errors.New("cannot show a second tray in one process")
 	}
-	if err := awaitPlace(ctx, o.Log); err != nil {
-		if ctx.Err() == nil {
-			o.Log.Info("No tray icon", "reason", err.Error())
-			<-ctx.Done()
-		}
-		return nil
+	if err := awaitPlace(ctx, o); err != nil {
+		return waitWithout(ctx, o, err.Error())
 	}
+	o.Shown(true, "")
 
 	v := newView(o)
-	systray.SetOnTapped(func() { go o.Open() }) // read once while the icon is exported
+	systray.SetOnTapped(func() { go o.Open("") }) // read once while the icon is exported
 	ended := make(chan struct{})
 	loop := func() {
 		defer close(ended)

@@ -14,7 +14,5 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.Log.Info("No tray icon", "reason", noTray)
-	<-ctx.Done()
-	return nil
+	return waitWithout(ctx, o, noTray)
 }

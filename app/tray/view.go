@@ -5,6 +5,7 @@ package tray
 import (
 	"context"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"sync"
@@ -22,35 +23,38 @@ const settle = 150 * time.Millisecond
 // view holds the menu's entries. All of them are made once and then only changed,
 // shown and hidden. The goroutine of follow owns them after ready is closed.
 type view struct {
-	o     Options
-	ready chan struct{}
+	o       Options
+	ready   chan struct{}
+	changed chan struct{} // a fact was changed here
 
-	summary, open, more, quit *systray.MenuItem
-	notices                   [3]*systray.MenuItem
-	places                    [maxLines]place
-	icon                      Icon
-	tooltip                   string
-	drawn                     map[*systray.MenuItem]entry
+	summary, waiting, open, more, quit     *systray.MenuItem
+	pause, recording, copy, connect, login *systray.MenuItem
+	notices                                [3]*systray.MenuItem
+	places                                 [maxLines]place
+	icon                                   Icon
+	tooltip                                string
+	drawn                                  map[*systray.MenuItem]entry
 
 	mu  sync.Mutex
 	ids []string // of the servers in places; "" is free
 }
 
 // place is where one server stands in the menu.
-type place struct{ line, reason, start, stop, restart *systray.MenuItem }
+type place struct{ line, reason, start, stop, restart, log *systray.MenuItem }
 
 // entry is how a menu item was drawn last.
 type entry struct {
-	title          string
-	hidden, greyed bool
+	title                   string
+	hidden, greyed, checked bool
 }
 
 func newView(o Options) *view {
 	return &view{
-		o:     o,
-		ready: make(chan struct{}),
-		drawn: make(map[*systray.MenuItem]entry),
-		ids:   make([]string, maxLines),
+		o:       o,
+		ready:   make(chan struct{}),
+		changed: make(chan struct{}, 1),
+		drawn:   make(map[*systray.MenuItem]entry),
+		ids:     make([]string, maxLines),
 	}
 }
 
@@ -62,6 +66,7 @@ func (v *view) build() {
 	for i := range v.notices {
 		v.notices[i] = v.add(systray.AddMenuItem("", ""), entry{hidden: true, greyed: true})
 	}
+	v.waiting = v.add(systray.AddMenuItem("", ""), entry{hidden: true})
 	v.open = systray.AddMenuItem("Open Drawbridge", "")
 	systray.AddSeparator()
 	for i := range v.places {
@@ -71,11 +76,18 @@ func (v *view) build() {
 		p.start = v.add(p.line.AddSubMenuItem("Start", ""), entry{title: "Start"})
 		p.stop = v.add(p.line.AddSubMenuItem("Stop", ""), entry{title: "Stop"})
 		p.restart = v.add(p.line.AddSubMenuItem("Restart", ""), entry{title: "Restart"})
+		p.log = p.line.AddSubMenuItem("Show log", "")
 	}
 	v.more = v.add(systray.AddMenuItem("", ""), entry{hidden: true})
 	systray.AddSeparator()
+	v.pause = v.add(systray.AddMenuItem("Pause all servers", ""), entry{title: "Pause all servers"})
+	v.recording = v.add(systray.AddMenuItem("Pause recording", ""), entry{title: "Pause recording"})
+	v.copy = systray.AddMenuItem("Copy bridge address", "")
+	v.connect = systray.AddMenuItem("Connect a client…", "")
+	v.login = v.add(systray.AddMenuItemCheckbox("Start at login", "", false), entry{title: "Start at login"})
+	systray.AddSeparator()
 	v.quit = systray.AddMenuItem("Quit Drawbridge", "")
-	v.draw(menuOf(v.o.Statuses(), nil))
+	v.draw(menuOf(v.o.Statuses(), nil, v.o.Facts()))
 }
 
 // add brings a new item into the state e.
@@ -105,6 +117,12 @@ func (v *view) set(item *systray.MenuItem, e entry) {
 	}
 	if !e.greyed && was.greyed {
 		item.Enable()
+	}
+	if e.checked && !was.checked {
+		item.Check()
+	}
+	if !e.checked && was.checked {
+		item.Uncheck()
 	}
 	if e.hidden && !was.hidden {
 		item.Hide()
@@ -154,6 +172,10 @@ func (v *view) draw(m Menu) {
 		v.set(p.line, entry{title: l.Text})
 	}
 	v.set(v.more, entry{title: m.More, hidden: m.More == ""})
+	v.set(v.waiting, entry{title: m.Waiting, hidden: m.Waiting == ""})
+	v.set(v.pause, entry{title: m.PauseText})
+	v.set(v.recording, entry{title: m.RecordingText})
+	v.set(v.login, entry{title: "Start at login", checked: m.StartAtLogin})
 }
 
 // follow keeps the menu current and obeys it until ctx ends.
@@ -181,7 +203,9 @@ func (v *view) follow(ctx context.Context) {
 			for i, subject := range sorted {
 				sorted[i] = notices[subject]
 			}
-			v.draw(menuOf(v.o.Statuses(), sorted))
+			v.draw(menuOf(v.o.Statuses(), sorted, v.o.Facts()))
+		case <-v.changed:
+			redraw.Reset(settle)
 		case e, open := <-sub.Events():
 			switch {
 			case !open: // we were too slow; the next drawing starts from the truth
@@ -203,6 +227,17 @@ func (v *view) subscribe() *event.Subscription {
 	return v.o.Bus.Subscribe(256, event.Server, event.Removed, event.Catalog, event.Config, event.Health, event.Approval)
 }
 
+// after changes a fact and has the menu drawn anew.
+func (v *view) after(change func(Facts)) func() {
+	return func() {
+		change(v.o.Facts())
+		select {
+		case v.changed <- struct{}{}:
+		default: // it will be drawn already
+		}
+	}
+}
+
 // obey waits for clicks on all entries in one goroutine: systray drops a click that
 // nobody waits for, so whatever is done about one is done elsewhere.
 func (v *view) obey(ctx context.Context) {
@@ -222,18 +257,27 @@ func (v *view) obey(ctx context.Context) {
 			}
 		}
 	}
-	on(v.open, v.o.Open)
-	on(v.more, v.o.Open)
+	open := func(to string) func() { return func() { v.o.Open(to) } }
+	on(v.open, open(""))
+	on(v.more, open("/servers"))
+	on(v.waiting, open("/questions"))
+	on(v.connect, open("/clients"))
+	on(v.copy, v.o.CopyAddress)
 	on(v.quit, v.o.Quit)
+	// Each is what the entry says now: the opposite of the fact.
+	on(v.pause, v.after(func(f Facts) { v.o.Pause(!f.Paused) }))
+	on(v.recording, v.after(func(f Facts) { v.o.PauseRecording(!f.RecordingPaused) }))
+	on(v.login, v.after(func(f Facts) { v.o.StartAtLogin(!f.StartAtLogin) }))
 	for i, p := range v.places {
 		on(p.start, server(i, v.o.Start))
 		on(p.stop, server(i, v.o.Stop))
 		on(p.restart, server(i, v.o.Restart))
+		on(p.log, server(i, func(id string) { v.o.Open("/servers/" + url.PathEscape(id)) }))
 	}
 	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ctx.Done())})
 	for {
-		i, _, open := reflect.Select(cases)
-		if !open || i == len(actions) {
+		i, _, ok := reflect.Select(cases)
+		if !ok || i == len(actions) {
 			return
 		}
 		go actions[i]()

@@ -7,5 +7,6 @@
 //
 // It gets the address, with a one-time code in the fragment, in the environment as
 // DRAWBRIDGE_WINDOW_URL, because every user of the machine can read a command line.
-// Without one it asks the drawbridge program beside it: drawbridge open --print.
+// DRAWBRIDGE_WINDOW_DATA names the daemon's folder: there the window finds it again
+// after a restart, and follows its commands: come to the front, pick a file, close.
 package window

@@ -6,10 +6,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +20,9 @@ var entrancePage = template.Must(template.New("entrance").Parse(entranceHTML))
 // page, which leads to the daemon, or tries again every two seconds and says why.
 type entrance struct {
 	client *http.Client
-	ask    func(context.Context) string // asks the program beside us for the address
+	ask    func(context.Context) string // asks the daemon for the address
+
+	once sync.Once // the window follows the daemon from its first page on
 
 	mu      sync.Mutex
 	address string // with the one-time code; "" when not known
@@ -32,10 +30,10 @@ type entrance struct {
 
 // newEntrance takes the address from the environment; what is no address of this
 // machine counts as none.
-func newEntrance(address string) *entrance {
+func newEntrance(address string, ask func(context.Context) string) *entrance {
 	return &entrance{
 		client:  &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Proxy: nil}},
-		ask:     askDaemon,
+		ask:     ask,
 		address: local(address),
 	}
 }
@@ -100,23 +98,4 @@ func local(address string) string {
 		return u.String()
 	}
 	return ""
-}
-
-// askDaemon runs the drawbridge program that stands beside this one.
-func askDaemon(ctx context.Context) string {
-	self, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	name := "drawbridge"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), name), "open", "--print").Output()
-	if err != nil {
-		return ""
-	}
-	return string(out)
 }

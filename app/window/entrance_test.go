@@ -18,7 +18,7 @@ func page(t *testing.T, e *entrance) string {
 	return w.Body.String()
 }
 
-func daemon(t *testing.T) *httptest.Server {
+func healthy(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {})
@@ -30,8 +30,7 @@ func daemon(t *testing.T) *httptest.Server {
 func nobody(context.Context) string { return "" }
 
 func TestEntranceLeadsToTheDaemonWithItsCode(t *testing.T) {
-	e := newEntrance(daemon(t).URL + "/#code=a%22b")
-	e.ask = nobody
+	e := newEntrance(healthy(t).URL+"/#code=a%22b", nobody)
 	got := page(t, e)
 	if !strings.Contains(got, `location.replace("`) || !strings.Contains(got, "#code=a%22b") {
 		t.Fatalf("the page leads nowhere:\n%s", got)
@@ -39,9 +38,8 @@ func TestEntranceLeadsToTheDaemonWithItsCode(t *testing.T) {
 }
 
 func TestEntranceExplainsItselfWhileNoDaemonAnswers(t *testing.T) {
-	gone := daemon(t)
-	e := newEntrance(gone.URL)
-	e.ask = nobody
+	gone := healthy(t)
+	e := newEntrance(gone.URL, nobody)
 	gone.Close()
 	got := page(t, e)
 	if strings.Contains(got, "location.replace") || !strings.Contains(got, "Drawbridge is not running") || !strings.Contains(got, "location.reload") {
@@ -50,8 +48,8 @@ func TestEntranceExplainsItselfWhileNoDaemonAnswers(t *testing.T) {
 }
 
 func TestEntranceFindsADaemonThatMoved(t *testing.T) {
-	gone, moved := daemon(t), daemon(t)
-	e := newEntrance(gone.URL)
+	gone, moved := healthy(t), healthy(t)
+	e := newEntrance(gone.URL, nobody)
 	gone.Close()
 	e.ask = func(context.Context) string { return moved.URL + "/#code=x\n" }
 	if got := page(t, e); !strings.Contains(got, "location.replace") {

@@ -25,24 +25,54 @@ func Main() {
 	if os.Getenv("WEBKIT_DISABLE_DMABUF_RENDERER") == "" {
 		os.Setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
 	}
-	lead := newEntrance(os.Getenv("DRAWBRIDGE_WINDOW_URL"))
+	d := newDaemon(os.Getenv("DRAWBRIDGE_WINDOW_DATA"))
+	lead := newEntrance(os.Getenv("DRAWBRIDGE_WINDOW_URL"), d.address)
 	os.Unsetenv("DRAWBRIDGE_WINDOW_URL") // the web processes need not inherit the code
 
+	at, known := readPlace(d.data)
+	state := options.Normal
+	if at.Maximised {
+		state = options.Maximised
+	}
+	// ours ends with the window; wails' context carries its runtime and does not.
+	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
 	err := wails.Run(&options.App{
 		Title:            "Drawbridge",
-		Width:            1180,
-		Height:           800,
-		MinWidth:         640,
-		MinHeight:        420,
+		Width:            at.Width,
+		Height:           at.Height,
+		MinWidth:         leastWidth,
+		MinHeight:        leastHeight,
+		WindowStartState: state,
 		BackgroundColour: options.NewRGB(24, 26, 31),
 		AssetServer:      &assetserver.Options{Handler: lead},
-		OnStartup:        func(c context.Context) { ctx = c },
+		OnStartup: func(c context.Context) {
+			ctx = c
+			if known && !at.Maximised {
+				runtime.WindowSetPosition(c, at.X, at.Y)
+			}
+		},
+		OnDomReady: func(c context.Context) {
+			lead.once.Do(func() {
+				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, cmd) })
+				go revive(ours, func() string { return d.address(ours) })
+			})
+		},
+		OnBeforeClose: func(c context.Context) bool {
+			p := place{Maximised: runtime.WindowIsMaximised(c)}
+			p.Width, p.Height = runtime.WindowGetSize(c)
+			p.X, p.Y = runtime.WindowGetPosition(c)
+			if p.Maximised { // the size to go back to is the one from before
+				p.X, p.Y, p.Width, p.Height = at.X, at.Y, at.Width, at.Height
+			}
+			keepPlace(d.data, p)
+			return false
+		},
+		OnShutdown: func(context.Context) { end() },
 		SingleInstanceLock: &options.SingleInstanceLock{
 			UniqueId: "drawbridge_" + fingerprint(lead.base()),
 			OnSecondInstanceLaunch: func(options.SecondInstanceData) {
-				runtime.WindowUnminimise(ctx)
-				runtime.WindowShow(ctx)
+				front(ctx)
 				if !lead.answers() {
 					runtime.WindowReloadApp(ctx)
 				}
@@ -57,6 +87,49 @@ func Main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot show the window:", err)
 		os.Exit(1)
+	}
+}
+
+func front(ctx context.Context) {
+	runtime.WindowUnminimise(ctx)
+	runtime.WindowShow(ctx)
+}
+
+// back is called when the daemon answers again: the page recovers by itself, unless
+// the address is another one.
+func back(ctx context.Context, d *daemon, lead *entrance) {
+	address := d.address(ctx)
+	before := lead.base()
+	lead.set(local(address))
+	if js := move(address); js != "" && lead.base() != before {
+		runtime.WindowExecJS(ctx, js)
+	}
+}
+
+// obey does what the daemon asks for.
+func obey(ctx context.Context, d *daemon, c command) {
+	switch c.Command {
+	case "focus":
+		front(ctx)
+		if js := script(c.To); js != "" {
+			runtime.WindowExecJS(ctx, js)
+		}
+	case "pick":
+		var path string
+		var err error
+		if c.Kind == "folder" {
+			path, err = runtime.OpenDirectoryDialog(ctx, runtime.OpenDialogOptions{Title: "Choose a folder"})
+		} else {
+			path, err = runtime.OpenFileDialog(ctx, runtime.OpenDialogOptions{Title: "Choose a file"})
+		}
+		if err != nil {
+			path = ""
+		}
+		if err := d.picked(ctx, c.ID, path); err != nil {
+			fmt.Fprintln(os.Stderr, "drawbridge-window: cannot hand over what was picked:", err)
+		}
+	case "quit":
+		runtime.Quit(ctx)
 	}
 }
 

@@ -27,7 +27,7 @@ type Options struct {
 	// or start one with tray and window.
 	Desktop func(ctx context.Context, o ServeOptions) error
 	// Show brings an address with a one-time code to the person. nil prints it.
-	Show func(url string) error
+	Show func(url string, f config.Folders) error
 
 	Version string
 	Stdin   io.Reader
@@ -46,6 +46,7 @@ type ServeOptions struct {
 	NoTray  bool
 	Strict  bool // a wrong configuration is a reason not to start
 	Debug   bool
+	Link    string // drawbridge://…, to show in the window; only with Desktop
 }
 
 // usageError makes the exit code 2.
@@ -122,7 +123,7 @@ func (p *program) command() *cobra.Command {
 		Short: "Run MCP servers once, offer them to every AI client, remember every call",
 		Long: "Run MCP servers once, offer them to every AI client, remember every call.\n\n" +
 			"Without a command: open the window, starting Drawbridge if it does not run.",
-		Args:              noArgs,
+		Args:              linkArg,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Version:           p.Version,
@@ -140,7 +141,7 @@ func (p *program) command() *cobra.Command {
 		p.serve(), p.stdio(), p.demo(),
 		p.status(), p.tools(), p.call(), p.historyUpkeep(p.history()), p.checks(), p.logs(),
 		p.act("start"), p.act("stop"), p.act("restart"), p.act("enable"), p.act("disable"), p.add(), p.remove(), p.debug(),
-		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.uninstall(), p.open(), p.version(),
+		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.uninstall(), p.open(), p.quit(), p.version(),
 	)
 	return root
 }
@@ -158,6 +159,14 @@ func (p *program) version() *cobra.Command {
 			return err
 		},
 	}
+}
+
+// linkArg lets the bare command have a link, as the desktop hands it over.
+func linkArg(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && strings.HasPrefix(strings.ToLower(args[0]), "drawbridge:") {
+		return nil
+	}
+	return noArgs(cmd, args)
 }
 
 // noArgs, exactly and between check arguments as cobra does, with exit code 2.

@@ -37,7 +37,10 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		}
 		return pflag.NormalizedName(name)
 	})
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			o.Link = args[0]
+		}
 		folders, err := p.folders()
 		if err != nil {
 			return err

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
-	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
@@ -102,41 +100,4 @@ func (p *program) disconnectAddresses(ctx context.Context, client string) error 
 		}
 	}
 	return nil
-}
-
-func (p *program) open() *cobra.Command {
-	var print bool
-	cmd := &cobra.Command{
-		Use: "open", Short: "Open the page, or print its address with a one-time code", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := p.daemon()
-			if err != nil {
-				return err
-			}
-			data, err := d.raw(cmd.Context(), http.MethodPost, "open-code", nil, struct{}{})
-			if err != nil {
-				return err
-			}
-			var page struct {
-				URL string `json:"url"`
-			}
-			if err := decode(data, &page); err != nil {
-				return err
-			}
-			if page.URL == "" {
-				return hub.Errorf(hub.CodeInternal, "Drawbridge gave no address")
-			}
-			switch {
-			case p.json:
-				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
-			case print || p.Show == nil:
-				_, err = fmt.Fprintln(p.Stdout, page.URL)
-			default:
-				err = p.Show(page.URL)
-			}
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
-	return cmd
 }

@@ -33,11 +33,17 @@ export function forgetSessionKey(): void {
   }
 }
 
-/** Takes the one-time code out of the address, so that it is neither kept in the history nor used twice. */
+/**
+ * Takes the one-time code out of the address, so that it is neither kept in the history
+ * nor used twice, and leads to the place of the page that stands beside it.
+ */
 export function takeCode(location: Location, history: History): string | null {
-  const code = new URLSearchParams(location.hash.replace(/^#\/?\??/, '')).get('code');
+  const fragment = new URLSearchParams(location.hash.replace(/^#\/?\??/, ''));
+  const code = fragment.get('code');
   if (!code) return null;
-  history.replaceState(null, '', `${location.pathname}${location.search}#/`);
+  const to = fragment.get('to') ?? '/';
+  const place = to.startsWith('/') && !to.startsWith('//') ? to : '/';
+  history.replaceState(null, '', `${location.pathname}${location.search}#${place}`);
   return code;
 }
 

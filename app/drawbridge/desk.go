@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"drawbridge/app/tray"
+	"drawbridge/backend/api"
+	"drawbridge/backend/desktop"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/store"
+	"drawbridge/backend/supervisor"
+	"drawbridge/config"
+)
+
+// desk is the daemon's side of the desktop: what tray, notifications and the page's
+// settings ask for. All methods may be called from any goroutine.
+type desk struct {
+	autostart desktop.Autostart
+	servers   *supervisor.Supervisor
+	history   *store.Store
+	questions *inbox.Inbox
+	pages     *api.API // set before anything asks
+	folders   config.Folders
+	url       string
+	log       *slog.Logger
+	end       context.CancelFunc
+
+	mu    sync.Mutex
+	shown bool   // the icon is there
+	why   string // it is not
+}
+
+func newDesk(folders config.Folders, log *slog.Logger) *desk {
+	d := &desk{folders: folders, log: log, why: "it was not asked for"}
+	if self, err := os.Executable(); err == nil {
+		d.autostart.Program = self
+	}
+	if folders.Own {
+		d.autostart.Data = folders.Data
+	}
+	return d
+}
+
+func (d *desk) StartsAtLogin() (bool, error)                 { return d.autostart.Enabled() }
+func (d *desk) SetStartAtLogin(on bool) error                { return d.autostart.Set(on) }
+func (d *desk) Paused() bool                                 { return d.servers.Paused() }
+func (d *desk) SetPaused(ctx context.Context, on bool) error { return d.servers.SetPaused(ctx, on) }
+
+// Tray reports whether there is an icon, and why not.
+func (d *desk) Tray() (shown bool, why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shown, d.why
+}
+
+func (d *desk) trayShown(shown bool, why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shown, d.why = shown, why
+}
+
+// Quit ends the daemon; an open window closes.
+func (d *desk) Quit() { d.end() }
+
+// open brings the page to the person at a place; "" is where it was.
+func (d *desk) open(to string) {
+	if d.pages.Focus(to) {
+		return
+	}
+	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, os.Stderr))
+}
+
+func (d *desk) facts() tray.Facts {
+	on, _ := d.autostart.Enabled() // without an answer the entry is just not ticked
+	return tray.Facts{
+		Waiting: len(d.questions.List()) + len(d.servers.Approvals()), Paused: d.servers.Paused(),
+		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on,
+	}
+}
+
+func (d *desk) pauseRecording(ctx context.Context, on bool) error {
+	rules := d.history.Recording()
+	rules.Paused = on
+	return d.history.SaveRecording(ctx, rules)
+}
+
+// clipboards are programs that take a text on stdin, by system. None of them is a shell.
+var clipboards = map[string][][]string{
+	"linux":   {{"wl-copy"}, {"xclip", "-selection", "clipboard"}, {"xsel", "--input", "--clipboard"}},
+	"darwin":  {{"pbcopy"}},
+	"windows": {{"clip"}},
+}
+
+// copyAddress puts the bridge's address into the clipboard, or shows the page that has
+// a button for it where no program does that.
+func (d *desk) copyAddress() {
+	if err := copyText(d.url + "/mcp"); err != nil {
+		d.log.Info("Cannot copy the bridge's address", "reason", err.Error())
+		d.open("/clients")
+	}
+}
+
+func copyText(text string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	for _, line := range clipboards[runtime.GOOS] {
+		path, err := exec.LookPath(line[0])
+		if err != nil {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, path, line[1:]...)
+		cmd.Stdin = strings.NewReader(text)
+		// No pipes: what keeps the clipboard alive stays in the background with them.
+		return cmd.Run()
+	}
+	return errors.New("no program for the clipboard was found")
+}
+
+// trayOptions connects the tray with all of this. ctx is the daemon's.
+func (d *desk) trayOptions(ctx context.Context, o tray.Options) tray.Options {
+	o.Statuses, o.Facts, o.Shown = d.servers.Statuses, d.facts, d.trayShown
+	o.Open, o.Quit, o.CopyAddress = d.open, d.Quit, d.copyAddress
+	o.Start = func(id string) { report(d.log, "start a server", d.servers.Start(ctx, id)) }
+	o.Stop = func(id string) { report(d.log, "stop a server", d.servers.Stop(ctx, id)) }
+	o.Restart = func(id string) { report(d.log, "restart a server", d.servers.Restart(ctx, id)) }
+	o.Pause = func(on bool) { report(d.log, "pause the servers", d.SetPaused(ctx, on)) }
+	o.PauseRecording = func(on bool) { report(d.log, "pause recording", d.pauseRecording(ctx, on)) }
+	o.StartAtLogin = func(on bool) { report(d.log, "change the start at login", d.SetStartAtLogin(on)) }
+	return o
+}
+
+// notifications are the watcher of what a person should hear of.
+func (d *desk) notifications(o desktop.Watcher) *desktop.Watcher {
+	o.Log, o.Connect, o.Open = d.log, desktop.NewNotifier, d.open
+	return &o
+}

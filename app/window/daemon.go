@@ -1,0 +1,167 @@
+package window
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"drawbridge/backend/loopback"
+)
+
+// command is what the daemon asks of the window; see the API's GET /api/v1/window.
+type command struct {
+	Command string `json:"command"` // focus, pick or quit
+	To      string `json:"to"`
+	Kind    string `json:"kind"`
+	ID      string `json:"id"`
+}
+
+// daemon is the program that this window shows, found by its data folder. As long as
+// the folder is the same, it may end, start again, and answer elsewhere.
+type daemon struct {
+	data   string
+	client *http.Client
+	retry  time.Duration // between tries to reach it
+}
+
+func newDaemon(data string) *daemon {
+	return &daemon{data: data, retry: time.Second, client: &http.Client{Transport: &http.Transport{Proxy: nil}}}
+}
+
+// errNoDaemon: none runs in the folder, or it does not answer yet.
+var errNoDaemon = errors.New("no daemon runs")
+
+// request asks the running daemon as the person. The caller closes the body.
+func (d *daemon) request(ctx context.Context, method, route string, in any) (*http.Response, error) {
+	if d.data == "" {
+		return nil, errNoDaemon
+	}
+	rt, ok, err := loopback.FindDaemon(d.data)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, errNoDaemon
+	}
+	admin, err := loopback.ReadAdmin(d.data)
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, rt.URL+"/api/v1/"+route, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+admin)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		resp.Body.Close()
+		return nil, fmt.Errorf("the daemon answers %d", resp.StatusCode)
+	}
+	return resp, nil
+}
+
+// address is the page's, with a new one-time code; "" when there is no daemon.
+func (d *daemon) address(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	resp, err := d.request(ctx, http.MethodPost, "open-code", struct{}{})
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	var page struct{ URL string }
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&page) != nil {
+		return ""
+	}
+	return page.URL
+}
+
+// picked tells what the person chose; "" is nothing.
+func (d *daemon) picked(ctx context.Context, id, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	resp, err := d.request(ctx, http.MethodPost, "window/picked", map[string]string{"id": id, "path": path})
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// follow obeys the daemon's commands until ctx ends. After a loss it tries again, and
+// calls back at each return, when the address may be another one.
+func (d *daemon) follow(ctx context.Context, back func(), obey func(command)) {
+	for first := true; ; {
+		if resp, err := d.request(ctx, http.MethodGet, "window", nil); err == nil {
+			if !first {
+				back()
+			}
+			first = false
+			d.read(resp.Body, obey)
+			resp.Body.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(d.retry):
+		}
+	}
+}
+
+// read reads server-sent events to their end. One is a few hundred bytes, or a form
+// that a link brought.
+func (d *daemon) read(stream io.Reader, obey func(command)) {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, 256<<10)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var c command
+		if json.Unmarshal([]byte(data), &c) == nil {
+			obey(c)
+		}
+	}
+}
+
+// script is what leads the page to a place of itself, or "".
+func script(to string) string {
+	if !strings.HasPrefix(to, "/") {
+		return ""
+	}
+	quoted, err := json.Marshal(to) // JSON for HTML: safe inside a script, whatever it holds
+	if err != nil {
+		return ""
+	}
+	return "location.hash = " + string(quoted)
+}
+
+// move leads the page to another address.
+func move(address string) string {
+	quoted, err := json.Marshal(address)
+	if err != nil || local(address) == "" {
+		return ""
+	}
+	return "location.replace(" + string(quoted) + ")"
+}

@@ -1,0 +1,145 @@
+package window
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"drawbridge/backend/loopback"
+)
+
+// running makes a data folder in which a daemon with these routes lives.
+func running(t *testing.T, routes http.Handler) (d *daemon, admin string) {
+	t.Helper()
+	data := t.TempDir()
+	lock, err := loopback.Lock(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if _, err := loopback.OpenAdmin(data); err != nil {
+		t.Fatal(err)
+	}
+	admin, err = loopback.ReadAdmin(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = newDaemon(data)
+	d.retry = 10 * time.Millisecond
+	serve(t, d, routes)
+	return d, admin
+}
+
+// serve lets the daemon of d answer, at a new address.
+func serve(t *testing.T, d *daemon, routes http.Handler) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(routes)
+	t.Cleanup(s.Close)
+	if err := loopback.WriteRuntime(d.data, loopback.Runtime{PID: os.Getpid(), URL: s.URL, Version: "t", StartedAt: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestTheWindowObeysTheDaemonAndComesBackToIt(t *testing.T) {
+	var admin string
+	var visits atomic.Int32
+	routes := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/window" || r.Header.Get("Authorization") != "Bearer "+admin {
+			t.Errorf("asked %s as %q", r.URL.Path, r.Header.Get("Authorization"))
+		}
+		fmt.Fprintf(w, ": here\n\nevent: command\ndata: {\"command\":\"focus\",\"to\":\"/servers/%d\"}\n\ndata: nonsense\n\n", visits.Add(1))
+	})
+	d, token := running(t, routes)
+	admin = token
+	ctx, cancel := context.WithCancel(t.Context())
+	heard, returns, done := make(chan command, 16), make(chan struct{}, 16), make(chan struct{})
+	go func() {
+		defer close(done)
+		d.follow(ctx, func() { returns <- struct{}{} }, func(c command) {
+			select {
+			case heard <- c:
+			default:
+			}
+		})
+	}()
+	for i := range 2 { // the stream ends after each command: the window comes back
+		if c := <-heard; c.Command != "focus" || c.To != fmt.Sprint("/servers/", i+1) {
+			t.Fatalf("%+v", c)
+		}
+	}
+	<-returns
+	cancel()
+	<-done
+}
+
+func TestTheWindowFindsADaemonThatAnswersElsewhere(t *testing.T) {
+	page := func(name string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `{"url":"http://127.0.0.1/%s"}`, name) })
+	}
+	d, _ := running(t, page("first"))
+	if got := d.address(t.Context()); !strings.HasSuffix(got, "/first") {
+		t.Fatal(got)
+	}
+	serve(t, d, page("second"))
+	if got := d.address(t.Context()); !strings.HasSuffix(got, "/second") {
+		t.Fatal(got)
+	}
+	if got := newDaemon("").address(t.Context()); got != "" {
+		t.Fatalf("without a folder: %q", got)
+	}
+	if got := newDaemon(t.TempDir()).address(t.Context()); got != "" {
+		t.Fatalf("without a daemon: %q", got)
+	}
+}
+
+func TestWhatAWindowRunsIsItsOwn(t *testing.T) {
+	for _, to := range []string{`/a"</script><script>alert(1)//`, "/x\u2028y", "/ok"} {
+		js := script(to)
+		if !strings.HasPrefix(js, `location.hash = "/`) || strings.ContainsAny(js, "<>\u2028\n") || strings.Count(strings.ReplaceAll(js, `\"`, ""), `"`) != 2 {
+			t.Errorf("%q makes %s", to, js)
+		}
+	}
+	for _, to := range []string{"", "javascript:alert(1)", "servers"} {
+		if js := script(to); js != "" {
+			t.Errorf("%q makes %s", to, js)
+		}
+	}
+	if js := move("http://evil.example/"); js != "" {
+		t.Error(js)
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", "7575"), Path: "/", Fragment: "code=x"}
+	if js := move(u.String()); js != `location.replace("http://127.0.0.1:7575/#code=x")` {
+		t.Error(js)
+	}
+}
+
+func TestTheWindowStandsWhereItStood(t *testing.T) {
+	data := t.TempDir()
+	if p, known := readPlace(data); known || p.Width != usualWidth {
+		t.Fatalf("%+v %v", p, known)
+	}
+	want := place{X: -20, Y: 40, Width: 900, Height: 700, Maximised: true}
+	keepPlace(data, want)
+	if p, known := readPlace(data); !known || p != want {
+		t.Fatalf("%+v %v", p, known)
+	}
+	for _, nonsense := range []string{"", "{", `{"Width":1,"Height":1}`, `{"Width":900,"Height":700,"X":999999}`} {
+		if err := os.WriteFile(filepath.Join(data, "window.json"), []byte(nonsense), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if p, known := readPlace(data); known || p.Width != usualWidth {
+			t.Errorf("%q: %+v", nonsense, p)
+		}
+	}
+	keepPlace("", want)
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) open() *cobra.Command {
+	var print bool
+	cmd := &cobra.Command{
+		Use: "open [PLACE]", Short: "Open the page, or print its address with a one-time code", Args: between(0, 1),
+		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			var request struct {
+				To string `json:"to,omitempty"`
+			}
+			if len(args) == 1 {
+				request.To = args[0]
+			}
+			if !print && !p.json && p.Show != nil {
+				var window struct {
+					Shown bool `json:"shown"`
+				}
+				data, err := d.raw(cmd.Context(), http.MethodPost, "window", nil, request)
+				if err == nil && decode(data, &window) == nil && window.Shown {
+					return nil
+				}
+			}
+			data, err := d.raw(cmd.Context(), http.MethodPost, "open-code", nil, request)
+			if err != nil {
+				return err
+			}
+			var page struct {
+				URL string `json:"url"`
+			}
+			if err := decode(data, &page); err != nil {
+				return err
+			}
+			if page.URL == "" {
+				return hub.Errorf(hub.CodeInternal, "Drawbridge gave no address")
+			}
+			switch {
+			case p.json:
+				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
+			case print || p.Show == nil:
+				_, err = fmt.Fprintln(p.Stdout, page.URL)
+			default:
+				folders, ferr := p.folders()
+				if ferr != nil {
+					return ferr
+				}
+				err = p.Show(page.URL, folders)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
+	return cmd
+}
+
+// quitLimit is how long a daemon may take to end: its servers have a ladder of 5 s.
+const quitLimit = 10 * time.Second
+
+func (p *program) quit() *cobra.Command {
+	return &cobra.Command{
+		Use: "quit", Short: "End Drawbridge and all its servers", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			folders, err := p.folders()
+			if err != nil {
+				return err
+			}
+			if held, err := loopback.Held(folders.Data); err != nil || !held {
+				if err == nil {
+					fmt.Fprintln(p.Stderr, "Drawbridge does not run.")
+				}
+				return err
+			}
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			if _, err := d.raw(cmd.Context(), http.MethodPost, "quit", nil, struct{}{}); err != nil {
+				return err
+			}
+			return awaitEnd(cmd.Context(), folders.Data)
+		},
+	}
+}
+
+// awaitEnd waits until the daemon of a data folder has let go of it.
+func awaitEnd(ctx context.Context, data string) error {
+	ctx, cancel := context.WithTimeout(ctx, quitLimit)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if held, err := loopback.Held(data); err != nil || !held {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return &hub.Error{Code: hub.CodeTimeout, Message: "Drawbridge is still ending", Hint: "Its log says what it waits for: drawbridge logs."}
+		}
+	}
+}
