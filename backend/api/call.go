@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"drawbridge/backend/gateway"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 )
@@ -93,7 +94,7 @@ func resultOf(r hub.Reply, err error) CallResult {
 		out.Data = JSON(t.StructuredContent)
 	}
 	if t.IsError {
-		out.Error = toolError(&t, out.Output, r.Result)
+		out.Error = gateway.FailureOf(r.Result).Text
 	}
 	return out
 }
@@ -146,44 +147,6 @@ func orUnknown(s string) string {
 		return "unknown type"
 	}
 	return s
-}
-
-// toolError finds the sentence in a failed result: what the structured content says
-// of itself, else the text, else an excerpt; then what kind of failure it is.
-func toolError(t *toolResult, output string, raw []byte) string {
-	var s map[string]json.RawMessage
-	_ = json.Unmarshal(t.StructuredContent, &s)
-	nested := map[string]json.RawMessage{}
-	_ = json.Unmarshal(s["error"], &nested)
-	text := ""
-	for _, candidate := range []json.RawMessage{s["message"], s["error"], nested["message"], s["detail"]} {
-		if text == "" {
-			_ = json.Unmarshal(candidate, &text)
-		}
-	}
-	if text == "" {
-		text = output
-	}
-	if text == "" {
-		text = excerpt(raw)
-	}
-	var about []string
-	for _, names := range [][]string{{"code", "errorCode", "statusCode"}, {"retriable", "retryable"}} {
-		for _, name := range names {
-			v, ok := s[name]
-			if !ok {
-				v, ok = nested[name]
-			}
-			if ok && (v[0] != '{' && v[0] != '[') {
-				about = append(about, names[0]+"="+strings.Trim(string(v), `"`))
-				break
-			}
-		}
-	}
-	if len(about) > 0 {
-		text += " (" + strings.Join(about, " ") + ")"
-	}
-	return text
 }
 
 // excerpt is the beginning of a raw answer, at most 2,000 characters.

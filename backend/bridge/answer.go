@@ -22,7 +22,7 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) (answe
 	if rq.era == hub.Modern && !rq.spans.RequestState.Empty() {
 		if reply, err, is := b.resume(ctx, rq, sink); is {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
-			return b.finish(rq, public, reply, err)
+			return b.finish(rq, sink.server, public, reply, err)
 		}
 	}
 	call, f := b.resolve(ctx, rq)
@@ -37,13 +37,13 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) (answe
 	default:
 		reply, err = b.instead(ctx, rq, call, sink, reply)
 	}
-	return b.finish(rq, call.PublicName, reply, err)
+	return b.finish(rq, call.Server, call.PublicName, reply, err)
 }
 
 // finish makes of a call's end what its client gets.
-func (b *Bridge) finish(rq *request, public string, reply hub.Reply, err error) (answered, *failure) {
+func (b *Bridge) finish(rq *request, server, public string, reply hub.Reply, err error) (answered, *failure) {
 	if err != nil {
-		result, f := failedHere(rq.method, public, rq.era, err)
+		result, f := failedHere(rq.method, b.label(server), public, rq.era, err)
 		if f != nil {
 			return answered{}, f
 		}
@@ -55,6 +55,16 @@ func (b *Bridge) finish(rq *request, public string, reply hub.Reply, err error) 
 		return b.modernize(rq.method, reply.Result), nil
 	}
 	return answered{head: reply.Result}, nil
+}
+
+// label is what a person calls a server.
+func (b *Bridge) label(server string) string {
+	if v, ok := b.Registry.Server(server); ok {
+		if offers := v.Offers(); len(offers) > 0 && offers[0].Label != "" {
+			return offers[0].Label
+		}
+	}
+	return server
 }
 
 func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered, *failure) {

@@ -57,25 +57,20 @@ func failedUpstream(object []byte, era hub.Era) *failure {
 	return f
 }
 
-// failedHere turns an error of the call path into what a client gets. A tool that
-// could not be run is a tool result that says why, so that the model reads it; a
-// request that was wrong, and anything but a tool call, is a JSON-RPC error. name is
-// what the client asked for; a resource that is not there is named again.
-func failedHere(method, name string, era hub.Era, err error) (result []byte, f *failure) {
-	code := hub.CodeOf(err)
-	message, hint := hub.Describe(err)
-	retriable := false
-	if e, ok := errors.AsType[*hub.Error](err); ok {
-		retriable = e.Retriable
-	}
-	rpc, uri := codeRefused, ""
-	switch code {
+// failedHere turns an error of the call path into what a client gets. What the model
+// should read is a tool result that says why the tool was not run, and what to do;
+// what the protocol makes an error, and anything but a tool call, is a JSON-RPC error.
+// name is what the client asked for; a resource that is not there is named again.
+func failedHere(method, server, name string, era hub.Era, err error) (result []byte, f *failure) {
+	about := aboutOf(err)
+	rpc := codeRefused
+	switch about.Code {
 	case hub.CodeValidation:
 		rpc = codeInvalidParams
 	case hub.CodeNotFound:
 		rpc = codeInvalidParams
 		if method == "resources/read" {
-			uri = name
+			about.URI = name
 			if era == hub.Legacy {
 				rpc = codeResourceNotFound
 			}
@@ -83,36 +78,80 @@ func failedHere(method, name string, era hub.Era, err error) (result []byte, f *
 	case hub.CodeInternal:
 		rpc = codeInternal
 	}
-	if method == "tools/call" {
-		switch code {
-		case hub.CodeValidation, hub.CodeNotFound, hub.CodeUnauthorized, hub.CodeCancelled:
-		default:
-			return toolFailure(code, message, hint, retriable), nil
-		}
+	if method == "tools/call" && forModel(about) {
+		return toolFailure(about, server), nil
 	}
-	data, _ := json.Marshal(struct {
-		Code      hub.Code `json:"code"`
-		Hint      string   `json:"hint,omitempty"`
-		Retriable bool     `json:"retriable,omitempty"`
-		URI       string   `json:"uri,omitempty"`
-	}{code, hint, retriable, uri})
+	message := about.Message
+	about.Message = "" // it stands in the error itself
+	data, _ := json.Marshal(about)
 	return nil, &failure{code: rpc, object: wire.ErrorObject(rpc, message, data)}
 }
 
-func toolFailure(code hub.Code, message, hint string, retriable bool) []byte {
-	text := message
-	if hint != "" {
-		text += ". " + hint
-	}
-	text += " (code=" + string(code)
-	if retriable {
-		text += " retriable=true"
-	}
-	text += ")"
-	out := append([]byte(nil), `{"content":[{"type":"text","text":`...)
-	out = wire.AppendString(out, text)
-	return append(out, `}],"isError":true}`...)
+// about is what machines may know of a failure.
+type about struct {
+	Code      hub.Code         `json:"code"`
+	Message   string           `json:"message,omitempty"`
+	Hint      string           `json:"hint,omitempty"`
+	Retriable bool             `json:"retriable,omitempty"`
+	URI       string           `json:"uri,omitempty"`
+	Errors    []hub.FieldError `json:"errors,omitempty"`
 }
+
+func aboutOf(err error) about {
+	a := about{Code: hub.CodeOf(err)}
+	a.Message, a.Hint = hub.Describe(err)
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		a.Retriable, a.Errors = e.Retriable, e.Fields
+	}
+	return a
+}
+
+// forModel tells what a model can act on from what only its client can: a tool that is
+// not there and a request that makes no sense are errors of the protocol, arguments
+// that do not fit are not.
+func forModel(a about) bool {
+	switch a.Code {
+	case hub.CodeNotFound, hub.CodeCancelled:
+		return false
+	case hub.CodeValidation:
+		return len(a.Errors) > 0
+	}
+	return true
+}
+
+// toolFailure is a tool result of ours. Its details stand in the text and in _meta,
+// never in structuredContent, which the tool's outputSchema describes.
+func toolFailure(a about, server string) []byte {
+	reason := a.Message
+	if a.Hint != "" {
+		reason += ". " + a.Hint
+	}
+	out := append([]byte(nil), `{"content":[`...)
+	text := func(s string) {
+		out = append(out, `{"type":"text","text":`...)
+		out = append(wire.AppendString(out, s), '}')
+	}
+	suffix := " (code=" + string(a.Code)
+	if a.Retriable {
+		suffix += " retriable=true"
+	}
+	suffix += ")"
+	if away := a.Code == hub.CodeUnavailable && a.Retriable && server != ""; away {
+		text(server + " is temporarily unavailable. Please try again later." + suffix)
+		out = append(out, ',')
+		text(reason)
+		out = append(out, `],"isError":true,"_meta":{"status":"degraded",`...)
+	} else {
+		text(reason + suffix)
+		out = append(out, `],"isError":true,"_meta":{`...)
+	}
+	details, _ := json.Marshal(a)
+	out = append(append(out, `"`+metaError+`":`...), details...)
+	return append(out, `}}`...)
+}
+
+// metaError is where a result of ours says what machines may know of a failure.
+const metaError = "drawbridge/error"
 
 // status is the HTTP status that an era wants for an error which is all that is sent.
 func (f *failure) status(era hub.Era) int {

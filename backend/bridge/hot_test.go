@@ -201,7 +201,12 @@ func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
 		want string
 	}{
 		{&hub.Error{Code: hub.CodeUnavailable, Message: "server \"math\" is not running", Hint: "Start it.", Retriable: true, Cause: errors.New("secret")}, tool,
-			`"result":{"content":[{"type":"text","text":"server \"math\" is not running. Start it. (code=unavailable retriable=true)"}],"isError":true}`},
+			`"result":{"content":[{"type":"text","text":"math is temporarily unavailable. Please try again later. (code=unavailable retriable=true)"},` +
+				`{"type":"text","text":"server \"math\" is not running. Start it."}],"isError":true,"_meta":{"status":"degraded",` +
+				`"drawbridge/error":{"code":"unavailable","message":"server \"math\" is not running","hint":"Start it.","retriable":true}}}`},
+		{&hub.Error{Code: hub.CodeValidation, Message: "the arguments do not fit", Fields: []hub.FieldError{{Field: "a", Error: "is required"}}}, tool,
+			`"result":{"content":[{"type":"text","text":"the arguments do not fit (code=validation)"}],"isError":true,"_meta":{"drawbridge/error":{"code":"validation","message":"the arguments do not fit","errors":[{"field":"a","error":"is required"}]}}}`},
+		{hub.Errorf(hub.CodeUnauthorized, "log in"), tool, `"text":"log in (code=unauthorized)"`},
 		{context.DeadlineExceeded, tool, `"isError":true`},
 		{errors.New("secret"), tool, `"text":"something went wrong inside Drawbridge. The log says more: drawbridge logs. (code=internal)"`},
 		{errors.New("secret"), prompt, `"error":{"code":-32603,"message":"something went wrong inside Drawbridge","data":{"code":"internal","hint":"The log says more: drawbridge logs."}}`},

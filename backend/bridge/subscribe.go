@@ -145,7 +145,7 @@ func (b *Bridge) tell(ctx context.Context, method string, key resourceKey, who *
 	}
 	reply, err := b.Gateway.Call(ctx, call, deaf{})
 	if err != nil {
-		_, f := failedHere(method, key.uri, hub.Legacy, err)
+		_, f := failedHere(method, "", key.uri, hub.Legacy, err)
 		return f.sdk()
 	}
 	if len(reply.Error) > 0 {

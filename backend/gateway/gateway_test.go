@@ -89,7 +89,7 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 		out     int
 	}{
 		"ok":          {func(f *fixture) {}, hub.OutcomeOK, "", "", 14},
-		"tool error":  {func(f *fixture) { f.send = answer(`{"content":[],"isError":true}`) }, hub.OutcomeToolError, "", "the tool reported an error", 29},
+		"tool error":  {func(f *fixture) { f.send = answer(`{"content":[],"isError":true}`) }, hub.OutcomeToolError, "", `{"content":[],"isError":true}`, 29},
 		"rpc error":   {func(f *fixture) { f.send = rpcError }, hub.OutcomeProtocolError, "", "no such thing", 41},
 		"broken":      {func(f *fixture) { f.send = fails(errors.New("pipe /home/me broke")) }, hub.OutcomeProtocolError, hub.CodeInternal, "something went wrong inside Drawbridge", 0},
 		"refused":     {func(f *fixture) { f.refuse = hub.Errorf(hub.CodeNotFound, "no tool") }, hub.OutcomeRejected, hub.CodeNotFound, "no tool", 0},

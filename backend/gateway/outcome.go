@@ -30,7 +30,7 @@ func classify(call *hub.Call, reply hub.Reply, err error, at stage) {
 		call.BytesOut = len(reply.Result)
 		if call.Method == "tools/call" && isError(reply.Result) {
 			call.Outcome = hub.OutcomeToolError
-			call.Reason = "the tool reported an error"
+			call.Reason = shorten(FailureOf(reply.Result).Text)
 		}
 	}
 	call.Repaired = call.Repaired || reply.Repaired

@@ -1,0 +1,46 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestAFailedToolIsReadAsItMeansIt(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"message":"M","error":"E","detail":"D"}}`: "M",
+		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"error":"E","detail":"D"}}`:               "E",
+		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"error":{"message":"EM"},"detail":"D"}}`:  "EM",
+		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"error":{},"detail":"D"}}`:                "D",
+		`{"content":[{"type":"text","text":"T"},{"type":"text","text":"U"}],"structuredContent":{"x":1}}`:       "T\nU",
+		`{"content":[],"structuredContent":{"message":"M","code":"E_TIMEOUT","retriable":false}}`:               "M (code=E_TIMEOUT retriable=false)",
+		`{"content":[],"structuredContent":{"message":"M","errorCode":7,"retryable":"true"}}`:                   "M (code=7 retriable=true)",
+		`{"content":[],"structuredContent":{"message":"M","statusCode":503,"retriable":1}}`:                     "M (code=503 retriable=true)",
+		`{"content":[],"structuredContent":{"error":{"message":"M","code":"X","retriable":"1"}}}`:               "M (code=X retriable=true)",
+		`{"content":[],"structuredContent":{"message":"M","code":{"a":1},"retriable":"perhaps"}}`:               "M",
+		`{"content":[],"structuredContent":{"x":1}}`:                                                            `{"x":1}`,
+		`{"content":[],"isError":true}`:                                              `{"content":[],"isError":true}`,
+		`{"content":[{"type":"text","text":"T"}],"structuredContent":null}`:          "T",
+		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"message":7}}`: "T",
+	} {
+		if got := FailureOf([]byte(result)).Text; got != want {
+			t.Errorf("%s: %q, want %q", result, got, want)
+		}
+	}
+	long := FailureOf([]byte(`{"isError":true,"x":"` + strings.Repeat("é", 5000) + `"}`)).Text
+	if n := utf8.RuneCountInString(long); n != excerptLength+1 {
+		t.Errorf("an excerpt has %d characters", n)
+	}
+	if f := FailureOf([]byte(`{"structuredContent":{"message":"M","deep":[1.0,{"a":2}]}}`)); string(f.Cause) != `{"message":"M","deep":[1.0,{"a":2}]}` {
+		t.Errorf("the cause is %s", f.Cause)
+	}
+}
+
+func FuzzAFailedToolNeverBreaksUs(f *testing.F) {
+	f.Add(`{"content":[],"structuredContent":{"message":"M","code":"E","retriable":1}}`)
+	f.Fuzz(func(t *testing.T, result string) {
+		if text := FailureOf([]byte(result)).Text; !utf8.ValidString(text) {
+			t.Fatalf("%q", text)
+		}
+	})
+}
