@@ -125,6 +125,9 @@ func (r *reader) session(e *entry, m member) {
 	case e.Session == SessionPerCall && e.Type != hub.Docker:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perSession",
 			"'session'%s can be perCall for docker servers only", r.in())
+	case e.URL != "" && e.Command != "" && e.Session != "" && e.Session != SessionShared:
+		r.report(r.keyAt(e, m, "session"), "session", false, "use shared",
+			"'session'%s must be shared: its url is served by one program", r.in())
 	case e.Session == SessionShared && uses:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perRoot",
 			"'session'%s cannot be shared: each client has a ${%s} of its own", r.in(), WorkspaceFolder)

@@ -46,6 +46,7 @@ type Dialer struct {
 	Lobby string
 
 	running running
+	eras    eras // by launchKey: what servers turned out to speak
 	// OnNotification and OnRequest get what a server says outside of any call.
 	// Both may be nil; see upstream.Options.
 	OnNotification func(server, method string, params json.RawMessage)
@@ -89,18 +90,28 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 		if o.Dial, started.Command, err = d.dock(c, env, started); err != nil {
 			return Session{Process: started.describe()}, err
 		}
-	case hub.HTTP:
+	case hub.HTTP, hub.SSE:
 		at, shown, err := remote(c, env)
 		if err != nil {
 			return Session{}, err
 		}
 		o.Remote, started.Command = at, shown
+		// A second connection, in another era, is to the program that runs already.
+		if c.Command != "" && r.Era == "" {
+			conn, err := d.serve(ctx, c, env, started, o)
+			return Session{Conn: conn, Process: started.describe()}, err
+		}
 	default:
 		return Session{}, hub.Errorf(hub.CodeValidation, "servers of type %q cannot be reached", c.Type)
 	}
+	key := launchKey(c)
+	o.First, _ = d.eras.of(key)
 	conn, err := upstream.Connect(ctx, o)
 	if err != nil {
 		return Session{Process: started.describe()}, err
+	}
+	if r.Era == "" {
+		d.eras.note(key, conn.Era())
 	}
 	return Session{Conn: conn, Process: started.describe()}, nil
 }

@@ -26,7 +26,7 @@ func remote(c *config.Server, env environment) (r *upstream.Remote, shown string
 	if err != nil {
 		return nil, "", err
 	}
-	r = &upstream.Remote{URL: address, Header: http.Header{}, AllowInsecure: c.AllowInsecure}
+	r = &upstream.Remote{URL: address, Header: http.Header{}, AllowInsecure: c.AllowInsecure, Events: c.Type == hub.SSE}
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}

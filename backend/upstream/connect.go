@@ -43,17 +43,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Era != hub.Modern {
-		err = c.initialize(ctx)
-		if err != nil && o.Era == "" && ctx.Err() == nil {
-			c, err = discoverInstead(ctx, c, err)
-			if err != nil {
-				c, err = asEvents(ctx, c, err)
-			}
-		}
-	} else {
-		err = c.discover(ctx)
-	}
+	c, err = negotiate(ctx, c)
 	if err == nil {
 		close(c.shaken)
 		c.awaitListening(ctx)
@@ -94,6 +84,45 @@ func asEvents(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	discard(ctx, c)
 	c.o.Log.Info("Server speaks the older HTTP transport, of type sse", "server", c.o.Server)
 	return older, nil
+}
+
+// negotiate shakes hands in the era that is asked for, or in the one that the server
+// speaks. The connection that it returns may be another one, also with an error.
+func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
+	if c.o.Era == hub.Modern {
+		return c, c.discover(ctx)
+	}
+	if c.o.Era == "" && c.o.First == hub.Modern {
+		if c, err = first(ctx, c); err != nil || c.era == hub.Modern {
+			return c, err
+		}
+	}
+	err = c.initialize(ctx)
+	if err == nil || c.o.Era != "" || ctx.Err() != nil {
+		return c, err
+	}
+	if c, err = discoverInstead(ctx, c, err); err != nil {
+		return asEvents(ctx, c, err)
+	}
+	return c, nil
+}
+
+// first tries the modern era. Where that fails, the connection that it returns is fresh
+// and the legacy era follows.
+func first(ctx context.Context, c *Conn) (*Conn, error) {
+	err := c.discover(ctx)
+	if err == nil {
+		return c, nil
+	}
+	discard(ctx, c)
+	if ctx.Err() != nil {
+		return c, err
+	}
+	fresh, err := dial(ctx, c.o)
+	if err != nil {
+		return c, err
+	}
+	return fresh, nil
 }
 
 // discoverInstead tries the modern era after the legacy one failed with first.

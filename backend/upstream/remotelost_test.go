@@ -245,3 +245,35 @@ func TestAnInvalidHeaderNameKeepsItsToolOut(t *testing.T) {
 		}
 	}
 }
+
+// The era that a server turned out to speak is tried first, and the other one follows.
+func TestTheEraThatWasFoundOutIsTriedFirst(t *testing.T) {
+	var first atomic.Pointer[string]
+	for _, modern := range []bool{true, false} {
+		first.Store(nil)
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(body, &m)
+			first.CompareAndSwap(nil, &m.Method)
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case m.Method == "server/discover" && modern:
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`, m.ID)
+			case m.Method == "initialize" && !modern:
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`, m.ID)
+			case m.ID == nil:
+				w.WriteHeader(http.StatusAccepted)
+			default:
+				w.WriteHeader(http.StatusBadRequest)
+			}
+		})
+		c := connectRemote(t, h, "", func(o *Options) { o.First = hub.Modern })
+		if (c.Era() == hub.Modern) != modern || *first.Load() != "server/discover" {
+			t.Errorf("%s after %s", c.Era(), *first.Load())
+		}
+	}
+}

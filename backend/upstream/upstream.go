@@ -51,6 +51,8 @@ type Options struct {
 
 	// Era is tried alone when it is set; "" finds out, legacy first.
 	Era hub.Era
+	// First is the era to try first where Era is ""; the other one follows. "" is legacy.
+	First hub.Era
 	// Unlisted leaves the catalog unread: for a connection that serves one call.
 	Unlisted bool
 	Framing  wire.Framing

@@ -1,0 +1,93 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
+	"drawbridge/config"
+)
+
+// Trial is what a throwaway start of a server came to.
+type Trial struct {
+	Err     error  // why it could not be used, or nil
+	Reason  string // the same for people, "" when all went well
+	Hint    string // what to do next, may be empty
+	Reached bool   // it was started or reached; what failed is the connection
+	Command string
+	Took    time.Duration
+	Era     hub.Era
+	Version string
+	Catalog *hub.Catalog     // never nil
+	Log     []serverlog.Line // what it said, and what was done
+	Warning []string
+}
+
+// The bounds of a trial.
+const (
+	maxTrial  = 2 * time.Minute
+	trialLog  = 50
+	trialName = "test-"
+)
+
+// Try starts or reaches the server of c as Connect does, lists it, and ends it before
+// it returns. Nothing of it is kept: no catalog, no log, no process and no container.
+func (d *Dialer) Try(ctx context.Context, c *config.Server) Trial {
+	once := *c
+	once.ID = trialName + c.ID[:min(len(c.ID), hub.MaxServerID-len(trialName))]
+	once.ID = strings.TrimRight(once.ID, "-_")
+	logs := serverlog.Open("") // in memory only
+	defer logs.Close()
+	own := &Dialer{
+		Spawner: d.Spawner, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
+		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, Lobby: d.Lobby,
+	}
+	limit := min(startup(&once), maxTrial)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	began := time.Now()
+	t := Trial{Catalog: &hub.Catalog{}}
+	session, err := own.Connect(ctx, Request{Server: &once, Changed: func(hub.Kind) {}})
+	t.Took, t.Command, t.Warning = time.Since(began), session.Process.Command, session.Process.Warnings
+	t.Reached = session.Process.Exit != nil || once.URL != "" && once.Command == ""
+	if err != nil {
+		if t.Err = err; ctx.Err() == context.DeadlineExceeded {
+			t.Err = &hub.Error{Code: hub.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
+				Hint: "Look at what it wrote to its log, or raise startupTimeoutMs."}
+		}
+	} else {
+		t.Era, t.Version, t.Catalog = session.Era(), session.Version(), session.Catalog()
+		if err := session.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Warning = append(t.Warning, "it could not be ended: "+err.Error())
+		}
+	}
+	t.Log = logs.Tail(once.ID, trialLog)
+	t.explain(session.Process, once.ID, c.ID)
+	return t
+}
+
+// explain puts the failure into words, with the name that the person gave.
+func (t *Trial) explain(p Process, id, name string) {
+	if t.Err == nil {
+		return
+	}
+	t.Reason = t.Err.Error()
+	if own, ok := errors.AsType[*hub.Error](t.Err); ok {
+		t.Reason, t.Hint = own.Message, own.Hint
+	}
+	if code := hub.CodeOf(t.Err); p.Exit != nil && (code == hub.CodeUnavailable || code == hub.CodeInternal) {
+		if exit, ok := p.Exit(); ok && exit.Code > 0 {
+			t.Reason = exit.Text // where all we know is that it broke
+		}
+	}
+	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrAbsent.Error() + ": "} {
+		t.Reason = strings.TrimPrefix(t.Reason, prefix)
+	}
+	t.Reason = strings.ReplaceAll(t.Reason, fmt.Sprintf("%q", id), fmt.Sprintf("%q", name))
+}

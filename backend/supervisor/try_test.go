@@ -1,0 +1,70 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// A trial tells what a server would be, and leaves nothing: no status, no catalog, no
+// process.
+func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
+	g := newReal(t)
+	g.dialer.DockerLedger = t.TempDir()
+	good := mode("tried", "legacy")
+	got := g.dialer.Try(t.Context(), &good)
+	if got.Err != nil || len(got.Catalog.Tools) == 0 || got.Era != hub.Legacy || !got.Reached || got.Took <= 0 {
+		t.Fatalf("%+v", got)
+	}
+	if len(got.Catalog.Tools[0].Raw) == 0 {
+		t.Error("a tool without its schema")
+	}
+	if _, known := g.registry.Server("tried"); known {
+		t.Error("something is kept")
+	}
+	if u, err := g.dialer.Usage("test-tried"); err == nil && len(u.Tree) > 0 {
+		t.Errorf("left running: %+v", u.Tree)
+	}
+
+	web := server("web", func(s *config.Server) {
+		s.Type, s.Command, s.URL = hub.HTTP, "", webServer(t).URL
+		s.Headers = map[string]string{"Authorization": "Bearer sesame"}
+	})
+	if got := g.dialer.Try(t.Context(), &web); got.Err != nil || len(got.Catalog.Tools) != 1 {
+		t.Errorf("%+v", got)
+	}
+
+	for name, c := range map[string]config.Server{
+		"executable not found": server("a", func(s *config.Server) { s.Command = "no-such-program-here" }),
+		"exited with status 3": server("b", func(s *config.Server) { s.Command, s.Args = "/bin/sh", []string{"-c", "echo why >&2; exit 3"} }),
+		"NOT_SET_HERE":         server("c", func(s *config.Server) { s.Command = "${NOT_SET_HERE}" }),
+		"did not answer": server("d", func(s *config.Server) {
+			s.Command, s.Args, s.StartupTimeout = "/bin/sleep", []string{"60"}, 500*time.Millisecond
+		}),
+		"cannot be reached": server("e", func(s *config.Server) { s.Type, s.Command, s.URL = hub.HTTP, "", "http://127.0.0.1:1/mcp" }),
+		"no such container": server("f", func(s *config.Server) { s.Type, s.Docker = hub.Docker, config.Docker{Container: "drawbridge-none"} }),
+		"there is no /nowhere/docker.sock": server("g", func(s *config.Server) {
+			s.Type, s.Docker = hub.Docker, config.Docker{Image: "x", Host: "unix:///nowhere/docker.sock"}
+		}),
+	} {
+		if name == "no such container" {
+			stoppedContainer(t) // there is an Engine
+		}
+		got := g.dialer.Try(t.Context(), &c)
+		if got.Err == nil || !strings.Contains(got.Reason, name) || strings.Contains(got.Reason, "test-") {
+			t.Errorf("%s: %q, %v; %s", name, got.Reason, got.Err, logged(got))
+		}
+	}
+}
+
+func logged(t Trial) (text string) {
+	for _, l := range t.Log {
+		text += l.Text + "\n"
+	}
+	return text
+}
