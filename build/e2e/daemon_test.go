@@ -63,10 +63,15 @@ func start(t testing.TB, config object, env ...string) *daemon {
 	return d
 }
 
+// launch starts the program; a second time at the address that it had.
 func (d *daemon) launch(env ...string) {
 	d.t.Helper()
+	listen := "127.0.0.1:0"
+	if d.url != "" {
+		listen = strings.TrimPrefix(d.url, "http://")
+	}
 	d.done = make(chan struct{})
-	d.cmd = exec.Command(binary, "serve", "--data", d.data, "--listen", "127.0.0.1:0")
+	d.cmd = exec.Command(binary, "serve", "--data", d.data, "--listen", listen)
 	d.cmd.Env = append(d.env(), env...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	if err := d.cmd.Start(); err != nil {

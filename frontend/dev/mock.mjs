@@ -27,7 +27,7 @@ export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => 
   const world = makeScene(scene);
   let expired = false;
   const streams = new Set();
-  const dist = fileURLToPath(new URL('../dist', import.meta.url));
+  const dist = process.env.MOCK_DIST ?? fileURLToPath(new URL('../dist', import.meta.url));
 
   const send = (type, data) => {
     for (const stream of streams) stream.write(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);

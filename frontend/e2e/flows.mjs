@@ -147,6 +147,7 @@ flow(
       await page.waitForTimeout(80);
     }
     assert.ok(await page.getByText('That is all there is.').count());
+    await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
     assert.ok((await rows.count()) < 80, 'only what is in view exists');
     const last = mock.world.calls.at(-1).id;
     await page.locator(`[data-call="${last}"]`).waitFor();
@@ -201,7 +202,10 @@ flow(
     await box.fill(`${text}{`);
     await page.getByText('Not JSON yet').waitFor();
     await box.fill(text.replace('"command"', '"commnd"'));
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page
+      .getByRole('region', { name: 'Configuration', exact: true })
+      .getByRole('button', { name: 'Save' })
+      .click();
     await page.getByText('unknown key "commnd"').waitFor();
     mock.world.writeConfig(`${text}// theirs\n`);
     await box.fill(`${text}// mine\n`);

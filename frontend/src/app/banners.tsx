@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { Banner } from '@/components/banner';
@@ -7,6 +7,7 @@ import { questionsQuery } from '@/features/questions/api';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { requestText } from '@/lib/request';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import type { RecorderStatus, Status } from '@/types/api';
@@ -70,6 +71,27 @@ function Lost() {
 export function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
   return (
     recorder !== undefined && !['', 'ok', 'running', 'recording', 'idle'].includes(recorder.state)
+  );
+}
+
+/** Notices that stay until somebody has seen them; others go when their cause does. */
+const dismissible = /^(command:|network$)/;
+
+function Seen({ subject }: { subject: string }) {
+  const client = useQueryClient();
+  const dismiss = useMutation({
+    mutationFn: () => requestText('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`),
+    onSettled: () => client.invalidateQueries({ queryKey: ['status'] }),
+  });
+  return (
+    <button
+      type="button"
+      disabled={dismiss.isPending}
+      onClick={() => dismiss.mutate()}
+      className="shrink-0 font-medium underline underline-offset-2"
+    >
+      {texts.actions.seen}
+    </button>
   );
 }
 
@@ -165,6 +187,7 @@ function concerns(status: Status): Concern[] {
       key: `${notice.subject}:${notice.message}`,
       tone: 'warn',
       text: plain(notice.message),
+      action: dismissible.test(notice.subject) && <Seen subject={notice.subject} />,
     });
   }
   return list;

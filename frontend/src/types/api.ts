@@ -162,6 +162,8 @@ export interface CallDetail extends Call {
   argumentsCut?: Cut;
   /** Set when the result or error is longer than what was kept. */
   replyCut?: Cut;
+  /** What of the result does not fit the tool's schema. */
+  invalid?: string;
   /** What a person wrote to it. */
   note?: Note;
 }

@@ -91,3 +91,12 @@ export interface Note {
   note: string;
   tags: string[] | null;
 }
+
+/** One message of a session, kept while debugging is on. */
+export interface SessionFrame {
+  id: string;
+  at: string;
+  from: 'client' | 'server' | 'drawbridge';
+  bytes: number;
+  text: string;
+}

@@ -10,7 +10,7 @@ import {
 import { jsonMembers, jsonString } from '@/lib/json-text';
 import { RequestError, request, requestText, send } from '@/lib/request';
 import type { Call, CallDetail, List } from '@/types/api';
-import type { Facets, HistoryState, Note, Session } from '@/types/history';
+import type { Facets, HistoryState, Note, Session, SessionFrame } from '@/types/history';
 import { type CallFilters, callQuery, filterQuery } from './filters';
 
 const pageSize = 200;
@@ -116,6 +116,22 @@ export const storyQuery = (session: string) =>
       return { calls: (page.items ?? []).reverse(), more: page.next !== '' };
     },
     staleTime: 5000,
+  });
+
+/** The raw messages of a session; none unless somebody debugs its client or server. */
+export const framesQuery = (session: string) =>
+  queryOptions({
+    queryKey: ['frames', session],
+    queryFn: async ({ signal }) =>
+      (
+        await request<List<SessionFrame>>(
+          'GET',
+          `/api/v1/frames?${new URLSearchParams({ session, limit: '200' })}`,
+          { signal },
+        )
+      ).items ?? [],
+    refetchInterval: 5000,
+    retry: false,
   });
 
 /** Writes a note; the call then is as the daemon answers it. */

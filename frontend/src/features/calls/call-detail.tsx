@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Download, FileQuestion, GitCompare, Pencil } from 'lucide-react';
+import { Download, FileQuestion, GitCompare, Pencil, TriangleAlert } from 'lucide-react';
 import { memo, type ReactNode, useMemo, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
@@ -96,6 +96,14 @@ export function CallDetail({
         >
           {plain(call.reason.slice(0, 4000))}
         </p>
+      )}
+      {call.invalid && (
+        <div className="flex gap-2 bg-warn-soft px-4 py-3 text-sm text-warn md:px-5">
+          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          <p className="min-w-0 [overflow-wrap:anywhere]">
+            <span className="font-medium">{t.invalid}</span> {plain(call.invalid.slice(0, 1000))}
+          </p>
+        </div>
       )}
       {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} />

@@ -36,9 +36,13 @@ export function CallsPage({
   const filters = useMemo<CallFilters>(() => JSON.parse(key), [key]);
   const navigate = route.useNavigate();
   const change = useCallback(
-    (change: CallFilters) =>
-      navigate({ to: '.', search: (old) => ({ ...old, ...change }), replace: true }),
-    [navigate],
+    (change: CallFilters) => {
+      const search = (old: CallFilters) => ({ ...old, ...change });
+      // What is open beside the list stays open.
+      if (selected === undefined) navigate({ to: '/calls', search, replace: true });
+      else navigate({ to: '/calls/$id', params: { id: selected }, search, replace: true });
+    },
+    [navigate, selected],
   );
   const setSearch = useCallback((text: string) => change({ q: text || undefined }), [change]);
   const filtered = Object.values(filters).some(Boolean);

@@ -12,6 +12,8 @@ import type { CallFilters } from './filters';
 
 const t = texts.calls;
 const few = 8;
+/** With a text the daemon counts so many of the newest hits. */
+const sampled = 10_000;
 
 /** What the calls can be narrowed by, each value with how many calls it would leave. */
 export function FacetPanel({
@@ -70,7 +72,9 @@ export function FacetPanel({
           : data === undefined
             ? texts.loading
             : data.newest
-              ? t.countsNewest(count(data.newest))
+              ? data.newest < sampled
+                ? t.countsAll
+                : t.countsNewest(count(data.newest))
               : t.countsHours}
       </p>
     </ScrollArea>

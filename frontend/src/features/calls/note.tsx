@@ -11,8 +11,7 @@ import type { Note } from '@/types/history';
 import { useNote } from './api';
 
 const t = texts.calls.note;
-const field =
-  'block w-full rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+const field = 'block rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
 /** What a person wrote to a call, and the tags by which it is found again. */
 export function CallNote({ call }: { call: CallDetail }) {
@@ -94,7 +93,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
         value={note.title}
         maxLength={500}
         onChange={(event) => setNote({ ...note, title: event.target.value })}
-        className={`${field} h-8`}
+        className={`${field} h-8 w-full`}
       />
       <textarea
         aria-label={t.body}
@@ -103,7 +102,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
         value={note.note}
         maxLength={5000}
         onChange={(event) => setNote({ ...note, note: event.target.value })}
-        className={`${field} resize-y py-1.5`}
+        className={`${field} w-full resize-y py-1.5`}
       />
       <div className="flex flex-wrap items-center gap-1.5">
         {tags.map((one) => (
@@ -125,7 +124,6 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           value={tag}
           maxLength={50}
           onChange={(event) => setTag(event.target.value)}
-          onBlur={addTag}
           onKeyDown={(event) => {
             if ((event.key === 'Enter' && tag.trim()) || event.key === ',') {
               event.preventDefault();

@@ -18,6 +18,7 @@ import { CallDuration } from './call-duration';
 import { callName } from './call-row';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
+import { SessionFrames } from './session-frames';
 
 const t = texts.sessions;
 
@@ -80,6 +81,7 @@ export function SessionStory({ session, onClose }: { session: string; onClose: (
           <Step key={call.id} call={call} before={calls[index - 1]} start={start} />
         ))}
       </ol>
+      <SessionFrames session={session} />
     </DetailFrame>
   );
 }

@@ -42,7 +42,7 @@ export function Features({ labelOf }: { labelOf: (server: string) => string }) {
         <p className="text-sm text-ink3">{t.none}</p>
       ) : (
         <ScrollArea
-          aria-label={t.title}
+          aria-label={t.table}
           className="overflow-x-auto rounded-lg border bg-panel shadow-card"
         >
           <table className="w-full text-sm">

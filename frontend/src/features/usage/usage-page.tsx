@@ -201,7 +201,7 @@ function Breakdown({
         />
       </div>
       <ScrollArea
-        aria-label={t.breakdown}
+        aria-label={t.table}
         className="overflow-x-auto rounded-lg border bg-panel shadow-card"
       >
         <table className="w-full min-w-[40rem] text-sm">
