@@ -49,9 +49,9 @@ var edges = map[string]string{
 	"backend/desktop":    "backend/hub backend/event backend/inbox",
 	"backend/doctor":     "backend/hub config backend/clientconf",
 	"backend/selfserver": "backend/hub backend/store",
-	"backend/shim":       "backend/hub backend/wire",                                                                                                                                                        // apart from cli, so that a process per client stays small
-	"backend/cli":        "backend/hub config backend/api backend/wire backend/loopback backend/serverlog backend/clientconf backend/shim backend/selfserver backend/process backend/doctor backend/secret", // what works without a daemon; the shim launches one
-	"backend/mcptest":    "backend/wire",                                                                                                                                                                    // never shipped: only tests import it
+	"backend/shim":       "backend/hub backend/wire",                                                                                                                                                                        // apart from cli, so that a process per client stays small
+	"backend/cli":        "backend/hub config backend/api backend/wire backend/loopback backend/serverlog backend/clientconf backend/shim backend/selfserver backend/process backend/doctor backend/secret backend/desktop", // what works without a daemon; the shim launches one
+	"backend/mcptest":    "backend/wire",                                                                                                                                                                                    // never shipped: only tests import it
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",

@@ -11,6 +11,7 @@ import (
 
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/clientconf"
+	"drawbridge/backend/doctor"
 	"drawbridge/backend/event"
 	"drawbridge/backend/history"
 	"drawbridge/backend/hub"
@@ -103,7 +104,10 @@ type Options struct {
 
 	Desktop   Desktop               // optional: start at login, pause, quit
 	Connector *clientconf.Connector // optional: the clients' own files
-	Secrets   *secret.Store         // optional: what ${secret:NAME} stands for
+	Seen      Seen                  // optional: which clients came, and what they were shown
+	// Doctor looks for what keeps servers and clients from working; optional.
+	Doctor  func(ctx context.Context) (doctor.Options, error)
+	Secrets *secret.Store // optional: what ${secret:NAME} stands for
 
 	Questions Questions                                 // optional: what servers ask a person
 	Rules     Rules                                     // optional: what calls are held to

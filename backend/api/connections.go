@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/hub"
@@ -28,6 +29,25 @@ type Connection struct {
 	Reload    string `json:"reload"`    // what to do for the client to notice
 	MaxTools  int    `json:"maxTools"`  // that the client offers its model; 0 where no limit is known
 	Tested    bool   `json:"tested"`    // the format was measured on the real program
+
+	Live     bool       `json:"live" doc:"It shook hands with us after it was connected"`
+	Since    *time.Time `json:"since,omitempty" doc:"When it did first, in this run of the daemon"`
+	LastSeen *time.Time `json:"lastSeen,omitempty"`
+	Sessions int        `json:"sessions" doc:"Legacy sessions that are open"`
+	Tools    int        `json:"tools" doc:"How many tools it was shown last"`
+	Offered  int        `json:"offered" doc:"How many it would be shown now"`
+	Next     string     `json:"next" doc:"What to do now, for this client; empty when nothing"`
+	Warnings []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are passed"`
+	Moved    []Moved    `json:"moved" nullable:"false" doc:"Servers that were taken over from it"`
+	Link     bool       `json:"link" doc:"It can be connected by a link"`
+	Bundle   bool       `json:"bundle" doc:"It can be connected by an extension"`
+}
+
+// Moved is one server of a client that an entry of ours stands for.
+type Moved struct {
+	Name   string `json:"name" doc:"In the client's file"`
+	Scope  string `json:"scope"`
+	Server string `json:"server" doc:"Its id with us"`
 }
 
 // ConnectionRequest says how to connect a client.
@@ -60,6 +80,9 @@ type ImportableServer struct {
 	Same  []string `json:"same"`  // other clients with the same server
 	Notes []string `json:"notes"`
 	Skip  string   `json:"skip"` // why it cannot be taken over
+
+	Source  string   `json:"source" doc:"Where it was found when that is not the client's file of today: then it can be imported, not moved"`
+	Secrets []string `json:"secrets" nullable:"false" doc:"Names under which its literal tokens will be stored"`
 }
 
 // Undone says how a connection was taken back.
@@ -80,6 +103,9 @@ type connectionRequestInput struct {
 type connectionActionInput struct {
 	Key    string `path:"key"`
 	Action string `path:"action" enum:"undo,restore,forget"`
+	Body   *struct {
+		Servers []string `json:"servers,omitempty" doc:"With undo: those moves alone, by the names in the client's file"`
+	}
 }
 
 func (a *API) registerConnections(doc huma.API) {
@@ -88,6 +114,7 @@ func (a *API) registerConnections(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "What connecting a client changes; nothing is written", a.planConnection)
 	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
 	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Take a connection back, put a lost entry back, or forget it", a.changeConnection)
+	a.registerTaking(doc)
 	op(a, doc, "GET", "/api/v1/savings", "The servers that clients start by themselves", a.savings)
 }
 
@@ -105,11 +132,14 @@ func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]]
 	}
 	out := List[Connection]{Items: []Connection{}}
 	for _, s := range c.List() {
-		out.Items = append(out.Items, Connection{
+		one := Connection{
 			Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
 			Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
 			TakesHTTP: s.Client.HTTP != nil, Reload: s.Client.Reload, MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
-		})
+			Link: clientconf.HasLink(s.Client), Bundle: clientconf.HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
+		}
+		a.watchOver(&one, s)
+		out.Items = append(out.Items, one)
 	}
 	return &answer[List[Connection]]{Body: out}, nil
 }
@@ -124,13 +154,20 @@ func (a *API) listImportable(_ context.Context, in *connectionInput) (*answer[Li
 		return nil, err
 	}
 	out := List[ImportableServer]{Items: []ImportableServer{}}
+	out.Items = importable(all)
+	return &answer[List[ImportableServer]]{Body: out}, nil
+}
+
+func importable(all []clientconf.Import) []ImportableServer {
+	out := []ImportableServer{}
 	for _, i := range all {
-		out.Items = append(out.Items, ImportableServer{
+		out = append(out, ImportableServer{
 			Name: i.Name, Scope: i.Scope, Label: i.Label, Entry: string(i.Entry), Have: i.Have,
 			Same: append([]string{}, i.Same...), Notes: append([]string{}, i.Notes...), Skip: i.Skip,
+			Source: i.Source, Secrets: append([]string{}, i.Secrets...),
 		})
 	}
-	return &answer[List[ImportableServer]]{Body: out}, nil
+	return out
 }
 
 // plan prepares what a request asks for.
@@ -187,6 +224,9 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if _, err := a.Tokens.Create(in.Key); err != nil {
 		return nil, err
 	}
+	if err := c.KeepSavings(os.Getpid()); err != nil {
+		return nil, err
+	}
 	if err := c.Apply(ctx, p); err != nil {
 		return nil, err
 	}
@@ -201,7 +241,12 @@ func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (
 	out := Undone{Key: in.Key}
 	switch in.Action {
 	case "undo":
-		how, err := c.Undo(ctx, in.Key, false)
+		var how clientconf.Undone
+		if in.Body != nil && len(in.Body.Servers) > 0 {
+			how, err = c.UndoServers(ctx, in.Key, in.Body.Servers, false)
+		} else {
+			how, err = c.Undo(ctx, in.Key, false)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -124,6 +124,7 @@ func (a *API) register() {
 	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
 	a.registerConnections(doc)
 	a.registerSecrets(doc)
+	a.registerDoctor(doc)
 	a.registerHistory(doc)
 	a.registerPolicy(doc)
 	a.registerDesktop(doc)

@@ -77,8 +77,11 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered
 	}
 	view := b.view(rq.at, rq.client.Token)
 	result := view.ListResult(kind)
-	if kind == hub.Tools && rq.at.server == "" {
-		result = b.aggregate(view)
+	if kind == hub.Tools {
+		if rq.at.server == "" {
+			result = b.aggregate(view)
+		}
+		b.present.note(rq.client, rq.at, shown(view), b.Now())
 	}
 	if rq.era == hub.Modern {
 		return answered{result[:len(result)-1], b.suffix}, nil

@@ -111,6 +111,7 @@ type Bridge struct {
 	streams    *limiter
 	subscribed subscriptions
 	peers      peers
+	present    presences
 	errands    errands
 	offerings  offerings
 	ended      context.Context // the parent of what outlives its HTTP request

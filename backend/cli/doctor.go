@@ -1,19 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
+	"net/url"
 	"os"
-	"os/exec"
-	"runtime"
-	"time"
 
+	"drawbridge/backend/desktop"
 	"drawbridge/backend/doctor"
+	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
 	"drawbridge/config"
@@ -22,10 +19,12 @@ import (
 )
 
 func (p *program) doctor() *cobra.Command {
-	return &cobra.Command{
+	var fix string
+	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what keeps servers and clients from working", Args: noArgs,
+		Long: "Look for what keeps servers and clients from working, and say what to do. What doctor can do itself has a name\nin brackets: doctor --fix NAME.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings, err := p.examine(cmd.Context())
+			findings, err := p.examine(cmd.Context(), fix)
 			if err != nil {
 				return err
 			}
@@ -48,6 +47,8 @@ func (p *program) doctor() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&fix, "fix", "", "do what the finding of this name offers, then look again")
+	return cmd
 }
 
 func (p *program) printFindings(findings []doctor.Finding) {
@@ -57,13 +58,60 @@ func (p *program) printFindings(findings []doctor.Finding) {
 		if f.Fix != "" {
 			fmt.Fprintf(p.Stdout, "         %s\n", line(f.Fix))
 		}
+		if f.Action != "" {
+			fmt.Fprintf(p.Stdout, "         [%s] %s\n", line(f.ID), line(f.Action))
+		}
 	}
 }
 
-func (p *program) examine(ctx context.Context) ([]doctor.Finding, error) {
-	folders, err := p.folders()
+// examine looks, after it did what the finding fix offers; "" is none. A running daemon
+// knows more than we do, so it is asked.
+func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, error) {
+	if p.running() {
+		found, err := p.askDaemon(ctx, fix)
+		if hub.CodeOf(err) != hub.CodeNotFound || fix != "" {
+			return found, err
+		}
+	}
+	o, err := p.patient(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if fix != "" {
+		if err := doctor.Fix(ctx, o, fix); err != nil {
+			return nil, err
+		}
+		if o, err = p.patient(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return doctor.Examine(ctx, o), nil
+}
+
+func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, error) {
+	d, err := p.daemon()
+	if err != nil {
+		return nil, err
+	}
+	method, path := http.MethodGet, "doctor"
+	if fix != "" {
+		method, path = http.MethodPost, "doctor/"+url.PathEscape(fix)
+	}
+	data, err := d.raw(ctx, method, path, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []doctor.Finding `json:"items"`
+	}
+	return list.Items, decode(data, &list)
+}
+
+// patient is what can be looked at without a daemon.
+func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
+	folders, err := p.folders()
+	if err != nil {
+		return o, err
 	}
 	current, err := config.SourcesFor("", folders, p.Getenv).Load()
 	if current == nil {
@@ -72,97 +120,44 @@ func (p *program) examine(ctx context.Context) ([]doctor.Finding, error) {
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		current.Problems = problems
 	} else if err != nil {
-		return nil, err
+		return o, err
 	}
 	c, err := p.connector()
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	path := p.Getenv("PATH")
 	if env, err := process.LoginEnv(ctx); err == nil && env["PATH"] != "" {
 		path = env["PATH"]
 	}
-	o := doctor.Options{
-		Config: current, Getenv: p.Getenv, Clients: c.List(),
-		LookPath:  func(program string) (string, error) { return process.Resolve(program, path) },
-		Listening: listening,
-		Docker:    askDocker,
+	o = doctor.Options{
+		Config: current, Getenv: p.Getenv, Clients: c.List(), Listening: doctor.Listening, Docker: doctor.AskDocker,
+		LookPath: func(program string) (string, error) { return process.Resolve(program, path) },
+		Restore: func(ctx context.Context, key string) error {
+			_, err := c.Restore(ctx, key, p.tokenOf)
+			return err
+		},
 	}
-	if rt, running, err := loopback.FindDaemon(folders.Data); err == nil && running {
-		o.Daemon = rt.URL
-		o.Reach = func(ctx context.Context, client string) error { return p.reach(ctx, rt.URL, client) }
-	}
-	return doctor.Examine(ctx, o), nil
-}
-
-func listening(address string) bool {
-	conn, err := net.DialTimeout("tcp", address, time.Second)
+	vault, err := p.vault()
 	if err != nil {
-		return false
+		return o, err
 	}
-	conn.Close()
-	return true
-}
-
-// askDocker asks the command, which knows contexts and rootless sockets.
-func askDocker(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	name := "docker"
-	if runtime.GOOS == "windows" {
-		name = "docker.exe"
+	st := vault.Status(ctx)
+	o.Locked, o.Vault, o.Unlock = st.Locked, st.Notice, vault.Unlock
+	if all, err := vault.List(ctx); err == nil {
+		o.Missing = config.SecretsOf(current)
+		for _, e := range all {
+			delete(o.Missing, e.Name)
+		}
 	}
-	out, err := exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("Docker does not answer: %w: %s", err, line(string(bytes.TrimSpace(out))))
-	}
-	return nil
-}
-
-// reach pings the bridge with the client's own token.
-func (p *program) reach(ctx context.Context, url, client string) error {
-	folders, err := p.folders()
-	if err != nil {
-		return err
-	}
-	tokens, err := loopback.NewTokens(folders.Data, nil)
-	if err != nil {
-		return err
-	}
-	t, ok, err := tokens.Get(client)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return nil // the shim makes one when it starts
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/mcp", bytes.NewReader([]byte(ping)))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+t.Token)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := (&http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return fmt.Errorf("the bridge answers %s", resp.Status)
-	}
-	return nil
+	return o, nil
 }
 
 func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Disconnect every client and put back what was moved", Args: noArgs,
-		Long: "Disconnect every client and put back what was moved. With --delete-data our own folders go too: configuration, history, logs.\nThe program itself is removed by what installed it.",
+		Long: "Disconnect every client, put back what was moved, and end the start at login. With --delete-data our own folders go too: configuration, history, logs.\nThe program itself is removed by what installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				if err := p.ask("Disconnect every client?"); err != nil {
@@ -172,12 +167,15 @@ func (p *program) uninstall() *cobra.Command {
 			if err := p.disconnectAll(cmd.Context(), force); err != nil {
 				return err
 			}
-			if !data {
-				return nil
-			}
 			folders, err := p.folders()
 			if err != nil {
 				return err
+			}
+			if err := startAtLogin(folders).Set(false); err != nil {
+				return fmt.Errorf("cannot end the start at login: %w", err)
+			}
+			if !data {
+				return nil
 			}
 			if held, err := loopback.Held(folders.Data); err != nil || held {
 				return errors.Join(err, errors.New("Drawbridge is running: quit it before its data is deleted"))
@@ -194,4 +192,14 @@ func (p *program) uninstall() *cobra.Command {
 	cmd.Flags().BoolVar(&force, "force", false, "also where an entry was changed by hand")
 	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, history and logs")
 	return cmd
+}
+
+// startAtLogin is the entry that starts this program's daemon when the person logs in.
+func startAtLogin(folders config.Folders) desktop.Autostart {
+	self, _ := os.Executable()
+	a := desktop.Autostart{Program: self}
+	if folders.Own {
+		a.Data = folders.Data
+	}
+	return a
 }

@@ -86,18 +86,18 @@ func (p *program) rewrite(ctx context.Context, client string) error {
 }
 
 // disconnectAddresses takes out the entries that hold a token which ended.
-func (p *program) disconnectAddresses(ctx context.Context, client string) error {
+func (p *program) disconnectAddresses(ctx context.Context, client string) (failed error) {
 	c, err := p.connector()
 	if err != nil {
 		return err
 	}
-	for _, s := range c.List() {
-		if s.Client.ID == client && s.Choice.HTTP && !s.Choice.ByVariable && s.Connected {
-			if _, err := c.Undo(ctx, s.Key, false); err != nil {
-				return err
-			}
-			fmt.Fprintln(p.Stderr, "The entry in "+line(s.Path)+" is removed: it held the token.")
+	for _, r := range c.TakeOut(ctx, client) {
+		if r.Error != "" {
+			failed = errors.Join(failed, fmt.Errorf("the ended token is still in %s: %s", r.Path, r.Error))
+			continue
 		}
+		fmt.Fprint(p.Stderr, clean(r.Diff))
+		fmt.Fprintln(p.Stderr, "The entry in "+line(r.Path)+" is removed: it held the token.")
 	}
-	return nil
+	return failed
 }

@@ -144,6 +144,9 @@ func (c *Connector) warnings(p *Plan) (all []string) {
 	if p.choice.Project != "" {
 		all = append(all, "The file belongs to the project: whoever checks it out gets the entry, and needs Drawbridge.")
 	}
+	if p.choice.HTTP {
+		all = append(all, "Nothing starts Drawbridge for this entry: let it start at login.")
+	}
 	if p.Client.Rewrites && p.Client.ID != "claude-code" && c.running(p.Client) {
 		all = append(all, p.Client.Name+" is running and writes its whole file back from memory: quit it completely first, or it will wipe the entry.")
 	}

@@ -214,3 +214,27 @@ func (c *Connector) Rewrite(ctx context.Context, client, url string, tokenOf fun
 	}
 	return all, nil
 }
+
+// TakeOut removes the entries of a client that hold its token, after the token ended.
+// Entries of the shim stay: it makes itself a new one.
+func (c *Connector) TakeOut(ctx context.Context, client string) (all []Rewritten) {
+	for _, s := range c.List() {
+		if s.Client.ID != client || !s.Choice.HTTP || s.Choice.ByVariable || !s.Connected {
+			continue
+		}
+		path := s.Path
+		if r, ok, _ := c.loadRecord(s.Key); ok {
+			path = r.Path
+		}
+		before, _, _ := read(path)
+		w := Rewritten{Key: s.Key, Path: path}
+		if _, err := c.Undo(ctx, s.Key, false); err != nil {
+			w.Error = err.Error()
+		} else {
+			after, _, _ := read(path)
+			w.Diff = diff(path, before, after)
+		}
+		all = append(all, w)
+	}
+	return all
+}

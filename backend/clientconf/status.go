@@ -3,6 +3,7 @@ package clientconf
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // State is what became of one connection.
@@ -28,8 +29,9 @@ type Status struct {
 	Connected bool
 	// Problem says why the file cannot be edited, or that our entry was lost since.
 	Problem string
-	// Choice is how it was connected.
+	// Choice is how it was connected, and At when.
 	Choice Choice
+	At     time.Time
 }
 
 // List returns the status of every known client, and behind them those of projects.
@@ -61,7 +63,7 @@ func (c *Connector) List() []Status {
 
 // inspect fills in what the client's file says.
 func (c *Connector) inspect(s *Status, r record, recorded bool) {
-	s.Choice = r.Choice
+	s.Choice, s.At = r.Choice, r.At
 	edits := r.Edits
 	if !recorded {
 		edits = []done{{Path: s.Client.KeyPath, Name: EntryName}}

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"drawbridge/backend/clientconf"
+	"drawbridge/backend/hub"
 	"drawbridge/config"
 )
 
@@ -28,11 +30,17 @@ const (
 
 // Finding is one thing that was looked at.
 type Finding struct {
-	Check   string `json:"check"` // stable: daemon, port, runtime, docker, proxy, config, client
+	Check   string `json:"check"` // stable: daemon, port, runtime, docker, proxy, config, secret, list, client
 	Subject string `json:"subject"`
 	Level   Level  `json:"level"`
 	Message string `json:"message"`
 	Fix     string `json:"fix,omitempty"` // what to do, where something is wrong
+	// ID names the finding for Fix. Action is the label of what Fix does; "" where only
+	// the person can do it.
+	ID     string `json:"id"`
+	Action string `json:"action,omitempty"`
+
+	do func(context.Context) error
 }
 
 // Options is what the doctor looks at.
@@ -50,6 +58,29 @@ type Options struct {
 	// Reach makes a client's first call with its own token.
 	Reach   func(ctx context.Context, client string) error
 	Clients []clientconf.Status
+	// Lists are what clients were shown, and what they would be shown now.
+	Lists []ShownList
+	// Missing are secrets that servers refer to and that are not stored, with those
+	// servers. Locked is set while the keyring holds all of them back.
+	Missing map[string][]string
+	Locked  bool
+	// Vault says how secrets are kept where that is not as it should be.
+	Vault string
+
+	// What can be done about findings; nil where it cannot.
+	Restore   func(ctx context.Context, key string) error    // puts a lost entry back
+	Rotate    func(ctx context.Context, client string) error // gives a client another token
+	Readdress func(ctx context.Context, client string) error // brings its address up to date
+	Unlock    func(ctx context.Context) error                // asks the keyring
+	Restart   func(ctx context.Context, server string) error // starts a server again
+	Servers   []hub.ServerStatus                             // of a running daemon
+}
+
+// ShownList is how many tools a client was shown, and how many it would be shown now.
+type ShownList struct {
+	Client, Name   string
+	Shown, Offered int
+	Reload         string // how the client reads the list again
 }
 
 // Examine looks at everything, in the order in which it is best repaired.
@@ -57,20 +88,60 @@ func Examine(ctx context.Context, o Options) []Finding {
 	var all []Finding
 	all = append(all, o.daemon()...)
 	all = append(all, o.configuration()...)
+	all = append(all, o.secrets()...)
 	all = append(all, o.runtimes()...)
 	all = append(all, o.docker(ctx)...)
 	all = append(all, o.proxies()...)
-	return append(all, o.clients(ctx)...)
+	all = append(all, o.servers()...)
+	all = append(all, o.clients(ctx)...)
+	all = append(all, o.lists()...)
+	name(all)
+	return all
+}
+
+var notInID = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// name gives each finding its id: what it is about, made fit for an address.
+func name(all []Finding) {
+	seen := map[string]int{}
+	for i := range all {
+		id := strings.Trim(all[i].Check+"-"+notInID.ReplaceAllString(all[i].Subject, "-"), "-")
+		if seen[id]++; seen[id] > 1 {
+			id += fmt.Sprintf("-%d", seen[id])
+		}
+		all[i].ID = id
+	}
+}
+
+// Fix does what the finding called id offers. The error has code not_found when there
+// is no such finding any more, and rejected when only the person can do it.
+func Fix(ctx context.Context, o Options, id string) error {
+	all := Examine(ctx, o)
+	at := slices.IndexFunc(all, func(f Finding) bool { return f.ID == id })
+	if at < 0 {
+		return &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("there is no finding called %q", id), Hint: "It may be gone by now: look again with drawbridge doctor."}
+	}
+	if all[at].do == nil {
+		return &hub.Error{Code: hub.CodeRejected, Message: fmt.Sprintf("%q cannot be done from here", id), Hint: all[at].Fix}
+	}
+	return all[at].do(ctx)
+}
+
+// offer adds an action to a finding, where there is one.
+func offer[T any](f *Finding, label string, do func(context.Context, T) error, what T) {
+	if do != nil {
+		f.Action, f.do = label, func(ctx context.Context) error { return do(ctx, what) }
+	}
 }
 
 func (o Options) daemon() []Finding {
 	if o.Daemon != "" {
-		return []Finding{{"daemon", o.Daemon, OK, "Drawbridge is running", ""}}
+		return []Finding{{Check: "daemon", Subject: o.Daemon, Level: OK, Message: "Drawbridge is running"}}
 	}
-	found := []Finding{{"daemon", "", Warning, "Drawbridge is not running", "Start it with: drawbridge. Clients that use the shim start it when they need it."}}
+	found := []Finding{{Check: "daemon", Level: Warning, Message: "Drawbridge is not running", Fix: "Start it with: drawbridge. Clients that use the shim start it when they need it."}}
 	if listen := o.Config.Bridge.Listen; o.Listening(listen) {
-		found = append(found, Finding{"port", listen, Problem, "another program listens at " + listen,
-			"End it, or set another port: bridge.listen in the configuration."})
+		found = append(found, Finding{Check: "port", Subject: listen, Level: Problem, Message: "another program listens at " + listen,
+			Fix: "End it, or set another port: bridge.listen in the configuration."})
 	}
 	return found
 }
@@ -81,10 +152,10 @@ func (o Options) configuration() (all []Finding) {
 		if p.Warning {
 			level = Warning
 		}
-		all = append(all, Finding{"config", fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), level, p.Message, cmp.Or(p.Suggestion, "Correct it: the file is read again when it is saved.")})
+		all = append(all, Finding{Check: "config", Subject: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct it: the file is read again when it is saved.")})
 	}
 	if len(all) == 0 {
-		all = []Finding{{"config", "", OK, fmt.Sprintf("the configuration is valid: %d servers", len(o.Config.Servers)), ""}}
+		all = []Finding{{Check: "config", Level: OK, Message: fmt.Sprintf("the configuration is valid: %d servers", len(o.Config.Servers))}}
 	}
 	return all
 }
@@ -110,10 +181,10 @@ func (o Options) runtimes() (all []Finding) {
 	slices.Sort(commands)
 	for _, command := range commands {
 		if path, err := o.LookPath(command); err != nil {
-			all = append(all, Finding{"runtime", command, Problem, command + " is not found; needed by " + strings.Join(users[command], ", "),
-				cmp.Or(installs[filepath.Base(command)], "Install it, or give its whole path as command.")})
+			all = append(all, Finding{Check: "runtime", Subject: command, Level: Problem, Message: command + " is not found; needed by " + strings.Join(users[command], ", "),
+				Fix: cmp.Or(installs[filepath.Base(command)], "Install it, or give its whole path as command.")})
 		} else {
-			all = append(all, Finding{"runtime", command, OK, path, ""})
+			all = append(all, Finding{Check: "runtime", Subject: command, Level: OK, Message: path})
 		}
 	}
 	return all
@@ -128,9 +199,9 @@ func (o Options) docker(ctx context.Context) []Finding {
 		if runtime.GOOS == "linux" && strings.Contains(err.Error(), "permission") {
 			fix = "Add yourself to the group docker, and log in again: sudo usermod -aG docker $USER"
 		}
-		return []Finding{{"docker", "", Problem, err.Error(), fix}}
+		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: fix}}
 	}
-	return []Finding{{"docker", "", OK, "Docker answers", ""}}
+	return []Finding{{Check: "docker", Level: OK, Message: "Docker answers"}}
 }
 
 // proxies finds proxy variables that send calls to ourselves through a proxy.
@@ -140,8 +211,8 @@ func (o Options) proxies() []Finding {
 			continue
 		}
 		if no := o.Getenv("NO_PROXY") + "," + o.Getenv("no_proxy"); !strings.Contains(no, "127.0.0.1") && !strings.Contains(no, "*") {
-			return []Finding{{"proxy", name, Warning, name + " is set: clients that connect by address may ask the proxy for 127.0.0.1",
-				"Set NO_PROXY=127.0.0.1,localhost, or connect such clients without --http."}}
+			return []Finding{{Check: "proxy", Subject: name, Level: Warning, Message: name + " is set: clients that connect by address may ask the proxy for 127.0.0.1",
+				Fix: "Set NO_PROXY=127.0.0.1,localhost, or connect such clients without --http."}}
 		}
 	}
 	return nil
@@ -156,6 +227,7 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 		case clientconf.Vanished, clientconf.Changed:
 			f.Level, f.Message = Problem, s.Problem+": "+s.Path
 			f.Fix = "Put it back with: drawbridge clients restore " + s.Client.ID + ". If you removed it: drawbridge clients forget " + s.Client.ID
+			offer(&f, "Put the entry back", o.Restore, s.Key)
 		case clientconf.Unreadable:
 			if !s.Detected {
 				continue
@@ -174,6 +246,7 @@ func (o Options) reach(ctx context.Context, s clientconf.Status, f Finding) Find
 	if s.Choice.HTTP && o.Daemon != "" && s.Choice.URL != o.Daemon {
 		if u, err := url.Parse(s.Choice.URL); err == nil {
 			f.Level, f.Message, f.Fix = Problem, "its entry leads to "+u.Host, "Connect it again: drawbridge clients connect "+s.Client.ID+" --http"
+			offer(&f, "Rewrite the address", o.Readdress, s.Client.ID)
 			return f
 		}
 	}
@@ -182,6 +255,7 @@ func (o Options) reach(ctx context.Context, s clientconf.Status, f Finding) Find
 	}
 	if err := o.Reach(ctx, s.Client.ID); err != nil {
 		f.Level, f.Message, f.Fix = Problem, "its token is not taken: "+err.Error(), "Make a new one: drawbridge token "+s.Client.ID+" --rotate"
+		offer(&f, "Make a new token", o.Rotate, s.Client.ID)
 	}
 	return f
 }

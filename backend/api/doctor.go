@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/doctor"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+type findingInput struct {
+	ID string `path:"id" maxLength:"300"`
+}
+
+func (a *API) registerDoctor(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/doctor", "What keeps servers and clients from working, each with what to do", a.examine)
+	op(a, doc, "POST", "/api/v1/doctor/{id}", "Do what a finding offers, and look again", a.fix)
+}
+
+// patient is what the doctor looks at: what the program gives, and what the API knows.
+func (a *API) patient(ctx context.Context) (doctor.Options, error) {
+	if a.Doctor == nil {
+		return doctor.Options{}, hub.Errorf(hub.CodeUnavailable, "the doctor is not in reach")
+	}
+	c, err := a.connector()
+	if err != nil {
+		return doctor.Options{}, err
+	}
+	o, err := a.Doctor(ctx)
+	if err != nil {
+		return o, err
+	}
+	o.Daemon, o.Servers, o.Clients = a.URL, a.Servers.Statuses(), c.List()
+	o.Reach = func(ctx context.Context, client string) error {
+		t, ok, err := a.Tokens.Get(client)
+		if err != nil || !ok {
+			return err // the shim makes one when it starts
+		}
+		return doctor.Reach(ctx, a.URL, t.Token)
+	}
+	for _, s := range o.Clients {
+		if s.State != clientconf.Connected {
+			continue
+		}
+		var one Connection
+		if a.watchOver(&one, s); one.Tools > 0 {
+			o.Lists = append(o.Lists, doctor.ShownList{Client: s.Key, Name: s.Client.Name, Shown: one.Tools, Offered: one.Offered, Reload: s.Client.Reload})
+		}
+	}
+	if a.Secrets != nil {
+		st := a.Secrets.Status(ctx)
+		o.Locked, o.Vault, o.Unlock = st.Locked, st.Notice, a.Secrets.Unlock
+		if !st.Locked {
+			o.Missing = config.SecretsOf(a.Files.Current())
+			all, err := a.Secrets.List(ctx)
+			if err != nil {
+				return o, err
+			}
+			for _, e := range all {
+				delete(o.Missing, e.Name)
+			}
+		}
+	}
+	o.Restart = a.Servers.Restart
+	o.Restore = func(ctx context.Context, key string) error {
+		_, err := c.Restore(ctx, key, a.tokenFor)
+		return err
+	}
+	o.Rotate = func(ctx context.Context, client string) error {
+		if _, err := a.Tokens.Rotate(client); err != nil {
+			return err
+		}
+		_, err := c.Rewrite(ctx, client, "", a.tokenFor)
+		return err
+	}
+	o.Readdress = func(ctx context.Context, client string) error {
+		_, err := c.Rewrite(ctx, client, a.URL, a.tokenFor)
+		return err
+	}
+	return o, nil
+}
+
+func (a *API) examine(ctx context.Context, _ *none) (*answer[List[doctor.Finding]], error) {
+	o, err := a.patient(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return reply(List[doctor.Finding]{Items: doctor.Examine(ctx, o)})
+}
+
+func (a *API) fix(ctx context.Context, in *findingInput) (*answer[List[doctor.Finding]], error) {
+	o, err := a.patient(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := doctor.Fix(ctx, o, in.ID); err != nil {
+		return nil, err
+	}
+	return a.examine(ctx, nil)
+}

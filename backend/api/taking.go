@@ -1,0 +1,213 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/hub"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// ImportPlan is what importing servers of a client changes, or changed.
+type ImportPlan struct {
+	ID      string             `json:"id" doc:"Names the import for undo; empty in a plan, and when nothing was new"`
+	Path    string             `json:"path" doc:"Of our configuration"`
+	Diff    string             `json:"diff"`
+	Servers []ImportableServer `json:"servers" nullable:"false"`
+	Secrets []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that go to the secret store"`
+}
+
+// TakenImport is an import that can be taken back.
+type TakenImport struct {
+	ID      string    `json:"id"`
+	Client  string    `json:"client"`
+	At      time.Time `json:"at"`
+	Servers []string  `json:"servers" nullable:"false"`
+}
+
+type importInput struct {
+	Key  string `path:"key"`
+	Body struct {
+		Servers []string `json:"servers,omitempty" doc:"These alone"`
+		Diff    string   `json:"diff,omitempty" doc:"What the person saw: another one is refused"`
+	}
+}
+
+type importIDInput struct {
+	ID string `path:"id"`
+}
+
+type handoutInput struct {
+	Key  string `path:"key"`
+	HTTP bool   `query:"http"`
+}
+
+// Bundle is an extension file.
+type bundleAnswer struct {
+	ContentType string `header:"Content-Type"`
+	Disposition string `header:"Content-Disposition"`
+	Body        []byte
+}
+
+// TokenChange is what a new or ended token changes in clients' files.
+type TokenChange struct {
+	Name      string                 `json:"name"`
+	Rewritten []clientconf.Rewritten `json:"rewritten" nullable:"false"`
+}
+
+type tokenInput struct {
+	Name   string `path:"name"`
+	Action string `path:"action" enum:"rotate,revoke"`
+}
+
+func (a *API) registerTaking(doc huma.API) {
+	op(a, doc, "POST", "/api/v1/connections/{key}/import/plan", "What importing a client's servers changes; nothing is written", a.planImport)
+	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Copy servers of a client into our configuration", a.importServers)
+	op(a, doc, "GET", "/api/v1/imports", "The imports that can be taken back, newest first", a.listImports)
+	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Take an import back", a.undoImport)
+	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "What a person needs to connect a client by hand", a.handout)
+	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "An extension that connects a client without its file", a.bundle)
+	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Give a client another token, or none; its entries with an address follow", a.changeToken)
+}
+
+// taking plans an import.
+func (a *API) taking(in *importInput) (*clientconf.Taking, *ImportPlan, error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := c.Take(clientconf.Choice{Client: in.Key}, in.Body.Servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &ImportPlan{Path: t.Path, Diff: t.Diff, Servers: importable(t.Servers), Secrets: []string{}}
+	for _, i := range t.Servers {
+		p.Secrets = append(p.Secrets, i.Secrets...)
+	}
+	return t, p, nil
+}
+
+func (a *API) planImport(_ context.Context, in *importInput) (*answer[ImportPlan], error) {
+	_, p, err := a.taking(in)
+	if err != nil {
+		return nil, err
+	}
+	return reply(*p)
+}
+
+func (a *API) importServers(ctx context.Context, in *importInput) (*answer[ImportPlan], error) {
+	t, p, err := a.taking(in)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
+		return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+	}
+	if p.ID, err = t.Apply(ctx); err != nil {
+		return nil, err
+	}
+	return reply(*p)
+}
+
+func (a *API) listImports(context.Context, *none) (*answer[List[TakenImport]], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Imports()
+	if err != nil {
+		return nil, err
+	}
+	out := List[TakenImport]{Items: []TakenImport{}}
+	for _, t := range all {
+		out.Items = append(out.Items, TakenImport{t.ID, t.Client, t.At, append([]string{}, t.Servers...)})
+	}
+	return reply(out)
+}
+
+func (a *API) undoImport(ctx context.Context, in *importIDInput) (*answer[Undone], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	how, err := c.UndoImport(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return reply(Undone{Key: in.ID, Result: string(how)})
+}
+
+func (a *API) handout(_ context.Context, in *handoutInput) (*answer[clientconf.Handout], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	choice := clientconf.Choice{Client: in.Key, HTTP: in.HTTP}
+	if in.HTTP {
+		choice.URL, choice.ByVariable = a.URL, true
+		if t, err := a.Tokens.Create(in.Key); err == nil {
+			choice.Token = t.Token
+		}
+	}
+	h, err := c.Handout(choice)
+	if err != nil {
+		return nil, err
+	}
+	return reply(h)
+}
+
+func (a *API) bundle(_ context.Context, in *connectionInput) (*bundleAnswer, error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	if client, err := clientconf.ByID(in.Key); err != nil || !clientconf.HasBundle(client) {
+		return nil, hub.Errorf(hub.CodeNotFound, "%q takes no extensions", in.Key)
+	}
+	content, err := c.Bundle(in.Key, a.Version)
+	if err != nil {
+		return nil, err
+	}
+	// The token first: the client may start the shim at once.
+	if _, err := a.Tokens.Create(in.Key); err != nil {
+		return nil, err
+	}
+	return &bundleAnswer{"application/zip", `attachment; filename="` + clientconf.BundleName + `"`, content}, nil
+}
+
+func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenChange], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	if _, ok, err := a.Tokens.Get(in.Name); err != nil || !ok {
+		if err == nil {
+			err = hub.Errorf(hub.CodeNotFound, "no token is called %q", in.Name)
+		}
+		return nil, err
+	}
+	out := TokenChange{Name: in.Name, Rewritten: []clientconf.Rewritten{}}
+	if in.Action == "revoke" {
+		if err := a.Tokens.Revoke(in.Name); err != nil {
+			return nil, err
+		}
+		out.Rewritten = append(out.Rewritten, c.TakeOut(ctx, in.Name)...)
+		return reply(out)
+	}
+	if _, err := a.Tokens.Rotate(in.Name); err != nil {
+		return nil, err
+	}
+	done, err := c.Rewrite(ctx, in.Name, "", a.tokenFor)
+	if err != nil {
+		return nil, err
+	}
+	out.Rewritten = append(out.Rewritten, done...)
+	return reply(out)
+}
+
+func (a *API) tokenFor(client string) (string, error) {
+	t, err := a.Tokens.Create(client)
+	return t.Token, err
+}

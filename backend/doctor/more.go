@@ -1,0 +1,58 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// secrets finds what servers refer to and cannot have.
+func (o Options) secrets() (all []Finding) {
+	if o.Locked {
+		f := Finding{Check: "secret", Subject: "keyring", Level: Problem, Message: o.Vault, Fix: "Unlock the keyring, or use: drawbridge secret unlock"}
+		if o.Unlock != nil {
+			f.Action, f.do = "Unlock", o.Unlock
+		}
+		return []Finding{f}
+	}
+	if o.Vault != "" {
+		all = append(all, Finding{Check: "secret", Subject: "key", Level: Warning, Message: o.Vault, Fix: "With a keyring, such as gnome-keyring, the key would be kept there. Keep the file out of backups that others can read."})
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Missing)) {
+		all = append(all, Finding{Check: "secret", Subject: name, Level: Problem,
+			Message: "it is not stored; needed by " + strings.Join(o.Missing[name], ", "), Fix: "Store it with: drawbridge secret set " + name})
+	}
+	return all
+}
+
+// servers finds those that do not run though they should.
+func (o Options) servers() (all []Finding) {
+	for _, s := range o.Servers {
+		if s.State != hub.StateCrashed && s.State != hub.StateDegraded {
+			continue
+		}
+		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: "Look at its log: drawbridge logs " + s.ID}
+		offer(&f, "Start it again", o.Restart, s.ID)
+		all = append(all, f)
+	}
+	return all
+}
+
+// lists finds clients that show their models another list of tools than there is.
+func (o Options) lists() (all []Finding) {
+	for _, l := range o.Lists {
+		if l.Shown == l.Offered {
+			continue
+		}
+		fix := "Let it read them again."
+		if l.Reload != "" {
+			fix = "Let it read them again: " + strings.TrimSuffix(l.Reload, ".") + "."
+		}
+		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,
+			Message: fmt.Sprintf("%s was shown %d tools, and %d are there now", l.Name, l.Shown, l.Offered), Fix: fix})
+	}
+	return all
+}
