@@ -88,8 +88,11 @@ type Call struct {
 	Progress      int         `json:"progress"`
 	TraceID       string      `json:"traceId"`
 	Workspace     string      `json:"workspace" doc:"The folder that the client worked in"`
-	Invalid       string      `json:"invalid,omitempty" doc:"What of the result does not fit the tool's outputSchema; it is known a moment after the call ended"`
-	InvalidAs     string      `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
+
+	Cached    bool         `json:"cached" doc:"Answered from the cache: no server was asked"`
+	Approval  hub.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"What a person said; empty when nobody was asked"`
+	Invalid   string       `json:"invalid,omitempty" doc:"What of the result does not fit the tool's outputSchema; it is known a moment after the call ended"`
+	InvalidAs string       `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
 }
 
 // CallDetail is a call with what was kept of its payloads, without secrets.
@@ -199,6 +202,7 @@ func callOf(c *hub.Call) Call {
 		Session: c.Session, Era: c.Era, Server: c.Server, Tool: c.Name, PublicName: c.PublicName, Method: c.Method,
 		FromServer: c.FromServer, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, TookNs: int64(c.Took), QueuedNs: int64(c.Queued),
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID, Workspace: c.Workspace,
+		Cached: c.Cached, Approval: c.Approval,
 		Invalid: invalid.Problem, InvalidAs: invalid.Level,
 	}
 }

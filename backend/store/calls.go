@@ -19,7 +19,8 @@ const (
 
 const callColumns = `c.id, c.at, s.name, t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
-	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, '')`
+	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, ''),
+	coalesce(h.cached, 0), coalesce(h.approval, '')`
 
 const callTables = ` FROM call c
 	JOIN server s ON s.id = c.server_id
@@ -28,7 +29,8 @@ const callTables = ` FROM call c
 	LEFT JOIN session e ON e.id = c.session_id
 	LEFT JOIN workspace w ON w.id = c.workspace_id
 	JOIN body b ON b.id = c.id
-	LEFT JOIN verdict v ON v.call_id = c.id`
+	LEFT JOIN verdict v ON v.call_id = c.id
+	LEFT JOIN handling h ON h.call_id = c.id`
 
 // Calls returns calls from new to old, without payloads. next is the Before of the
 // page that follows, 0 when there is none. A page of a search may be short, or empty,
@@ -224,7 +226,7 @@ func scanCall(row scanner, c *hub.Call, more ...any) error {
 	var problem string
 	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session, &c.Workspace,
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
-		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem}, more...)...)
+		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval}, more...)...)
 	if level > 0 {
 		c.Verdict = &hub.Verdict{Level: verdictNames[level], Problem: problem}
 	}

@@ -63,6 +63,9 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		if err := conn.Raw(func(any) error { return w.calls(batch[from : from+n]) }); err != nil {
 			return err
 		}
+		if err := w.handled(batch[from : from+n]); err != nil {
+			return err
+		}
 		from += n
 	}
 	if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/spf13/cobra"
+)
+
+// explanation is what GET explain answers.
+type explanation struct {
+	Server     string `json:"server"`
+	Tool       string `json:"tool"`
+	PublicName string `json:"publicName"`
+	Client     string `json:"client"`
+	Passes     bool   `json:"passes"`
+	Checks     []struct {
+		Name   string `json:"name"`
+		Result string `json:"result"`
+		Detail string `json:"detail"`
+		Key    string `json:"key"`
+	} `json:"checks"`
+}
+
+func (p *program) explainCall() *cobra.Command {
+	var client string
+	cmd := &cobra.Command{
+		Use: "explain SERVER TOOL", Short: "Say for each check whether a call would pass, and why", Args: between(2, 2),
+		Long:    "Say for each check whether a call of a tool would pass now, and why. No call is made.",
+		Example: "  drawbridge explain files delete_file --client cursor",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var e explanation
+			query := url.Values{"server": {args[0]}, "tool": {args[1]}}
+			if client != "" {
+				query.Set("client", client)
+			}
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "explain", query, nil, &e); done || err != nil {
+				return err
+			}
+			return p.printExplanation(&e)
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "as the client with this token's name")
+	return cmd
+}
+
+func (p *program) printExplanation(e *explanation) error {
+	word := "A call would pass"
+	t := table{head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
+	for _, c := range e.Checks {
+		t.add(c.Name, c.Result, c.Detail, c.Key)
+		if c.Result == "ask" && e.Passes {
+			word = "A call would wait for a person"
+		}
+	}
+	if !e.Passes {
+		word = "A call would be refused"
+	}
+	who := ""
+	if e.Client != "" {
+		who = " by " + e.Client
+	}
+	if _, err := fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s: %s of %s%s", word, e.Tool, e.Server, who))); err != nil {
+		return err
+	}
+	return t.print(p.Stdout, p.Terminal())
+}
