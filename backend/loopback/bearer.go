@@ -21,41 +21,44 @@ type BearerOptions struct {
 // in ClientHeader, always setting or removing it. It belongs behind Guard. A token
 // in the URL is never looked at.
 func Bearer(o BearerOptions) func(http.Handler) http.Handler {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	return admitting(o.Log, "this address needs a client's token",
+		"Send it as Authorization: Bearer. The command drawbridge token NAME prints one.",
+		func(_ http.ResponseWriter, r *http.Request) (name string, ok bool) {
+			if token, shown := BearerOf(r); shown {
+				name, ok = o.Tokens.Client(token)
+			}
+			return name, ok || o.Required != nil && !o.Required()
+		})
+}
+
+// admitting returns a middleware that lets through whom who recognises, and names them
+// in ClientHeader, always setting or removing it. Whoever fails often waits.
+func admitting(log *slog.Logger, detail, hint string, who func(http.ResponseWriter, *http.Request) (name string, ok bool)) func(http.Handler) http.Handler {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
 	failures := &throttle{now: time.Now}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			delete(r.Header, ClientHeader)
-			token, ok := BearerOf(r)
-			if ok {
-				var name string
-				if name, ok = o.Tokens.Client(token); ok {
+			name, ok := who(w, r)
+			switch {
+			case ok:
+				if name != "" {
 					r.Header[ClientHeader] = []string{name}
 				}
+				delete(r.Header, "Authorization") // nothing behind us needs it
+				next.ServeHTTP(w, r)
+			case failures.failed():
+				w.Header().Set("Retry-After", "1")
+				refuse(w, http.StatusTooManyRequests, hub.CodeRateLimited, "too many requests without a valid token", hint)
+			default:
+				log.Warn("Refused a request without a valid token", "method", r.Method, "path", r.URL.Path)
+				w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
+				refuse(w, http.StatusUnauthorized, hub.CodeUnauthorized, detail, hint)
 			}
-			if !ok && (o.Required == nil || o.Required()) {
-				unauthorized(w, failures, o.Log, r,
-					"this address needs a client's token",
-					"Send it as Authorization: Bearer. The command drawbridge token NAME prints one.")
-				return
-			}
-			r.Header.Del("Authorization") // nothing behind us needs it
-			next.ServeHTTP(w, r)
 		})
 	}
-}
-
-func unauthorized(w http.ResponseWriter, failures *throttle, log *slog.Logger, r *http.Request, detail, hint string) {
-	if failures.failed() {
-		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusTooManyRequests, hub.CodeRateLimited, "too many requests without a valid token", hint)
-		return
-	}
-	log.Warn("Refused a request without a valid token", "method", r.Method, "path", r.URL.Path)
-	w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
-	refuse(w, http.StatusUnauthorized, hub.CodeUnauthorized, detail, hint)
 }
 
 // What ClientHeader says behind RequireAdmin.
@@ -74,25 +77,12 @@ type AdminOptions struct {
 // RequireAdmin returns a middleware that lets the admin token and browser sessions
 // through, and says in ClientHeader which it was. It belongs behind Guard.
 func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	failures := &throttle{now: time.Now}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			delete(r.Header, ClientHeader)
-			token, shown := BearerOf(r)
-			switch {
-			case shown && o.Admin.Valid(token):
-				r.Header[ClientHeader] = []string{ByToken}
-			case len(r.Header["Authorization"]) == 0 && o.Sessions.Check(w, r):
-				r.Header[ClientHeader] = []string{ByBrowser}
-			default:
-				unauthorized(w, failures, o.Log, r, "this needs the admin token, or a page that was opened by Drawbridge",
-					"Open the page from the tray, or run drawbridge open.")
-				return
+	return admitting(o.Log, "this needs the admin token, or a page that was opened by Drawbridge",
+		"Open the page from the tray, or run drawbridge open.",
+		func(w http.ResponseWriter, r *http.Request) (string, bool) {
+			if token, shown := BearerOf(r); shown && o.Admin.Valid(token) {
+				return ByToken, true
 			}
-			next.ServeHTTP(w, r)
+			return ByBrowser, len(r.Header["Authorization"]) == 0 && o.Sessions.Check(w, r)
 		})
-	}
 }
