@@ -234,6 +234,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("configuration", time.Second, files.Run)
 	life.run("clients", time.Second, guard.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
+	if files.Current().Bridge.Socket {
+		if socket, err := loopback.ListenSocket(o.Folders.Data); err != nil {
+			log.Warn("The socket cannot be opened, shim and commands use the port", "error", err)
+		} else {
+			life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
+		}
+	}
 	life.run("bridge", time.Second, front.Run) // ends before http, so that open streams get their last answer
 	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt}); err != nil {
 		return err
@@ -311,6 +318,16 @@ func keepHistory(history *store.Store, c config.History) {
 	history.SetKeep(keep)
 	history.Recorder().SetEnabled(c.Enabled)
 	history.Recorder().SetMaxField(c.MaxPayload)
+}
+
+// serveSocket serves beside serveHTTP until ctx ends. What is open then is ended with
+// the server.
+func serveSocket(ctx context.Context, server *http.Server, socket net.Listener) error {
+	defer context.AfterFunc(ctx, func() { socket.Close() })()
+	if err := server.Serve(socket); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // serveHTTP serves until ctx ends, then gives answers a moment to leave.

@@ -45,7 +45,7 @@ func (p *program) daemon() (*daemon, error) {
 	if rt.Version != p.Version && !p.json {
 		fmt.Fprintf(p.Stderr, "Drawbridge %s is running, this is %s: restart it to have one version.\n", line(rt.Version), p.Version)
 	}
-	return &daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{Proxy: nil}}}, nil
+	return &daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{DialContext: loopback.Dialer(folders.Data)}}}, nil
 }
 
 // send makes one request; path is below /api/v1 and body nil or encoded as JSON.

@@ -76,7 +76,8 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	s, err := shim.New(shim.Options{
 		Dir: dir,
 		In:  p.Stdin, Out: p.Stdout, Find: finder.find, Log: log,
-		ID: flags.client + "-" + strconv.Itoa(os.Getpid()),
+		Dial: loopback.Dialer(folders.Data),
+		ID:   flags.client + "-" + strconv.Itoa(os.Getpid()),
 	})
 	if err != nil {
 		return err

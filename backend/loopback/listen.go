@@ -55,6 +55,12 @@ func Listen(addr string) (net.Listener, error) {
 	}
 }
 
+// CheckAddress is the error with which Listen would refuse addr before it tries.
+func CheckAddress(addr string) error {
+	_, err := parseListen(addr)
+	return err
+}
+
 func parseListen(addr string) (netip.AddrPort, error) {
 	refuse := func(what string) error {
 		return &hub.Error{

@@ -121,6 +121,7 @@ func (s *Shim) withID(m message, body []byte, env wire.Envelope) []byte {
 func (s *Shim) post(ctx context.Context, m message, session string) (*http.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	anew := false
 	for {
 		address, err := s.where(wait)
 		if err != nil {
@@ -132,6 +133,16 @@ func (s *Shim) post(ctx context.Context, m message, session string) (*http.Respo
 		}
 		s.setHeaders(req, address, m, session)
 		resp, err := s.http.Do(req)
+		if err == nil && resp.StatusCode == http.StatusForbidden && !anew {
+			// The daemon has another port than we say: it was restarted, and its socket is
+			// still where it was. It has not looked at the message.
+			s.forget(address)
+			anew = true
+			if now, err := s.where(wait); err == nil && now != address {
+				resp.Body.Close()
+				continue
+			}
+		}
 		if err == nil {
 			return resp, nil
 		}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -44,6 +45,8 @@ type Options struct {
 	// Find returns where the daemon is now. With start it starts one when none runs,
 	// and waits for it until ctx ends; without, it fails at once.
 	Find func(ctx context.Context, start bool) (Address, error)
+	// Dial connects to the daemon; nil is by TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ID tells this process from other shims of the same client.
 	ID string
 	// Dir is the absolute path of the folder in which the client started this process,
@@ -79,6 +82,7 @@ func New(o Options) (*Shim, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	transport := &http.Transport{
+		DialContext:           o.Dial,
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
 		ResponseHeaderTimeout: 0, // a call may take as long as the daemon lets it

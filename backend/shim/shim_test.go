@@ -286,3 +286,34 @@ func TestNamesAreWrittenAsHeadersSafely(t *testing.T) {
 		}
 	}
 }
+
+// By its socket a daemon is reached whatever its port has become, and refuses the old one.
+func TestAnAddressThatIsNoLongerTheDaemonsIsFoundAnew(t *testing.T) {
+	d := newDaemon(t, true)
+	refusals := 0
+	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refusals++
+		http.Error(w, "this host name is not allowed", http.StatusForbidden)
+	}))
+	defer old.Close()
+	var asked atomic.Int64
+	term := start(t, func(context.Context, bool) (Address, error) {
+		if asked.Add(1) == 1 {
+			return Address{URL: old.URL, Token: "good"}, nil
+		}
+		return Address{URL: d.URL, Token: "good"}, nil
+	})
+	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"x":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if got := term.expect(`"id":1`); !strings.Contains(got, `"text"`) || refusals != 1 {
+		t.Errorf("%s after %d refusals", got, refusals)
+	}
+
+	// Who is refused at every address says so, and asks no further.
+	always := start(t, func(context.Context, bool) (Address, error) {
+		return Address{URL: old.URL + "/" + fmt.Sprint(asked.Add(1)), Token: "good"}, nil
+	})
+	always.send(`{"jsonrpc":"2.0","id":2,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if got := always.expect(`"id":2`); !strings.Contains(got, "status 403") {
+		t.Errorf("%s", got)
+	}
+}
