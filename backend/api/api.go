@@ -35,7 +35,10 @@ type Servers interface {
 }
 
 // Views are what is offered; *registry.Registry implements it.
-type Views interface{ All() *registry.View }
+type Views interface {
+	All() *registry.View
+	Server(id string) (*registry.View, bool)
+}
 
 // Calls is the call path; *gateway.Gateway implements it.
 type Calls interface {
@@ -73,7 +76,10 @@ type Logs interface {
 }
 
 // Sessions are the clients that are connected; *bridge.Bridge implements it.
-type Sessions interface{ Sessions() []bridge.Session }
+type Sessions interface {
+	Sessions() []bridge.Session
+	Peers() []bridge.ClientPeer
+}
 
 // Metrics answers /metrics.
 type Metrics interface {
@@ -113,6 +119,7 @@ type Options struct {
 	Rules     Rules                                     // optional: what calls are held to
 	Commands  Commands                                  // optional: new commands that wait for a person's word
 	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
+	BothEras  func(id string) bool                      // optional: a server has a connection in each era
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
 	Usage    func(id string) (process.Usage, error) // optional: what a server's processes take

@@ -42,6 +42,7 @@ type fakes struct {
 	text     string
 	sessions []bridge.Session
 	running  *hub.Call
+	peers    []bridge.ClientPeer
 	call     func(context.Context, *hub.Call) (hub.Reply, error)
 	recorder *store.Recorder
 }
@@ -117,6 +118,7 @@ func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 }
 
 func (f *fakes) Sessions() []bridge.Session { return f.sessions }
+func (f *fakes) Peers() []bridge.ClientPeer { return f.peers }
 
 func (f *fakes) Call(ctx context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
 	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()

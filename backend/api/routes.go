@@ -128,6 +128,7 @@ func (a *API) register() {
 	a.registerHistory(doc)
 	a.registerPolicy(doc)
 	a.registerDesktop(doc)
+	a.registerFeatures(doc)
 	documentEvents(doc.OpenAPI())
 }
 

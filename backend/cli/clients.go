@@ -17,7 +17,7 @@ func (p *program) clients() *cobra.Command {
 	cmd := &cobra.Command{Use: "clients", Short: "Connect AI clients of this machine, and take them back", Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(true) }
 	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
-		p.clientsRestore(), p.clientsForget(), p.clientsSavings(), p.clientsImports(), p.clientsBundle())
+		p.clientsRestore(), p.clientsForget(), p.clientsSavings(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
 	return cmd
 }
 

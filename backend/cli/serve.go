@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
 	"drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -51,6 +53,12 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		}
 		if port := strings.TrimSpace(p.Getenv("DRAWBRIDGE_HTTP_PORT")); o.Listen == "" && port != "" {
 			o.Listen = "127.0.0.1:" + port
+		}
+		if o.Listen != "" {
+			if err := loopback.CheckAddress(o.Listen); err != nil {
+				message, hint := hub.Describe(err)
+				return usageError{errors.New(message + ". " + hint)}
+			}
 		}
 		if debug := p.Getenv("DRAWBRIDGE_DEBUG"); debug != "" && debug != "0" && debug != "false" {
 			o.Debug = true

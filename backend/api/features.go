@@ -1,0 +1,85 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// ClientFeatures says what passes end to end between one client and the servers.
+type ClientFeatures struct {
+	Token    string           `json:"token" doc:"Name of the token that was shown; may be empty"`
+	Name     string           `json:"name" doc:"The application's name, as it claims"`
+	Version  string           `json:"version"`
+	Era      hub.Era          `json:"era" enum:"legacy,modern"`
+	Protocol string           `json:"protocolVersion"`
+	LastSeen time.Time        `json:"lastSeen"`
+	Servers  []ServerFeatures `json:"servers" nullable:"false"`
+}
+
+// ServerFeatures is what passes between a client and one server.
+type ServerFeatures struct {
+	Server   string           `json:"server"`
+	Era      hub.Era          `json:"era" enum:",legacy,modern" doc:"Of the connection that the client's calls take; empty while unknown"`
+	Known    bool             `json:"known" doc:"False while the server was never listed: then there are no features"`
+	Features []bridge.Feature `json:"features" nullable:"false"`
+}
+
+type featuresInput struct {
+	Client string `query:"client" maxLength:"256" doc:"Only this client, by the name of its token or its own"`
+	Server string `query:"server" maxLength:"64" doc:"Only this server"`
+}
+
+func (a *API) registerFeatures(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/features", "What passes end to end between each client that was seen since the start and each server", a.listFeatures)
+}
+
+func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[ClientFeatures]], error) {
+	servers := full(a.Servers.Statuses())
+	if in.Server != "" {
+		one, ok := a.Servers.Status(in.Server)
+		if !ok {
+			return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		}
+		servers = []hub.ServerStatus{one}
+	}
+	list := List[ClientFeatures]{Items: []ClientFeatures{}}
+	for _, p := range a.Bridge.Peers() {
+		if in.Client != "" && in.Client != p.Token && in.Client != p.Name {
+			continue
+		}
+		c := ClientFeatures{
+			Token: p.Token, Name: p.Name, Version: p.Version, Era: p.Era, Protocol: p.Protocol, LastSeen: p.LastSeen.UTC(),
+			Servers: make([]ServerFeatures, 0, len(servers)),
+		}
+		for _, s := range servers {
+			c.Servers = append(c.Servers, a.featuresOf(p.Peer, s))
+		}
+		list.Items = append(list.Items, c)
+	}
+	return reply(list)
+}
+
+func (a *API) featuresOf(client bridge.Peer, s hub.ServerStatus) ServerFeatures {
+	out := ServerFeatures{Server: s.ID, Era: s.Era, Features: []bridge.Feature{}}
+	if client.Era == hub.Modern && a.BothEras != nil && a.BothEras(s.ID) {
+		out.Era = hub.Modern
+	}
+	v, ok := a.Views.Server(s.ID)
+	if !ok || len(v.Offers()) == 0 || v.Offers()[0].Catalog == nil {
+		return out
+	}
+	server := bridge.Peer{Era: out.Era, Capabilities: v.Offers()[0].Catalog.Capabilities}
+	if c, ok := a.Files.Current().Server(s.ID); ok {
+		server.Own = cmp.Or(c.Session, config.SessionShared) != config.SessionShared && c.Session != config.SessionPerRoot
+	}
+	out.Known = true
+	out.Features = bridge.Features(client, server, a.Questions != nil)
+	return out
+}

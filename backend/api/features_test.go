@@ -1,0 +1,58 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/hub"
+)
+
+func TestFeaturesAreToldByClientAndServer(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "files", Era: hub.Legacy}, {ID: "late"}}
+	s.views.Set("files", "", &hub.Catalog{Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`)})
+	s.api.BothEras = func(id string) bool { return id == "files" }
+	s.peers = []bridge.ClientPeer{
+		{Client: hub.Client{Token: "cursor", Name: "Cursor", Version: "1"}, Protocol: hub.LegacyVersion, LastSeen: time.Unix(9, 0),
+			Peer: bridge.Peer{Era: hub.Legacy, Capabilities: json.RawMessage(`{"roots":{}}`)}},
+		{Client: hub.Client{Token: "claude", Name: "Claude"}, Protocol: hub.ModernVersion, LastSeen: time.Unix(8, 0),
+			Peer: bridge.Peer{Era: hub.Modern, Capabilities: json.RawMessage(`{}`)}},
+	}
+	tell := func(query string) string {
+		var list List[ClientFeatures]
+		s.get(t, "/api/v1/features"+query, &list)
+		var out []string
+		for _, c := range list.Items {
+			for _, server := range c.Servers {
+				line := fmt.Sprintf("%s/%s %s/%s %v", c.Token, server.Server, c.Era, server.Era, server.Known)
+				for _, f := range server.Features {
+					switch f.Name {
+					case "tools", "prompts", "subscriptions", "elicitation", "roots":
+						line += " " + f.Name + ":" + f.How
+					}
+				}
+				out = append(out, line)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	cursor := "cursor/files legacy/legacy true tools:passes prompts:not server subscriptions:passes elicitation:by person roots:passes"
+	claude := "claude/files modern/modern true tools:passes prompts:not server subscriptions:passes elicitation:by person roots:not client"
+	for query, want := range map[string]string{
+		"":                            cursor + "\ncursor/late legacy/ false\n" + claude + "\nclaude/late modern/ false",
+		"?client=Cursor":              cursor + "\ncursor/late legacy/ false",
+		"?server=files&client=claude": claude,
+		"?client=nobody":              "",
+	} {
+		if got := tell(query); got != want {
+			t.Errorf("%q:\n%s\nwant\n%s", query, got, want)
+		}
+	}
+	if status, _, _ := s.ask(t, "GET", "/api/v1/features?server=nobody", ""); status != 404 {
+		t.Errorf("no such server: %d", status)
+	}
+}
