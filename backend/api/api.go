@@ -32,6 +32,7 @@ type Servers interface {
 	Start(ctx context.Context, id string) error
 	Stop(ctx context.Context, id string) error
 	Restart(ctx context.Context, id string) error
+	BothEras(id string) bool // a server has a connection in each era
 }
 
 // Views are what is offered; *registry.Registry implements it.
@@ -119,7 +120,6 @@ type Options struct {
 	Rules     Rules                                     // optional: what calls are held to
 	Commands  Commands                                  // optional: new commands that wait for a person's word
 	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
-	BothEras  func(id string) bool                      // optional: a server has a connection in each era
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
 	Usage    func(id string) (process.Usage, error) // optional: what a server's processes take

@@ -68,7 +68,7 @@ func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[C
 
 func (a *API) featuresOf(client bridge.Peer, s hub.ServerStatus) ServerFeatures {
 	out := ServerFeatures{Server: s.ID, Era: s.Era, Features: []bridge.Feature{}}
-	if client.Era == hub.Modern && a.BothEras != nil && a.BothEras(s.ID) {
+	if client.Era == hub.Modern && a.Servers.BothEras(s.ID) {
 		out.Era = hub.Modern
 	}
 	v, ok := a.Views.Server(s.ID)

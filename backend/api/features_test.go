@@ -15,7 +15,7 @@ func TestFeaturesAreToldByClientAndServer(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []hub.ServerStatus{{ID: "files", Era: hub.Legacy}, {ID: "late"}}
 	s.views.Set("files", "", &hub.Catalog{Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`)})
-	s.api.BothEras = func(id string) bool { return id == "files" }
+	s.bothEras = "files"
 	s.peers = []bridge.ClientPeer{
 		{Client: hub.Client{Token: "cursor", Name: "Cursor", Version: "1"}, Protocol: hub.LegacyVersion, LastSeen: time.Unix(9, 0),
 			Peer: bridge.Peer{Era: hub.Legacy, Capabilities: json.RawMessage(`{"roots":{}}`)}},

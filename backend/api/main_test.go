@@ -43,6 +43,7 @@ type fakes struct {
 	sessions []bridge.Session
 	running  *hub.Call
 	peers    []bridge.ClientPeer
+	bothEras string
 	call     func(context.Context, *hub.Call) (hub.Reply, error)
 	recorder *store.Recorder
 }
@@ -118,6 +119,7 @@ func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 }
 
 func (f *fakes) Sessions() []bridge.Session { return f.sessions }
+func (f *fakes) BothEras(id string) bool    { return id == f.bothEras }
 func (f *fakes) Peers() []bridge.ClientPeer { return f.peers }
 
 func (f *fakes) Call(ctx context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
