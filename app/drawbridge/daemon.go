@@ -41,7 +41,7 @@ import (
 
 // gcPercent lets the heap grow to three times what is in use before it is collected:
 // a call leaves some kilobytes behind, and little else is held.
-const gcPercent = 200
+const gcPercent = 100
 
 // runDaemon runs everything until ctx ends or a part fails. The wiring is one
 // straight line: what opens something registers its close on the next line, and

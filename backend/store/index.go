@@ -17,17 +17,36 @@ const (
 	indexRows  = 200       // of one step
 	indexBytes = 128 << 10 // of words, about
 	indexEvery = 250 * time.Millisecond
-	// What is written in a second from where on the index takes a twentieth of a core.
-	busyBytes = 4 << 20
-	busyCalls = 3000
+	// How often the index rests as long as a step took: hardly while nothing is written,
+	// much while many calls, or large ones, are written in a second. It would otherwise
+	// take a core from those who wait for the calls.
+	quietRest  = 1
+	quietCalls = 100
+	quietBytes = 256 << 10
+	rest       = 9
+	busyRest   = 19
+	busyCalls  = 1000
+	busyBytes  = 2 << 20
 )
+
+// restAfter returns how many times the length of a step the index rests after it, when
+// so many calls and bytes are written in a second.
+func restAfter(calls, bytes float64) time.Duration {
+	switch {
+	case calls > busyCalls || bytes > busyBytes:
+		return busyRest
+	case calls > quietCalls || bytes > quietBytes:
+		return rest
+	}
+	return quietRest
+}
 
 // index adds what was recorded to the search until ctx ends.
 func (s *Store) index(ctx context.Context) {
 	timer := time.NewTimer(indexEvery)
 	defer timer.Stop()
 	calls, bytes := s.recorder.progress()
-	since, busy := time.Now(), false
+	since, resting := time.Now(), time.Duration(rest)
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,7 +55,7 @@ func (s *Store) index(ctx context.Context) {
 		}
 		if past := time.Since(since); past > time.Second {
 			c, b := s.recorder.progress()
-			busy = float64(b-bytes) > busyBytes*past.Seconds() || float64(c-calls) > busyCalls*past.Seconds()
+			resting = restAfter(float64(c-calls)/past.Seconds(), float64(b-bytes)/past.Seconds())
 			calls, bytes, since = c, b, time.Now()
 		}
 		if s.recorder.faulty() { // what is wrong is the recorder's to find out
@@ -51,13 +70,10 @@ func (s *Store) index(ctx context.Context) {
 			continue
 		}
 		took := time.Since(began)
-		switch {
-		case n == 0:
+		if n == 0 {
 			timer.Reset(indexEvery)
-		case busy:
-			timer.Reset(19 * took)
-		default:
-			timer.Reset(took / 2)
+		} else {
+			timer.Reset(resting * took)
 		}
 	}
 }

@@ -13,12 +13,16 @@ import (
 
 // serveFloor is the floor chain: HTTP in, one line out to the child, one line back.
 // The child answers in order, so that nothing has to be parsed. It prints its address.
-func serveFloor() error {
+// Unless answer is "0", the child answers with so many bytes instead of an echo.
+func serveFloor(answer string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	child := exec.Command(self, "upstream")
+	if answer != "0" {
+		child = exec.Command(self, "bytes", answer)
+	}
 	in, err := child.StdinPipe()
 	if err != nil {
 		return err

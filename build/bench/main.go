@@ -6,7 +6,10 @@
 // that comes back. Drawbridge runs with tokens, policy and recording on. Both have the
 // same upstream, a server that splices bytes. Every reply is checked.
 //
-//	go run ./build/bench [-rounds 3] [-seconds 3] [-o build/bench/README.md]
+// Besides calls it measures how long things take that people wait for, and what
+// processes take of the machine. Each row that has a goal says whether it is met.
+//
+//	go run ./build/bench [-rounds 3] [-seconds 2] [-only "60 B × 1,start"] [-o build/bench/README.md]
 package main
 
 import (
@@ -16,129 +19,134 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"drawbridge/backend/mcptest"
 )
 
-// cell is one workload.
-type cell struct {
-	name    string
-	payload int // bytes of the argument that comes back
-	clients int
-	modern  bool
+// bench is one run.
+type bench struct {
+	program string
+	rounds  int
+	length  time.Duration
+	only    []string
 }
 
-var cells = []cell{
-	{"60 B × 1", 60, 1, false},
-	{"60 B × 1 modern", 60, 1, true},
-	{"60 B × 8", 60, 8, false},
-	{"60 B × 64", 60, 64, false},
-	{"60 B × 64 modern", 60, 64, true},
-	{"10 KB × 1", 10 << 10, 1, false},
-	{"10 KB × 8", 10 << 10, 8, false},
-	{"1 MB × 1", 1 << 20, 1, false},
+// wants reports whether a row was asked for.
+func (b *bench) wants(name string) bool {
+	for _, part := range b.only {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return len(b.only) == 0
 }
 
 func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; medians are printed")
-	seconds := flag.Float64("seconds", 3, "length of one measurement")
+	seconds := flag.Float64("seconds", 2, "length of one measurement")
 	program := flag.String("program", "build/bin/drawbridge", "the program to measure")
-	out := flag.String("o", "", "file to write the table to, besides printing it")
-	only := flag.String("only", "", "only cells whose name holds this")
+	out := flag.String("o", "", "file to write the tables to, besides printing them")
+	only := flag.String("only", "", "only rows whose name holds one of these, separated by commas")
 	flag.Parse()
-	switch flag.Arg(0) {
-	case "upstream":
-		mcptest.Main("echo")
-		return
-	case "floor":
-		if err := serveFloor(); err != nil {
+	if done, err := role(flag.Args()); done {
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	path, err := filepath.Abs(*program)
+	b := &bench{program: path, rounds: *rounds, length: time.Duration(*seconds * float64(time.Second))}
+	if *only != "" {
+		b.only = strings.Split(*only, ",")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *program, *rounds, time.Duration(*seconds*float64(time.Second)), *only, *out); err != nil {
+	if err == nil {
+		err = b.run(ctx, *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, program string, rounds int, length time.Duration, only, out string) error {
-	program, err := filepath.Abs(program)
-	if err != nil {
-		return err
+// role is what this program does when it has started itself.
+func role(args []string) (bool, error) {
+	if len(args) == 0 {
+		return false, nil
 	}
+	args = append(args, "0")
+	n, _ := strconv.Atoi(args[1])
+	switch args[0] {
+	case "upstream":
+		mcptest.Main("echo")
+		return true, nil
+	case "tools":
+		return true, serveTools(n)
+	case "bytes":
+		return true, serveBytes(n)
+	case "floor":
+		return true, serveFloor(args[1])
+	}
+	return true, fmt.Errorf("there is no role %q", args[0])
+}
+
+// run measures everything. A row that fails is shown with its reason and the rest
+// goes on; the error says that there was one.
+func (b *bench) run(ctx context.Context, out string) error {
+	failed := 0
 	var results []result
+	var found []finding
 	for _, c := range cells {
-		if !strings.Contains(c.name, only) {
+		if !b.wants(c.name) {
 			continue
 		}
-		r := result{cell: c}
-		for round := range rounds {
-			for _, side := range []string{"floor", "drawbridge"} {
-				m, err := measureSide(ctx, side, program, c, length)
-				if err != nil {
-					return fmt.Errorf("%s, %s, round %d: %w", c.name, side, round+1, err)
-				}
-				r.add(side, m)
-			}
-			fmt.Fprintf(os.Stderr, "%s, round %d: p50 ratio %.2f, calls/s ratio %.2f\n", c.name, round+1,
-				ratio(r.ours[round].p50, r.floor[round].p50), r.ours[round].rate/r.floor[round].rate)
+		r, err := b.measure(ctx, c)
+		if err != nil {
+			failed++
+			fmt.Fprintf(os.Stderr, "%s: %v\n", c.name, err)
+			found = append(found, finding{what: c.name, goal: "works", measured: err.Error(), missed: true})
+			continue
 		}
 		results = append(results, r)
+		found = append(found, r.findings()...)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
-	text := report(results, rounds, length)
+	for _, one := range others {
+		if !b.wants(one.name) {
+			continue
+		}
+		began := time.Now()
+		list, err := one.measure(ctx, b)
+		if err != nil {
+			failed++
+			list = append(list, finding{what: one.name, goal: "works", measured: err.Error(), missed: true})
+		}
+		for _, f := range list {
+			fmt.Fprintf(os.Stderr, "%s: %s %s\n", f.what, f.measured, f.verdict())
+		}
+		fmt.Fprintf(os.Stderr, "(%s took %s)\n", one.name, time.Since(began).Round(time.Millisecond))
+		found = append(found, list...)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	text := b.report(results, found)
 	fmt.Print(text)
-	if out == "" {
-		return nil
+	if out != "" {
+		if err := writeReport(out, text); err != nil {
+			return err
+		}
 	}
-	return writeReport(out, text)
-}
-
-// measureSide starts one side afresh, warms it up, loads it, and ends it.
-func measureSide(ctx context.Context, side, program string, c cell, length time.Duration) (measurement, error) {
-	target, err := start(ctx, side, program)
-	if err != nil {
-		return measurement{}, err
+	if failed > 0 {
+		return fmt.Errorf("%d rows could not be measured", failed)
 	}
-	defer target.stop()
-	if _, err := load(ctx, target, c, length/6); err != nil {
-		return measurement{}, err
-	}
-	before := target.cpu()
-	m, err := load(ctx, target, c, length)
-	if err != nil {
-		return m, err
-	}
-	m.cpu = (target.cpu() - before) / time.Duration(m.calls)
-	m.rss, m.files = target.memory(), target.descriptors()
-	if side == "drawbridge" {
-		m.dropped, err = target.dropped(ctx)
-	}
-	return m, err
-}
-
-type result struct {
-	cell
-	floor, ours []measurement
-}
-
-func (r *result) add(side string, m measurement) {
-	if side == "floor" {
-		r.floor = append(r.floor, m)
-	} else {
-		r.ours = append(r.ours, m)
-	}
-}
-
-func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
-
-func median[T ~int64 | ~float64](list []T) T {
-	list = slices.Sorted(slices.Values(list))
-	return list[len(list)/2]
+	return nil
 }

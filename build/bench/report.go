@@ -14,14 +14,33 @@ const (
 	end   = "<!-- end of table -->"
 )
 
-// report is the table of all cells, medians of all rounds.
-func report(results []result, rounds int, length time.Duration) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s/%s, %d cores, %s; %d rounds of %s, floor and Drawbridge in turn, medians.\n\n",
-		time.Now().UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), rounds, length)
-	b.WriteString("| workload | floor p50 | p50 | ratio | floor p99 | p99 | ratio | floor calls/s | calls/s | ratio | CPU/call floor, ours | RSS | files | dropped |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, r := range results {
+// finding is one row of the table of goals.
+type finding struct {
+	what, goal, measured string
+	missed               bool
+}
+
+func (f finding) verdict() string {
+	switch {
+	case f.goal == "":
+		return ""
+	case f.missed:
+		return "**missed** (goal " + f.goal + ")"
+	}
+	return "met (goal " + f.goal + ")"
+}
+
+// report is all tables, medians of all rounds.
+func (b *bench) report(results []result, found []finding) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s, %s, %s/%s, %d cores, %s; %d rounds of %s, floor and Drawbridge in turn, medians.\n\n",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.rounds, b.length)
+	if len(results) > 0 {
+		t.WriteString("| workload | floor p50 | p50 | ratio | floor p99 | p99 | ratio | floor calls/s | calls/s | ratio | CPU/call floor, ours | RSS | files | dropped |\n")
+		t.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	}
+	for i := range results {
+		r := &results[i]
 		pick := func(list []measurement, f func(measurement) float64) float64 {
 			values := make([]float64, len(list))
 			for i, m := range list {
@@ -29,27 +48,35 @@ func report(results []result, rounds int, length time.Duration) string {
 			}
 			return median(values)
 		}
-		ratios := func(f func(measurement) float64) float64 {
-			values := make([]float64, len(r.ours))
-			for i := range r.ours {
-				values[i] = f(r.ours[i]) / f(r.floor[i])
-			}
-			return median(values)
-		}
-		p50 := func(m measurement) float64 { return float64(m.p50) }
-		p99 := func(m measurement) float64 { return float64(m.p99) }
-		rate := func(m measurement) float64 { return m.rate }
 		cpu := func(m measurement) float64 { return float64(m.cpu) }
-		fmt.Fprintf(&b, "| %s | %s | %s | **%.2f** | %s | %s | %.2f | %.0f | %.0f | **%.2f** | %s, %s | %.0f MB | %.0f | %.0f |\n", r.name,
-			micro(pick(r.floor, p50)), micro(pick(r.ours, p50)), ratios(p50),
-			micro(pick(r.floor, p99)), micro(pick(r.ours, p99)), ratios(p99),
-			pick(r.floor, rate), pick(r.ours, rate), ratios(rate),
+		fmt.Fprintf(&t, "| %s | %s | %s | **%.2f** | %s | %s | %.2f | %.0f | %.0f | **%.2f** | %s, %s | %.0f MB | %.0f | %.0f |\n", r.name,
+			micro(pick(r.floor, p50)), micro(pick(r.ours, p50)), r.ratio(p50),
+			micro(pick(r.floor, p99)), micro(pick(r.ours, p99)), r.ratio(p99),
+			pick(r.floor, rate), pick(r.ours, rate), r.ratio(rate),
 			micro(pick(r.floor, cpu)), micro(pick(r.ours, cpu)),
-			pick(r.ours, func(m measurement) float64 { return float64(m.rss) })/(1<<20),
+			pick(r.ours, func(m measurement) float64 { return mega(m.rss) }),
 			pick(r.ours, func(m measurement) float64 { return float64(m.files) }),
 			pick(r.ours, func(m measurement) float64 { return float64(m.dropped) }))
 	}
-	return b.String()
+	if len(found) > 0 {
+		t.WriteString("\n| what | goal | measured | |\n|---|---|---|---|\n")
+	}
+	for _, f := range found {
+		verdict, _, _ := strings.Cut(f.verdict(), " (")
+		fmt.Fprintf(&t, "| %s | %s | %s | %s |\n", f.what, f.goal, f.measured, verdict)
+	}
+	return t.String()
+}
+
+// processor is what the system calls the machine's.
+func processor() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(b)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.Trim(name, " \t:\n")
+		}
+	}
+	return "unknown processor"
 }
 
 func micro(ns float64) string {

@@ -24,23 +24,34 @@ type target struct {
 	token string // "" for the floor
 	base  string
 	data  string
+	began time.Time
 	pid   int // the process that is measured
 	stop  func()
 }
 
-func start(ctx context.Context, side, program string) (*target, error) {
-	if side == "floor" {
-		return startFloor(ctx)
-	}
-	return startDrawbridge(ctx, program)
+// setup says how a side is started.
+type setup struct {
+	floorBytes int            // the floor answers with so many bytes, instead of what it was sent
+	servers    map[string]any // of Drawbridge; nil: one that echoes
+	unrecorded bool
+	data       string // a folder that is there already and stays
+	listen     string // "": any free port
+	tray       bool
 }
 
-func startFloor(ctx context.Context) (*target, error) {
+func start(ctx context.Context, side, program string, s setup) (*target, error) {
+	if side == "floor" {
+		return startFloor(s)
+	}
+	return startDrawbridge(ctx, program, s)
+}
+
+func startFloor(s setup) (*target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "floor")
+	cmd := exec.Command(self, "floor", strconv.Itoa(s.floorBytes))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -50,8 +61,8 @@ func startFloor(ctx context.Context) (*target, error) {
 		return nil, err
 	}
 	stop := func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		cmd.Wait()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -61,67 +72,139 @@ func startFloor(ctx context.Context) (*target, error) {
 	return &target{url: strings.TrimSpace(line), tool: "echo", pid: cmd.Process.Pid, stop: stop}, nil
 }
 
-func startDrawbridge(ctx context.Context, program string) (*target, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// echoServer is the upstream of both sides.
+func echoServer() map[string]any { return selfServer("upstream") }
+
+func selfServer(args ...string) map[string]any {
+	self, _ := os.Executable()
+	return map[string]any{"command": self, "args": args}
+}
+
+// toolServers are n servers with so many tools each.
+func toolServers(n, tools int) map[string]any {
+	all := make(map[string]any, n)
+	for i := range n {
+		all[fmt.Sprintf("s%d", i)] = selfServer("tools", strconv.Itoa(tools))
 	}
-	data, err := os.MkdirTemp("", "drawbridge-bench")
-	if err != nil {
-		return nil, err
+	return all
+}
+
+// configure writes the configuration into a folder.
+func configure(data string, s setup) error {
+	if s.servers == nil {
+		s.servers = map[string]any{"up": echoServer()}
 	}
-	settings, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"up": map[string]any{"command": self, "args": []string{"upstream"}}}})
-	if err := os.WriteFile(filepath.Join(data, "config.jsonc"), settings, 0o600); err != nil {
+	all := map[string]any{"mcpServers": s.servers}
+	if s.unrecorded {
+		all["history"] = map[string]any{"enabled": false}
+	}
+	settings, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	part := filepath.Join(data, ".new")
+	if err := os.WriteFile(part, settings, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, filepath.Join(data, "config.jsonc"))
+}
+
+// launch starts the daemon and does not wait for anything.
+func launch(ctx context.Context, program string, s setup) (*target, error) {
+	data, err := s.data, error(nil)
+	if data == "" {
+		if data, err = os.MkdirTemp("", "drawbridge-bench"); err != nil {
+			return nil, err
+		}
+	}
+	if err := configure(data, s); err != nil {
 		return nil, err
 	}
 	token, err := exec.CommandContext(ctx, program, "token", "bench", "--data", data).Output()
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a token: %w", err)
 	}
-	cmd := exec.Command(program, "serve", "--no-tray", "--data", data, "--listen", "127.0.0.1:0")
+	if s.listen == "" {
+		s.listen = "127.0.0.1:0"
+	}
+	args := []string{"serve", "--data", data, "--listen", s.listen}
+	if !s.tray {
+		args = append(args, "--no-tray")
+	}
+	cmd := exec.Command(program, args...)
 	if os.Getenv("BENCH_VERBOSE") != "" {
 		cmd.Stderr = os.Stderr
 	}
+	t := &target{tool: "up__echo", token: strings.TrimSpace(string(token)), data: data, began: time.Now()}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	t := &target{tool: "up__echo", token: strings.TrimSpace(string(token)), data: data}
 	t.stop = func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
-		os.RemoveAll(data)
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if s.data == "" {
+			_ = os.RemoveAll(data)
+		}
+	}
+	return t, nil
+}
+
+func startDrawbridge(ctx context.Context, program string, s setup) (*target, error) {
+	t, err := launch(ctx, program, s)
+	if err != nil {
+		return nil, err
+	}
+	for id := range s.servers {
+		t.tool = id + "__"
 	}
 	if err := t.await(ctx); err != nil {
 		t.stop()
 		return nil, err
 	}
+	t.tool = "up__echo"
 	return t, nil
 }
 
-// await waits until the daemon answers and its server is listed.
+// await waits until the daemon answers and a server is listed.
 func (t *target) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	return until(ctx, 60*time.Second, "the daemon did not list its server", func() bool {
+		if !t.find() {
+			return false
+		}
+		list, err := t.api(ctx, "/api/v1/tools")
+		return err == nil && bytes.Contains(list, []byte(t.tool))
+	})
+}
+
+// find reads where the daemon is; a file of an earlier run does not count.
+func (t *target) find() bool {
+	var rt struct {
+		PID       int
+		URL       string
+		StartedAt time.Time
+	}
+	b, err := os.ReadFile(filepath.Join(t.data, "runtime.json"))
+	if err != nil || json.Unmarshal(b, &rt) != nil || rt.StartedAt.Before(t.began.Add(-time.Second)) {
+		return false
+	}
+	t.base, t.url, t.pid = rt.URL, rt.URL+"/mcp", rt.PID
+	return true
+}
+
+// until asks every few milliseconds: a tool for people has nothing else to wait on.
+func until(ctx context.Context, limit time.Duration, failed string, ok func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		var rt struct {
-			PID int
-			URL string
-		}
-		b, err := os.ReadFile(filepath.Join(t.data, "runtime.json"))
-		if err == nil && json.Unmarshal(b, &rt) == nil {
-			t.base, t.url, t.pid = rt.URL, rt.URL+"/mcp", rt.PID
-			if list, err := t.api(ctx, "/api/v1/tools"); err == nil && bytes.Contains(list, []byte(t.tool)) {
-				return nil
-			}
-		}
+	for !ok() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return errors.New("the daemon did not list its server")
+			return errors.New(failed)
 		}
 	}
+	return nil
 }
 
 func (t *target) api(ctx context.Context, path string) ([]byte, error) {
@@ -146,47 +229,26 @@ func (t *target) api(ctx context.Context, path string) ([]byte, error) {
 
 // dropped waits until nothing is queued and returns how many calls were not recorded.
 func (t *target) dropped(ctx context.Context) (int, error) {
-	var status struct {
-		Recorder struct{ Queued, Dropped, Stripped int }
-	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	lost := 0
+	return lost, until(ctx, 60*time.Second, "the recorder does not come to an end", func() bool {
+		var status struct {
+			Recorder struct{ Queued, Dropped int }
+		}
 		b, err := t.api(ctx, "/api/v1/status")
-		if err != nil {
-			return 0, err
+		if err != nil || json.Unmarshal(b, &status) != nil {
+			return false
 		}
-		if err := json.Unmarshal(b, &status); err != nil {
-			return 0, err
-		}
-		if status.Recorder.Queued == 0 {
-			return status.Recorder.Dropped, nil
-		}
-		time.Sleep(20 * time.Millisecond) // a tool for people: nothing else to wait on
-	}
-	return 0, errors.New("the recorder does not come to an end")
+		lost = status.Recorder.Dropped
+		return status.Recorder.Queued == 0
+	})
 }
 
-// cpu is the processor time that the measured process took so far.
-func (t *target) cpu() time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", t.pid))
+// recorded is how many calls the history holds.
+func (t *target) recorded(ctx context.Context) (int, error) {
+	b, err := t.api(ctx, "/api/v1/history")
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	user, _ := strconv.ParseInt(fields[11], 10, 64)
-	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond // clock ticks are 1/100 s on Linux
-}
-
-func (t *target) memory() int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", t.pid))
-	if err != nil {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
-	return pages * int64(os.Getpagesize())
-}
-
-func (t *target) descriptors() int {
-	list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", t.pid))
-	return len(list)
+	var state struct{ Calls int }
+	return state.Calls, json.Unmarshal(b, &state)
 }

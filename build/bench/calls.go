@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// cell is one workload.
+type cell struct {
+	name    string
+	payload int // bytes of the argument that comes back
+	clients int
+	modern  bool
+	goals   []goal
+	canned  bool // the answer is the same for every call
+}
+
+// goal is what a ratio to the floor is to be.
+type goal struct {
+	of    string // what is compared
+	value func(measurement) float64
+	most  float64 // 0: none
+	least float64
+}
+
+func p50(m measurement) float64  { return float64(m.p50) }
+func p99(m measurement) float64  { return float64(m.p99) }
+func rate(m measurement) float64 { return m.rate }
+
+func p50AtMost(f float64) goal   { return goal{of: "p50 / F", value: p50, most: f} }
+func p99AtMost(f float64) goal   { return goal{of: "p99 / F", value: p99, most: f} }
+func rateAtLeast(f float64) goal { return goal{of: "calls/s / F", value: rate, least: f} }
+
+var cells = []cell{
+	{"60 B × 1", 60, 1, false, []goal{p50AtMost(1.35), p99AtMost(2.5)}, false},
+	{"60 B × 1 modern", 60, 1, true, []goal{p50AtMost(1.35), p99AtMost(2.5)}, false},
+	{"60 B × 8", 60, 8, false, nil, false},
+	{"60 B × 8 modern", 60, 8, true, nil, false},
+	{"60 B × 64", 60, 64, false, []goal{rateAtLeast(0.6)}, false},
+	{"60 B × 64 modern", 60, 64, true, []goal{rateAtLeast(0.6)}, false},
+	{"10 KB × 1", 10 << 10, 1, false, []goal{p50AtMost(1.6)}, false},
+	{"10 KB × 1 modern", 10 << 10, 1, true, []goal{p50AtMost(1.6)}, false},
+	{"10 KB × 8", 10 << 10, 8, false, []goal{rateAtLeast(0.45)}, false},
+	{"10 KB × 8 modern", 10 << 10, 8, true, []goal{rateAtLeast(0.45)}, false},
+	{"10 KB × 64", 10 << 10, 64, false, nil, false},
+	{"10 KB × 64 modern", 10 << 10, 64, true, nil, false},
+	{"1 MB × 1", 1 << 20, 1, false, []goal{p50AtMost(2.2)}, false},
+	{"1 MB × 1 modern", 1 << 20, 1, true, []goal{p50AtMost(2.2)}, false},
+	{"1 MB × 8", 1 << 20, 8, false, nil, false},
+	{"1 MB × 8 modern", 1 << 20, 8, true, nil, false},
+	{"1 MB × 64", 1 << 20, 64, false, nil, false},
+	{"1 MB × 64 modern", 1 << 20, 64, true, nil, false},
+}
+
+// result is a workload on both sides, round by round.
+type result struct {
+	cell
+	floor, ours []measurement
+}
+
+// measure runs a workload, floor and Drawbridge in turn.
+func (b *bench) measure(ctx context.Context, c cell) (result, error) {
+	r := result{cell: c}
+	for round := range b.rounds {
+		for _, side := range []string{"floor", "drawbridge"} {
+			m, err := b.measureSide(ctx, side, c, setup{})
+			if err != nil {
+				return r, fmt.Errorf("%s, round %d: %w", side, round+1, err)
+			}
+			if side == "floor" {
+				r.floor = append(r.floor, m)
+			} else {
+				r.ours = append(r.ours, m)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "%s, round %d: p50 ratio %.2f, calls/s ratio %.2f, CPU per call %s and %s\n", c.name, round+1,
+			p50(r.ours[round])/p50(r.floor[round]), r.ours[round].rate/r.floor[round].rate,
+			micro(float64(r.floor[round].cpu)), micro(float64(r.ours[round].cpu)))
+	}
+	return r, nil
+}
+
+// measureSide starts one side afresh, warms it up, loads it, and ends it.
+func (b *bench) measureSide(ctx context.Context, side string, c cell, s setup) (measurement, error) {
+	target, err := start(ctx, side, b.program, s)
+	if err != nil {
+		return measurement{}, err
+	}
+	defer target.stop()
+	warm, err := load(ctx, target, c, b.length/6)
+	if err != nil {
+		return measurement{}, err
+	}
+	before := processorTime(target.pid)
+	m, err := load(ctx, target, c, b.length)
+	if err != nil {
+		return m, err
+	}
+	m.cpu = (processorTime(target.pid) - before) / time.Duration(m.calls)
+	m.rss, m.files = memoryOf(target.pid).rss, descriptorsOf(target.pid)
+	if side == "drawbridge" {
+		if m.dropped, err = target.dropped(ctx); err != nil {
+			return m, err
+		}
+		if !s.unrecorded {
+			rows, err := target.recorded(ctx)
+			if err != nil {
+				return m, err
+			}
+			m.missing = warm.calls + m.calls - rows
+		}
+	}
+	return m, nil
+}
+
+// ratios is a figure of ours by that of the floor, the median of all rounds.
+func (r *result) ratio(f func(measurement) float64) float64 {
+	values := make([]float64, len(r.ours))
+	for i := range r.ours {
+		values[i] = f(r.ours[i]) / f(r.floor[i])
+	}
+	return median(values)
+}
+
+// findings hold a workload against its goals.
+func (r *result) findings() []finding {
+	var list []finding
+	for _, g := range r.goals {
+		v := r.ratio(g.value)
+		f := finding{what: g.of + ", " + r.name, measured: fmt.Sprintf("%.2f", v)}
+		if g.most > 0 {
+			f.goal, f.missed = fmt.Sprintf("<= %.2f", g.most), v > g.most
+		} else {
+			f.goal, f.missed = fmt.Sprintf(">= %.2f", g.least), v < g.least
+		}
+		list = append(list, f)
+	}
+	lost := 0
+	for _, m := range r.ours {
+		lost += max(m.missing, -m.missing) + m.dropped
+	}
+	if lost > 0 {
+		list = append(list, finding{what: "calls that are not in the history, " + r.name, goal: "0", measured: fmt.Sprint(lost), missed: true})
+	}
+	return list
+}
+
+func median[T ~int64 | ~float64](list []T) T {
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// others are the rows besides calls.
+var others = []struct {
+	name    string
+	measure func(context.Context, *bench) ([]finding, error)
+}{
+	{"recording", recordingCost},
+	{"list", longList},
+	{"start", starts},
+	{"kill", killed},
+	{"edit", edited},
+	{"shim", shims},
+	{"memory", idleMemory},
+	{"loaded", loadedMemory},
+	{"idle CPU", idleCPU},
+	{"tray", trayMemory},
+	{"window", windowMemory},
+	{"growth", growth},
+}
+
+// recordingCost compares with and without the history, in turn.
+func recordingCost(ctx context.Context, b *bench) ([]finding, error) {
+	c := cell{name: "60 B × 64", payload: 60, clients: 64}
+	var ratios []float64
+	lost := 0
+	for range b.rounds {
+		without, err := b.measureSide(ctx, "drawbridge", c, setup{unrecorded: true})
+		if err != nil {
+			return nil, err
+		}
+		with, err := b.measureSide(ctx, "drawbridge", c, setup{})
+		if err != nil {
+			return nil, err
+		}
+		ratios = append(ratios, with.rate/without.rate)
+		lost += max(with.missing, -with.missing)
+	}
+	v := median(ratios)
+	return []finding{
+		{"calls/s with recording / without, 60 B × 64", ">= 0.80", fmt.Sprintf("%.2f", v), v < 0.8},
+		{"calls less rows in the history", "0", fmt.Sprint(lost), lost != 0},
+	}, nil
+}
+
+// longList asks for 500 tools, and the floor for as many bytes.
+func longList(ctx context.Context, b *bench) ([]finding, error) {
+	var ratios, ours, floors []float64
+	size := 0
+	for range b.rounds {
+		t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(1, 500)})
+		if err != nil {
+			return nil, err
+		}
+		list, n, err := askRepeatedly(ctx, t, b.length/2)
+		t.stop()
+		if err != nil {
+			return nil, err
+		}
+		f, err := start(ctx, "floor", b.program, setup{floorBytes: n})
+		if err != nil {
+			return nil, err
+		}
+		floor, _, err := askRepeatedly(ctx, f, b.length/2)
+		f.stop()
+		if err != nil {
+			return nil, err
+		}
+		size = n
+		ours, floors = append(ours, float64(list)), append(floors, float64(floor))
+		ratios = append(ratios, float64(list)/float64(floor))
+	}
+	v := median(ratios)
+	return []finding{{fmt.Sprintf("p50 of tools/list, 500 tools, %d KB / F with the same bytes", size>>10), "<= 0.80",
+		fmt.Sprintf("%.2f (%s, floor %s)", v, micro(median(ours)), micro(median(floors))), v > 0.8}}, nil
+}
+
+// loadedMemory makes 50,000 calls, and as many again.
+func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
+	t, err := start(ctx, "drawbridge", b.program, setup{})
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	if err := settle(ctx, 3*time.Second); err != nil {
+		return nil, err
+	}
+	idle := memoryOf(t.pid)
+	c := cell{name: "500 B × 8", payload: 500, clients: 8}
+	var after [2]memory
+	for i := range after {
+		for made := 0; made < 50_000; {
+			m, err := load(ctx, t, c, time.Second)
+			if err != nil {
+				return nil, err
+			}
+			made += m.calls
+		}
+		if _, err := t.dropped(ctx); err != nil {
+			return nil, err
+		}
+		after[i] = memoryOf(t.pid)
+	}
+	grown, more := mega(after[0].rss-idle.rss), mega(after[1].rss-after[0].rss)
+	return []finding{
+		{"RSS after 50,000 calls of 500 B, 8 clients", "<= idle + 16 MB", fmt.Sprintf("%.0f MB, idle %.0f: +%.1f", mega(after[0].rss), mega(idle.rss), grown), grown > 16},
+		{"RSS after the next 50,000", "flat (<= +4 MB)", fmt.Sprintf("%+.1f MB; files %d", more, descriptorsOf(t.pid)), more > 4},
+		{"daemon after 100,000 calls", "", after[1].String(), false},
+	}, nil
+}
+
+// idleMemory is what the daemon and its watchdog take when nothing happens.
+func idleMemory(ctx context.Context, b *bench) ([]finding, error) {
+	var list []finding
+	for _, row := range []struct {
+		servers int
+		most    float64
+	}{{1, 26}, {10, 28}} {
+		t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(row.servers, 5)})
+		if err != nil {
+			return list, err
+		}
+		if err := settle(ctx, 5*time.Second); err != nil {
+			t.stop()
+			return list, err
+		}
+		daemon, watchdog := memoryOf(t.pid), memory{}
+		if parent := parentOf(t.pid); parent != os.Getpid() {
+			watchdog = memoryOf(parent)
+		}
+		t.stop()
+		both := daemon.plus(watchdog)
+		list = append(list, finding{fmt.Sprintf("idle PSS of daemon and watchdog, %d servers", row.servers), fmt.Sprintf("<= %.0f MB", row.most),
+			fmt.Sprintf("%s (daemon %s; watchdog %s)", both, daemon, watchdog), mega(both.pss) > row.most})
+	}
+	return list, nil
+}
+
+// idleCPU is what the daemon takes of a core while nothing happens.
+func idleCPU(ctx context.Context, b *bench) ([]finding, error) {
+	t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(10, 5)})
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	if err := settle(ctx, 10*time.Second); err != nil {
+		return nil, err
+	}
+	const length = 20 * time.Second
+	before, parent := processorTime(t.pid), parentOf(t.pid)
+	above := processorTime(parent)
+	if err := settle(ctx, length); err != nil {
+		return nil, err
+	}
+	daemon := 100 * float64(processorTime(t.pid)-before) / float64(length)
+	watchdog := 0.0
+	if parent != os.Getpid() {
+		watchdog = 100 * float64(processorTime(parent)-above) / float64(length)
+	}
+	return []finding{{"idle CPU, 10 servers", "<= 0.30 % of a core", fmt.Sprintf("daemon %.2f %%, watchdog %.2f %%", daemon, watchdog), daemon+watchdog > 0.3}}, nil
+}
+
+// growth is what many servers and tools take.
+func growth(ctx context.Context, b *bench) ([]finding, error) {
+	began := time.Now()
+	t, err := launch(ctx, b.program, setup{servers: toolServers(200, 10)})
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	if err := until(ctx, 3*time.Minute, "200 servers were not listed", func() bool {
+		return t.find() && t.tools(ctx) == 2000
+	}); err != nil {
+		return nil, err
+	}
+	listed := time.Since(began)
+	c := cell{name: "60 B × 64", payload: 60, clients: 64}
+	t.tool = "s0__tool_0"
+	c.canned = true
+	m, err := load(ctx, t, c, b.length)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.dropped(ctx); err != nil {
+		return nil, err
+	}
+	return []finding{
+		{"200 servers with 2,000 tools: all listed after", "", micro(float64(listed)), false},
+		{"daemon with 200 servers, 2,000 tools, 64 clients", "", fmt.Sprintf("%s; %d files; %.0f calls/s", memoryOf(t.pid), descriptorsOf(t.pid), m.rate), false},
+	}, nil
+}
+
+// settle lets a daemon come to rest: there is nothing to wait on.
+func settle(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
