@@ -120,6 +120,8 @@ type Options struct {
 	Rules     Rules                                     // optional: what calls are held to
 	Commands  Commands                                  // optional: new commands that wait for a person's word
 	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
+	// Try starts a server for once; optional.
+	Try func(ctx context.Context, c *config.Server) supervisor.Trial
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
 	Usage    func(id string) (process.Usage, error) // optional: what a server's processes take
@@ -136,6 +138,7 @@ type API struct {
 	Options
 	routes  *routes
 	waiting waiting
+	trials  chan struct{} // holds one for each server that is being tried
 	windows windows
 	readers atomic.Int32 // open event streams
 }

@@ -122,19 +122,9 @@ func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]],
 		if in.Server != "" && item.Server != in.Server {
 			continue
 		}
-		var about struct {
-			Title        string          `json:"title"`
-			Description  string          `json:"description"`
-			InputSchema  json.RawMessage `json:"inputSchema"`
-			OutputSchema json.RawMessage `json:"outputSchema"`
-			Annotations  json.RawMessage `json:"annotations"`
-		}
-		_ = json.Unmarshal(item.Raw, &about) // a stranger's words: what cannot be read stays empty
-		list.Items = append(list.Items, Tool{
-			Name: item.Public, Server: item.Server, Tool: item.Name, Title: about.Title, Description: about.Description,
-			InputSchema: string(about.InputSchema), OutputSchema: string(about.OutputSchema), Annotations: string(about.Annotations),
-			Raw: string(item.Raw),
-		})
+		tool := toolOf(hub.Item{Name: item.Name, Raw: item.Raw})
+		tool.Name, tool.Server = item.Public, item.Server
+		list.Items = append(list.Items, tool)
 	}
 	if _, known := a.Servers.Status(in.Server); in.Server != "" && len(list.Items) == 0 && !known {
 		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")

@@ -123,6 +123,8 @@ func (a *API) register() {
 	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer what waits; a command that is not accepted goes on waiting", a.answerApproval)
 	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
 	a.registerConnections(doc)
+	a.registerDocker(doc)
+	a.registerTrial(doc)
 	a.registerSecrets(doc)
 	a.registerDoctor(doc)
 	a.registerHistory(doc)

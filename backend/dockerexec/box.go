@@ -302,7 +302,7 @@ func (b *Box) Exit() Exit {
 }
 
 // ID is the container's id, shortened as the docker command does.
-func (b *Box) ID() string { return b.id[:min(len(b.id), 12)] }
+func (b *Box) ID() string { return short(b.id) }
 
 // commandless recognises an image that names no program.
 func commandless(err error) bool {

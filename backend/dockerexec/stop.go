@@ -250,26 +250,33 @@ func (e *Exec) signal(ctx context.Context, name string, group int) (found int, e
 }
 
 func signalInside(ctx context.Context, cli *client.Client, container, user, name string, group int, mark string) (int, error) {
-	created, err := cli.ExecCreate(ctx, container, client.ExecCreateOptions{
-		AttachStdout: true, AttachStderr: true, User: user,
-		Cmd: []string{"/bin/sh", "-c", ender, "sh", name, strconv.Itoa(group), MarkVariable + "=" + mark},
-	})
+	out, err := output(ctx, cli, container, user, []string{"/bin/sh", "-c", ender, "sh", name, strconv.Itoa(group), MarkVariable + "=" + mark})
 	if err != nil {
 		return 0, err
 	}
+	found, _ := strconv.Atoi(strings.TrimSpace(out))
+	return found, nil
+}
+
+// output runs a command of our own in a container and returns what it printed, at most
+// 64 KB.
+func output(ctx context.Context, cli *client.Client, container, user string, cmd []string) (string, error) {
+	created, err := cli.ExecCreate(ctx, container, client.ExecCreateOptions{AttachStdout: true, AttachStderr: true, User: user, Cmd: cmd})
+	if err != nil {
+		return "", err
+	}
 	attached, err := cli.ExecAttach(ctx, created.ID, client.ExecAttachOptions{})
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer attached.Close()
 	release := context.AfterFunc(ctx, attached.Close)
 	defer release()
 	var out bytes.Buffer
 	if _, err := stdcopy.StdCopy(&out, io.Discard, io.LimitReader(attached.Reader, 64<<10)); err != nil {
-		return 0, err
+		return "", err
 	}
-	found, _ := strconv.Atoi(strings.TrimSpace(out.String()))
-	return found, nil
+	return out.String(), nil
 }
 
 func or(d, otherwise time.Duration) time.Duration {

@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"drawbridge/backend/dockerexec"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// DockerView is what a picker of containers shows.
+type DockerView struct {
+	Engine     DockerEngine    `json:"engine"`
+	Contexts   []DockerContext `json:"contexts" nullable:"false"`
+	Containers []Container     `json:"containers" nullable:"false"`
+}
+
+// DockerEngine is the Engine that was asked.
+type DockerEngine struct {
+	State   string `json:"state" enum:"ok,absent,refused" doc:"absent: none answers; refused: this user may not use it"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+	Address string `json:"address"`
+	Context string `json:"context"`
+	Version string `json:"version"`
+}
+
+// DockerContext is an Engine that the docker command knows by a name.
+type DockerContext struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Current bool   `json:"current"`
+}
+
+// Container is one container of an Engine.
+type Container struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Image     string    `json:"image"`
+	State     string    `json:"state" doc:"As Docker says it: running, exited, created, paused ..."`
+	Status    string    `json:"status" doc:"For people: Up 3 minutes"`
+	CreatedAt time.Time `json:"createdAt"`
+	Project   string    `json:"project" doc:"Of docker compose, or empty"`
+	Service   string    `json:"service" doc:"Of docker compose, or empty"`
+	Servers   []string  `json:"servers" nullable:"false" doc:"Configured servers that name it"`
+	Ours      bool      `json:"ours" doc:"Made by Drawbridge for a server"`
+}
+
+// ContainerDetail is what there is inside a container.
+type ContainerDetail struct {
+	Container
+	User        string             `json:"user"`
+	Workdir     string             `json:"workdir"`
+	Entrypoint  []string           `json:"entrypoint" nullable:"false"`
+	Command     []string           `json:"command" nullable:"false"`
+	Environment []string           `json:"environment" nullable:"false" doc:"Names"`
+	Shell       bool               `json:"shell" doc:"Without one a server inside is hard to end"`
+	Init        bool               `json:"init"`
+	Programs    []ContainerProgram `json:"programs" nullable:"false" doc:"What servers are run with, and what has mcp in its name"`
+	Processes   []ContainerProcess `json:"processes" nullable:"false"`
+	Suggestions []Suggestion       `json:"suggestions" nullable:"false"`
+}
+
+// ContainerProgram is a program in a container.
+type ContainerProgram struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// ContainerProcess is a process in a container.
+type ContainerProcess struct {
+	PID     string `json:"pid"`
+	User    string `json:"user"`
+	Command string `json:"command"`
+}
+
+// Suggestion is a server that could be added, to be looked at and tested by a person.
+type Suggestion struct {
+	Title string `json:"title"`
+	Entry string `json:"entry" doc:"JSON text of a server, as in the configuration file"`
+}
+
+type dockerInput struct {
+	Host    string `query:"host" maxLength:"1024" doc:"Address of the Engine"`
+	Context string `query:"context" maxLength:"256" doc:"Name of a docker context"`
+	All     bool   `query:"all" doc:"Stopped containers too"`
+}
+
+type containerInput struct {
+	ID      string `path:"id" maxLength:"256" doc:"Id or name"`
+	Host    string `query:"host" maxLength:"1024"`
+	Context string `query:"context" maxLength:"256"`
+}
+
+func (a *API) registerDocker(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/docker", "The containers that a server could run in", a.listContainers)
+	op(a, doc, "GET", "/api/v1/docker/containers/{id}", "What there is inside a container", a.getContainer)
+}
+
+func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[DockerView], error) {
+	view := DockerView{Contexts: []DockerContext{}, Containers: []Container{}}
+	for _, c := range dockerexec.Contexts() {
+		view.Contexts = append(view.Contexts, DockerContext(c))
+	}
+	list, at, version, err := dockerexec.List(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.All)
+	view.Engine = DockerEngine{State: "ok", Address: at.Host, Context: at.Context, Version: version}
+	if view.Engine.Context == "" && in.Host == "" {
+		view.Engine.Context = "default"
+	}
+	switch {
+	case errors.Is(err, dockerexec.ErrPermission):
+		view.Engine.State, view.Engine.Message = "refused", err.Error()
+		view.Engine.Hint = "Add this user to the group docker, log in again and restart Drawbridge."
+	case err != nil && ctx.Err() == nil:
+		view.Engine.State, view.Engine.Message = "absent", err.Error()
+		view.Engine.Hint = "Install and start Docker, or name another Engine."
+	case err != nil:
+		return nil, err
+	}
+	for _, f := range list {
+		view.Containers = append(view.Containers, a.container(f))
+	}
+	return reply(view)
+}
+
+func (a *API) container(f dockerexec.Found) Container {
+	return Container{ID: f.ID, Name: f.Name, Image: f.Image, State: f.State, Status: f.Status, CreatedAt: f.Created,
+		Project: f.Project, Service: f.Service, Servers: a.serversIn(f), Ours: f.Ours}
+}
+
+// serversIn lists the configured servers that name a container.
+func (a *API) serversIn(f dockerexec.Found) []string {
+	ids := []string{}
+	for _, s := range a.Files.Current().Servers {
+		d := s.Docker
+		named := d.Container != "" && (d.Container == f.Name || strings.HasPrefix(d.Container, f.ID))
+		served := d.Service != "" && d.Service == f.Service && (d.Project == "" || d.Project == f.Project)
+		if s.Type == hub.Docker && (named || served) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[ContainerDetail], error) {
+	found, err := dockerexec.Look(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.ID)
+	switch {
+	case errors.Is(err, dockerexec.ErrNoContainer):
+		return nil, &hub.Error{Code: hub.CodeNotFound, Message: "there is no such container", Cause: err}
+	case err != nil:
+		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: err.Error(), Cause: err, Retriable: true}
+	}
+	out := ContainerDetail{
+		Container: a.container(found.Found), User: found.User, Workdir: found.Workdir, Entrypoint: full(found.Entrypoint), Command: full(found.Command),
+		Environment: full(found.Environment), Shell: found.Shell, Init: found.Init,
+		Programs: []ContainerProgram{}, Processes: []ContainerProcess{}, Suggestions: suggest(found, in),
+	}
+	for _, p := range found.Programs {
+		out.Programs = append(out.Programs, ContainerProgram(p))
+	}
+	for _, p := range found.Processes {
+		out.Processes = append(out.Processes, ContainerProcess(p))
+	}
+	return reply(out)
+}
+
+// maxSuggestions bounds suggest.
+const maxSuggestions = 10
+
+// suggest makes a server of each program that has mcp in its name. The name of a compose
+// service outlives its container, so it is preferred.
+func suggest(found *dockerexec.Inside, in *containerInput) []Suggestion {
+	where := map[string]string{}
+	switch {
+	case found.Service != "":
+		where["service"], where["project"] = found.Service, found.Project
+	default:
+		where["container"] = found.Name
+	}
+	if in.Host != "" {
+		where["host"] = in.Host
+	} else if in.Context != "" {
+		where["context"] = in.Context
+	}
+	list := []Suggestion{}
+	for _, p := range found.Programs {
+		if !strings.Contains(p.Name, "mcp") || len(list) == maxSuggestions {
+			continue
+		}
+		entry, err := json.Marshal(map[string]any{"type": "docker", "command": p.Path, "docker": where})
+		if err == nil && !slices.ContainsFunc(list, func(s Suggestion) bool { return s.Entry == string(entry) }) {
+			list = append(list, Suggestion{Title: path.Base(p.Path) + " in " + config.Docker{Container: found.Name}.Where(), Entry: string(entry)})
+		}
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/supervisor"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// TestRequest names a server to try: by its entry, or one that is configured.
+type TestRequest struct {
+	Name   string `json:"name,omitempty" maxLength:"64" doc:"As it will stand in the configuration"`
+	Entry  JSON   `json:"entry,omitempty" doc:"The server's JSON object, as in the configuration file"`
+	Server string `json:"server,omitempty" maxLength:"64" doc:"Id of a configured server, in place of name and entry"`
+}
+
+// TestResult is what a throwaway start of a server came to. Nothing of it was kept.
+type TestResult struct {
+	OK           bool             `json:"ok"`
+	Stage        string           `json:"stage" enum:"configuration,start,connect,done" doc:"Where it ended"`
+	Error        string           `json:"error"`
+	Hint         string           `json:"hint"`
+	Code         hub.Code         `json:"code"`
+	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Of the entry; warnings also when all went well"`
+	Transport    hub.Transport    `json:"transport"`
+	Command      string           `json:"command" doc:"What was started or reached, without secrets"`
+	TookNs       int64            `json:"tookNs"`
+	Era          hub.Era          `json:"era"`
+	Version      string           `json:"protocolVersion"`
+	ServerInfo   JSON             `json:"serverInfo"`
+	Instructions string           `json:"instructions"`
+	Tools        []Tool           `json:"tools" nullable:"false"`
+	Prompts      []TestItem       `json:"prompts" nullable:"false"`
+	Resources    []TestItem       `json:"resources" nullable:"false"`
+	Templates    []TestItem       `json:"templates" nullable:"false"`
+	Warnings     []string         `json:"warnings" nullable:"false"`
+	Log          []string         `json:"log" nullable:"false" doc:"The last lines that it wrote"`
+}
+
+// TestItem is a prompt, a resource or a template of a server that was tried.
+type TestItem struct {
+	Name        string `json:"name" doc:"Or the URI"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Raw         string `json:"raw" doc:"JSON text: the whole entry"`
+}
+
+type testInput struct{ Body TestRequest }
+
+// maxTrials is how many servers may be tried at once.
+const maxTrials = 4
+
+func (a *API) registerTrial(doc huma.API) {
+	a.trials = make(chan struct{}, maxTrials)
+	op(a, doc, "POST", "/api/v1/test", "Start or reach a server to see whether it works and what it offers; nothing is kept", a.testServer)
+}
+
+func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult], error) {
+	if a.Try == nil {
+		return nil, hub.Errorf(hub.CodeUnavailable, "servers cannot be tried here")
+	}
+	out := TestResult{
+		Stage: "configuration", Problems: []config.Problem{}, Tools: []Tool{}, Prompts: []TestItem{}, Resources: []TestItem{},
+		Templates: []TestItem{}, Warnings: []string{}, Log: []string{},
+	}
+	server, err := a.candidate(&in.Body, &out)
+	if err != nil {
+		return nil, err
+	}
+	if server == nil {
+		return reply(out)
+	}
+	select {
+	case a.trials <- struct{}{}:
+		defer func() { <-a.trials }()
+	default:
+		return nil, &hub.Error{Code: hub.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
+	}
+	out.Transport = server.Type
+	out.take(a.Try(ctx, server))
+	return reply(out)
+}
+
+// candidate is the server to try; nil when its entry is no server, which out then says.
+func (a *API) candidate(in *TestRequest, out *TestResult) (*config.Server, error) {
+	if in.Server != "" {
+		s, ok := a.Files.Current().Server(in.Server)
+		if !ok {
+			return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		}
+		return &s, nil
+	}
+	name := in.Name
+	if name == "" {
+		name = "server"
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(in.Entry, &object) != nil || object == nil {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the entry is no JSON object", Fields: []hub.FieldError{{Field: "entry", Error: "no JSON object"}}}
+	}
+	// A server that is off is tried all the same.
+	delete(object, "disabled")
+	delete(object, "enabled")
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: object}})
+	if err != nil {
+		return nil, err
+	}
+	parsed, problems := config.Parse("entry", text)
+	out.Problems = append(out.Problems, problems...)
+	if parsed == nil || len(parsed.Servers) != 1 {
+		out.Code, out.Error = hub.CodeValidation, "this is no valid server"
+		for _, p := range problems {
+			if !p.Warning {
+				out.Error, out.Hint = p.Message, p.Suggestion
+				break
+			}
+		}
+		return nil, nil
+	}
+	return &parsed.Servers[0], nil
+}
+
+// take copies what a trial came to.
+func (out *TestResult) take(t supervisor.Trial) {
+	out.Stage, out.OK = "done", t.Err == nil
+	if t.Err != nil {
+		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, hub.CodeOf(t.Err)
+		if t.Reached {
+			out.Stage = "connect"
+		}
+	}
+	out.Command, out.TookNs, out.Era, out.Version = t.Command, int64(t.Took), t.Era, t.Version
+	out.ServerInfo, out.Instructions = JSON(t.Catalog.Info), t.Catalog.Instructions
+	for _, item := range t.Catalog.Tools {
+		out.Tools = append(out.Tools, toolOf(item))
+	}
+	for list, items := range map[*[]TestItem][]hub.Item{&out.Prompts: t.Catalog.Prompts, &out.Resources: t.Catalog.Resources, &out.Templates: t.Catalog.Templates} {
+		for _, item := range items {
+			tool := toolOf(item)
+			*list = append(*list, TestItem{Name: item.Name, Title: tool.Title, Description: tool.Description, Raw: string(item.Raw)})
+		}
+	}
+	out.Warnings = append(append(out.Warnings, t.Catalog.Warnings...), t.Warning...)
+	for _, l := range t.Log {
+		if text := serverlog.Clean(l.Text); strings.TrimSpace(text) != "" {
+			out.Log = append(out.Log, text)
+		}
+	}
+}
+
+// toolOf reads what a list said of a tool. A stranger's words: what cannot be read stays
+// empty.
+func toolOf(item hub.Item) Tool {
+	var about struct {
+		Title        string          `json:"title"`
+		Description  string          `json:"description"`
+		InputSchema  json.RawMessage `json:"inputSchema"`
+		OutputSchema json.RawMessage `json:"outputSchema"`
+		Annotations  json.RawMessage `json:"annotations"`
+	}
+	_ = json.Unmarshal(item.Raw, &about)
+	return Tool{
+		Name: item.Name, Tool: item.Name, Title: about.Title, Description: about.Description, InputSchema: string(about.InputSchema),
+		OutputSchema: string(about.OutputSchema), Annotations: string(about.Annotations), Raw: string(item.Raw),
+	}
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/supervisor"
+	"drawbridge/config"
+)
+
+func (s *site) try(t *testing.T, body string) TestResult {
+	t.Helper()
+	status, text, _ := s.ask(t, "POST", "/api/v1/test", body)
+	var got TestResult
+	if err := json.Unmarshal([]byte(text), &got); status != 200 || err != nil {
+		t.Fatalf("%d %s %v", status, text, err)
+	}
+	return got
+}
+
+func TestAServerIsTriedBeforeItIsSaved(t *testing.T) {
+	s := newSite(t)
+	var tried *config.Server
+	s.api.Try = func(_ context.Context, c *config.Server) supervisor.Trial {
+		tried = c
+		if c.Command == "bad" {
+			return supervisor.Trial{Err: hub.Errorf(hub.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
+				Catalog: &hub.Catalog{}, Log: []serverlog.Line{{Text: "\x1b[31mwhy"}}}
+		}
+		return supervisor.Trial{Took: time.Second, Command: "npx files", Era: hub.Legacy, Version: "2025-11-25", Catalog: &hub.Catalog{
+			Tools:    []hub.Item{{Name: "read", Raw: []byte(`{"name":"read","description":"Reads.","inputSchema":{"type":"object","x":9007199254740993}}`)}},
+			Prompts:  []hub.Item{{Name: "p", Raw: []byte(`{"name":"p","title":"P"}`)}},
+			Info:     []byte(`{"name":"files"}`),
+			Warnings: []string{"1 of 2 tools"},
+		}}
+	}
+	got := s.try(t, `{"name":"My files","entry":{"command":"npx","args":["files"],"disabled":true,"colour":"red"}}`)
+	if !got.OK || got.Stage != "done" || len(got.Tools) != 1 || got.Tools[0].InputSchema != `{"type":"object","x":9007199254740993}` || got.Prompts[0].Title != "P" ||
+		string(got.ServerInfo) != `{"name":"files"}` || len(got.Warnings) != 1 || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "colour") {
+		t.Errorf("%+v", got)
+	}
+	if tried.ID != "My-files" || tried.Disabled || tried.Type != hub.Stdio || tried.StartupTimeout != config.DefaultStartupTimeout {
+		t.Errorf("%+v", tried)
+	}
+	got = s.try(t, `{"name":"x","entry":{"command":"bad"}}`)
+	if got.OK || got.Stage != "connect" || got.Error != "exited with status 3" || got.Hint != "Look." || got.Code != hub.CodeUnavailable || fmt.Sprint(got.Log) != "[why]" {
+		t.Errorf("%+v", got)
+	}
+	tried = nil
+	got = s.try(t, `{"name":"x","entry":{"type":"docker","command":"y"}}`)
+	if got.OK || got.Stage != "configuration" || !strings.Contains(got.Error, "container") || tried != nil {
+		t.Errorf("%+v", got)
+	}
+	for body, want := range map[string]int{`{"entry":[1]}`: 400, `{"server":"nobody"}`: 404, `{}`: 400} {
+		if status, text, _ := s.ask(t, "POST", "/api/v1/test", body); status != want {
+			t.Errorf("%s: %d %s", body, status, text)
+		}
+	}
+	if len(s.fakes.did) > 0 {
+		t.Errorf("a try did %v", s.fakes.did)
+	}
+}
+
+func TestATrialEndsWithItsRequestAndOnlySomeRunAtOnce(t *testing.T) {
+	s := newSite(t)
+	began, ended := make(chan struct{}, maxTrials), make(chan error, maxTrials)
+	s.api.Try = func(ctx context.Context, _ *config.Server) supervisor.Trial {
+		began <- struct{}{}
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return supervisor.Trial{Err: ctx.Err(), Catalog: &hub.Catalog{}}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{}, maxTrials)
+	for range maxTrials {
+		go func() {
+			_, _ = s.api.testServer(ctx, &testInput{TestRequest{Entry: JSON(`{"command":"x"}`)}})
+			over <- struct{}{}
+		}()
+		<-began
+	}
+	if status, text, _ := s.ask(t, "POST", "/api/v1/test", `{"entry":{"command":"x"}}`); status != 429 {
+		t.Errorf("%d %s", status, text)
+	}
+	cancel()
+	for range maxTrials {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		<-over
+	}
+}
+
+func TestThePickerSaysWhyThereAreNoContainers(t *testing.T) {
+	s := newSite(t)
+	var got DockerView
+	s.get(t, "/api/v1/docker?host="+url.QueryEscape("unix://"+filepath.Join(t.TempDir(), "none.sock")), &got)
+	if got.Engine.State != "absent" || got.Engine.Message == "" || got.Engine.Hint == "" || len(got.Contexts) == 0 || got.Containers == nil {
+		t.Errorf("%+v", got)
+	}
+	if status, text, _ := s.ask(t, "GET", "/api/v1/docker/containers/x?host="+url.QueryEscape("unix:///nowhere"), ""); status != 503 {
+		t.Errorf("%d %s", status, text)
+	}
+}

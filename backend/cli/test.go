@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// trial is what test reads of POST test.
+type trial struct {
+	OK           bool     `json:"ok"`
+	Stage        string   `json:"stage"`
+	Error        string   `json:"error"`
+	Hint         string   `json:"hint"`
+	Command      string   `json:"command"`
+	TookNs       int64    `json:"tookNs"`
+	Era          string   `json:"era"`
+	Version      string   `json:"protocolVersion"`
+	Instructions string   `json:"instructions"`
+	Warnings     []string `json:"warnings"`
+	Log          []string `json:"log"`
+	Tools        []struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		InputSchema string `json:"inputSchema"`
+	} `json:"tools"`
+	Prompts   []struct{} `json:"prompts"`
+	Resources []struct{} `json:"resources"`
+	Templates []struct{} `json:"templates"`
+	Problems  []struct {
+		Message string `json:"message"`
+		Warning bool   `json:"warning"`
+	} `json:"problems"`
+}
+
+var errTrial = errors.New("the server cannot be used")
+
+func (p *program) test() *cobra.Command {
+	var image string
+	var schemas bool
+	cmd := &cobra.Command{
+		Use: "test SERVER | URL | -- COMMAND [ARGS...]", Short: "Start a server once to see whether it works and what it offers; nothing is kept",
+		Long: "Start or reach a server once, show what it offers, and end it again. Nothing is kept.\n" +
+			"The server is one of the configuration, an address, a command, or an image of Docker.",
+		Example: "  drawbridge test files\n  drawbridge test https://example.com/mcp\n  drawbridge test -- npx -y @modelcontextprotocol/server-filesystem /tmp\n  drawbridge test --image mcp/time",
+		Args: func(cmd *cobra.Command, args []string) error {
+			dashed := cmd.ArgsLenAtDash() == 0
+			if image == "" && (len(args) == 0 || !dashed && len(args) > 1) {
+				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{"name": "server"}
+			switch {
+			case image != "":
+				body["entry"] = map[string]any{"type": "docker", "docker": map[string]any{"image": image}, "args": args}
+			case cmd.ArgsLenAtDash() == 0:
+				body["entry"] = serverEntry{Command: args[0], Args: args[1:]}
+			case isWeb(args[0]):
+				body["entry"] = serverEntry{URL: args[0]}
+			default:
+				body = map[string]any{"server": args[0]}
+			}
+			var t trial
+			done, err := p.fetch(cmd.Context(), http.MethodPost, "test", nil, body, &t)
+			if err != nil {
+				return err
+			}
+			if !done {
+				if err := p.printTrial(&t, schemas); err != nil {
+					return err
+				}
+				if !t.OK {
+					return errTrial
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&image, "image", "", "make a container from this image; arguments go to its program")
+	cmd.Flags().BoolVar(&schemas, "schemas", false, "show the input schema of each tool")
+	return cmd
+}
+
+func (p *program) printTrial(t *trial, schemas bool) error {
+	var b strings.Builder
+	for _, problem := range t.Problems {
+		if problem.Warning {
+			fmt.Fprintf(&b, "warning: %s\n", line(problem.Message))
+		}
+	}
+	if !t.OK {
+		fmt.Fprintf(&b, "failed at %s: %s\n", t.Stage, line(t.Error))
+		if t.Hint != "" {
+			fmt.Fprintln(&b, line(t.Hint))
+		}
+		for _, l := range t.Log {
+			fmt.Fprintln(&b, "  "+line(l))
+		}
+		_, err := p.Stdout.Write([]byte(b.String()))
+		return err
+	}
+	fmt.Fprintf(&b, "works: %s\n", line(t.Command))
+	fmt.Fprintf(&b, "%s, %s, %s; %s, revision %s, in %s\n", plural(len(t.Tools), "tool"), plural(len(t.Prompts), "prompt"),
+		plural(len(t.Resources)+len(t.Templates), "resource"), t.Era, line(t.Version), time.Duration(t.TookNs).Round(time.Millisecond))
+	for _, w := range t.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", line(w))
+	}
+	for _, tool := range t.Tools {
+		about, _, _ := strings.Cut(tool.Description, "\n")
+		fmt.Fprintln(&b, strings.TrimRight("  "+line(tool.Name)+"  "+line(about), " "))
+		if schemas {
+			fmt.Fprintln(&b, "    "+line(tool.InputSchema))
+		}
+	}
+	_, err := p.Stdout.Write([]byte(b.String()))
+	return err
+}

@@ -1,0 +1,182 @@
+package dockerexec
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// Found is a container as a list shows it.
+type Found struct {
+	ID      string // as the docker command shortens it
+	Name    string
+	Image   string
+	State   string // "running", "exited", ...
+	Status  string // for people: "Up 3 minutes"
+	Created time.Time
+	Project string // of docker compose, or ""
+	Service string // of docker compose, or ""
+	Ours    bool   // made for a server of ours
+}
+
+// maxFound bounds List.
+const maxFound = 500
+
+// List returns the containers of an Engine, the newest first; with all the stopped ones
+// too. at and version say which Engine answered.
+func List(ctx context.Context, engine Engine, all bool) (list []Found, at Engine, version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	cli, at, err := connect(engine)
+	if err != nil {
+		return nil, at, "", err
+	}
+	defer cli.Close()
+	found, err := cli.ContainerList(ctx, client.ContainerListOptions{All: all, Limit: maxFound})
+	if err != nil {
+		return nil, at, "", explain(at, "", err)
+	}
+	if is, err := cli.ServerVersion(ctx, client.ServerVersionOptions{}); err == nil {
+		version = is.Version
+	}
+	for _, c := range found.Items[:min(len(found.Items), maxFound)] {
+		f := Found{
+			ID: short(c.ID), Image: c.Image, State: string(c.State), Status: c.Status, Created: time.Unix(c.Created, 0).UTC(),
+			Project: c.Labels[composeProject], Service: c.Labels[composeService], Ours: c.Labels[runLabel] != "",
+		}
+		if len(c.Names) > 0 {
+			f.Name = strings.TrimPrefix(c.Names[0], "/")
+		}
+		list = append(list, f)
+	}
+	slices.SortStableFunc(list, func(a, b Found) int { return b.Created.Compare(a.Created) })
+	return list, at, version, nil
+}
+
+func short(id string) string { return id[:min(len(id), 12)] }
+
+// Inside is what there is in a container.
+type Inside struct {
+	Found
+	User        string
+	Workdir     string
+	Entrypoint  []string
+	Command     []string
+	Environment []string // names
+	Shell       bool     // there is one; without it a process is hard to end
+	Init        bool     // process 1 is a small init
+	Programs    []Program
+	Processes   []Process
+}
+
+// Program is a program in a container that can run servers, or may be one.
+type Program struct{ Name, Path string }
+
+// Process is a process in a container.
+type Process struct{ PID, User, Command string }
+
+// The bounds of Look.
+const (
+	maxPrograms  = 100
+	maxProcesses = 100
+	maxCommand   = 300 // bytes of a process's command line
+)
+
+// interpreters are programs that servers are run with.
+var interpreters = []string{"node", "npx", "bun", "bunx", "deno", "python3", "python", "uv", "uvx", "pipx", "java", "dotnet", "ruby", "php", "go", "docker"}
+
+// Look looks into a container. What the container itself says is shown and never used
+// as a command.
+func Look(ctx context.Context, engine Engine, name string) (*Inside, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	cli, at, err := connect(engine)
+	if err != nil {
+		return nil, err
+	}
+	defer cli.Close()
+	inspected, err := cli.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	if err != nil {
+		return nil, explain(at, name, err)
+	}
+	c := inspected.Container
+	in := &Inside{Found: Found{ID: short(c.ID), Name: strings.TrimPrefix(c.Name, "/")}}
+	in.Created, _ = time.Parse(time.RFC3339Nano, c.Created)
+	if c.HostConfig != nil {
+		in.Init = c.HostConfig.Init != nil && *c.HostConfig.Init
+	}
+	if config := c.Config; config != nil {
+		in.Image, in.User, in.Workdir, in.Entrypoint, in.Command = config.Image, config.User, config.WorkingDir, config.Entrypoint, config.Cmd
+		in.Project, in.Service, in.Ours = config.Labels[composeProject], config.Labels[composeService], config.Labels[runLabel] != ""
+		for _, kv := range config.Env {
+			variable, _, _ := strings.Cut(kv, "=")
+			in.Environment = append(in.Environment, variable)
+		}
+	}
+	if c.State != nil {
+		in.State = string(c.State.Status)
+		if c.State.Running && !c.State.Paused {
+			in.running(ctx, cli, c.ID)
+		}
+	}
+	return in, nil
+}
+
+// running adds what only a running container shows.
+func (in *Inside) running(ctx context.Context, cli *client.Client, id string) {
+	in.Shell = there(ctx, cli, id, "/bin/sh")
+	if in.Shell {
+		in.Programs = search(ctx, cli, id)
+	} else {
+		for _, name := range interpreters {
+			for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
+				if there(ctx, cli, id, path.Join(dir, name)) {
+					in.Programs = append(in.Programs, Program{name, path.Join(dir, name)})
+					break
+				}
+			}
+		}
+	}
+	top, err := cli.ContainerTop(ctx, id, client.ContainerTopOptions{Arguments: []string{"-eo", "pid,user,args"}})
+	if err != nil {
+		return
+	}
+	for _, p := range top.Processes[:min(len(top.Processes), maxProcesses)] {
+		if len(p) == 3 {
+			in.Processes = append(in.Processes, Process{PID: p[0], User: p[1], Command: p[2][:min(len(p[2]), maxCommand)]})
+		}
+	}
+}
+
+func there(ctx context.Context, cli *client.Client, id, path string) bool {
+	_, err := cli.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: path})
+	return err == nil
+}
+
+// searcher prints the paths of the programs that it is given, and of those in PATH whose
+// names hold "mcp".
+const searcher = `for p in "$@"; do command -v "$p"; done
+IFS=:
+for d in $PATH; do
+  for f in "$d"/*mcp*; do [ -x "$f" ] && echo "$f"; done
+done`
+
+// search finds programs through a shell in the container.
+func search(ctx context.Context, cli *client.Client, id string) (list []Program) {
+	out, err := output(ctx, cli, id, "", append([]string{"/bin/sh", "-c", searcher, "sh"}, interpreters...))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(out) {
+		at := strings.TrimSpace(line)
+		one := Program{path.Base(at), at}
+		if strings.HasPrefix(at, "/") && len(at) < 4096 && len(list) < maxPrograms && !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
