@@ -18,9 +18,14 @@ servers() {
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e 'TestNothingOutlivesAKilledDaemonWatchdogOrBoth|TestAThousandRestartsOfAServerStayFlat'
 }
 
+# 500 kills of a process that records a call each millisecond.
+history() {
+	DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | grep -E '^ *(---|PASS|FAIL|ok|panic)'
+}
+
 make --no-print-directory daemon
 build/setup.sh e2e
-[ $# -gt 0 ] || set -- servers
+[ $# -gt 0 ] || set -- servers history
 for part; do
 	printf '\n== soak: %s\n' "$part"
 	"$part" || failed+=("$part")

@@ -162,7 +162,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 
 	var files *reload.Reloader
-	counts := newMeter(bus, servers, front, recorder, dialer, func() config.Metrics { return files.Current().Metrics })
+	counts := newMeter(bus, servers, front, history, rules, dialer, func() config.Metrics { return files.Current().Metrics })
 	sender := newTelemetry(bus, counts, recorder.Redact, log)
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
@@ -222,10 +222,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		mux.Handle(path, authorized)
 	}
 	mux.Handle("/", pages)
-	server := loopback.NewServer(loopback.Guard(loopback.GuardOptions{
+	server := loopback.NewServer(counts.requests(loopback.Guard(loopback.GuardOptions{
 		Port: port, AllowedHosts: files.Current().Bridge.AllowedHosts, Shell: api.IsShell,
-	})(mux))
+	})(mux)))
 
+	server.ConnState = counts.connection
 	life.run("events", time.Second, pages.Run)
 	life.run("metrics", time.Second, counts.run)
 	life.run("telemetry", 2*time.Second, sender.run)

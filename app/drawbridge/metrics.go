@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/event"
 	"drawbridge/backend/metrics"
+	"drawbridge/backend/policy"
 	"drawbridge/backend/store"
 	"drawbridge/backend/supervisor"
 	"drawbridge/config"
@@ -21,25 +26,83 @@ type meter struct {
 	current func() config.Metrics
 	enabled chan struct{}
 	once    sync.Once
+	// connections are the HTTP connections that are open.
+	connections atomic.Int64
 }
 
-func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, recorder *store.Recorder, dialer *supervisor.Dialer, current func() config.Metrics) *meter {
-	return &meter{
-		bus: bus, current: current, enabled: make(chan struct{}),
-		counts: metrics.New(metrics.Options{
-			Statuses: servers.Statuses,
-			Sessions: func() int { return len(front.Sessions()) },
-			Recorder: func() (int, uint64) {
-				s := recorder.Stats()
-				return s.Queued, s.Dropped
-			},
-			Usage: func(server string) (uint64, float64, bool) {
-				u, err := dialer.Usage(server)
-				return uint64(u.RSS), u.CPU, err == nil
-			},
-		}),
+func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *supervisor.Dialer, current func() config.Metrics) *meter {
+	recorder := history.Recorder()
+	m := &meter{bus: bus, current: current, enabled: make(chan struct{})}
+	m.counts = metrics.New(metrics.Options{
+		Statuses: servers.Statuses, Connections: func() int { return int(m.connections.Load()) },
+		Breakers: func() map[string]string {
+			states := make(map[string]string)
+			for _, b := range rules.Breakers() {
+				states[b.Server] = string(b.State)
+			}
+			return states
+		},
+		Store: func() (writes, queries metrics.Took) {
+			writes.Count, writes.Total = history.Writes().Read()
+			queries.Count, queries.Total = history.Queries().Read()
+			return writes, queries
+		},
+		Sessions: func() int { return len(front.Sessions()) },
+		Recorder: func() (int, uint64) {
+			s := recorder.Stats()
+			return s.Queued, s.Dropped
+		},
+		Usage: func(server string) (uint64, float64, bool) {
+			u, err := dialer.Usage(server)
+			return uint64(u.RSS), u.CPU, err == nil
+		},
+	})
+	return m
+}
+
+// connection counts the connections of an http.Server.
+func (m *meter) connection(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		m.connections.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		m.connections.Add(-1)
 	}
 }
+
+// requests counts HTTP requests by the pattern of their route, from the first time that
+// metrics are enabled on.
+func (m *meter) requests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-m.enabled:
+		default:
+			next.ServeHTTP(w, r)
+			return
+		}
+		answer := &metered{ResponseWriter: w, status: http.StatusOK}
+		began := time.Now()
+		defer func() { m.counts.Request(cmp.Or(r.Pattern, "refused"), answer.status, time.Since(began)) }()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+// metered notes the status of an answer.
+type metered struct {
+	http.ResponseWriter
+	status int
+}
+
+func (c *metered) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Flush implements http.Flusher.
+func (c *metered) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() }
+
+// Unwrap lets an http.ResponseController reach the connection.
+func (c *metered) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // apply takes a new configuration.
 func (m *meter) apply(c config.Metrics) {

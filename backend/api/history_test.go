@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,34 @@ func TestHistoryAnswersOverTheAPI(t *testing.T) {
 	for _, what := range []string{"prune", "vacuum"} {
 		if status, body, _ := s.ask(t, "POST", "/api/v1/history/"+what, `{}`); status != 200 {
 			t.Errorf("%s: %d %s", what, status, body)
+		}
+	}
+}
+
+func TestFramesAndContextCostAnswerOverTheAPI(t *testing.T) {
+	s := newSite(t)
+	s.fill(t, 4)
+	var cost ContextCost
+	s.get(t, "/api/v1/usage/context", &cost)
+	if len(cost.Lists) == 0 || cost.Lists[0].Address != "/mcp" || cost.Lists[0].Tokens != (cost.Lists[0].Bytes+3)/4 || cost.UnusedDays != 30 {
+		t.Errorf("context: %+v", cost)
+	}
+	for _, c := range cost.Tools {
+		if (c.Calls == 0) != slices.ContainsFunc(cost.Unused, func(u ToolCost) bool { return u.Name == c.Name }) {
+			t.Errorf("%+v is in the wrong list", c)
+		}
+	}
+	if len(cost.Clients) != 1 || cost.Clients[0].TokensOffered != cost.Lists[0].Tokens {
+		t.Errorf("clients: %+v", cost.Clients)
+	}
+	var frames List[Message]
+	s.get(t, "/api/v1/frames?server=files", &frames)
+	if frames.Items == nil {
+		t.Error("no list")
+	}
+	for _, wrong := range []string{"", "?server=a&session=b"} {
+		if code, _, _ := s.ask(t, "GET", "/api/v1/frames"+wrong, ""); code != 400 {
+			t.Errorf("%q gives %d", wrong, code)
 		}
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +25,8 @@ type callRow struct {
 	Server    string      `json:"server"`
 	Tool      string      `json:"tool"`
 	Method    string      `json:"method"`
+	Session   string      `json:"session"`
+	Workspace string      `json:"workspace"`
 	Outcome   hub.Outcome `json:"outcome"`
 	Reason    string      `json:"reason"`
 	TookNs    int64       `json:"tookNs"`
@@ -51,12 +53,10 @@ func (c callRow) cells() []string {
 // maxCalls is how many calls the API gives at once.
 const maxCalls = 500
 
-var outcomes = []hub.Outcome{hub.OutcomeOK, hub.OutcomeToolError, hub.OutcomeProtocolError, hub.OutcomeTimeout, hub.OutcomeCancelled, hub.OutcomeRejected}
-
 func (p *program) history() *cobra.Command {
-	var filter struct{ server, client, tool, outcome, text string }
+	var filter callFilter
 	var limit int
-	var follow bool
+	var follow, asCSV bool
 	cmd := &cobra.Command{
 		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,28 +66,29 @@ func (p *program) history() *cobra.Command {
 			if limit < 1 || limit > maxCalls {
 				return usageError{fmt.Errorf("--limit must be from 1 to %d", maxCalls)}
 			}
-			if filter.outcome != "" && !slices.Contains(outcomes, hub.Outcome(filter.outcome)) {
-				return usageError{fmt.Errorf("--outcome must be one of %v", outcomes)}
+			query, err := filter.query()
+			if err != nil {
+				return err
 			}
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for key, value := range map[string]string{"server": filter.server, "client": filter.client, "tool": filter.tool, "outcome": filter.outcome, "q": filter.text} {
-				if value != "" {
-					query.Set(key, value)
-				}
-			}
-			if follow {
+			query.Set("limit", strconv.Itoa(limit))
+			switch {
+			case follow && asCSV:
+				return usageError{errors.New("--follow has no --csv")}
+			case follow && filter.needsHistory():
+				return usageError{errors.New("--follow goes with --server, --client, --tool, --outcome, --session and --workspace")}
+			case follow:
 				return p.follow(cmd.Context(), query)
+			case asCSV:
+				query.Set("format", "csv")
+				return p.export(cmd.Context(), query)
 			}
 			return p.calls(cmd.Context(), query)
 		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&limit, "limit", 20, "how many calls")
-	f.StringVar(&filter.server, "server", "", "only of this server")
-	f.StringVar(&filter.client, "client", "", "only of this client")
-	f.StringVar(&filter.tool, "tool", "", "only of this tool")
-	f.StringVar(&filter.outcome, "outcome", "", "only with this outcome: ok, tool_error, protocol_error, timeout, cancelled, rejected")
-	f.StringVar(&filter.text, "search", "", "only with this text")
+	filter.flags(f)
+	f.BoolVar(&asCSV, "csv", false, "print CSV, with arguments and results")
 	f.BoolVarP(&follow, "follow", "f", false, "print calls as they end, until interrupted")
 	return cmd
 }
@@ -174,7 +175,7 @@ func (p *program) followed(data []byte, query url.Values) error {
 	if json.Unmarshal(data, &c) != nil || c.Outcome == hub.OutcomeRunning {
 		return nil
 	}
-	for key, value := range map[string]string{"server": c.Server, "client": c.Client, "tool": c.Tool, "outcome": string(c.Outcome)} {
+	for key, value := range map[string]string{"server": c.Server, "client": c.Client, "tool": c.Tool, "outcome": string(c.Outcome), "session": c.Session, "workspace": c.Workspace} {
 		if want := query.Get(key); want != "" && want != value {
 			return nil
 		}

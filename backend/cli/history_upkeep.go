@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -74,46 +75,41 @@ func (p *program) historyState(ctx context.Context, path string) error {
 
 func (p *program) historyExport() *cobra.Command {
 	var asCSV bool
-	names := []string{"server", "client", "tool", "outcome", "session", "workspace", "tag", "from", "to"}
-	values := make([]string, len(names))
-	var text string
+	var filter callFilter
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write calls with their payloads to standard output, one JSON object a line", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query := url.Values{}
-			for i, name := range names {
-				if values[i] != "" {
-					query.Set(name, values[i])
-				}
-			}
-			if text != "" {
-				query.Set("q", text)
+			query, err := filter.query()
+			if err != nil {
+				return err
 			}
 			if asCSV {
 				query.Set("format", "csv")
 			}
-			d, err := p.daemon()
-			if err != nil {
-				return err
-			}
-			resp, err := d.send(cmd.Context(), http.MethodGet, "export", query, nil)
-			if err != nil {
-				return err
-			}
-			defer resp.Body.Close()
-			if _, err = io.Copy(p.Stdout, resp.Body); err != nil {
-				return fmt.Errorf("cannot export: %w", err)
-			}
-			return nil
+			return p.export(cmd.Context(), query)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asCSV, "csv", false, "write CSV")
-	f.StringVar(&text, "search", "", "only with these words")
-	for i, name := range names {
-		f.StringVar(&values[i], name, "", "only with this "+name)
-	}
+	filter.flags(f)
 	return cmd
+}
+
+// export writes what the daemon sends as it comes.
+func (p *program) export(ctx context.Context, query url.Values) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	resp, err := d.send(ctx, http.MethodGet, "export", query, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err = io.Copy(p.Stdout, resp.Body); err != nil {
+		return fmt.Errorf("cannot export: %w", err)
+	}
+	return nil
 }
 
 // checks runs and lists saved checks.
@@ -130,13 +126,25 @@ func (p *program) checks() *cobra.Command {
 				var list items[struct {
 					Name  string
 					Steps []struct{}
+					Last  struct {
+						At     time.Time
+						OK     bool
+						Failed int
+					}
 				}]
 				if done, err := p.fetch(cmd.Context(), http.MethodGet, "checks", nil, nil, &list); done || err != nil {
 					return err
 				}
-				t := table{title: "Checks", head: []string{"Name", "Steps"}, right: []bool{1: true}}
+				t := table{title: "Checks", head: []string{"Name", "Steps", "Last run", "Result"}, right: []bool{1: true}}
 				for _, c := range list.Items {
-					t.add(c.Name, fmt.Sprint(len(c.Steps)))
+					at, result := "-", "-"
+					if !c.Last.At.IsZero() {
+						at, result = c.Last.At.Local().Format("2006-01-02 15:04:05"), "ok"
+						if !c.Last.OK {
+							result = fmt.Sprintf("%d failed", c.Last.Failed)
+						}
+					}
+					t.add(c.Name, fmt.Sprint(len(c.Steps)), at, result)
 				}
 				return t.print(p.Stdout, p.Terminal())
 			},

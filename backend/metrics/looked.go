@@ -12,12 +12,16 @@ var (
 	cpuDesc      = prometheus.NewDesc("drawbridge_server_cpu_percent", "CPU of a server's processes, 100 is one core.", []string{"server"}, nil)
 	sessionsDesc = prometheus.NewDesc("drawbridge_sessions", "Sessions of clients that are open.", nil, nil)
 	queuedDesc   = prometheus.NewDesc("drawbridge_recorder_queue", "Calls waiting for the disk.", nil, nil)
+	connsDesc    = prometheus.NewDesc("drawbridge_http_connections", "HTTP connections that are open.", nil, nil)
+	breakerDesc  = prometheus.NewDesc("drawbridge_server_breaker_state", "0 while calls go through, 1 while the next one tries, 2 while a server that failed rests.", []string{"server"}, nil)
+	writesDesc   = prometheus.NewDesc("drawbridge_store_write_duration_seconds", "How long batches of calls took to write.", nil, nil)
+	queriesDesc  = prometheus.NewDesc("drawbridge_store_query_duration_seconds", "How long questions to the history took.", nil, nil)
 	droppedDesc  = prometheus.NewDesc("drawbridge_recorder_dropped_total", "Calls that were not recorded.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*looked) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{stateDesc, restartsDesc, rssDesc, cpuDesc, sessionsDesc, queuedDesc, droppedDesc} {
+	for _, d := range []*prometheus.Desc{stateDesc, restartsDesc, rssDesc, cpuDesc, sessionsDesc, queuedDesc, droppedDesc, connsDesc, breakerDesc, writesDesc, queriesDesc} {
 		ch <- d
 	}
 }
@@ -42,6 +46,20 @@ func (l *looked) Collect(ch chan<- prometheus.Metric) {
 	}
 	if l.o.Sessions != nil {
 		gauge(sessionsDesc, float64(l.o.Sessions()))
+	}
+	if l.o.Connections != nil {
+		gauge(connsDesc, float64(l.o.Connections()))
+	}
+	if l.o.Breakers != nil && l.o.Statuses != nil {
+		states := l.o.Breakers()
+		for _, s := range l.o.Statuses() {
+			gauge(breakerDesc, map[string]float64{"half-open": 1, "open": 2}[states[s.ID]], s.ID)
+		}
+	}
+	if l.o.Store != nil {
+		writes, queries := l.o.Store()
+		ch <- prometheus.MustNewConstHistogram(writesDesc, writes.Count, writes.Total.Seconds(), nil)
+		ch <- prometheus.MustNewConstHistogram(queriesDesc, queries.Count, queries.Total.Seconds(), nil)
 	}
 	if l.o.Recorder != nil {
 		queued, dropped := l.o.Recorder()

@@ -23,7 +23,17 @@ type Options struct {
 	Statuses func() []hub.ServerStatus
 	Sessions func() int // open sessions of clients
 	Recorder func() (queued int, dropped uint64)
-	Usage    func(server string) (rssBytes uint64, cpuPercent float64, ok bool)
+	Store    func() (writes, queries Took)
+	Breakers func() map[string]string // "open" or "half-open" by server, for those that are not closed
+	// Connections are the HTTP connections that are open.
+	Connections func() int
+	Usage       func(server string) (rssBytes uint64, cpuPercent float64, ok bool)
+}
+
+// Took is how often something was done, and how long that took in all.
+type Took struct {
+	Count uint64
+	Total time.Duration
 }
 
 // Metrics counts. It is an http.Handler for /metrics.

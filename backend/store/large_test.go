@@ -1,4 +1,4 @@
-//go:build large
+//go:build large && linux
 
 package store
 
@@ -15,7 +15,17 @@ import (
 	"time"
 
 	"drawbridge/backend/hub"
+
+	"golang.org/x/sys/unix"
 )
+
+// processor is the processor time of this process so far: what a question takes on a
+// machine that has nothing else to do, however busy this one is.
+func processor() time.Duration {
+	var used unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
 
 // TestLargeHistory measures a history of as many calls as DRAWBRIDGE_LARGE_ROWS says (2,000 without it),
 // of about 2 KB each, over 30 days, and prints a table. It takes minutes. The file is made at
@@ -26,6 +36,7 @@ func TestLargeHistory(t *testing.T) {
 		n = 2000
 	}
 	path := os.Getenv("DRAWBRIDGE_LARGE_FILE")
+	quietOnly := os.Getenv("DRAWBRIDGE_LARGE_QUIET") != ""
 	if path == "" {
 		path = filepath.Join(t.TempDir(), "history.db")
 	}
@@ -120,19 +131,23 @@ func TestLargeHistory(t *testing.T) {
 	}
 	measure := func(when string) {
 		for _, q := range questions {
-			var took []time.Duration
+			var took, worked []time.Duration
 			for range 15 {
-				began := time.Now()
+				began, before := time.Now(), processor()
 				if err := q.ask(); err != nil {
 					t.Fatalf("%s: %v", q.name, err)
 				}
-				took = append(took, time.Since(began))
+				took, worked = append(took, time.Since(began)), append(worked, processor()-before)
 			}
 			slices.Sort(took)
-			t.Logf("| %s | %s | %.1f ms | %.1f ms |", q.name, when, took[7].Seconds()*1e3, took[14].Seconds()*1e3)
+			slices.Sort(worked)
+			t.Logf("| %s | %s | %.1f ms | %.1f ms | %.1f ms |", q.name, when, took[7].Seconds()*1e3, took[14].Seconds()*1e3, worked[7].Seconds()*1e3)
 		}
 	}
 	measure("quiet")
+	if quietOnly {
+		return
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, 2)
 	go func() { _ = s.recorder.Run(ctx); done <- struct{}{} }()

@@ -32,6 +32,8 @@ type Store struct {
 	keep     atomic.Pointer[Keep]
 	ballast  ballast
 	patience patience
+	writes   Took // batches of calls
+	queries  Took
 	// renamed grows whenever a row of server, client, target, session or workspace may
 	// have gone: before the transaction that deletes it ends.
 	renamed atomic.Uint64
@@ -173,8 +175,28 @@ type patience struct {
 
 var usualPatience = patience{flush: 200 * time.Millisecond, read: 5 * time.Second}
 
+// Took counts how often something was done, and how long that took in all.
+type Took struct{ count, nanoseconds atomic.Int64 }
+
+func (t *Took) since(began time.Time) {
+	t.count.Add(1)
+	t.nanoseconds.Add(int64(time.Since(began)))
+}
+
+// Read returns both.
+func (t *Took) Read() (count uint64, total time.Duration) {
+	return uint64(t.count.Load()), time.Duration(t.nanoseconds.Load())
+}
+
+// Writes are the batches of calls that were written, or not, since the start.
+func (s *Store) Writes() *Took { return &s.writes }
+
+// Queries are the questions that were asked since the start.
+func (s *Store) Queries() *Took { return &s.queries }
+
 // query is use for one reading question.
 func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {
+	defer s.queries.since(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, s.patience.read)
 	defer cancel()
 	return s.use(func(h *handle) error { return f(ctx, h) })

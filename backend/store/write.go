@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"drawbridge/backend/hub"
 )
@@ -31,6 +32,7 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
+	defer s.writes.since(time.Now())
 	return s.use(func(h *handle) error { return s.insert(ctx, h, batch) })
 }
 

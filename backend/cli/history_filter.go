@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	"github.com/spf13/pflag"
+)
+
+var outcomes = []hub.Outcome{hub.OutcomeOK, hub.OutcomeToolError, hub.OutcomeProtocolError, hub.OutcomeTimeout, hub.OutcomeCancelled, hub.OutcomeRejected}
+
+// callFilter are the filters of the commands that speak of calls; they are those of the API.
+type callFilter struct {
+	server, client, tool, outcome, text string
+	session, workspace, tag, from, to   string
+	least, most                         time.Duration
+}
+
+func (c *callFilter) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.server, "server", "", "only of this server")
+	f.StringVar(&c.client, "client", "", "only of this client")
+	f.StringVar(&c.tool, "tool", "", "only of this tool")
+	f.StringVar(&c.outcome, "outcome", "", "only with this outcome: ok, tool_error, protocol_error, timeout, cancelled, rejected")
+	f.StringVar(&c.text, "search", "", "only with these words")
+	f.StringVar(&c.session, "session", "", "only of this session")
+	f.StringVar(&c.workspace, "workspace", "", "only of clients that worked in this folder")
+	f.StringVar(&c.tag, "tag", "", "only with this tag")
+	f.StringVar(&c.from, "from", "", "only calls since then: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
+	f.StringVar(&c.to, "to", "", "only calls before then")
+	f.DurationVar(&c.least, "min-took", 0, "only calls that took so long, such as 500ms")
+	f.DurationVar(&c.most, "max-took", 0, "only calls that took no longer")
+}
+
+// needsHistory reports whether only the history can answer.
+func (c *callFilter) needsHistory() bool {
+	return c.text != "" || c.tag != "" || c.from != "" || c.to != "" || c.least != 0 || c.most != 0
+}
+
+func (c *callFilter) query() (url.Values, error) {
+	if c.outcome != "" && !slices.Contains(outcomes, hub.Outcome(c.outcome)) {
+		return nil, usageError{fmt.Errorf("--outcome must be one of %v", outcomes)}
+	}
+	query := url.Values{}
+	set := func(key, value string) {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	for key, value := range map[string]string{"server": c.server, "client": c.client, "tool": c.tool, "outcome": c.outcome, "q": c.text, "session": c.session, "workspace": c.workspace, "tag": c.tag} {
+		set(key, value)
+	}
+	for key, value := range map[string]string{"from": c.from, "to": c.to} {
+		at, err := moment(value, time.Now())
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--%s: %w", key, err)}
+		}
+		set(key, at)
+	}
+	for key, value := range map[string]time.Duration{"minTookNs": c.least, "maxTookNs": c.most} {
+		if value < 0 {
+			return nil, usageError{fmt.Errorf("a duration must not be negative")}
+		}
+		if value > 0 {
+			set(key, strconv.FormatInt(int64(value), 10))
+		}
+	}
+	return query, nil
+}
+
+// moment reads a point in time as people write it; "" stays "".
+func moment(text string, now time.Time) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago).UTC().Format(time.RFC3339Nano), nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at.UTC().Format(time.RFC3339Nano), nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at.UTC().Format(time.RFC3339Nano), nil
+		}
+	}
+	return "", fmt.Errorf("%q is no time such as 2026-01-31, 2026-01-31T10:00:00Z or 2h", text)
+}

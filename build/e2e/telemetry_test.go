@@ -1,0 +1,94 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// TestMetricsAndTracesLeaveTheDaemon has Prometheus' own parser read /metrics, and a receiver of
+// OTLP take spans, with the client's trace as their parent, and the same metrics.
+func TestMetricsAndTracesLeaveTheDaemon(t *testing.T) {
+	var mu sync.Mutex
+	var spans []*tracepb.Span
+	sent := map[string]bool{}
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		var traces tracepb.TracesData
+		var metrics metricspb.MetricsData
+		switch {
+		case r.Header.Get("X-Key") != "from-the-environment":
+			t.Errorf("headers %v", r.Header)
+		case r.URL.Path == "/v1/traces" && proto.Unmarshal(body, &traces) == nil:
+			spans = append(spans, traces.ResourceSpans[0].ScopeSpans[0].Spans...)
+		case r.URL.Path == "/v1/metrics" && proto.Unmarshal(body, &metrics) == nil:
+			for _, m := range metrics.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+				sent[m.Name] = true
+			}
+		}
+	}))
+	defer receiver.Close()
+	d := start(t, object{
+		"metrics":    object{"enabled": true, "otlp": object{"endpoint": receiver.URL, "headers": object{"X-Key": "${OTLP_KEY}"}, "intervalMs": 1000}},
+		"mcpServers": object{"demo": demo()},
+	}, "OTLP_KEY=from-the-environment")
+	d.running("demo")
+	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("cursor")}
+	c.initialize()
+	c.post("tools/call", "", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"},"_meta":{"traceparent":"00-0123456789abcdef0123456789abcdef-fedcba9876543210-01"}}}`)
+	eventually(t, limit(15e9), func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(spans) == 0 || !sent["drawbridge_calls_total"] {
+			return "no span or no metrics arrived"
+		}
+		return ""
+	})
+	mu.Lock()
+	span := spans[0]
+	got := map[string]string{}
+	for _, a := range span.Attributes {
+		got[a.Key] = a.Value.GetStringValue()
+	}
+	mu.Unlock()
+	for key, want := range map[string]string{"tool.name": "echo", "gen_ai.tool.name": "demo__echo", "mcp.method.name": "tools/call", "mcp.session.id": c.session, "mcp.protocol.version": "2025-11-25"} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
+	}
+	if string(span.ParentSpanId) != "\xfe\xdc\xba\x98\x76\x54\x32\x10" || span.TraceId[0] != 1 {
+		t.Errorf("the client's trace is not its parent: %x, %x", span.TraceId, span.ParentSpanId)
+	}
+
+	_, text := d.do("GET", "/metrics", nil)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"drawbridge_calls_total", "drawbridge_call_duration_seconds", "drawbridge_calls_in_flight", "drawbridge_http_requests_total",
+		"drawbridge_http_request_duration_seconds", "drawbridge_http_connections", "drawbridge_sessions", "drawbridge_server_restarts", "drawbridge_server_breaker_state",
+		"drawbridge_recorder_queue", "drawbridge_recorder_dropped_total", "drawbridge_store_write_duration_seconds", "drawbridge_store_query_duration_seconds",
+		"drawbridge_server_resident_memory_bytes", "drawbridge_server_cpu_percent", "drawbridge_server_state"} {
+		if len(families[name].GetMetric()) == 0 {
+			t.Errorf("/metrics has no %s", name)
+		}
+	}
+	if strings.Contains(text, c.session) || strings.Contains(text, "demo__echo") {
+		t.Error("a label has as many values as there are sessions or tools")
+	}
+}
