@@ -73,7 +73,7 @@ type Files interface {
 
 // Logs are the servers' own logs; *serverlog.Logs implements it.
 type Logs interface {
-	Tail(server string, n int) []serverlog.Line
+	Tail(server string, n int) []serverlog.Line // the last n, all in memory for 0
 }
 
 // Sessions are the clients that are connected; *bridge.Bridge implements it.

@@ -29,6 +29,11 @@ type Questions interface {
 type Commands interface {
 	Approvals() []supervisor.Approval
 	Approve(ctx context.Context, server, key string) error
+	// Notices are about new commands that run without having been asked for.
+	Notices() []event.Notice
+	Dismiss(subject string) bool
+	// Expect says that a person is adding the server, who needs no notice of it.
+	Expect(server string)
 }
 
 // command is the kind of a command that waits. It is no question of the inbox: it
@@ -57,6 +62,16 @@ type Question struct {
 	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"There is more: read this question alone"`
 	Why           string `json:"why,omitempty" doc:"Of a call: the rule that asks"`
 	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Of a call: what the server says of the tool"`
+
+	Command *NewCommand `json:"command,omitempty" doc:"Of a command: what it is, in parts"`
+}
+
+// NewCommand is a command that waits, in parts.
+type NewCommand struct {
+	Written     string   `json:"written" doc:"With its arguments, as in the configuration"`
+	Was         string   `json:"was" doc:"What the server ran before; empty when that is unknown"`
+	Environment []string `json:"environment" nullable:"false" doc:"Names of variables"`
+	Cwd         string   `json:"cwd"`
 }
 
 // maxShown is how much of a call's arguments lists and events hold.
@@ -86,6 +101,20 @@ func wholeQuestion(i *inbox.Item) Question {
 	if h := i.Held; h != nil {
 		q.CallID, q.Original, q.Why, q.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
 		q.Arguments, q.ArgumentsSize = h.Arguments, len(h.Arguments)
+	}
+	return q
+}
+
+// question is questionOf, with the parts of a command.
+func (a *API) question(i *inbox.Item) Question {
+	q := questionOf(i)
+	if i.Kind != command || a.Commands == nil {
+		return q
+	}
+	for _, c := range a.Commands.Approvals() {
+		if c.Server == i.Server {
+			q.Command = &NewCommand{Written: c.Command, Was: c.Was, Environment: full(c.Environment), Cwd: c.Cwd}
+		}
 	}
 	return q
 }
@@ -126,7 +155,7 @@ func (a *API) questionsNow() []Question {
 	all = append(all, a.commandsNow()...)
 	list := make([]Question, len(all))
 	for i := range all {
-		list[i] = questionOf(&all[i])
+		list[i] = a.question(&all[i])
 	}
 	return list
 }

@@ -84,12 +84,13 @@ func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.statuses = []hub.ServerStatus{held}
-		s.commands = []supervisor.Approval{{Server: "files", Key: key, Command: "npx files /tmp", Environment: []string{"A", "B"}, Cwd: "/srv"}}
+		s.commands = []supervisor.Approval{{Server: "files", Key: key, Command: "npx files /tmp", Was: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv"}}
 	}
 	set("k1")
 	s.bus.Publish(event.Server, held)
 	q := told(t, events)
-	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv" || !q.At.Equal(since) || !q.Expires.IsZero() {
+	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv" || !q.At.Equal(since) || !q.Expires.IsZero() ||
+		q.Command == nil || q.Command.Written != "npx files /tmp" || q.Command.Was != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 {
 		t.Errorf("told %+v", q)
 	}
 	set("k2") // the command was changed while it waited
@@ -131,7 +132,7 @@ func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
 	if status, body, _ := s.ask(t, "DELETE", "/api/v1/servers/files", ""); status != 204 {
 		t.Errorf("%d %s", status, body)
 	}
-	if got := strings.Join(s.did, ","); got != `add My Git {"command":"git"},remove files` {
+	if got := strings.Join(s.did, ","); got != `expect My-Git,add My Git {"command":"git"},remove files` {
 		t.Errorf("done: %s", got)
 	}
 	var d supervisor.Debug

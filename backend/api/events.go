@@ -114,7 +114,7 @@ func (a *API) wireForm(data any) any {
 	case hub.Call:
 		return callOf(a.clean(&d))
 	case inbox.Item:
-		return questionOf(&d)
+		return a.question(&d)
 	}
 	return data
 }

@@ -51,11 +51,15 @@ func (a *API) statusNow() Status {
 		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped},
 		Servers:  full(a.Servers.Statuses()), Notices: []event.Notice{},
 	}
+	s.Usage = a.usageOf(s.Servers)
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
 	}
 	if !s.RequireToken {
 		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge takes calls without a token: every program of every user of this machine can call every tool."})
+	}
+	if a.Commands != nil {
+		s.Notices = append(s.Notices, a.Commands.Notices()...)
 	}
 	if a.Notices != nil {
 		s.Notices = append(s.Notices, a.Notices()...)

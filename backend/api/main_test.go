@@ -38,6 +38,7 @@ type fakes struct {
 	statuses []hub.ServerStatus
 	did      []string
 	commands []supervisor.Approval
+	notices  []event.Notice
 	problems []config.Problem
 	text     string
 	sessions []bridge.Session
@@ -103,6 +104,22 @@ func (f *fakes) Approve(_ context.Context, server, key string) error {
 	}
 	return hub.Errorf(hub.CodeConflict, "the command has changed since")
 }
+
+func (f *fakes) Notices() []event.Notice {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.notices)
+}
+
+func (f *fakes) Dismiss(subject string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.notices)
+	f.notices = slices.DeleteFunc(f.notices, func(n event.Notice) bool { return n.Subject == subject })
+	return len(f.notices) < n
+}
+
+func (f *fakes) Expect(id string) { _ = f.note("expect", id) }
 
 func (f *fakes) Current() *config.Config    { return config.Default() }
 func (f *fakes) Problems() []config.Problem { return f.problems }

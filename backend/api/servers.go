@@ -36,6 +36,9 @@ type addInput struct {
 
 // addServer writes a new server into the main configuration file.
 func (a *API) addServer(ctx context.Context, in *addInput) (*answer[hub.ServerStatus], error) {
+	if a.Commands != nil {
+		a.Commands.Expect(hub.Slug(in.Body.Name))
+	}
 	if err := a.Files.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
 		return nil, err
 	}

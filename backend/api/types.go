@@ -33,6 +33,15 @@ type Status struct {
 	Recorder     RecorderStatus     `json:"recorder"`
 	Notices      []event.Notice     `json:"notices" nullable:"false"`
 	Servers      []hub.ServerStatus `json:"servers" nullable:"false"`
+	Usage        []ServerUsage      `json:"usage" nullable:"false" doc:"What servers with a process on this machine take"`
+}
+
+// ServerUsage is what one server takes of this machine, all its processes together.
+type ServerUsage struct {
+	Server    string  `json:"server"`
+	RSS       int64   `json:"rssBytes"`
+	CPU       float64 `json:"cpuPercent" doc:"Of one core, since the last look"`
+	Processes int     `json:"processes"`
 }
 
 // RecorderStatus tells whether calls are being kept.

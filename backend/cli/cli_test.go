@@ -102,8 +102,13 @@ type result struct {
 
 func (f *fake) run(terminal bool, args ...string) result {
 	f.t.Helper()
+	return f.runIn(f.t.Context(), terminal, args...)
+}
+
+func (f *fake) runIn(ctx context.Context, terminal bool, args ...string) result {
+	f.t.Helper()
 	var out, errOut bytes.Buffer
-	code := Main(f.t.Context(), append([]string{"--data", f.data}, args...), Options{
+	code := Main(ctx, append([]string{"--data", f.data}, args...), Options{
 		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut,
 		Getenv: func(string) string { return "" }, Terminal: func() bool { return terminal },
 	})
@@ -248,7 +253,7 @@ func TestProblemsAreExplained(t *testing.T) {
 func TestWhatServersSayIsHarmlessOnATerminal(t *testing.T) {
 	f := newFake(t)
 	f.answer("POST /api/v1/call", `{"success":true,"output":"\u001b]52;c;ZXZpbA==\u0007 ok\u202e","data":{"k":"\u009b31m"}}`)
-	f.answer("GET /api/v1/servers/demo", `{"log":[{"at":"2026-01-02T03:04:05Z","level":"error","text":"\u001b[2Jgone"}]}`)
+	f.answer("GET /api/v1/servers/demo/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"error","text":"\u001b[2Jgone"}]}`)
 	f.answer("GET /api/v1/tools", `{"items":[{"server":"demo","tool":"\u001b[1m","description":"a\nb"}]}`)
 	for _, args := range [][]string{{"call", "demo", "x"}, {"logs", "demo"}, {"tools"}} {
 		got := f.run(true, args...)
@@ -261,14 +266,36 @@ func TestWhatServersSayIsHarmlessOnATerminal(t *testing.T) {
 func TestLogsOfAllServersAreInOrderOfTime(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
-	f.answer("GET /api/v1/servers/a", `{"log":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
-	f.answer("GET /api/v1/servers/b", `{"log":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
+	f.answer("GET /api/v1/servers/a/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
+	f.answer("GET /api/v1/servers/b/log", `{"items":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
 	got := f.run(false, "logs")
 	one, two, three := strings.Index(got.out, "a info  one"), strings.Index(got.out, "b error two"), strings.Index(got.out, "a debug three")
 	if one < 0 || two < one || three < two {
 		t.Errorf("%+v", got)
 	}
-	if got = f.run(false, "logs", "--level", "warn", "--json"); got.out != `{"at":"2026-01-02T03:04:06Z","server":"b","level":"error","text":"two"}`+"\n" {
+}
+
+func TestLogsPassTheirLevelOnAndFollowFromWhereTheyWere(t *testing.T) {
+	f := newFake(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked []string
+	f.mux.HandleFunc("GET /api/v1/servers/a/log", func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("level")+" "+r.URL.Query().Get("after"))
+		if len(asked) == 2 {
+			cancel()
+			fmt.Fprint(w, `{"items":[]}`)
+			return
+		}
+		fmt.Fprint(w, `{"items":[{"at":"2026-01-02T03:04:05.678Z","level":"stderr","text":"one"}]}`)
+	})
+	got := f.runIn(ctx, false, "logs", "a", "-f", "--level", "stderr", "--json")
+	if got.out != `{"at":"2026-01-02T03:04:05.678Z","server":"a","level":"stderr","text":"one"}`+"\n" || got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	if len(asked) != 2 || asked[0] != "stderr " || asked[1] != "stderr 2026-01-02T03:04:05.678Z" {
+		t.Errorf("asked for %q", asked)
+	}
+	if got := f.run(false, "logs", "a", "--level", "loud"); got.code != 2 || !strings.Contains(got.errOut, "stderr or lifecycle") {
 		t.Errorf("%+v", got)
 	}
 }

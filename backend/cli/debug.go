@@ -17,6 +17,9 @@ import (
 type debugDocument struct {
 	Status      hub.ServerStatus `json:"status"`
 	Written     string           `json:"written"`
+	Session     string           `json:"session"`
+	Start       string           `json:"start"`
+	Framing     string           `json:"framing"`
 	Path        string           `json:"path"`
 	SearchPath  string           `json:"searchPath"`
 	Dir         string           `json:"dir"`
@@ -24,6 +27,7 @@ type debugDocument struct {
 	Processes   []struct {
 		PID  int    `json:"pid"`
 		Name string `json:"name"`
+		Path string `json:"path"`
 		RSS  int64  `json:"rssBytes"`
 	} `json:"processes"`
 	Instructions string   `json:"instructions"`
@@ -91,9 +95,16 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 	say("Executable", d.Path)
 	say("Searched", d.SearchPath)
 	say("Folder", d.Dir)
+	say("Start", d.Start)
+	say("Session", d.Session)
+	say("Framing", d.Framing)
 	say("Environment", strings.Join(d.Environment, ", "))
 	for _, process := range d.Processes {
-		say("Process", fmt.Sprintf("%d %s, %.1f MB", process.PID, process.Name, float64(process.RSS)/1e6))
+		text := fmt.Sprintf("%d %s, %.1f MB", process.PID, process.Name, float64(process.RSS)/1e6)
+		if process.Path != "" {
+			text += ", " + process.Path
+		}
+		say("Process", text)
 	}
 	if s.ExitCode != nil {
 		say("Exit code", strconv.Itoa(*s.ExitCode))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
 
 	"github.com/spf13/cobra"
 )
@@ -21,24 +22,19 @@ type logLine struct {
 	Text   string    `json:"text"`
 }
 
-// levels in the order of their weight. Others count as info.
-var levels = []string{"debug", "info", "warn", "error"}
-
-func weight(level string) int {
-	if i := slices.Index(levels, level); i >= 0 {
-		return i
-	}
-	return 1
-}
-
 func (p *program) logs() *cobra.Command {
 	var follow bool
 	var level string
 	cmd := &cobra.Command{
 		Use: "logs [SERVER]", Short: "Show what servers say on stderr and what happened to them", Args: between(0, 1),
+		Long: `Show what servers say on stderr and what happened to them.
+
+--level warn shows what happened to them and is worth a look (debug, info, warn and
+error mean this weight and above; what a server wrote counts as info). --level stderr
+shows what they wrote alone, and --level lifecycle what happened to them alone.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(levels, level) {
-				return usageError{fmt.Errorf("--level must be one of %v", levels)}
+			if _, ok := serverlog.Wants(level); !ok || level == "" {
+				return usageError{fmt.Errorf("--level must be %s", serverlog.Choices)}
 			}
 			d, err := p.daemon()
 			if err != nil {
@@ -46,14 +42,14 @@ func (p *program) logs() *cobra.Command {
 			}
 			seen := map[string]time.Time{} // by server: the newest line that was printed
 			for {
-				lines, err := d.logs(cmd.Context(), args, seen)
+				lines, err := d.logs(cmd.Context(), args, level, seen)
 				if err != nil {
 					if cmd.Context().Err() != nil {
 						return nil
 					}
 					return err
 				}
-				if err := p.printLog(lines, weight(level), len(args) == 0); err != nil || !follow {
+				if err := p.printLog(lines, len(args) == 0); err != nil || !follow {
 					return err
 				}
 				select {
@@ -65,13 +61,13 @@ func (p *program) logs() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
-	cmd.Flags().StringVar(&level, "level", "debug", "only lines of this level and above: debug, info, warn, error")
+	cmd.Flags().StringVar(&level, "level", "debug", "which lines: "+serverlog.Choices)
 	return cmd
 }
 
 // logs returns the lines that are newer than seen, of one server or of all, and
 // moves seen on.
-func (d *daemon) logs(ctx context.Context, servers []string, seen map[string]time.Time) ([]logLine, error) {
+func (d *daemon) logs(ctx context.Context, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
 	if len(servers) == 0 {
 		var list items[hub.ServerStatus]
 		if err := d.get(ctx, "servers", &list); err != nil {
@@ -83,33 +79,30 @@ func (d *daemon) logs(ctx context.Context, servers []string, seen map[string]tim
 	}
 	var all []logLine
 	for _, id := range servers {
-		var s struct {
-			Log []logLine `json:"log"`
+		query := url.Values{"level": {level}, "limit": {"10000"}}
+		if last, ok := seen[id]; ok {
+			query.Set("after", last.Format(time.RFC3339Nano))
 		}
-		if err := d.get(ctx, "servers/"+url.PathEscape(id), &s); err != nil {
+		var list items[logLine]
+		data, err := d.raw(ctx, http.MethodGet, "servers/"+url.PathEscape(id)+"/log", query, nil)
+		if err == nil {
+			err = decode(data, &list)
+		}
+		if err != nil {
 			return nil, err
 		}
-		last := seen[id]
-		for _, l := range s.Log {
-			if !l.At.After(last) {
-				continue
-			}
+		for _, l := range list.Items {
 			l.Server = id
 			all = append(all, l)
-			if l.At.After(seen[id]) {
-				seen[id] = l.At
-			}
+			seen[id] = l.At
 		}
 	}
 	slices.SortStableFunc(all, func(a, b logLine) int { return a.At.Compare(b.At) })
 	return all, nil
 }
 
-func (p *program) printLog(lines []logLine, least int, withServer bool) error {
+func (p *program) printLog(lines []logLine, withServer bool) error {
 	for _, l := range lines {
-		if weight(l.Level) < least {
-			continue
-		}
 		if p.json {
 			if err := p.document(l); err != nil {
 				return err

@@ -22,6 +22,14 @@ type statusDocument struct {
 	RequireToken *bool              `json:"requireToken"`
 	Notices      []noticeDocument   `json:"notices"`
 	Servers      []hub.ServerStatus `json:"servers"`
+	Usage        []usageDocument    `json:"usage"`
+}
+
+// usageDocument is what a server's processes take.
+type usageDocument struct {
+	Server string  `json:"server"`
+	RSS    int64   `json:"rssBytes"`
+	CPU    float64 `json:"cpuPercent"`
 }
 
 type noticeDocument struct {
@@ -57,8 +65,21 @@ func (p *program) status() *cobra.Command {
 
 func (p *program) printStatus(s statusDocument, now time.Time) error {
 	t := table{title: "MCP servers at " + line(s.URL), head: []string{"Server", "Status", "Tools", "Updated"}, right: []bool{false, false, true, false}}
+	takes := map[string]usageDocument{}
+	for _, u := range s.Usage {
+		takes[u.Server] = u
+	}
+	if len(takes) > 0 {
+		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
+	}
 	for _, server := range s.Servers {
-		t.add(name(server), word(server.State), strconv.Itoa(server.Tools), ago(now, server.Updated))
+		cells := []string{name(server), word(server.State), strconv.Itoa(server.Tools), ago(now, server.Updated)}
+		if u, ok := takes[server.ID]; ok {
+			cells = append(cells, fmt.Sprintf("%.1f MB", float64(u.RSS)/1e6), fmt.Sprintf("%.0f %%", u.CPU))
+		} else if len(takes) > 0 {
+			cells = append(cells, "", "")
+		}
+		t.add(cells...)
 	}
 	if err := t.print(p.Stdout, p.Terminal()); err != nil {
 		return err

@@ -126,3 +126,13 @@ func bootID() string {
 	}
 	return strconv.FormatInt(boot.Sec, 10)
 }
+
+// programOf is the executable that a process runs.
+func programOf(pid int) string {
+	process, err := gops.NewProcess(int32(pid))
+	if err != nil {
+		return ""
+	}
+	path, _ := process.Exe()
+	return path
+}

@@ -14,6 +14,7 @@ type Proc struct {
 	PID  int    `json:"pid"`
 	PPID int    `json:"ppid"`
 	Name string `json:"name"`
+	Path string `json:"path,omitempty"` // the executable; "" where that cannot be read
 	RSS  int64  `json:"rssBytes"`
 }
 

@@ -35,17 +35,36 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 	old := s.fleet.Load()
 	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg, old)}
 	s.arrange(cfg)
+	began := len(old.order) == 0 && !s.begun
+	s.begun = true
+	var fresh []*config.Server // with a command that nobody has seen
+	var known int
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
 		if fl.byID[c.ID] != nil {
 			continue // the config's ids are unique; a second one could never be addressed
 		}
-		r, note := s.take(c, s.judge(cfg, c))
+		held, isNew := s.judge(cfg, c)
+		r, note := s.take(c, held)
+		switch {
+		case isNew && !held:
+			fresh = append(fresh, c)
+		case !isNew:
+			known++
+		}
 		notes = append(notes, note)
 		fl.byID[c.ID] = r
 		fl.order = append(fl.order, r)
 	}
 	s.fleet.Store(fl)
+	s.forgetNotices(fl)
+	for _, c := range fresh {
+		// Where nothing was known before, this is the first start and everything is new.
+		if !began || known > 0 {
+			s.noteCommand(c, s.spoken[c.ID])
+		}
+		s.spoken[c.ID] = spelled(c)
+	}
 	s.first.Do(func() { close(s.applied) })
 	s.noteConflicts() // another order changes who wins, and no list
 	s.retire(old, fl)

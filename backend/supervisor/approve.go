@@ -27,6 +27,7 @@ type Approval struct {
 	Server      string   `json:"server"`
 	Key         string   `json:"key"`     // names exactly this command; see Approve
 	Command     string   `json:"command"` // with its arguments, as written in the configuration
+	Was         string   `json:"was"`     // the command that ran before; "" when none did, or not in this run
 	Environment []string `json:"environment,omitempty"`
 	Cwd         string   `json:"cwd,omitempty"`
 }
@@ -36,11 +37,17 @@ func (s *Supervisor) Approvals() []Approval {
 	list := []Approval{}
 	for _, r := range s.fleet.Load().order {
 		if c := r.config(); r.held.Load() {
-			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: spelled(c),
+			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: spelled(c), Was: s.was(r.id),
 				Environment: slices.Sorted(maps.Keys(c.Env)), Cwd: c.Cwd})
 		}
 	}
 	return list
+}
+
+func (s *Supervisor) was(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spoken[id]
 }
 
 // Approve lets a server with a new command run, now and in later runs. A key that is not
@@ -61,6 +68,7 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	if err := s.agree(ctx, c); err != nil {
 		return fmt.Errorf("cannot keep the approval: %w", err)
 	}
+	s.spoken[id] = spelled(c)
 	if r.held.Swap(false) {
 		s.o.Journal(id, slog.LevelInfo, "its command was approved: "+spelled(c))
 		r.post(func() { r.reconfigured(true, true) })
@@ -68,11 +76,12 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	return nil
 }
 
-// judge decides whether c may run. Without approveNewCommands everything may, and
-// is remembered, so that what was in use needs no approval later. It needs s.mu.
-func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held bool) {
+// judge decides whether c may run, and whether its command is one that nobody has
+// agreed to. Without approveNewCommands everything may, and is remembered, so that what
+// was in use needs no approval later. It needs s.mu.
+func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held, isNew bool) {
 	if c.Command == "" && c.Type != hub.Docker {
-		return false
+		return false, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
@@ -85,15 +94,16 @@ func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held bool) {
 	}
 	if known {
 		s.agreed[c.ID] = commandKey(c)
-		return false
+		s.spoken[c.ID] = spelled(c)
+		return false, false
 	}
 	if cfg.Global.ApproveNewCommands {
-		return true
+		return true, true
 	}
 	if err := s.agree(ctx, c); err != nil {
 		s.o.Log.Warn("Cannot keep approval", "server", c.ID, "error", err)
 	}
-	return false
+	return false, true
 }
 
 // agree notes that c may run. It needs s.mu.

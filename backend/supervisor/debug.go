@@ -18,6 +18,9 @@ const debugLines = 20
 type Debug struct {
 	Status       hub.ServerStatus `json:"status"`
 	Written      string           `json:"written"`              // the command as configured
+	Session      string           `json:"session"`              // whose a process of it is
+	Start        string           `json:"start"`                // when it is started
+	Framing      string           `json:"framing"`              // of its messages, as configured
 	Path         string           `json:"path,omitempty"`       // the executable that it means
 	SearchPath   string           `json:"searchPath,omitempty"` // the PATH that was searched
 	Dir          string           `json:"dir,omitempty"`        // "" is our own working directory
@@ -55,10 +58,11 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		return Debug{Status: st, Environment: []string{}, Processes: []process.Proc{}, Stderr: []string{}, Frames: []Frame{}}, nil
 	}
 	l := r.live.Load()
-	p := r.newest().process
+	p, c := r.newest().process, r.config()
 	d := Debug{
-		Status: r.current(l), Written: written(r.config()),
-		Path: p.Path, SearchPath: p.SearchPath, Dir: p.Dir, Environment: orEmpty(p.Environment), Processes: []process.Proc{},
+		Status: r.current(l), Written: written(c), Session: orText(c.Session, config.SessionShared), Start: orText(c.Start, config.StartAuto),
+		Framing: orText(c.Framing, config.FramingAuto),
+		Path:    p.Path, SearchPath: p.SearchPath, Dir: p.Dir, Environment: orEmpty(p.Environment), Processes: []process.Proc{},
 		BothEras: l.modern.usable(), Stderr: orEmpty(s.o.LastLines(id, debugLines, time.Time{})), Frames: []Frame{}, Timings: l.timings,
 	}
 	if p.Frames != nil {
@@ -97,6 +101,13 @@ func written(c *config.Server) string {
 		return address
 	}
 	return spelled(c)
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
 }
 
 func orEmpty[T any](list []T) []T {

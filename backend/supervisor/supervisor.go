@@ -144,6 +144,7 @@ type Supervisor struct {
 	applied chan struct{}
 	first   sync.Once
 
+	news     notices
 	fleet    atomic.Pointer[fleet]
 	listWait atomic.Int64
 	paused   atomic.Bool // nothing runs, whatever the configuration wants
@@ -151,8 +152,10 @@ type Supervisor struct {
 	mu      sync.Mutex // held by whatever changes the fleet
 	running bool
 	ended   bool
+	begun   bool               // a configuration was applied
 	all     map[string]*runner // also those that were removed and have not ended yet
 	agreed  map[string]string  // by server: the key of the newest command that may run
+	spoken  map[string]string  // by server: that command, as it was written
 	active  sync.WaitGroup     // goroutines of runners
 }
 
@@ -188,7 +191,7 @@ func New(o Options) *Supervisor {
 	if o.Usage == nil {
 		o.Usage = func(string) (process.Usage, error) { return process.Usage{}, errors.New("nothing measures it") }
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}}
+	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}, spoken: map[string]string{}}
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))
 	o.Registry.OnChange(func(registry.Change) { s.noteConflicts() })

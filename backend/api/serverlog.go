@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/serverlog"
+)
+
+type logInput struct {
+	ID    string    `path:"id" maxLength:"64"`
+	Level string    `query:"level" enum:"debug,info,warn,error,stderr,lifecycle" doc:"Only lines of this weight and above (those of stderr count as info), or only what the server wrote, or only what happened to it"`
+	After time.Time `query:"after" doc:"Only lines that are newer"`
+	Limit int       `query:"limit" minimum:"1" maximum:"10000" default:"500" doc:"The newest so many"`
+}
+
+// serverLog shows the lines of one server, oldest first, safe to show.
+func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog.Line]], error) {
+	if _, ok := a.Servers.Status(in.ID); !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	wants, ok := serverlog.Wants(in.Level)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeValidation, "level must be one of %s", serverlog.Choices)
+	}
+	list := List[serverlog.Line]{Items: []serverlog.Line{}}
+	all := a.Logs.Tail(in.ID, 0)
+	begin := len(all)
+	for left := in.Limit; begin > 0 && left > 0 && all[begin-1].At.After(in.After); begin-- {
+		if wants(all[begin-1]) {
+			left--
+		}
+	}
+	for _, line := range all[begin:] {
+		if wants(line) {
+			line.Text = serverlog.Clean(line.Text)
+			list.Items = append(list.Items, line)
+		}
+	}
+	return reply(list)
+}
+
+func (a *API) serverUsage(context.Context, *none) (*answer[List[ServerUsage]], error) {
+	return reply(List[ServerUsage]{Items: a.usageOf(a.Servers.Statuses())})
+}
+
+// usageOf measures those that have a process on this machine.
+func (a *API) usageOf(servers []hub.ServerStatus) []ServerUsage {
+	list := []ServerUsage{}
+	if a.Usage == nil {
+		return list
+	}
+	for _, s := range servers {
+		if s.PID == 0 && len(s.Instances) == 0 {
+			continue
+		}
+		if u, err := a.Usage(s.ID); err == nil {
+			list = append(list, ServerUsage{Server: s.ID, RSS: u.RSS, CPU: u.CPU, Processes: len(u.Tree)})
+		}
+	}
+	return list
+}
+
+type noticeInput struct {
+	Subject string `path:"subject" maxLength:"100"`
+}
+
+func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*none, error) {
+	if a.Commands == nil || !a.Commands.Dismiss(in.Subject) {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such notice, or it lasts for as long as what it tells of")
+	}
+	return &none{}, nil
+}

@@ -1,0 +1,67 @@
+package supervisor
+
+import (
+	"testing"
+
+	events "drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func TestNewCommandIsAppliedAtOnceWithANotice(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		sub := g.o.Bus.Subscribe(1000)
+		defer sub.Close()
+		told := func() (list []events.Notice) {
+			for {
+				select {
+				case e := <-sub.Events():
+					if n, ok := e.Data.(events.Notice); ok && e.Kind == events.Health {
+						list = append(list, n)
+					}
+				default:
+					return list
+				}
+			}
+		}
+		runs := func(command string) config.Server {
+			return server("a", func(s *config.Server) { s.Command = command })
+		}
+		g.apply(runs("one"))
+		g.want("a", hub.StateRunning)
+		if list := g.Notices(); len(list) != 0 || len(told()) != 0 {
+			t.Fatalf("the first configuration is no news: %v", list)
+		}
+		g.apply(runs("two"))
+		g.want("a", hub.StateRunning)
+		want := events.Notice{Subject: "command:a", Message: `Server "a" runs a new command: two (before: one)`}
+		if list := g.Notices(); len(list) != 1 || list[0] != want {
+			t.Fatalf("got %+v", list)
+		}
+		if heard := told(); len(heard) != 1 || heard[0] != want {
+			t.Errorf("told %+v", heard)
+		}
+		if !g.Dismiss("command:a") || g.Dismiss("command:a") || len(g.Notices()) != 0 {
+			t.Error("a notice that was seen stays")
+		}
+		if heard := told(); len(heard) != 1 || heard[0] != (events.Notice{Subject: "command:a"}) {
+			t.Errorf("told %+v", heard)
+		}
+
+		// Whoever adds a server knows what it runs.
+		g.Expect("b")
+		g.apply(runs("two"), server("b"))
+		if list := g.Notices(); len(list) != 0 {
+			t.Errorf("got %+v", list)
+		}
+		// One that goes takes its notice along; a setting that is no command makes none.
+		g.apply(runs("two"), server("b"), server("c"))
+		if list := g.Notices(); len(list) != 1 {
+			t.Errorf("got %+v", list)
+		}
+		g.apply(runs("two"), server("b", func(s *config.Server) { s.IdleStop = 5 }))
+		if list := g.Notices(); len(list) != 0 {
+			t.Errorf("got %+v", list)
+		}
+	})
+}
