@@ -1,0 +1,173 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+)
+
+func TestWhoIsAsked(t *testing.T) {
+	const pass, ask, deny = "never", "ask", "deny"
+	for _, c := range []struct{ name, server, root, tool, want string }{
+		{"nothing", ``, ``, "delete", pass},
+		{"a server", `, "approval": "ask"`, ``, "read", ask},
+		{"a tool against its server", `, "approval": "ask", "tools": {"read": {"approval": "never"}}`, ``, "read", pass},
+		{"a tool of a denied server", `, "approval": "deny", "tools": {"read": {"approval": "never"}}`, ``, "read", pass},
+		{"a denied server", `, "approval": "deny"`, ``, "read", deny},
+		{"all", ``, `"policy": {"approval": "ask"}, `, "read", ask},
+		{"a server against all", `, "approval": "never"`, `"policy": {"approval": "ask"}, `, "read", pass},
+		{"destructive, read-only", `, "approval": "destructive"`, ``, "read", pass},
+		{"destructive, harmless", `, "approval": "destructive"`, ``, "put", pass},
+		{"destructive", `, "approval": "destructive"`, ``, "delete", ask},
+		{"destructive, nothing said", `, "approval": "destructive"`, ``, "plain", ask},
+		{"destructive, trusted", `, "approval": "destructive", "trust": true`, ``, "delete", pass},
+		{"a client", ``, `"policy": {"clients": {"cursor": {"approval": "ask"}}}, `, "read", ask},
+		{"another client", ``, `"policy": {"clients": {"other": {"approval": "ask"}}}, `, "read", pass},
+		{"a client cannot be laxer", `, "approval": "ask"`, `"policy": {"clients": {"cursor": {"approval": "never"}}}, `, "read", ask},
+		{"a denied client", `, "tools": {"read": {"approval": "never"}}`, `"policy": {"clients": {"cursor": {"approval": "deny"}}}, `, "read", deny},
+		{"a client that is allowed", `, "approval": "ask", "tools": {"read": {"allowClients": ["cursor"]}}`, ``, "read", pass},
+		{"another that is allowed", `, "approval": "ask", "tools": {"read": {"allowClients": ["other"]}}`, ``, "read", ask},
+		{"allowed, and denied", `, "approval": "deny", "tools": {"read": {"allowClients": ["cursor"]}}`, ``, "read", deny},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &person{answer: inbox.Answer{Action: inbox.Accept, Scope: inbox.Once}}
+			s := withRules(t, c.server, c.root, Options{Inbox: p})
+			made := call(c.tool, "")
+			_, err := s.make(made, "{}", nil)
+			if (err != nil) != (c.want == deny) || len(p.asked) != map[string]int{ask: 1}[c.want] || (made.Approval != "") != (c.want == ask) {
+				t.Errorf("%v, asked %d times, noted %q", err, len(p.asked), made.Approval)
+			}
+			if err != nil && hub.CodeOf(err) != hub.CodeRejected {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestHowAnApprovalEnds(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer inbox.Answer
+		noted  hub.Approval
+		passes bool
+		later  int // questions when it is called three times
+	}{
+		{"once", inbox.Answer{Action: inbox.Accept, Scope: inbox.Once}, hub.ApprovedOnce, true, 3},
+		{"for a while", inbox.Answer{Action: inbox.Accept, Scope: inbox.Minutes}, hub.ApprovedMinutes, true, 1},
+		{"always", inbox.Answer{Action: inbox.Accept, Scope: inbox.Always}, hub.ApprovedAlways, true, 3}, // until the configuration is read
+		{"denied", inbox.Answer{Action: inbox.Decline}, hub.Denied, false, 3},
+		{"closed", inbox.Answer{Action: inbox.Cancel}, hub.Denied, false, 3},
+		{"nobody", inbox.Answer{Action: inbox.Decline, Expired: true}, hub.ApprovalExpired, false, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &person{answer: c.answer}
+			s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
+			for range 3 {
+				made := call("delete", `{"path":"/x"}`)
+				_, err := s.make(made, "{}", nil)
+				if (err == nil) != c.passes || made.Approval != c.noted || err != nil && hub.CodeOf(err) != hub.CodeRejected {
+					t.Fatalf("%v, noted %q", err, made.Approval)
+				}
+			}
+			if len(p.asked) != c.later {
+				t.Errorf("asked %d times", len(p.asked))
+			}
+			q := p.asked[0]
+			if q.Kind != inbox.Call || q.Held.Arguments != `{"path":"/x"}` || q.Held.Tool != "delete" || q.Held.Effect != inbox.EffectDestructive ||
+				q.Held.CallID != 7 || q.Client.Token != "cursor" || !strings.Contains(q.Message, "Cursor (cursor) wants to call delete of files") || q.Held.Why != "approval of server files is ask" {
+				t.Errorf("%+v %+v", q, q.Held)
+			}
+		})
+	}
+}
+
+func TestAWhileEndsAndIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &person{answer: inbox.Answer{Action: inbox.Accept, Scope: inbox.Minutes}}
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
+		ask := func(change func(*hub.Call)) int {
+			c := call("delete", "")
+			change(c)
+			before := len(p.asked)
+			if _, err := s.make(c, "{}", nil); err != nil {
+				t.Fatal(err)
+			}
+			return len(p.asked) - before
+		}
+		same := func(*hub.Call) {}
+		if ask(same) != 1 || ask(same) != 0 {
+			t.Error("not for a while")
+		}
+		if ask(func(c *hub.Call) { c.Client.Token = "other" }) != 1 || ask(func(c *hub.Call) { c.Name = "put" }) != 1 {
+			t.Error("it reaches another client or tool")
+		}
+		if ask(func(c *hub.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *hub.Call) { c.ByPerson = true; c.Client.Token = "third" }) != 0 {
+			t.Error("a further round, or the person, is asked")
+		}
+		if g := s.Grants(); len(g) != 3 || g[0].Client != "cursor" || g[0].Until.Sub(time.Now()) != GrantTime {
+			t.Errorf("%+v", g)
+		}
+		time.Sleep(GrantTime)
+		if len(s.Grants()) != 0 || ask(same) != 1 {
+			t.Error("it does not end")
+		}
+		s.apply(`, "approval": "ask", "args": ["another"]`, ``)
+		if ask(same) != 1 {
+			t.Error("it reaches another program")
+		}
+		s.ForgetGrants()
+		if ask(same) != 1 {
+			t.Error("it is not forgotten")
+		}
+	})
+}
+
+func TestNobodyIsAskedInVain(t *testing.T) {
+	p := &person{answer: inbox.Answer{Action: inbox.Accept}}
+	seen := false
+	s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p, Reachable: func() bool { return seen }})
+	made := call("plain", "")
+	_, err := s.make(made, "{}", nil)
+	if e, _ := errors.AsType[*hub.Error](err); e == nil || e.Code != hub.CodeRejected || !strings.Contains(e.Message, "no window or page") || made.Approval != hub.ApprovalNobody || len(p.asked) != 0 {
+		t.Errorf("%v, noted %q", err, made.Approval)
+	}
+	seen = true
+	for range 5 {
+		_, _ = s.make(call("plain", ""), "", gone)
+	}
+	before := len(p.asked)
+	if _, err := s.make(call("plain", ""), "{}", nil); hub.CodeOf(err) != hub.CodeBreakerOpen || len(p.asked) != before {
+		t.Errorf("%v, asked %d times", err, len(p.asked)-before)
+	}
+}
+
+// With the real inbox: the deadline is two minutes, and a caller that leaves takes its
+// question along.
+func TestTheDeadlineOfAnApprovalMeansNo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := inbox.New(inbox.Options{Bus: new(event.Bus)})
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: box})
+		made := call("plain", "")
+		if _, err := s.make(made, "{}", nil); hub.CodeOf(err) != hub.CodeRejected || made.Queued != 2*time.Minute || made.Approval != hub.ApprovalExpired {
+			t.Errorf("%v after %s, noted %q", err, made.Queued, made.Approval)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { _, err := s.Admit(ctx, call("plain", ""), nil); done <- err }()
+		synctest.Wait()
+		if len(box.List()) != 1 {
+			t.Fatal("it does not wait")
+		}
+		cancel()
+		if err := <-done; hub.CodeOf(err) != hub.CodeCancelled || len(box.List()) != 0 {
+			t.Error(err, len(box.List()))
+		}
+	})
+}

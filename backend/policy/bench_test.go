@@ -1,0 +1,33 @@
+package policy
+
+import (
+	"context"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// BenchmarkAdmit is what policy costs a call: with nothing configured, and with a check
+// of every kind.
+func BenchmarkAdmit(b *testing.B) {
+	for name, server := range map[string]string{
+		"nothing":    ``,
+		"no breaker": `, "breaker": {"failures": 0}`,
+		"everything": `, "rateLimit": {"perSecond": 1000000, "burst": 1000000}, "concurrency": {"max": 100}, "validateInput": "reject", "approval": "destructive", "retry": {"attempts": 3}`,
+		"cache":      `, "tools": {"read": {"cacheTtlMs": 3600000}}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := withRules(b, server, ``, Options{})
+			c, ctx := call("read", `{"path":"a","n":1}`), context.Background()
+			reply := hub.Reply{Result: []byte(`{"content":[]}`)}
+			b.ReportAllocs()
+			for b.Loop() {
+				plan, err := s.Admit(ctx, c, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.End(plan, reply, nil, true)
+			}
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// model is the breaker's specification, written to be read and not to be fast.
+type model struct {
+	limit   int
+	open    time.Duration
+	row     int
+	resting bool
+	until   time.Time
+	trying  int // the call that tries, 0 for none
+	age     int // grows with each change; what began in another age does not count
+	began   map[int]int
+}
+
+func (m *model) admit(id int, now time.Time) bool {
+	if m.resting && !now.Before(m.until) && m.until != (time.Time{}) {
+		m.until = time.Time{} // half-open
+		m.age++
+	}
+	if m.resting && (m.until != (time.Time{}) || m.trying != 0) {
+		return false
+	}
+	if m.resting {
+		m.trying = id
+	}
+	m.began[id] = m.age
+	return true
+}
+
+func (m *model) end(id int, j judgement, now time.Time) {
+	if m.began[id] != m.age {
+		return
+	}
+	rest := func() { m.resting, m.until, m.trying, m.row = true, now.Add(m.open), 0, 0; m.age++ }
+	switch {
+	case m.trying == id && j == worked:
+		m.resting, m.trying, m.row = false, 0, 0
+		m.age++
+	case m.trying == id && j == failed:
+		rest()
+	case m.trying == id:
+		m.trying = 0
+	case j == worked:
+		m.row = 0
+	case j == failed:
+		if m.row++; m.row >= m.limit {
+			rest()
+		}
+	}
+}
+
+// For any sequence of calls, ends and time, the breaker admits what its specification does.
+func TestTheBreakerEqualsItsSpecification(t *testing.T) {
+	for seed := range uint64(400) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			c := config.Breaker{Failures: 1 + r.IntN(5), Open: time.Duration(1+r.IntN(30)) * time.Second}
+			b := newBreaker("s", c, nil)
+			m := &model{limit: c.Failures, open: c.Open, began: map[int]int{}}
+			open := map[int]ticket{}
+			for step, next := 0, 1; step < 300; step++ {
+				switch n := r.IntN(10); {
+				case n < 4:
+					ticket, err := b.admit()
+					if ok := m.admit(next, time.Now()); ok != (err == nil) {
+						t.Fatalf("seed %d, step %d: the breaker says %v, the specification %v", seed, step, err, ok)
+					}
+					if err == nil {
+						open[next] = ticket
+					} else if hub.CodeOf(err) != hub.CodeBreakerOpen {
+						t.Fatal(err)
+					}
+					next++
+				case n < 9:
+					for id, ticket := range open {
+						j := []judgement{neutral, worked, failed, failed, failed}[r.IntN(5)]
+						b.end(ticket, j)
+						m.end(id, j, time.Now())
+						delete(open, id)
+						break
+					}
+				default:
+					time.Sleep(time.Duration(r.IntN(20)) * time.Second)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatCountsAgainstAServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		sent bool
+		want judgement
+	}{
+		"an answer":             {nil, true, worked},
+		"a broken connection":   {gone, true, failed},
+		"a timeout":             {late, true, failed},
+		"a server that is away": {gone, false, neutral},
+		"a client that left":    {context.Canceled, true, neutral},
+		"a login that is due":   {hub.Errorf(hub.CodeUnauthorized, "no"), true, neutral},
+		"a mistake of ours":     {context.DeadlineExceeded, true, neutral},
+	} {
+		if got := judge(c.err, c.sent); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestAServerThatFailsFiveTimesRestsForHalfAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []BreakerState
+		s := withRules(t, ``, ``, Options{OnBreaker: func(b BreakerStatus) { told = append(told, b.State) }})
+		for range 4 {
+			_, _ = s.make(call("plain", ""), "", gone)
+		}
+		_, _ = s.make(call("plain", ""), `{"isError":true}`, nil) // an error of a tool is an answer
+		for range 5 {
+			if _, err := s.make(call("plain", ""), "", late); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := s.make(call("plain", ""), "", nil)
+		if message, hint := hub.Describe(err); hub.CodeOf(err) != hub.CodeBreakerOpen || message != `server "files" failed 5 times in a row and rests` || hint != "Try again in 30s." {
+			t.Fatalf("%v, %s", err, hint)
+		}
+		if list := s.Breakers(); len(list) != 1 || list[0].State != BreakerOpen || list[0].Reason == "" {
+			t.Errorf("%+v", list)
+		}
+		time.Sleep(30 * time.Second)
+		if list := s.Breakers(); len(list) != 1 || list[0].State != BreakerHalfOpen {
+			t.Errorf("%+v", list)
+		}
+		if _, err := s.make(call("plain", ""), "{}", nil); err != nil || len(s.Breakers()) != 0 {
+			t.Error(err, s.Breakers())
+		}
+		if len(told) != 3 || told[0] != BreakerOpen || told[2] != BreakerClosed {
+			t.Errorf("told %v", told)
+		}
+	})
+}
+
+func TestAPersonEndsTheRestAndAChangedServerKeepsIt(t *testing.T) {
+	s := withRules(t, ``, ``, Options{})
+	fail := func() {
+		for range 5 {
+			_, _ = s.make(call("plain", ""), "", gone)
+		}
+	}
+	fail()
+	s.apply(`, "requestTimeoutMs": 1000`, ``)
+	if len(s.Breakers()) != 1 {
+		t.Error("another setting ends the rest")
+	}
+	s.Reset("files")
+	if _, err := s.make(call("plain", ""), "{}", nil); err != nil {
+		t.Error(err)
+	}
+	fail()
+	s.apply(`, "breaker": {"failures": 0}`, ``)
+	fail()
+	if _, err := s.make(call("plain", ""), "{}", nil); err != nil {
+		t.Error(err)
+	}
+}

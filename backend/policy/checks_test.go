@@ -1,0 +1,381 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+)
+
+func TestNamesAndURIsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		call hub.Call
+		ok   bool
+	}{
+		"a long name":      {hub.Call{Method: "tools/call", Name: strings.Repeat("a", MaxName)}, true},
+		"a longer name":    {hub.Call{Method: "tools/call", Name: strings.Repeat("a", MaxName+1)}, false},
+		"a long URI":       {hub.Call{Method: "resources/read", Name: strings.Repeat("a", MaxURI)}, true},
+		"a longer URI":     {hub.Call{Method: "resources/read", Name: strings.Repeat("a", MaxURI+1)}, false},
+		"a prompt's name":  {hub.Call{Method: "prompts/get", Name: strings.Repeat("a", MaxName+1)}, false},
+		"an URI to finish": {hub.Call{Method: "completion/complete", Name: strings.Repeat("a", MaxName+1)}, true},
+	} {
+		err := names(&c.call)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if e, ours := errors.AsType[*hub.Error](err); err != nil && (!ours || e.Code != hub.CodeValidation || len(e.Fields) != 1) {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+func TestArgumentsThatDoNotFitAreRefusedByName(t *testing.T) {
+	s := withRules(t, `, "validateInput": "reject", "tools": {"put": {"validateInput": "off"}}`, ``, Options{})
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"read", `{"path":"a"}`, ``},
+		{"read", `{"path":"a","n":9007199254740993}`, ``},
+		{"read", `{}`, `path is required`},
+		{"read", `{"path":7}`, `path must be string, not number`},
+		{"read", `{"path":"toolong"}`, `path is too long`},
+		{"read", `{"path":"a","n":1.5}`, `n must be integer, not number`},
+		{"read", `{"path":"a","how":"secret"}`, `how must be one of ["a","b"]`},
+		{"read", `{"path":"a","x":1}`, `x is not known`},
+		{"read", `{"n":"secret","x":1}`, `path is required|x is not known|n must be integer, not string`},
+		{"put", `{"anything":1}`, ``},
+		{"odd", `{"anything":1}`, ``}, // a reference to a file is no schema of ours
+		{"plain", `{"anything":1}`, ``},
+	} {
+		_, err := s.make(call(c.tool, c.arguments), "{}", nil)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s %s: %v", c.tool, c.arguments, err)
+			}
+			continue
+		}
+		e, ok := errors.AsType[*hub.Error](err)
+		if !ok || e.Code != hub.CodeValidation || len(e.Fields) != len(strings.Split(c.want, "|")) || strings.Contains(e.Message, "secret") {
+			t.Errorf("%s: %+v", c.arguments, e)
+			continue
+		}
+		for _, want := range strings.Split(c.want, "|") {
+			if !strings.Contains(e.Message, want) {
+				t.Errorf("%s: %s, want %s", c.arguments, e.Message, want)
+			}
+		}
+	}
+}
+
+func TestABucketForEachCallerAndTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := withRules(t, `, "rateLimit": {"perSecond": 2, "burst": 3}, "tools": {"put": {"rateLimit": {"perSecond": 1, "burst": 1, "by": "session"}}}`, ``, Options{})
+		allowed := func(n int, make func() *hub.Call) (passed int) {
+			for range n {
+				if _, err := s.make(make(), "{}", nil); err == nil {
+					passed++
+				} else if e, _ := errors.AsType[*hub.Error](err); e.Code != hub.CodeRateLimited || !e.Retriable || e.Hint != "Try again in 500ms." && e.Hint != "Try again in 1s." {
+					t.Fatalf("%+v", e)
+				}
+			}
+			return passed
+		}
+		plain := func() *hub.Call { return call("plain", "") }
+		other := func() *hub.Call { c := call("plain", ""); c.Client.Token = "other"; return c }
+		put := func(session string) func() *hub.Call {
+			return func() *hub.Call { c := call("put", ""); c.Session = session; return c }
+		}
+		if a, b, c, d := allowed(9, plain), allowed(9, other), allowed(9, put("s1")), allowed(9, put("s2")); a != 3 || b != 3 || c != 1 || d != 1 {
+			t.Errorf("passed %d, %d, %d, %d", a, b, c, d)
+		}
+		time.Sleep(time.Second)
+		if n := allowed(9, plain); n != 2 {
+			t.Errorf("a second later %d", n)
+		}
+		s.apply(`, "rateLimit": {"perSecond": 2, "burst": 3}`, ``)
+		if n := allowed(1, plain); n != 0 {
+			t.Error("a new configuration with the same limit fills the buckets")
+		}
+		again := plain()
+		again.Continues = true
+		if _, err := s.make(again, "{}", nil); err != nil {
+			t.Error("a further round of a call counts")
+		}
+	})
+}
+
+func TestCallersThatAreInventedDoNotFillTheMemory(t *testing.T) {
+	s := withRules(t, `, "rateLimit": {"perSecond": 0.001, "burst": 1}`, ``, Options{})
+	for i := range maxBuckets + 100 {
+		c := call("plain", "")
+		c.Client = hub.Client{Name: strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()}
+		_, _ = s.make(c, "{}", nil)
+	}
+	if n := len(s.rules.Load().servers["files"].base.buckets.all); n > maxBuckets+1 {
+		t.Errorf("%d buckets", n)
+	}
+}
+
+func TestPlacesAndTheQueueBeforeThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := withRules(t, `, "concurrency": {"max": 2, "queue": 1}, "requestTimeoutMs": 10000`, ``, Options{})
+		admit := func() (Plan, error) { return s.Admit(t.Context(), call("plain", ""), nil) }
+		first, _ := admit()
+		second, _ := admit()
+		type got struct {
+			plan Plan
+			err  error
+		}
+		queued := make(chan got, 1)
+		waiting := call("plain", "")
+		go func() { plan, err := s.Admit(t.Context(), waiting, nil); queued <- got{plan, err} }()
+		synctest.Wait()
+		_, err := admit()
+		if e, _ := errors.AsType[*hub.Error](err); e == nil || e.Code != hub.CodeRejected || !e.Retriable {
+			t.Fatalf("%v", err)
+		}
+		if loads := s.Loads(); len(loads) != 1 || loads[0] != (Load{"files", 2, 1, 1}) {
+			t.Errorf("%+v", loads)
+		}
+		time.Sleep(3 * time.Second)
+		s.End(first, hub.Reply{}, nil, true)
+		if g := <-queued; g.err != nil || waiting.Queued != 3*time.Second {
+			t.Errorf("%v after %s", g.err, waiting.Queued)
+		} else {
+			s.End(g.plan, hub.Reply{}, nil, true)
+		}
+		third, _ := admit()
+		began := time.Now()
+		if _, err := admit(); hub.CodeOf(err) != hub.CodeRejected || time.Since(began) != 10*time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Admit(ctx, call("plain", ""), nil); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		s.End(second, hub.Reply{}, nil, true)
+		s.End(third, hub.Reply{}, gone, true)
+		if loads := s.Loads(); loads[0].Running != 0 || loads[0].Queued != 0 {
+			t.Errorf("%+v", loads)
+		}
+	})
+}
+
+func TestWhatIsTriedAgain(t *testing.T) {
+	unsent := &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: true}
+	final := &hub.Error{Code: hub.CodeUnavailable}
+	const twice = `, "retry": {"delaysMs": [10, 20]}`
+	for _, c := range []struct {
+		name, server, tool string
+		err                error
+		sent               bool
+		pauses             []time.Duration
+	}{
+		{"nothing configured", ``, "read", unsent, true, nil},
+		{"not sent", twice, "delete", unsent, true, []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}},
+		{"the server was away", twice, "delete", gone, false, []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}},
+		{"it may have been done", twice, "read", gone, true, nil},
+		{"trusted and read-only", twice + `, "trust": true`, "read", gone, true, []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}},
+		{"trusted and idempotent", twice + `, "trust": true`, "put", gone, true, []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}},
+		{"trusted and neither", twice + `, "trust": true`, "delete", gone, true, nil},
+		{"a timeout", twice + `, "trust": true`, "read", late, true, nil},
+		{"nothing time would mend", twice, "read", final, false, nil},
+		{"the last pause goes on", `, "retry": {"attempts": 3, "delaysMs": [10]}`, "read", unsent, true, []time.Duration{10 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := withRules(t, c.server, ``, Options{})
+			plan, err := s.make(call(c.tool, ""), "{}", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pauses []time.Duration
+			for tries := 1; ; tries++ {
+				pause, again := plan.Again(call(c.tool, ""), tries, c.err, c.sent)
+				if !again {
+					break
+				}
+				pauses = append(pauses, pause)
+			}
+			if len(pauses) != len(c.pauses) {
+				t.Fatalf("%v, want %v", pauses, c.pauses)
+			}
+			for i := range pauses {
+				if pauses[i] != c.pauses[i] {
+					t.Errorf("%v, want %v", pauses, c.pauses)
+				}
+			}
+		})
+	}
+	s := withRules(t, `, "retry": {"attempts": 9, "backoffMs": 100, "maxBackoffMs": 400}`, ``, Options{})
+	plan, _ := s.make(call("read", ""), "{}", nil)
+	for tries, most := range []time.Duration{0, 100, 200, 400, 400, 400, 400, 400, 400, 400} {
+		if tries == 0 {
+			continue
+		}
+		most *= time.Millisecond
+		if pause, again := plan.Again(call("read", ""), tries, unsent, true); !again || pause < most/2 || pause > most {
+			t.Errorf("pause %d is %s, want %s to %s", tries, pause, most/2, most)
+		}
+	}
+}
+
+func TestOnlyGoodResultsOfReadOnlyToolsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = `, "tools": {"read": {"cacheTtlMs": 1000}, "put": {"cacheTtlMs": 1000}}`
+		s := withRules(t, keys, ``, Options{})
+		hit := func(c *hub.Call, reply string) bool {
+			plan, err := s.make(c, reply, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (plan.Cached != nil) != c.Cached {
+				t.Error("a hit is not marked")
+			}
+			return plan.Cached != nil
+		}
+		if hit(call("read", `{"path":"a","n":1}`), `{"content":[1]}`) || !hit(call("read", ` { "n" : 1,"path":"\u0061" } `), ``) {
+			t.Error("the same arguments in other words miss")
+		}
+		for name, c := range map[string]*hub.Call{
+			"other arguments": call("read", `{"path":"b","n":1}`), "another spelling of a number": call("read", `{"path":"a","n":1.0}`),
+		} {
+			if hit(c, `{"isError":true}`) {
+				t.Errorf("%s hit", name)
+			}
+		}
+		other := call("read", `{"path":"a","n":1}`)
+		other.Client.Token = "other"
+		if hit(other, `{"resultType":"input_required"}`) || hit(call("read", `{"path":"b","n":1}`), `{}`) {
+			t.Error("another client, or an error, hit")
+		}
+		if hit(call("put", `{}`), `{}`) || hit(call("put", `{}`), `{}`) {
+			t.Error("a tool that is not read-only is kept")
+		}
+		twice := `{"path":"a","path":"b"}`
+		if hit(call("read", twice), `{}`) || hit(call("read", twice), `{}`) {
+			t.Error("arguments with two meanings are kept")
+		}
+		time.Sleep(time.Second)
+		if hit(call("read", `{"path":"a","n":1}`), `{}`) {
+			t.Error("it outlived its time")
+		}
+		s.apply(keys+`, "trust": true`, ``)
+		if hit(call("read", `{"path":"a","n":1}`), `{}`) {
+			t.Error("it outlived its configuration")
+		}
+	})
+}
+
+func TestResourcesAreKeptAsLongAsTheirServerAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := withRules(t, `, "honorTtl": true`, ``, Options{})
+		read := func(uri, reply string) bool {
+			c := &hub.Call{Server: "files", Method: "resources/read", Name: uri, Era: hub.Modern}
+			plan, err := s.make(c, reply, nil)
+			return err == nil && plan.Cached != nil
+		}
+		for range 2 {
+			if read("a:0", `{"contents":[],"ttlMs":0}`) || read("a:none", `{"contents":[]}`) {
+				t.Error("kept without leave")
+			}
+		}
+		if read("a:1", `{"contents":[],"ttlMs":500}`) || !read("a:1", ``) {
+			t.Error("not kept")
+		}
+		time.Sleep(500 * time.Millisecond)
+		if read("a:1", ``) {
+			t.Error("kept too long")
+		}
+	})
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	s := withRules(t, `, "tools": {"read": {"cacheTtlMs": 100000}}`, ``, Options{})
+	big := `{"content":"` + strings.Repeat("x", 100<<10) + `"}`
+	for i := range 600 {
+		_, _ = s.make(call("read", `{"path":"`+string(rune('a'+i%26))+time.Duration(i).String()+`"}`), big, nil)
+	}
+	if s.cache.bytes > maxKeptBytes || len(s.cache.byKey) != s.cache.order.Len() || s.cache.bytes == 0 {
+		t.Errorf("%d bytes of %d results", s.cache.bytes, len(s.cache.byKey))
+	}
+	_, _ = s.make(call("read", `{"path":"huge"}`), `{"content":"`+strings.Repeat("x", maxKeptOne)+`"}`, nil)
+	if plan, _ := s.make(call("read", `{"path":"huge"}`), `{}`, nil); plan.Cached != nil {
+		t.Error("a huge result is kept")
+	}
+}
+
+func TestStrictIsOneSetOfRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := withRules(t, ``, `"policy": {"preset": "strict"}, `, Options{})
+		plan, err := s.make(call("plain", ""), "", gone)
+		if err != nil || plan.Timeout != 5*time.Second {
+			t.Fatal(plan.Timeout, err)
+		}
+		unsent := &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: true}
+		for tries, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+			if pause, again := plan.Again(call("plain", ""), tries+1, unsent, true); !again || pause != want {
+				t.Errorf("pause %d: %s, %v", tries+1, pause, again)
+			}
+		}
+		if _, again := plan.Again(call("plain", ""), 4, unsent, true); again {
+			t.Error("a fourth retry")
+		}
+		passed := 1
+		for range 30 {
+			if _, err := s.make(call("plain", ""), "{}", nil); err == nil {
+				passed++
+			} else if hub.CodeOf(err) != hub.CodeRateLimited {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		for range 30 {
+			if _, err := s.make(call("plain", ""), "", gone); err == nil {
+				passed++
+			}
+		}
+		if passed != 25 || len(s.Breakers()) != 1 { // 20 at once, and 5 of the next 10 until the breaker opens
+			t.Errorf("%d passed, %v", passed, s.Breakers())
+		}
+	})
+}
+
+// progress counts what a client hears.
+type progress struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (p *progress) Notify(_ string, params json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = append(p.said, string(params))
+}
+func (*progress) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
+	return hub.Reply{}, nil
+}
+
+func TestAClientHearsThatItsCallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &person{answer: inbox.Answer{Action: inbox.Accept}, after: 35 * time.Second}
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
+		c := call("plain", `{"a":1}`)
+		at := len(c.Params) - 1
+		c.Params = json.RawMessage(string(c.Params[:at]) + `,"_meta":{"progressToken":"t"}}`)
+		c.ProgressToken.Start = strings.Index(string(c.Params), `"t"`)
+		c.ProgressToken.End = c.ProgressToken.Start + 3
+		sink := &progress{}
+		if _, err := s.Admit(t.Context(), c, sink); err != nil || c.Queued != 35*time.Second {
+			t.Fatal(err, c.Queued)
+		}
+		if len(sink.said) != 3 || sink.said[0] != `{"progressToken":"t","progress":0.000001,"message":"waiting for a person's approval"}` {
+			t.Errorf("%q", sink.said)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+)
+
+func TestExplainSaysWhatAdmitDoes(t *testing.T) {
+	for _, c := range []struct {
+		name, server, root, tool string
+		passes                   bool
+		check, result, key       string
+	}{
+		{"nothing", ``, ``, "read", true, "approval", Off, ""},
+		{"by its new name", `, "tools": {"read": {"rename": "cat"}}`, ``, "cat", true, "offered", Pass, ""},
+		{"hidden by a pattern", `, "excludeTools": ["re*"]`, ``, "read", false, "offered", Refuse, "mcpServers.files.excludeTools"},
+		{"switched off", `, "tools": {"read": {"enabled": false}}`, ``, "read", false, "offered", Refuse, "mcpServers.files.tools.read.enabled"},
+		{"unknown", ``, ``, "nothing", false, "offered", Refuse, ""},
+		{"asked", `, "approval": "ask"`, ``, "read", true, "approval", Ask, "mcpServers.files.approval"},
+		{"denied", `, "tools": {"read": {"approval": "deny"}}`, ``, "read", false, "approval", Refuse, "mcpServers.files.tools.read.approval"},
+		{"a denied client", ``, `"policy": {"clients": {"cursor": {"approval": "deny"}}}, `, "read", false, "approval", Refuse, "policy.clients.cursor.approval"},
+		{"limited", `, "rateLimit": {}`, ``, "read", true, "rate", Pass, "mcpServers.files.rateLimit"},
+		{"places", `, "concurrency": {"max": 1}`, ``, "read", true, "concurrency", Pass, "mcpServers.files.concurrency"},
+		{"checked", `, "validateInput": "reject"`, ``, "read", true, "input", Pass, "mcpServers.files.validateInput"},
+		{"kept", `, "tools": {"read": {"cacheTtlMs": 5}}`, ``, "read", true, "cache", Pass, "mcpServers.files.cacheTtlMs"},
+		{"retried", `, "retry": {"attempts": 2}`, ``, "read", true, "retry", Pass, "mcpServers.files.retry"},
+		{"its own time", `, "tools": {"read": {"requestTimeoutMs": 5}}`, ``, "read", true, "timeout", Pass, "mcpServers.files.tools.read.requestTimeoutMs"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := withRules(t, c.server, c.root, Options{Inbox: &person{answer: inbox.Answer{Action: inbox.Accept}}})
+			e, err := s.Explain("files", c.tool, "cursor")
+			if err != nil || e.Passes != c.passes || len(e.Checks) != 12 {
+				t.Fatalf("%v %+v", err, e)
+			}
+			for _, v := range e.Checks {
+				if v.Detail == "" {
+					t.Errorf("%s says nothing", v.Name)
+				}
+				if v.Name == c.check && (v.Result != c.result || v.Key != c.key) {
+					t.Errorf("%+v", v)
+				}
+			}
+			made := call(e.Tool, `{"path":"a"}`)
+			if _, err := s.make(made, "{}", nil); (err == nil) != e.Passes {
+				t.Errorf("explained as %v, and then: %v", e.Passes, err)
+			}
+		})
+	}
+	s := withRules(t, ``, ``, Options{})
+	if _, err := s.Explain("gone", "x", ""); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Error(err)
+	}
+	for range 5 {
+		_, _ = s.make(call("read", ""), "", gone)
+	}
+	if e, _ := s.Explain("files", "read", ""); e.Passes || e.Checks[8].Result != Refuse {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestAHiddenToolIsNotCallable(t *testing.T) {
+	s := withRules(t, `, "includeTools": ["re*", "put"], "excludeTools": ["read"], "tools": {"put": {"rename": "store"}}`, ``, Options{})
+	for tool, ok := range map[string]bool{"read": false, "delete": false, "put": true, "store": false} {
+		if _, err := s.make(call(tool, ""), "{}", nil); (err == nil) != ok || err != nil && hub.CodeOf(err) != hub.CodeNotFound {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
+}

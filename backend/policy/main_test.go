@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stand is a Policy with one server, whose catalog has tools with different hints.
+type stand struct {
+	*Policy
+	t     testing.TB
+	views *registry.Registry
+}
+
+const catalog = `[
+	{"name":"read","inputSchema":{"type":"object","required":["path"],"properties":{"path":{"type":"string","maxLength":5},"n":{"type":"integer"},"how":{"enum":["a","b"]}},"additionalProperties":false},"annotations":{"readOnlyHint":true}},
+	{"name":"put","inputSchema":{"type":"object"},"annotations":{"idempotentHint":true,"destructiveHint":false}},
+	{"name":"delete","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}},
+	{"name":"odd","inputSchema":{"$ref":"file:///etc/passwd"}},
+	{"name":"plain"}
+]`
+
+// withRules makes a stand of the keys of server "files" and, before it, of the root.
+func withRules(t testing.TB, server, root string, o Options) *stand {
+	t.Helper()
+	s := &stand{t: t, views: registry.New(registry.Options{})}
+	o.Views = s.views
+	s.Policy = New(o)
+	s.apply(server, root)
+	var raws []json.RawMessage
+	if err := json.Unmarshal([]byte(catalog), &raws); err != nil {
+		t.Fatal(err)
+	}
+	c := &hub.Catalog{}
+	for _, raw := range raws {
+		var tool struct{ Name string }
+		_ = json.Unmarshal(raw, &tool)
+		c.Tools = append(c.Tools, hub.Item{Name: tool.Name, Raw: raw})
+	}
+	s.views.Set("files", "", c)
+	return s
+}
+
+func (s *stand) apply(server, root string) {
+	s.t.Helper()
+	c, problems := config.Parse("c.json", []byte(`{`+root+`"mcpServers": {"files": {"command": "x"`+server+`}}}`))
+	if c == nil || len(problems) > 0 {
+		s.t.Fatal(problems)
+	}
+	s.Apply(c)
+	s.views.Arrange("", []registry.Server{{ID: "files", Filter: c.Servers[0].Filter}})
+}
+
+func call(tool, arguments string) *hub.Call {
+	c := &hub.Call{ID: 7, Server: "files", Method: "tools/call", Name: tool, Client: hub.Client{Token: "cursor", Name: "Cursor"}}
+	if arguments != "" {
+		c.Params = json.RawMessage(`{"name":"` + tool + `","arguments":` + arguments + `}`)
+		c.Arguments.Start = len(`{"name":"` + tool + `","arguments":`)
+		c.Arguments.End = c.Arguments.Start + len(arguments)
+	}
+	return c
+}
+
+// make admits a call and ends it at once with reply or err.
+func (s *stand) make(c *hub.Call, reply string, err error) (Plan, error) {
+	plan, refused := s.Admit(context.Background(), c, nil)
+	if refused == nil {
+		s.End(plan, hub.Reply{Result: json.RawMessage(reply)}, err, true)
+	}
+	return plan, refused
+}
+
+// person answers every question in the same way, after a while.
+type person struct {
+	answer inbox.Answer
+	after  time.Duration
+	asked  []inbox.Item
+}
+
+func (p *person) Ask(ctx context.Context, item inbox.Item) (inbox.Answer, error) {
+	p.asked = append(p.asked, item)
+	select {
+	case <-time.After(p.after):
+		return p.answer, nil
+	case <-ctx.Done():
+		return inbox.Answer{}, context.Cause(ctx)
+	}
+}
+
+var (
+	gone = &hub.Error{Code: hub.CodeUnavailable, Message: "gone", Retriable: true}
+	late = &hub.Error{Code: hub.CodeTimeout, Message: "late", Retriable: true}
+)
