@@ -424,7 +424,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           if (third === 'log') return undefined;
           if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));
           return undefined;
-        case 'PATCH servers': {
+        case 'POST servers': {
+          if (third !== 'tools') return undefined;
           const { tool, set } = JSON.parse(body);
           const known = tools.find((t) => t.server === id && t.tool === tool);
           if (!known) return undefined;

@@ -31,11 +31,11 @@ flow('a log is narrowed to warnings and searched', quiet, async (page, mock) => 
 
 flow('a tool is switched off, and asked about, from its server', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem?view=tools`);
-  const off = sent(page, 'PATCH', '/servers/filesystem/tools');
+  const off = sent(page, 'POST', '/servers/filesystem/tools');
   await page.getByRole('switch', { name: 'Offer write_file to clients' }).click();
   assert.deepEqual((await off).postDataJSON(), { tool: 'write_file', set: { enabled: false } });
   await page.getByText('Switched off here').waitFor();
-  const ask = sent(page, 'PATCH', '/servers/filesystem/tools');
+  const ask = sent(page, 'POST', '/servers/filesystem/tools');
   await page.getByLabel('Who is asked before move_file runs').selectOption('ask');
   assert.deepEqual((await ask).postDataJSON(), { tool: 'move_file', set: { approval: 'ask' } });
 });
@@ -128,7 +128,7 @@ flow('whether a call would pass is told for each client', quiet, async (page, mo
 flow('a tool that ran out of time gets five minutes', quiet, async (page, mock) => {
   const call = mock.world.calls.find((c) => c.outcome === 'timeout');
   await page.goto(`${mock.url}/#/calls/${call.id}`);
-  const change = sent(page, 'PATCH', `/servers/${call.server}/tools`);
+  const change = sent(page, 'POST', `/servers/${call.server}/tools`);
   await page.getByRole('button', { name: 'Allow 5 min for this tool' }).click();
   assert.deepEqual((await change).postDataJSON(), {
     tool: call.tool,

@@ -58,7 +58,7 @@ function picture(page, scene, address, size, colorScheme) {
   mkdirSync(output, { recursive: true });
   const place = address
     .replace(/^#\//, '')
-    .replace(/[^a-zA-Z]+/g, '-')
+    .replace(/[^a-zA-Z0-9]+/g, '-')
     .replace(/-$/, '')
     .toLowerCase();
   return page.screenshot({

@@ -133,7 +133,7 @@ function Figure({
     <div className="flex flex-col bg-panel px-4 py-3">
       <dt className="text-xs text-ink3">{label}</dt>
       <dd className={classes('mt-0.5 text-xl font-semibold tracking-tight', tone && tones[tone])}>
-        {value}
+        <span className="whitespace-nowrap">{value}</span>
         {note && (
           <span className="ml-1.5 text-xs font-normal whitespace-nowrap text-ink3">{note}</span>
         )}

@@ -100,7 +100,7 @@ function Step({ call, before, start }: { call: Call; before: Call | undefined; s
         </li>
       )}
       <li className="relative flex gap-3 rounded-md py-1.5 hover:bg-hover">
-        <span className="w-14 shrink-0 text-right text-xs leading-5 text-ink3">
+        <span className="w-16 shrink-0 text-right text-xs leading-5 whitespace-nowrap text-ink3">
           {sinceStart(at - start)}
         </span>
         <span className={classes('pt-0.5', Icon.color)}>

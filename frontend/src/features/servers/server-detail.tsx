@@ -114,11 +114,13 @@ function Known({
           )}
         >
           {server.reason && (
-            <p className="font-medium [overflow-wrap:anywhere]">{plain(server.reason)}</p>
+            <p className="font-medium [overflow-wrap:anywhere]">
+              {plain(server.reason.slice(0, 1500))}
+            </p>
           )}
           {server.detail && (
             <p className="mt-1 font-mono text-xs [overflow-wrap:anywhere]">
-              {plain(server.detail)}
+              {plain(server.detail.slice(0, 1500))}
             </p>
           )}
         </div>

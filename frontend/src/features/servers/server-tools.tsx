@@ -31,7 +31,7 @@ export function useToolSetting(server: string) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ tool, set }: { tool: string; set: Change }) =>
-      request<ToolSetting>('PATCH', path(server), { body: { tool, set } }),
+      request<ToolSetting>('POST', path(server), { body: { tool, set } }),
     onSuccess: (setting) => {
       client.setQueryData<ToolSetting[]>(['server', server, 'tools'], (old) =>
         old?.map((one) => (one.tool === setting.tool ? setting : one)),

@@ -30,7 +30,7 @@ export function DayAtAGlance({ labelOf }: { labelOf: (server: string) => string 
             {texts.usage.title}
           </Link>
         </div>
-        <CallsChart report={report} height={206} />
+        <CallsChart report={report} height={232} />
       </section>
       <section className="min-w-0 rounded-lg border bg-panel p-4 shadow-card" aria-label={t.tops}>
         <h2 className="mb-1.5 text-sm font-semibold">{t.busiest}</h2>
@@ -71,7 +71,7 @@ function Tops({
             {plain((use.tool ?? '').slice(0, 120))}
           </Link>
           <span
-            className={classes('shrink-0', use.errors > 0 && 'text-bad')}
+            className={classes('shrink-0', use.errors > use.calls / 10 && 'text-bad')}
             title={use.errors > 0 ? texts.sessions.failed(count(use.errors)) : undefined}
           >
             {value(use)}
