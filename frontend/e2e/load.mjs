@@ -70,11 +70,29 @@ async function scroll(browser) {
   const list = '.scroll-area:has([aria-label=Calls])';
   const rows = () => page.locator(`${list} ul`).evaluate((ul) => Math.round(ul.offsetHeight / 38));
   await page.locator('[data-call]').first().waitFor();
+  // The machine's own pace, with a list as long as one page of it.
+  const few = await frames(page, list);
   while ((await rows()) < many) {
     await page.locator(list).evaluate((box) => box.scrollTo(0, box.scrollHeight));
     await page.waitForTimeout(30);
   }
-  const { worst, late, frames } = await page.locator(list).evaluate(
+  const full = await frames(page, list);
+  const elements = await page.locator('[data-call]').count();
+  await close();
+  console.log(
+    `scrolling ${many} calls: ${full.late} of 239 frames late (over 50 ms), worst ${Math.round(full.worst)} ms, with few calls ${few.late} and ${Math.round(few.worst)} ms; ${elements} rows exist`,
+  );
+  assert.ok(elements < 100, 'only what is in view exists');
+  assert.ok(
+    full.late <= 12 + 1.5 * few.late,
+    `${full.late} of 239 frames were late, with few calls ${few.late}`,
+  );
+  assert.deepEqual(page.troubles, []);
+}
+
+/** How evenly frames come while a list is scrolled faster than anybody reads. */
+function frames(page, list) {
+  return page.locator(list).evaluate(
     (box) =>
       new Promise((resolve) => {
         const gaps = [];
@@ -84,27 +102,16 @@ async function scroll(browser) {
         const frame = (now) => {
           gaps.push(now - last);
           last = now;
-          at += 400; // faster than anybody reads
+          at += 400;
+          if (at > box.scrollHeight) at = 0;
           box.scrollTop = at;
           if (gaps.length < 240) requestAnimationFrame(frame);
           else {
             gaps.shift();
-            resolve({
-              worst: Math.max(...gaps),
-              late: gaps.filter((gap) => gap > 50).length,
-              frames: gaps.length,
-            });
+            resolve({ worst: Math.max(...gaps), late: gaps.filter((gap) => gap > 50).length });
           }
         };
         requestAnimationFrame(frame);
       }),
   );
-  const elements = await page.locator('[data-call]').count();
-  await close();
-  console.log(
-    `scrolling ${many} calls: ${late} of ${frames} frames late (over 50 ms), worst ${Math.round(worst)} ms, ${elements} rows exist`,
-  );
-  assert.ok(elements < 100, 'only what is in view exists');
-  assert.ok(late <= 12 * slack, `${late} of ${frames} frames were late`);
-  assert.deepEqual(page.troubles, []);
 }

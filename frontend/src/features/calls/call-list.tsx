@@ -1,5 +1,12 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -43,8 +50,9 @@ export function CallList({
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => height,
-    getItemKey: (index) => calls[index]?.id ?? index,
+    // By index, and with a function that stays the same: another one in each rendering would
+    // have it lay out a hundred thousand rows anew.
+    estimateSize: useCallback(() => height, [height]),
     overscan: 12,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: every row changes its height
@@ -97,7 +105,7 @@ export function CallList({
             return (
               call && (
                 <li
-                  key={item.key}
+                  key={call.id}
                   aria-setsize={hasOlder ? -1 : calls.length}
                   aria-posinset={item.index + 1}
                   className="absolute inset-x-0 top-0"
