@@ -48,7 +48,7 @@ func trayProgram() {
 	err := tray.Run(ctx, tray.Options{
 		Statuses: func() []hub.ServerStatus { return *statuses.Load() },
 		Bus:      bus,
-		Open:     func() { fmt.Println("open") },
+		Open:     func(string) { fmt.Println("open") },
 		Quit:     func() { fmt.Println("quit"); cancel() },
 		Start:    chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
 	})
