@@ -45,7 +45,7 @@ func routes(t testing.TB) (list []route) {
 					path, methods = r.Pattern, []string{"GET", "HEAD", "POST", "PUT", "DELETE"}
 				}
 				// Nobody is the name of no server and no call: what gets through does no harm.
-				path = strings.NewReplacer("{id}", "nobody", "{action}", "stop").Replace(path)
+				path = literal(path)
 				for _, m := range methods {
 					list = append(list, route{method: m, path: path, open: r.Access == api.Anyone, shell: path == "/"})
 				}
@@ -64,6 +64,11 @@ func routes(t testing.TB) (list []route) {
 		t.Fatalf("only %d routes were found: %v", len(list), list)
 	}
 	return list
+}
+
+// literal puts something into the variables of a pattern.
+func literal(pattern string) string {
+	return strings.NewReplacer("{id}", "nobody", "{action}", "stop").Replace(pattern)
 }
 
 // wired reads from the daemon's source which patterns it registers.
@@ -254,6 +259,7 @@ func TestMatrixOfHeadersOnEveryRoute(t *testing.T) {
 	}
 
 	all, tried, through, wrong := routes(t), 0, 0, 0
+	d.servesNothingElse(t, all)
 	for _, r := range all {
 		for _, h := range hosts {
 			for _, o := range origins {
@@ -336,6 +342,32 @@ func TestMatrixOfHeadersOnEveryRoute(t *testing.T) {
 		t.Errorf("a call came through: %+v", calls[0])
 	}
 	t.Logf("%d routes, %d wrong requests, 0 reached a handler (%d right ones for whoever is on this machine)", len(all), tried-through, through)
+}
+
+// servesNothingElse holds that every operation which the running daemon says it has is
+// among all, so that a route added later is tried like the others.
+func (d *daemon) servesNothingElse(t *testing.T, all []route) {
+	t.Helper()
+	var document struct {
+		Paths map[string]map[string]any
+	}
+	d.get("/api/openapi.json", &document)
+	known := map[string]bool{}
+	for _, r := range all {
+		known[r.method+" "+r.path] = true
+	}
+	operations := 0
+	for path, methods := range document.Paths {
+		for method := range methods {
+			operations++
+			if at := strings.ToUpper(method) + " " + literal(path); !known[at] {
+				t.Errorf("%s is served, and not in the matrix", at)
+			}
+		}
+	}
+	if operations < 20 {
+		t.Errorf("only %d operations are documented", operations)
+	}
 }
 
 // headOf writes the head of a request with a body of n bytes.
