@@ -128,7 +128,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	records := newRecords(history, views, log, vault)
 	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
-		Secret:   vault.Get,
+		Secret:   records.keeper.guarding(vault),
 		Onlooker: records.timeline,
 		Spawner:  spawner, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),

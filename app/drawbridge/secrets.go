@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"drawbridge/backend/process"
 	"drawbridge/backend/store"
@@ -20,6 +21,10 @@ type keeper struct {
 	recorder *store.Recorder
 	others   []Known
 	changed  chan *config.Config // the newest that run has not taken yet
+
+	mu     sync.Mutex // guards what follows, and the order in which the recorder hears
+	now    *config.Config
+	lookup func(string) (string, bool)
 }
 
 func newKeeper(recorder *store.Recorder, others ...Known) *keeper {
@@ -59,6 +64,23 @@ func (k *keeper) run(ctx context.Context) error {
 }
 
 func (k *keeper) set(c *config.Config, lookup func(string) (string, bool)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now, k.lookup = c, lookup
+	k.tell(c, lookup)
+}
+
+// again tells the recorder what others hold by now.
+func (k *keeper) again() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.now != nil {
+		k.tell(k.now, k.lookup)
+	}
+}
+
+// tell needs k.mu.
+func (k *keeper) tell(c *config.Config, lookup func(string) (string, bool)) {
 	values := secretsOf(c, lookup)
 	for _, o := range k.others {
 		values = append(values, o.Known()...)

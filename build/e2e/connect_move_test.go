@@ -1,0 +1,255 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tree is every file below dir with its mode and content.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		all[name] = info.Mode().String()
+		if e.Type().IsRegular() {
+			all[name] += " " + take(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// entryOf is what Claude Code would start for a server.
+type entryOf struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+}
+
+// ask starts a server as Claude Code does, in its project's folder, lists its tools and
+// calls one without arguments.
+func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string, result string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit(30*time.Second))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, e.Command, e.Args...)
+	cmd.Dir, cmd.Env = dir, d.env()
+	for key, value := range e.Env {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs lockedBuffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cancel()
+	defer in.Close()
+	lines := bufio.NewReader(out)
+	do := func(id int, method, params string) json.RawMessage {
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				t.Fatalf("%s %s: %v\n%s", e.Command, method, err, tail(errs.String()))
+			}
+			var m struct {
+				ID     int
+				Method string
+				Result json.RawMessage
+			}
+			if json.Unmarshal(line, &m) == nil && m.ID == id && m.Method == "" {
+				return m.Result
+			}
+		}
+	}
+	do(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"0"}}`)
+	io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	var list struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal(do(2, "tools/list", `{}`), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		tools = append(tools, tool.Name)
+	}
+	slices.Sort(tools)
+	if tool == "" {
+		return tools, ""
+	}
+	return tools, string(do(3, "tools/call", `{"name":"`+tool+`","arguments":{}}`))
+}
+
+func TestMovedClaudeCodeKeepsNamesRulesAndFoldersAndUninstallLeavesNoTrace(t *testing.T) {
+	program := claude(t)
+	d := start(t, object{"mcpServers": object{}})
+	project := filepath.Join(d.home, "work", "site")
+	script := func(name string) string {
+		return abs("node_modules/@modelcontextprotocol/server-" + name + "/dist/index.js")
+	}
+	put(t, filepath.Join(project, "README.md"), "site\n")
+	home := fmt.Sprintf(`{
+  "numStartups": 41,
+  "big": 9007199254740993,
+  "mcpServers": {
+    "demo": {"type": "stdio", "command": %[1]q, "args": ["demo-server"], "env": {}},
+    "memory": {"type": "stdio", "command": %[2]q, "args": [%[3]q], "env": {"MEMORY_FILE_PATH": "${HOME}/memory.json"}, "timeout": 45000},
+    "thinking": {"type": "stdio", "command": %[2]q, "args": [%[4]q]},
+    "every_thing": {"type": "stdio", "command": %[2]q, "args": [%[5]q], "alwaysLoad": true}
+  },
+  "projects": {
+    %[6]q: {
+      "allowedTools": ["mcp__files__read_file"],
+      "mcpServers": {"files": {"type": "stdio", "command": %[2]q, "args": [%[7]q, "."], "env": {}}},
+      "hasTrustDialogAccepted": true
+    }
+  }
+}
+`, binary, node, script("memory"), script("sequential-thinking"), script("everything"), project, script("filesystem"))
+	put(t, filepath.Join(d.home, ".claude.json"), home)
+	rules := `{"permissions": {"allow": ["mcp__demo__echo", "mcp__files", "mcp__memory__read_graph"], "deny": ["mcp__every_thing__get-env"]}}`
+	put(t, filepath.Join(d.home, ".claude", "settings.json"), rules)
+	before := tree(t, d.home)
+
+	entries := func() map[string]entryOf {
+		var file struct {
+			MCPServers map[string]entryOf `json:"mcpServers"`
+			Projects   map[string]struct {
+				MCPServers map[string]entryOf `json:"mcpServers"`
+			} `json:"projects"`
+		}
+		if err := json.Unmarshal([]byte(take(t, filepath.Join(d.home, ".claude.json"))), &file); err != nil {
+			t.Fatal(err)
+		}
+		for name, e := range file.Projects[project].MCPServers {
+			file.MCPServers[name] = e
+		}
+		return file.MCPServers
+	}
+	calls := map[string]string{"demo": "", "memory": "read_graph", "thinking": "", "every_thing": "", "files": "list_allowed_directories"}
+	type answer struct {
+		tools  []string
+		result string
+	}
+	ask := func() map[string]answer {
+		got := map[string]answer{}
+		for name, e := range entries() {
+			if v := e.Env["MEMORY_FILE_PATH"]; v != "" {
+				e.Env["MEMORY_FILE_PATH"] = filepath.Join(d.home, "memory.json") // as Claude Code expands it
+			}
+			tools, result := e.ask(t, d, project, calls[name])
+			got[name] = answer{tools, result}
+		}
+		return got
+	}
+	old := ask()
+
+	t.Log(d.cli(0, "clients", "move", "claude-code", "--yes"))
+	moved := entries()
+	if len(moved) != 5 {
+		t.Fatalf("the client has %d servers now: %v", len(moved), moved)
+	}
+	for name, e := range moved {
+		if e.Command != binary || !slices.Contains(e.Args, "stdio") {
+			t.Fatalf("%s is not ours: %+v", name, e)
+		}
+	}
+	d.running("demo", "memory", "thinking", "every_thing", "files")
+	now := ask()
+	for name, was := range old {
+		for _, tool := range was.tools { // a server may offer more to us: we can ask back
+			if !slices.Contains(now[name].tools, tool) {
+				t.Errorf("%s offered %s, offers %v", name, tool, now[name].tools)
+			}
+		}
+		if canonical(was.result) != canonical(now[name].result) {
+			t.Errorf("%s answered\n%s\nand answers\n%s", name, was.result, now[name].result)
+		}
+	}
+	if !strings.Contains(now["files"].result, project) {
+		t.Fatalf("files does not run in the project: %s", now["files"].result)
+	}
+
+	d.cli(0, "uninstall", "--yes")
+	after := tree(t, d.home)
+	for name, was := range before {
+		if after[name] != was {
+			t.Errorf("%s is\n%q\nwant\n%q", name, after[name], was)
+		}
+	}
+	for name := range after {
+		if _, there := before[name]; !there {
+			t.Errorf("left behind: %s", name)
+		}
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		var list struct{ Items []server }
+		if d.get("/api/v1/servers", &list); len(list.Items) > 0 {
+			return fmt.Sprintf("our configuration still has %v", list.Items)
+		}
+		return ""
+	})
+
+	d.cli(0, "clients", "move", "claude-code", "--yes")
+	d.running("demo", "memory", "thinking", "every_thing", "files")
+	_, env := person(t)
+	env[0] = "HOME=" + d.home
+	cmd := command(t, nil, program, "mcp", "list")
+	cmd.Dir = project
+	cmd.Env = append(env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1")
+	list := run(t, cmd, 0)
+	for name := range calls {
+		if !regexp.MustCompile(`(?m)^` + name + `: .*Connected`).MatchString(list) {
+			t.Errorf("Claude Code does not reach %s:\n%s", name, list)
+		}
+	}
+	t.Log(list)
+	d.cli(0, "clients", "undo", "claude-code") // after Claude Code wrote its file itself
+	for name, e := range entries() {
+		if slices.Contains(e.Args, "stdio") {
+			t.Errorf("%s is still ours after undo: %+v", name, e)
+		}
+	}
+}
+
+// canonical leaves out white space, which passes no promise.
+func canonical(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
