@@ -20,7 +20,7 @@ func TestTokenOfAnImportedServerReachesItAndStandsNowhere(t *testing.T) {
 	d := start(t, object{"mcpServers": object{}})
 	const canary = "canary-e2e-4f9d1c"
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(canary)))
-	script := `[ "$(printf %s "$API_TOKEN" | sha256sum | cut -d' ' -f1)" = ` + sum + ` ] && exec ` + binary + ` demo-server; echo wrong token >&2; exit 3`
+	script := `printf %s "$API_TOKEN" | sha256sum | grep -q ` + sum + ` && exec ` + binary + ` demo-server; echo wrong token >&2; exit 3`
 	put(t, filepath.Join(d.home, ".cursor/mcp.json"), fmt.Sprintf(`{"mcpServers": {"guarded": {"command": "sh", "args": ["-c", %q], "env": {"API_TOKEN": %q}}}}`, script, canary))
 	before := take(t, filepath.Join(d.data, "config.jsonc"))
 
