@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"drawbridge/backend/hub"
@@ -17,7 +18,10 @@ const Scheme = "drawbridge"
 // maxLink bounds a link, in bytes. What browsers and systems hand on is not much longer.
 const maxLink = 16 << 10
 
-var linkName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,63}$`)
+// It is compiled when it is needed: it takes 2.5 MB, and every shim is this program, too.
+var linkName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,63}$`)
+})
 
 // Page returns the place of the page that a link leads to, such as
 // "/add?name=files&config=%7B…%7D&from=link". A link only ever shows: what it brings
@@ -82,7 +86,7 @@ func addition(u *url.URL, wrong func(string) (string, error)) (string, error) {
 		return wrong("its parameters cannot be read")
 	}
 	name, config := query.Get("name"), query.Get("config")
-	if name != "" && !linkName.MatchString(name) {
+	if name != "" && !linkName().MatchString(name) {
 		return wrong("the name is not one that a server can have")
 	}
 	var entry map[string]json.RawMessage

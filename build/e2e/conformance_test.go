@@ -29,27 +29,31 @@ func everythingServer(t testing.TB) string {
 func TestOfficialConformanceSuite(t *testing.T) {
 	d := start(t, object{
 		"mcpServers": object{"everything": object{"command": everythingServer(t)}},
-		"bridge":     object{"requireToken": false}, // the suite knows no tokens
+		// The suite knows no tokens, and the names of this server's tools.
+		"bridge": object{"requireToken": false, "naming": "{tool}"},
 	})
 	d.running("everything")
 	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
-	for revision, required := range map[string]int{"2025-11-25": 30, "2026-07-28": 37} {
-		t.Run(revision, func(t *testing.T) {
-			cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server",
-				"--url", d.url+"/s/everything/mcp",
-				"--requirements", revision,
-				"--expected-failures", abs("expected-failures.yaml"),
-				"--timeout", fmt.Sprint(limit(12e9).Milliseconds()),
-				"--output-dir", t.TempDir())
-			report := run(t, cmd, 0)
-			if err := os.WriteFile(filepath.Join(output, "conformance-"+revision+".txt"), []byte(report), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if n := len(scenario.FindAllString(report, -1)); n < required {
-				t.Errorf("only %d scenarios ran, %d are required:\n%s", n, required, tail(report))
-			}
-			t.Log(strings.TrimSpace(tail(report)))
-		})
+	for _, path := range []string{"/s/everything/mcp", "/mcp"} {
+		for revision, required := range map[string]int{"2025-11-25": 30, "2026-07-28": 37} {
+			t.Run(path+" "+revision, func(t *testing.T) {
+				cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server",
+					"--url", d.url+path,
+					"--requirements", revision,
+					"--expected-failures", abs("expected-failures.yaml"),
+					"--timeout", fmt.Sprint(limit(12e9).Milliseconds()),
+					"--output-dir", t.TempDir())
+				report := run(t, cmd, 0)
+				name := "conformance-" + revision + strings.ReplaceAll(path, "/", "-") + ".txt"
+				if err := os.WriteFile(filepath.Join(output, name), []byte(report), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(scenario.FindAllString(report, -1)); n < required {
+					t.Errorf("only %d scenarios ran, %d are required:\n%s", n, required, tail(report))
+				}
+				t.Log(strings.TrimSpace(tail(report)))
+			})
+		}
 	}
 }
 
