@@ -19,16 +19,17 @@ import (
 var update = flag.Bool("update", false, "write the golden file anew")
 
 // TestEachStateReadsWithItsReason brings a server into each state and writes down
-// how its status reads, which is what the command line, the API and the page show.
+// how its status reads. The file is read by tests of the command line, the API and the
+// page, which hold how each of them shows it.
 func TestEachStateReadsWithItsReason(t *testing.T) {
-	var got bytes.Buffer
+	type reading struct {
+		Title  string           `json:"title"`
+		Status hub.ServerStatus `json:"status"`
+	}
+	var readings []reading
 	show := func(title string, g *rig) {
 		st, _ := g.Status("files")
-		text, err := json.MarshalIndent(st, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&got, "-- %s --\n%s\n", title, text)
+		readings = append(readings, reading{title, st})
 	}
 	listed := func(context.Context, Request, int) (*hub.Catalog, error) {
 		return &hub.Catalog{
@@ -94,13 +95,18 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 			show(c.title, g)
 		})
 	}
-	const golden = "testdata/states.golden"
+	got, err := json.MarshalIndent(readings, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	const golden = "../../frontend/src/testdata/server-states.json"
 	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(want, got.Bytes()) {
-		t.Errorf("states read otherwise than %s (%v); after a look run this test with -update\n%s", golden, err, got.Bytes())
+	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(want, got) {
+		t.Errorf("states read otherwise than %s (%v); after a look run this test with -update\n%s", golden, err, got)
 	}
 }

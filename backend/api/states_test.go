@@ -1,0 +1,51 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// What the supervisor's own test wrote down of every state passes through unchanged.
+func TestEachStateIsShownWithItsReason(t *testing.T) {
+	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []struct {
+		Title  string
+		Status json.RawMessage
+	}
+	if err := json.Unmarshal(src, &states); err != nil || len(states) < 10 {
+		t.Fatal(len(states), err)
+	}
+	s := newSite(t)
+	for _, one := range states {
+		var st hub.ServerStatus
+		if err := json.Unmarshal(one.Status, &st); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.statuses = []hub.ServerStatus{st}
+		s.mu.Unlock()
+		var want any
+		if err := json.Unmarshal(one.Status, &want); err != nil {
+			t.Fatal(err)
+		}
+		var list struct{ Items []any }
+		var status struct{ Servers []any }
+		s.get(t, "/api/v1/servers", &list)
+		s.get(t, "/api/v1/status", &status)
+		if len(list.Items) != 1 || !reflect.DeepEqual(list.Items[0], want) || !reflect.DeepEqual(status.Servers, list.Items) {
+			t.Errorf("%s: got %v, want %v", one.Title, list.Items, want)
+		}
+		detail := map[string]any{}
+		s.get(t, "/api/v1/servers/"+st.ID, &detail)
+		if detail["state"] != string(st.State) || detail["reason"] != st.Reason {
+			t.Errorf("%s: alone it is %v", one.Title, detail)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// states are the readings of every state that the supervisor's own test wrote down.
+func states(t *testing.T) (list []struct {
+	Title  string
+	Status hub.ServerStatus
+}) {
+	t.Helper()
+	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
+	if err == nil {
+		err = json.Unmarshal(src, &list)
+	}
+	if err != nil || len(list) < 10 {
+		t.Fatal(len(list), err)
+	}
+	return list
+}
+
+func TestStatusShowsEachStateWithItsReason(t *testing.T) {
+	f := newFake(t)
+	current := ""
+	f.mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
+	var text strings.Builder
+	for _, one := range states(t) {
+		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "servers": []hub.ServerStatus{one.Status}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		current = string(doc)
+		got := f.run(false, "status", "--json")
+		var shown struct{ Servers []hub.ServerStatus }
+		if err := json.Unmarshal([]byte(got.out), &shown); err != nil || len(shown.Servers) != 1 ||
+			shown.Servers[0].State != one.Status.State || shown.Servers[0].Reason != one.Status.Reason {
+			t.Errorf("%s, as JSON: %v %+v", one.Title, err, got)
+		}
+		var s statusDocument
+		if err := json.Unmarshal(doc, &s); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		p := program{Options: Options{Stdout: &out, Terminal: func() bool { return false }}}
+		if err := p.printStatus(s, one.Status.Updated.Add(90*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if one.Status.Reason != "" && !strings.Contains(out.String(), one.Status.Reason) {
+			t.Errorf("%s: the reason is not shown:\n%s", one.Title, out.String())
+		}
+		text.WriteString("-- " + one.Title + " --\n" + out.String())
+	}
+	golden(t, "states.txt", text.String())
+}

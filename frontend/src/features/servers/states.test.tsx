@@ -1,0 +1,72 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import {
+  createMemoryHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  RouterProvider,
+} from '@tanstack/react-router';
+import { render, screen } from '@testing-library/react';
+import { Tooltip } from 'radix-ui';
+import { describe, expect, test } from 'vitest';
+import { stateTone } from '@/components/state-badge';
+import { texts } from '@/lib/texts';
+import readings from '@/testdata/server-states.json';
+import type { ServerStatus } from '@/types/api';
+import { ServerRow } from './server-row';
+
+const words: Record<string, string> = {
+  stopped: 'off',
+  starting: 'busy',
+  running: 'ok',
+  degraded: 'warn',
+  waiting: 'warn',
+  backoff: 'warn',
+  crashed: 'bad',
+  'needs-login': 'warn',
+  'needs-approval': 'warn',
+  disabled: 'off',
+};
+
+function show(server: ServerStatus) {
+  const root = createRootRoute({
+    component: () => (
+      <ul>
+        <ServerRow server={server} selected={false} filter={undefined} />
+      </ul>
+    ),
+  });
+  const detail = createRoute({ getParentRoute: () => root, path: '/servers/$id' });
+  const router = createRouter({
+    routeTree: root.addChildren([detail]),
+    history: createMemoryHistory({ initialEntries: ['/'] }),
+  });
+  return render(
+    <QueryClientProvider client={new QueryClient()}>
+      <Tooltip.Provider>
+        <RouterProvider router={router} />
+      </Tooltip.Provider>
+    </QueryClientProvider>,
+  );
+}
+
+// The file is written by the supervisor's test, which brings a server into each state.
+describe('each state is shown with its reason', () => {
+  for (const { title, status } of readings as unknown as {
+    title: string;
+    status: ServerStatus;
+  }[]) {
+    test(title, async () => {
+      show(status);
+      expect(await screen.findByText(texts.states[status.state])).toBeVisible();
+      expect(stateTone(status.state)).toBe(words[status.state]);
+      if (status.reason) expect(screen.getByText(status.reason)).toBeVisible();
+    });
+  }
+  test('no state is missing', () => {
+    const seen = new Set(readings.map((r) => r.status.state));
+    for (const state of Object.keys(texts.states)) {
+      if (state !== 'needs-login') expect(seen).toContain(state);
+    }
+  });
+});
