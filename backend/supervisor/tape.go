@@ -116,7 +116,7 @@ type taped struct {
 }
 
 func tapePipe(p upstream.Pipe, t *tape, server string, o Onlooker) upstream.Pipe {
-	w := &tapedWriter{WriteCloser: p.Stdin(), head: head{tape: t, server: server, onlooker: o, sent: true}}
+	w := &tapedWriter{WriteCloser: p.Stdin(), try: newAttempt(p.Stdin()), head: head{tape: t, server: server, onlooker: o, sent: true}}
 	in := io.WriteCloser(w)
 	if d, ok := w.WriteCloser.(deadliner); ok {
 		in = &tapedDeadlineWriter{w, d}
@@ -132,11 +132,26 @@ type deadliner interface{ SetWriteDeadline(time.Time) error }
 type tapedWriter struct {
 	io.WriteCloser
 	head head
+	try  *attempt // nil where the pipe can only be waited for
+	seen int      // bytes that come again, because TryWrite did not write them
 }
 
 func (w *tapedWriter) Write(p []byte) (int, error) {
-	w.head.see(p) // first: the answer may be there before Write returns
+	again := min(w.seen, len(p))
+	w.seen -= again
+	w.head.see(p[again:]) // first: the answer may be there before Write returns
 	return w.WriteCloser.Write(p)
+}
+
+// TryWrite writes what the pipe takes of p at this moment.
+func (w *tapedWriter) TryWrite(p []byte) int {
+	if w.try == nil {
+		return 0
+	}
+	w.head.see(p)
+	n := w.try.write(p)
+	w.seen = len(p) - n
+	return n
 }
 
 type tapedDeadlineWriter struct {

@@ -18,8 +18,17 @@ const keepOutbox = 512 << 10
 // writeChunk is how much is written under one deadline.
 const writeChunk = 64 << 10
 
+// tryBytes is about the largest message that is written at once by whoever sends it.
+const tryBytes = 4 << 10
+
+// trier is a writer that can also write without ever waiting: TryWrite returns how much
+// of p there was room for. The rest is passed to Write next.
+type trier interface{ TryWrite(p []byte) int }
+
 // outbox collects messages and writes them from one goroutine, many at once when
-// many wait. Nobody else ever blocks on the pipe.
+// many wait. Nobody else ever blocks on the pipe; but a short message that nothing
+// stands before is written at once where the pipe has room, since waking the goroutine
+// takes longer than the write.
 type outbox struct {
 	w       io.Writer
 	timeout time.Duration
@@ -31,9 +40,11 @@ type outbox struct {
 	stuck func()
 	wake  chan struct{}
 
-	mu   sync.Mutex
-	buf  []byte
-	room chan struct{} // closed when buf was taken; nil when nobody waits
+	mu      sync.Mutex
+	buf     []byte
+	writing bool          // somebody writes to w; buf comes after that
+	spare   []byte        // for the next message that is written at once
+	room    chan struct{} // closed when buf was taken; nil when nobody waits
 }
 
 // put queues one message that build appends to its argument. It waits while too
@@ -58,13 +69,44 @@ func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byt
 			return false
 		}
 	}
+	if !o.writing && len(o.buf) == 0 && size <= tryBytes {
+		if t, ok := o.w.(trier); ok {
+			o.now(t, build)
+			return true
+		}
+	}
 	o.buf = o.append(o.buf, build)
 	o.mu.Unlock()
+	o.signal()
+	return true
+}
+
+func (o *outbox) signal() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
-	return true
+}
+
+// now writes one message at once if it can. It is called with o.mu held and buf empty,
+// and releases it.
+func (o *outbox) now(t trier, build func(dst []byte) []byte) {
+	out := o.append(o.spare[:0], build)
+	o.spare, o.writing = nil, true
+	o.mu.Unlock()
+	n := t.TryWrite(out)
+	o.mu.Lock()
+	o.writing = false
+	if n < len(out) {
+		o.buf = append(out[n:], o.buf...)
+	} else if cap(out) <= 2*tryBytes {
+		o.spare = out
+	}
+	more := len(o.buf) > 0
+	o.mu.Unlock()
+	if more {
+		o.signal()
+	}
 }
 
 // tryPut is put that never waits.
@@ -100,8 +142,12 @@ func (o *outbox) run() error {
 			return nil
 		}
 		o.mu.Lock()
+		if o.writing || len(o.buf) == 0 {
+			o.mu.Unlock()
+			continue // whoever writes now signals again if anything is left
+		}
 		out := o.buf
-		o.buf = spare[:0]
+		o.buf, o.writing = spare[:0], true
 		if o.room != nil {
 			close(o.room)
 			o.room = nil
@@ -110,6 +156,9 @@ func (o *outbox) run() error {
 		if err := o.write(out); err != nil {
 			return err
 		}
+		o.mu.Lock()
+		o.writing = false
+		o.mu.Unlock()
 		if spare = out; cap(spare) > keepOutbox {
 			spare = nil
 		}

@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// narrow takes at once only what it has room for, and sometimes nothing.
+type narrow struct {
+	mu   sync.Mutex
+	out  bytes.Buffer
+	busy bool
+	t    *testing.T
+}
+
+func (n *narrow) enter() {
+	n.mu.Lock()
+	if n.busy {
+		n.t.Error("two write at the same time")
+	}
+	n.busy = true
+	n.mu.Unlock()
+}
+
+func (n *narrow) leave() {
+	n.mu.Lock()
+	n.busy = false
+	n.mu.Unlock()
+}
+
+func (n *narrow) TryWrite(p []byte) int {
+	n.enter()
+	defer n.leave()
+	room := len(p)
+	if rand.IntN(2) == 0 {
+		room = rand.IntN(len(p))
+	}
+	n.out.Write(p[:room])
+	return room
+}
+
+func (n *narrow) Write(p []byte) (int, error) {
+	n.enter()
+	defer n.leave()
+	return n.out.Write(p)
+}
+
+func (n *narrow) size() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.out.Len()
+}
+
+// Messages of several senders, some written at once and some not, arrive whole and
+// those of each sender in its order.
+func TestMessagesWrittenAtOnceKeepTheirOrder(t *testing.T) {
+	w := &narrow{t: t}
+	done := make(chan struct{})
+	o := &outbox{
+		w: w, timeout: time.Minute, done: done, framed: func() bool { return false },
+		heard: func(time.Time) bool { return true }, stuck: func() {}, wake: make(chan struct{}, 1),
+	}
+	var running, senders sync.WaitGroup
+	running.Go(func() { _ = o.run() })
+	const each = 500
+	total := 0
+	for s := range 4 {
+		for i := range each {
+			total += len(fmt.Sprintf("%d %d\n", s, i))
+		}
+		senders.Go(func() {
+			for i := range each {
+				line := fmt.Sprintf("%d %d", s, i)
+				if !o.put(context.Background(), len(line), func(dst []byte) []byte { return append(dst, line...) }) {
+					t.Error("not sent")
+				}
+			}
+		})
+	}
+	senders.Wait()
+	for deadline := time.Now().Add(20 * time.Second); w.size() < total && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
+	close(done)
+	running.Wait()
+	next := map[int]int{}
+	for line := range strings.Lines(w.out.String()) {
+		var s, i int
+		if _, err := fmt.Sscanf(line, "%d %d\n", &s, &i); err != nil || next[s] != i {
+			t.Fatalf("%q came where %d of sender %d was due", line, next[s], s)
+		}
+		next[s]++
+	}
+	for s := range 4 {
+		if next[s] != each {
+			t.Errorf("%d of %d messages of sender %d", next[s], each, s)
+		}
+	}
+}
