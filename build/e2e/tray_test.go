@@ -28,6 +28,8 @@ func init() { roles["tray"] = trayProgram }
 func trayProgram() {
 	var statuses atomic.Pointer[[]hub.ServerStatus]
 	statuses.Store(new([]hub.ServerStatus))
+	var waiting atomic.Int64
+	var paused atomic.Bool
 	bus := new(event.Bus)
 	ctx, cancel := context.WithCancel(context.Background())
 	chosen := func(what string) func(string) {
@@ -41,6 +43,7 @@ func trayProgram() {
 				panic(err)
 			}
 			statuses.Store(&list)
+			waiting.Store(int64(len(list)) / 2)
 			bus.Publish(event.Server, hub.ServerStatus{})
 		}
 		cancel()
@@ -48,9 +51,11 @@ func trayProgram() {
 	err := tray.Run(ctx, tray.Options{
 		Statuses: func() []hub.ServerStatus { return *statuses.Load() },
 		Bus:      bus,
-		Open:     func(string) { fmt.Println("open") },
+		Facts:    func() tray.Facts { return tray.Facts{Waiting: int(waiting.Load()), Paused: paused.Load()} },
+		Open:     chosen("open"),
 		Quit:     func() { fmt.Println("quit"); cancel() },
 		Start:    chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
+		Pause: func(on bool) { paused.Store(on); fmt.Println("pause", on) },
 	})
 	fmt.Println("ended", err)
 }
@@ -85,8 +90,10 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 		src, _ := json.Marshal(list)
 		io.WriteString(in, string(src)+"\n")
 	}
+	rest := []string{"Pause all servers", "Pause recording", "Copy bridge address", "Connect a client…", "Start at login", "Quit Drawbridge"}
 	expect := func(want ...string) []entry {
 		t.Helper()
+		want = append(want, rest...)
 		var list []entry
 		eventually(t, limit(5*time.Second), func() string {
 			list = s.menu(pid)
@@ -109,11 +116,11 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 		}
 	}
 
-	expect("No servers yet", "Open Drawbridge", "Quit Drawbridge")
+	expect("No servers yet", "Open Drawbridge")
 	files := hub.ServerStatus{ID: "my_files", Label: "my_files", State: hub.StateRunning, Tools: 14}
 	github := hub.ServerStatus{ID: "github", Label: "github", State: hub.StateStarting}
 	show(files, github)
-	before := expect("1 of 2 servers running", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting", "Quit Drawbridge")
+	before := expect("1 of 2 servers running", "1 question waits for you", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting")
 
 	var at image.Point
 	eventually(t, limit(5*time.Second), func() string {
@@ -126,12 +133,12 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 
 	github.State, github.Reason = hub.StateCrashed, "exited with 1"
 	show(files, github)
-	after := expect("1 of 2 servers running", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: crashed", "Quit Drawbridge")
-	if before[3].id != after[3].id {
+	after := expect("1 of 2 servers running", "1 question waits for you", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: crashed")
+	if before[4].id != after[4].id {
 		t.Error("the entry was made anew instead of changed in place")
 	}
 	if reason, ok := named(after, "exited with 1"); !ok || reason.enabled {
-		t.Errorf("the reason is not to be read: %+v", after[3])
+		t.Errorf("the reason is not to be read: %+v", after[4])
 	}
 	eventually(t, limit(5*time.Second), func() string {
 		if _, n := find(s.picture("tray-error"), image.Rect(0, 0, 1400, 40), 0xd6, 0x29, 0x3e); n < 8 {
@@ -150,22 +157,30 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 	})
 	run(t, s.command("xdotool", "key", "Escape"), 0)
 
-	s.click(pid, after[2].under[1].id)
-	hears("stop my_files")
 	s.click(pid, after[3].under[1].id)
+	hears("stop my_files")
+	s.click(pid, after[4].under[1].id)
 	hears("start github")
+	s.click(pid, after[4].under[4].id)
+	hears("open /servers/github")
 	s.click(pid, after[1].id)
-	hears("open")
+	hears("open /questions")
+	s.click(pid, after[2].id)
+	hears("open ")
 
 	show(github)
-	left := expect("0 of 1 server running", "Open Drawbridge", "✕ github: crashed", "Quit Drawbridge")
-	if left[2].id != after[3].id {
+	left := expect("0 of 1 server running", "Open Drawbridge", "✕ github: crashed")
+	if left[2].id != after[4].id {
 		t.Error("a server lost its place when another one went")
 	}
 	show()
-	expect("No servers yet", "Open Drawbridge", "Quit Drawbridge")
+	expect("No servers yet", "Open Drawbridge")
 
 	s.click(pid, left[3].id)
+	hears("pause true")
+	rest[0] = "Resume all servers"
+	expect("All servers are paused", "Open Drawbridge")
+	s.click(pid, left[8].id)
 	hears("quit")
 	hears("ended <nil>")
 	if strings.Contains(strings.Join(labels(s.menu(pid)), ""), "Open") {
