@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -210,7 +211,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Seen: front, Doctor: patient(files.Current), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules,
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
-		Notices: func() []event.Notice { return append(left.notices(), vaultNotices(vault)...) }, Metrics: counts,
+		Notices: func() []event.Notice { return slices.Concat(left.notices(), vaultNotices(vault), me.notices()) }, Metrics: counts,
 	})
 	me.pages = pages
 	mux := http.NewServeMux()

@@ -14,6 +14,7 @@ import (
 	"drawbridge/app/tray"
 	"drawbridge/backend/api"
 	"drawbridge/backend/desktop"
+	"drawbridge/backend/event"
 	"drawbridge/backend/inbox"
 	"drawbridge/backend/store"
 	"drawbridge/backend/supervisor"
@@ -35,11 +36,11 @@ type desk struct {
 
 	mu    sync.Mutex
 	shown bool   // the icon is there
-	why   string // it is not
+	why   string // it is not; "" when none was asked for
 }
 
 func newDesk(folders config.Folders, log *slog.Logger) *desk {
-	d := &desk{folders: folders, log: log, why: "it was not asked for"}
+	d := &desk{folders: folders, log: log}
 	if self, err := os.Executable(); err == nil {
 		d.autostart.Program = self
 	}
@@ -65,6 +66,14 @@ func (d *desk) trayShown(shown bool, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.shown, d.why = shown, why
+}
+
+// notices says why there is no icon, to who has a screen and might look for one.
+func (d *desk) notices() []event.Notice {
+	if shown, why := d.Tray(); !shown && why != "" && hasScreen() {
+		return []event.Notice{{Subject: "tray", Message: "There is no tray icon: " + why + ". Start Drawbridge again to come back to this window."}}
+	}
+	return nil
 }
 
 // Quit ends the daemon; an open window closes.

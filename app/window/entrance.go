@@ -25,6 +25,7 @@ type entrance struct {
 	once sync.Once // the window follows the daemon from its first page on
 
 	mu      sync.Mutex
+	led     bool   // the page was led to the address once
 	address string // with the one-time code; "" when not known
 }
 
@@ -39,13 +40,17 @@ func newEntrance(address string, ask func(context.Context) string) *entrance {
 }
 
 func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !e.answers() {
+	e.mu.Lock()
+	again := e.led
+	e.mu.Unlock()
+	if again || !e.answers() { // the code that is known was used, or nobody takes it
 		e.set(local(e.ask(r.Context())))
 	}
 	target := ""
 	if e.answers() {
 		e.mu.Lock()
 		target = e.address
+		e.led = true
 		e.mu.Unlock()
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

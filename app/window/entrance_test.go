@@ -75,3 +75,14 @@ func TestEntranceNeverLeadsOffThisMachine(t *testing.T) {
 		}
 	}
 }
+
+func TestEntranceUsesACodeOnce(t *testing.T) {
+	at := healthy(t).URL
+	e := newEntrance(at+"/#code=first", func(context.Context) string { return at + "/#code=second" })
+	if got := page(t, e); !strings.Contains(got, "#code=first") {
+		t.Fatalf("got\n%s", got)
+	}
+	if got := page(t, e); !strings.Contains(got, "#code=second") {
+		t.Fatalf("a page that is loaded anew gets\n%s", got)
+	}
+}

@@ -2,69 +2,49 @@
 
 package window
 
-import (
-	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
-)
+/*
+#cgo pkg-config: gtk+-3.0 webkit2gtk-4.1
+#include <gtk/gtk.h>
+#include <webkit2/webkit2.h>
 
-// webProcess is the name of the process that draws the page, as the kernel cuts it.
-const webProcess = "WebKitWebProces"
+// The process that draws the page has died: load the entrance anew, at most five times a
+// minute, so that a page that kills it each time does not keep the machine busy.
+static void drawbridge_ended(WebKitWebView *view, WebKitWebProcessTerminationReason why, gpointer data) {
+	static gint64 recent[5];
+	static int next;
+	gint64 now = g_get_monotonic_time();
+	if (recent[next] != 0 && now - recent[next] < 60 * G_USEC_PER_SEC) {
+		g_printerr("drawbridge-window: the page ends again and again; close the window and open it anew\n");
+		return;
+	}
+	recent[next] = now;
+	next = (next + 1) % 5;
+	g_printerr("drawbridge-window: the process that draws the page ended; loading the page anew\n");
+	webkit_web_view_load_uri(view, "wails://wails/");
+}
 
-// revive starts the window anew when the process that draws the page has died: Wails
-// would show a frozen page for ever. It runs until ctx ends.
-func revive(ctx context.Context, address func() string) {
-	tick := time.NewTicker(2 * time.Second)
-	defer tick.Stop()
-	seen, missing := false, 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if hasChild(webProcess) {
-			seen, missing = true, 0
-			continue
-		}
-		if missing++; !seen || missing < 2 {
-			continue
-		}
-		self, err := os.Executable()
-		if err != nil {
-			return
-		}
-		fmt.Fprintln(os.Stderr, "drawbridge-window: the process that draws the page died; starting anew")
-		env := append(os.Environ(), "DRAWBRIDGE_WINDOW_URL="+address())
-		err = syscall.Exec(self, os.Args, env)
-		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot start anew:", err)
-		return
+static void drawbridge_look(GtkWidget *widget, gpointer data) {
+	if (WEBKIT_IS_WEB_VIEW(widget)) {
+		g_signal_connect(widget, "web-process-terminated", G_CALLBACK(drawbridge_ended), NULL);
+	} else if (GTK_IS_CONTAINER(widget)) {
+		gtk_container_forall(GTK_CONTAINER(widget), drawbridge_look, NULL);
 	}
 }
 
-// hasChild reports whether a living child of ours has this name.
-func hasChild(name string) bool {
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, list := range lists {
-		pids, err := os.ReadFile(list)
-		if err != nil {
-			continue
-		}
-		for pid := range strings.FieldsSeq(string(pids)) {
-			stat, err := os.ReadFile("/proc/" + pid + "/stat")
-			if err != nil {
-				continue
-			}
-			_, rest, _ := strings.Cut(string(stat), "(")
-			comm, rest, ok := strings.Cut(rest, ") ")
-			if ok && comm == name && !strings.HasPrefix(rest, "Z") {
-				return true
-			}
-		}
+static gboolean drawbridge_arm(gpointer data) {
+	GList *tops = gtk_window_list_toplevels();
+	for (GList *each = tops; each != NULL; each = each->next) {
+		drawbridge_look(GTK_WIDGET(each->data), NULL);
 	}
-	return false
+	g_list_free(tops);
+	return G_SOURCE_REMOVE;
 }
+
+// GTK's functions belong to its own thread.
+static void drawbridge_revive(void) { g_idle_add(drawbridge_arm, NULL); }
+*/
+import "C"
+
+// revive has the page loaded anew when the process that draws it dies: Wails v2 would
+// show a frozen page for ever, and has no event for it. Call it once, with the window there.
+func revive() { C.drawbridge_revive() }

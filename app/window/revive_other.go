@@ -2,7 +2,5 @@
 
 package window
 
-import "context"
-
 // revive has nothing to do where the system's web view starts its process anew.
-func revive(context.Context, func() string) {}
+func revive() {}

@@ -55,7 +55,7 @@ func Main() {
 		OnDomReady: func(c context.Context) {
 			lead.once.Do(func() {
 				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, cmd) })
-				go revive(ours, func() string { return d.address(ours) })
+				revive()
 			})
 		},
 		OnBeforeClose: func(c context.Context) bool {

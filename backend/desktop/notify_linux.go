@@ -85,7 +85,7 @@ func (f *freedesktop) Show(ctx context.Context, n Notification) error {
 	}
 	var actions []string
 	if f.actions && n.To != "" {
-		actions = []string{"default", "Open", "open", "Show in Drawbridge"}
+		actions = []string{"default", "Show"}
 	}
 	urgency := byte(1)
 	if n.Urgent {

@@ -1,0 +1,355 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// display is what a program needs to know of the screen, without its home.
+func (s *screen) display() (env []string) {
+	for _, v := range s.env {
+		if !strings.HasPrefix(v, "HOME=") && !strings.HasPrefix(v, "PATH=") {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// ask sends a request as the person and returns the answer's body.
+func (d *daemon) ask(method, route string, in any) string {
+	d.t.Helper()
+	body, err := json.Marshal(in)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	req, err := http.NewRequest(method, d.url+"/api/v1/"+route, bytes.NewReader(body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+d.admin)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	out, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode/100 != 2 {
+		d.t.Fatalf("%s %s: %d %s", method, route, resp.StatusCode, out)
+	}
+	return string(out)
+}
+
+// desktopSays waits until the daemon's word about the desktop holds a text.
+func (d *daemon) desktopSays(want string) {
+	d.t.Helper()
+	eventually(d.t, limit(10*time.Second), func() string {
+		if got := d.ask("GET", "desktop", nil); !strings.Contains(got, want) {
+			return got + " lacks " + want
+		}
+		return ""
+	})
+}
+
+func (s *screen) oneWindow() {
+	s.t.Helper()
+	eventually(s.t, limit(10*time.Second), func() string {
+		if n := len(s.windows("Drawbridge")); n != 1 {
+			return fmt.Sprintf("%d windows are open", n)
+		}
+		return ""
+	})
+}
+
+func needWindow(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(window); err != nil {
+		t.Skipf("the window was not built: %v", err)
+	}
+}
+
+// TestWindowFollowsItsDaemon: one window only, which comes to the front, goes where a
+// link leads, comes back after a restart and after its page's process died, keeps its
+// size, and closes with Quit and by itself without touching a server.
+func TestWindowFollowsItsDaemon(t *testing.T) {
+	needWindow(t)
+	s := desktop(t)
+	d := start(t, object{"mcpServers": object{"demo": demo()}}, s.display()...)
+	d.running("demo")
+	again := func(args ...string) string {
+		return run(t, command(t, append(d.env(), s.display()...), binary, append(args, "--data", d.data)...), 0)
+	}
+	first := s.command(window)
+	first.Env = append(first.Env, "DRAWBRIDGE_WINDOW_URL="+strings.TrimSpace(again("open", "--print")), "DRAWBRIDGE_WINDOW_DATA="+d.data)
+	first.Stdout, first.Stderr = d.log, d.log
+	s.background(first)
+	s.oneWindow()
+	d.desktopSays(`"window":true`)
+	again()
+	again("drawbridge://open/calls")
+	again("open", "/servers/demo")
+	if n := len(s.windows("Drawbridge")); n != 1 {
+		t.Fatalf("starting again makes %d windows", n)
+	}
+
+	// A link that wants something to run shows a form, and nothing runs.
+	again(`drawbridge://add?name=evil&config={"command":"touch","args":["` + filepath.Join(d.home, "ran") + `"]}`)
+	if got := d.ask("GET", "servers", nil); strings.Contains(got, "evil") {
+		t.Error("a link adds a server by itself")
+	}
+	for _, link := range []string{"drawbridge://run?command=x", "drawbridge://open/api"} {
+		run(t, command(t, append(d.env(), s.display()...), binary, link, "--data", d.data), 1)
+	}
+
+	// Whatever draws the page: WebKit keeps a process for an earlier page, too.
+	drawers := func() (pids []int) {
+		for _, p := range descendants(1) {
+			if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid)); strings.TrimSpace(string(comm)) == "WebKitWebProces" {
+				if env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)); strings.Contains(string(env), d.data) {
+					pids = append(pids, p.pid)
+				}
+			}
+		}
+		return pids
+	}
+	killDrawers := func() {
+		t.Helper()
+		before := drawers()
+		if len(before) == 0 {
+			t.Fatal("no process draws the page")
+		}
+		for _, pid := range before {
+			victim, _ := os.FindProcess(pid)
+			victim.Kill()
+		}
+	}
+	killDrawers()
+	s.oneWindow()
+	d.desktopSays(`"window":true`)
+	eventually(t, limit(10*time.Second), func() string {
+		if n := colours(s.picture("window-revived"), image.Rect(340, 130, 1280, 900)); n < 12 {
+			return fmt.Sprintf("the page has %d colours after its process died", n)
+		}
+		return ""
+	})
+
+	d.stop()
+	d.launch(s.display()...) // another port
+	d.desktopSays(`"window":true`)
+	d.running("demo")
+	eventually(t, limit(10*time.Second), func() string {
+		if n := colours(s.picture("window-after-restart"), image.Rect(340, 130, 1280, 900)); n < 12 {
+			return fmt.Sprintf("the page has %d colours after a restart", n)
+		}
+		return ""
+	})
+
+	id := s.windows("Drawbridge")[0]
+	run(t, s.command("xdotool", "windowsize", "--sync", id, "900", "650"), 0)
+	run(t, s.command("xdotool", "windowactivate", "--sync", id), 0)
+	run(t, s.command("xdotool", "key", "alt+F4"), 0)
+	d.desktopSays(`"window":false`)
+	d.running("demo")
+	again()
+	s.oneWindow()
+	eventually(t, limit(10*time.Second), func() string {
+		out := run(t, s.command("xdotool", "getwindowgeometry", s.windows("Drawbridge")[0]), 0)
+		if !strings.Contains(out, "900x650") {
+			return "the window forgot its size: " + out
+		}
+		return ""
+	})
+	d.desktopSays(`"window":true`)
+	killDrawers()
+	eventually(t, limit(10*time.Second), func() string {
+		if len(drawers()) == 0 {
+			return "nothing draws the page again"
+		}
+		return ""
+	})
+	again("quit")
+	eventually(t, limit(5*time.Second), func() string {
+		if n := len(s.windows("Drawbridge")); n != 0 {
+			return fmt.Sprintf("%d windows outlive Quit", n)
+		}
+		return ""
+	})
+	select {
+	case <-d.done: // the watchdog a moment after the daemon, which quit waits for
+	case <-time.After(limit(2 * time.Second)):
+		t.Error("the daemon outlives quit")
+	}
+	if _, err := os.Stat(filepath.Join(d.home, "ran")); err == nil {
+		t.Error("a link ran a program")
+	}
+}
+
+// TestNotificationsTellWhatWaits is with a real notification server: the crash of a
+// server appears, and goes with its cause.
+func TestNotificationsTellWhatWaits(t *testing.T) {
+	const notifyd = "/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd"
+	found := notifyd
+	if _, err := os.Stat(found); err != nil {
+		matches, _ := filepath.Glob("/usr/lib/*/xfce4/notifyd/xfce4-notifyd")
+		if len(matches) == 0 {
+			t.Skip("there is no notification server")
+		}
+		found = matches[0]
+	}
+	s := desktop(t)
+	s.background(s.command(found))
+	eventually(t, limit(10*time.Second), func() string {
+		var owned bool
+		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.freedesktop.Notifications").Store(&owned)
+		if !owned {
+			return "the notification server does not come up"
+		}
+		return ""
+	})
+	config := object{"mcpServers": object{
+		"demo":   demo(),
+		"broken": object{"command": "sh", "args": []string{"-c", "echo '<b>no</b> key' >&2; exit 3"}, "restart": object{"maxAttempts": 1}},
+	}}
+	d := start(t, config, s.display()...)
+	eventually(t, limit(10*time.Second), func() string {
+		if len(s.windows("xfce4-notifyd")) == 0 {
+			s.picture("notification-missing")
+			return "no notification is on the screen"
+		}
+		return ""
+	})
+	s.picture("notification")
+	d.write("config.jsonc", object{"mcpServers": object{"demo": demo()}})
+	eventually(t, limit(10*time.Second), func() string {
+		if len(s.windows("xfce4-notifyd")) != 0 {
+			return "the notification outlives its cause"
+		}
+		return ""
+	})
+}
+
+// TestDesktopWithoutItsParts: without a bus, a tray, a display or the window's program
+// there is no crash, and never "started and nothing visible".
+func TestDesktopWithoutItsParts(t *testing.T) {
+	t.Run("no display", func(t *testing.T) {
+		d := start(t, object{})
+		out := run(t, command(t, d.env(), binary, "--data", d.data), 0)
+		if !strings.Contains(out, d.url+"/#code=") {
+			t.Errorf("it prints\n%s", out)
+		}
+		d.desktopSays(`"trayProblem":"there is no session bus"`)
+	})
+	t.Run("no bus", func(t *testing.T) {
+		needWindow(t)
+		s := desktop(t)
+		var env []string
+		for _, v := range s.display() {
+			if !strings.HasPrefix(v, "DBUS_SESSION") {
+				env = append(env, v)
+			}
+		}
+		env = append(env, "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent/bus")
+		d := start(t, object{}, env...)
+		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
+		s.oneWindow()
+		d.desktopSays(`"tray":false,"trayProblem":"there is no session bus"`)
+		if got := d.ask("GET", "status", nil); !strings.Contains(got, "There is no tray icon") {
+			t.Errorf("no notice says why: %s", got)
+		}
+		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
+	})
+	t.Run("no tray host", func(t *testing.T) {
+		needWindow(t)
+		s := desktop(t)
+		bus := s.command("dbus-daemon", "--session", "--nofork", "--print-address=1")
+		printed, err := bus.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.background(bus)
+		buf := make([]byte, 512)
+		n, err := printed.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var env []string
+		for _, v := range s.display() {
+			if !strings.HasPrefix(v, "DBUS_SESSION") {
+				env = append(env, v)
+			}
+		}
+		env = append(env, "DBUS_SESSION_BUS_ADDRESS="+strings.TrimSpace(string(buf[:n])))
+		d := start(t, object{}, env...)
+		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
+		s.oneWindow()
+		d.desktopSays(`"tray":false,"trayProblem":"the desktop shows no tray icons"`)
+		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
+	})
+	t.Run("no window program", func(t *testing.T) {
+		d := start(t, object{})
+		alone, tools := filepath.Join(t.TempDir(), "drawbridge"), t.TempDir()
+		run(t, exec.Command("cp", binary, alone), 0)
+		opened := filepath.Join(tools, "opened")
+		script := "#!/bin/sh\necho \"$1\" >" + strconv.Quote(opened+".new") + "\nmv " + strconv.Quote(opened+".new") + " " + strconv.Quote(opened) + "\n"
+		if err := os.WriteFile(filepath.Join(tools, "xdg-open"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		run(t, command(t, append(d.env(), "DISPLAY=:9999", "PATH="+tools+":/usr/bin:/bin"), alone, "--data", d.data), 0)
+		eventually(t, limit(5*time.Second), func() string {
+			got, err := os.ReadFile(opened)
+			if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
+				return fmt.Sprintf("the browser is asked for %q (%v)", got, err)
+			}
+			return ""
+		})
+	})
+}
+
+// TestStartAtLoginIsThePersonsChoice: off until asked for, and then a valid entry.
+func TestStartAtLoginIsThePersonsChoice(t *testing.T) {
+	d := start(t, object{})
+	entries := func() []string {
+		list, _ := filepath.Glob(filepath.Join(d.home, ".config/autostart/*.desktop"))
+		return list
+	}
+	if got := d.ask("GET", "desktop", nil); !strings.Contains(got, `"startAtLogin":false`) || len(entries()) != 0 {
+		t.Fatalf("on by itself: %s", got)
+	}
+	if got := d.ask("PUT", "desktop", object{"startAtLogin": true}); !strings.Contains(got, `"startAtLogin":true`) || len(entries()) != 1 {
+		t.Fatalf("%s %v", got, entries())
+	}
+	run(t, exec.Command("desktop-file-validate", entries()[0]), 0)
+	if got := d.ask("PUT", "desktop", object{"startAtLogin": false}); !strings.Contains(got, `"startAtLogin":false`) || len(entries()) != 0 {
+		t.Fatalf("%s %v", got, entries())
+	}
+}
+
+// TestPauseHoldsTheServersOfTheDaemon: nothing runs, a call says why, and resuming
+// brings back what ran.
+func TestPauseHoldsTheServersOfTheDaemon(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	d.ask("PUT", "desktop", object{"paused": true})
+	if got := d.ask("GET", "servers/demo", nil); !strings.Contains(got, `"state":"stopped"`) || !strings.Contains(got, "paused") {
+		t.Errorf("%s", got)
+	}
+	got := run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"x"}`, "--data", d.data, "--json"), 1)
+	if !strings.Contains(got, "paused") {
+		t.Errorf("a call in the pause says %s", got)
+	}
+	d.ask("PUT", "desktop", object{"paused": false})
+	d.running("demo")
+}
