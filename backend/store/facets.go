@@ -123,15 +123,26 @@ func (t *tally) fromSums(ctx context.Context, h *handle, now time.Time) error {
 	if to.IsZero() {
 		to = now
 	}
-	return eachRollup(ctx, h.read, parts(from, to, now), func(r *rollupRow) {
-		var one sum
-		one.merge(r.outcomes, 0, 0, nil)
-		for i, n := range one.outcomes {
-			if n > 0 {
-				t.add(r.target, r.client, outcomeNames[i+1], n)
-			}
+	type pair struct{ target, client int64 }
+	all := make(map[pair]*[6]int64) // of the rows' spans there are many, of these few
+	err := eachCount(ctx, h.read, parts(from, to, now), func(target, client int64, outcomes [6]int64) {
+		one := all[pair{target, client}]
+		if one == nil {
+			one = new([6]int64)
+			all[pair{target, client}] = one
+		}
+		for i, n := range outcomes {
+			one[i] += n
 		}
 	})
+	for p, one := range all {
+		for i, n := range one {
+			if n > 0 {
+				t.add(p.target, p.client, outcomeNames[i+1], n)
+			}
+		}
+	}
+	return err
 }
 
 // fromCalls counts the newest calls. It returns FacetHits when there may be more.

@@ -44,21 +44,45 @@ func (h *histogram) add(bin int, n int64) {
 	h.n += uint64(n)
 }
 
-// merge adds what unpack would read. A blob that is no histogram adds what could be read.
-func (h *histogram) merge(blob []byte) {
+// merge adds what pack has written. A blob that is no histogram adds what could be read.
+func (h *histogram) merge(blob []byte) { h.addAll(appendBins(nil, blob)) }
+
+// binCount is one bin of a histogram as it is stored.
+type binCount struct {
+	bin   int
+	count uint32
+}
+
+// appendBins reads a stored histogram, as far as it can be read.
+func appendBins(list []binCount, blob []byte) []binCount {
 	bin := -1
 	for len(blob) > 0 {
 		step, n := binary.Uvarint(blob)
 		if n <= 0 || step == 0 || step > 1000 {
-			return
+			break
 		}
 		count, m := binary.Uvarint(blob[n:])
 		if m <= 0 || bin+int(step) > 1000 {
-			return
+			break
 		}
 		bin += int(step)
-		h.add(bin, int64(min(count, math.MaxUint32)))
+		list = append(list, binCount{bin, uint32(min(count, math.MaxUint32))})
 		blob = blob[n+m:]
+	}
+	return list
+}
+
+// addAll adds a stored histogram that was read.
+func (h *histogram) addAll(list []binCount) {
+	if len(list) == 0 {
+		return
+	}
+	if most := list[len(list)-1].bin + 1; len(h.counts) < most {
+		h.counts = append(h.counts, make([]uint32, most-len(h.counts))...)
+	}
+	for _, one := range list {
+		h.counts[one.bin] += one.count
+		h.n += uint64(one.count)
 	}
 }
 

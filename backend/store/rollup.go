@@ -61,17 +61,24 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 
 // merge adds a stored row.
 func (s *sum) merge(outcomes []byte, took, last int64, bins []byte) {
-	for i := range s.outcomes {
-		n, size := binary.Uvarint(outcomes)
-		if size <= 0 {
-			break
-		}
-		s.outcomes[i] += int64(n)
-		outcomes = outcomes[size:]
+	for i, n := range readOutcomes(outcomes) {
+		s.outcomes[i] += n
 	}
 	s.took += took
 	s.last = max(s.last, last)
 	s.bins.merge(bins)
+}
+
+func readOutcomes(blob []byte) (outcomes [6]int64) {
+	for i := range outcomes {
+		n, size := binary.Uvarint(blob)
+		if size <= 0 {
+			break
+		}
+		outcomes[i] = int64(n)
+		blob = blob[size:]
+	}
+	return outcomes
 }
 
 func (s *sum) packOutcomes() []byte {

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"slices"
 	"time"
 
@@ -99,14 +100,49 @@ func loadNames(ctx context.Context, db queryer) (names, error) {
 	return n, clients.Err()
 }
 
-// rollupRow is one row as it is read; the blobs are valid until the next one.
+// rollupRow is one row as it is read, once for all sums that it goes into. It is valid
+// until the next one.
 type rollupRow struct {
 	at, target, client int64
 	took, last         int64
-	outcomes, bins     []byte
+	outcomes           [6]int64
+	bins               []binCount
 }
 
-func (s *sum) mergeRow(r *rollupRow) { s.merge(r.outcomes, r.took, r.last, r.bins) }
+func (s *sum) mergeRow(r *rollupRow) {
+	for i, n := range r.outcomes {
+		s.outcomes[i] += n
+	}
+	s.took += r.took
+	s.last = max(s.last, r.last)
+	s.bins.addAll(r.bins)
+}
+
+// eachCount calls f with what every row of a range says of outcomes, and with nothing else of it.
+func eachCount(ctx context.Context, db queryer, ranges []part, f func(target, client int64, outcomes [6]int64)) error {
+	for _, p := range ranges {
+		err := func() error {
+			rows, err := db.QueryContext(ctx, `SELECT target_id, client_id, outcomes FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = rows.Close() }()
+			var target, client int64
+			var outcomes sql.RawBytes
+			for rows.Next() {
+				if err := rows.Scan(&target, &client, &outcomes); err != nil {
+					return err
+				}
+				f(target, client, readOutcomes(outcomes))
+			}
+			return rows.Err()
+		}()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // eachRollup calls f with every row of a range.
 func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRow)) error {
@@ -118,10 +154,12 @@ func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRo
 			}
 			defer func() { _ = rows.Close() }()
 			var r rollupRow
+			var outcomes, bins sql.RawBytes
 			for rows.Next() {
-				if err := rows.Scan(&r.at, &r.target, &r.client, &r.outcomes, &r.took, &r.last, &r.bins); err != nil {
+				if err := rows.Scan(&r.at, &r.target, &r.client, &outcomes, &r.took, &r.last, &bins); err != nil {
 					return err
 				}
+				r.outcomes, r.bins = readOutcomes(outcomes), appendBins(r.bins[:0], bins)
 				f(&r)
 			}
 			return rows.Err()
