@@ -32,9 +32,11 @@ test: ## everything that CI runs
 test-go test-ui test-e2e lint: ## one stage of it
 	@build/test.sh $(@:test-%=%)
 
+rows ?= 1000000
 bench: daemon ## what a call costs against the floor (writes build/bench/README.md), and its parts
 	CGO_ENABLED=0 go run ./build/bench -o build/bench/README.md
 	go test -run '^$$' -bench . -benchmem ./backend/...
+	DRAWBRIDGE_LARGE_ROWS=$(rows) CGO_ENABLED=0 go test -count 1 -tags large -run LargeHistory -v -timeout 2h ./backend/store
 
 soak: ## hours of what make test does for minutes: 500 rounds of killing daemon and watchdog, 10,000 restarts
 	@build/soak.sh $(parts)
