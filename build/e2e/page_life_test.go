@@ -34,7 +34,7 @@ func TestEveryPageLivesThroughWhatHappens(t *testing.T) {
 	}))
 	defer control.Close()
 	order, err := json.Marshal(object{
-		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "chromium": browser, "output": output,
+		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "token": d.token("life"), "chromium": browser, "output": output,
 		"config": filepath.Join(d.data, "config.jsonc"), "control": control.URL, "binary": binary,
 		"patience": limit(10 * time.Second).Milliseconds(),
 	})
