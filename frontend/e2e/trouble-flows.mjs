@@ -71,6 +71,12 @@ flow(
     let daemon = mock;
     await page.goto(`${mock.url}/`);
     await page.getByText('Live').locator('visible=true').first().waitFor();
+    // All pages are there by then, also those that were never seen.
+    await page.waitForFunction(() =>
+      ['usage', 'clients', 'settings', 'sessions'].every((name) =>
+        performance.getEntriesByType('resource').some((r) => r.name.includes(`/${name}-route`)),
+      ),
+    );
     for (const path of [
       '/servers/filesystem?view=debug',
       '/usage',

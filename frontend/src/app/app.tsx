@@ -10,7 +10,10 @@ import { EventStream } from '@/lib/event-stream';
 import { isUnauthorized, RequestError } from '@/lib/request';
 import { onSessionKey } from '@/lib/session';
 import { applyEvents } from './events';
-import { makeRouter } from './router';
+import { loadPages, makeRouter } from './router';
+
+/** When the first page is drawn and at rest. */
+const idleMs = 1000;
 
 /** Everything that lives as long as the page does. */
 export function makeApp() {
@@ -37,8 +40,10 @@ export function makeApp() {
   const stream: EventStream = new EventStream({
     path: '/api/v1/events',
     // What failed while the line was down, or while we were not let in, is asked anew.
-    onOpen: () =>
-      queryClient.resetQueries({ predicate: (query) => query.state.status === 'error' }),
+    onOpen: () => {
+      queryClient.resetQueries({ predicate: (query) => query.state.status === 'error' });
+      setTimeout(loadPages, idleMs);
+    },
     onEvents: (events) => applyEvents(queryClient, events),
   });
   return { queryClient, stream, router: makeRouter() };

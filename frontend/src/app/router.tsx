@@ -20,6 +20,26 @@ const text = (value: unknown): string | undefined =>
       ? String(value)
       : undefined;
 
+/** Pages that are not part of the first load. */
+const lazy = {
+  add: () => import('./add-route'),
+  tools: () => import('./tools-route'),
+  questions: () => import('./questions-route'),
+  sessions: () => import('./sessions-route'),
+  usage: () => import('./usage-route'),
+  welcome: () => import('./welcome-route'),
+  clients: () => import('./clients-route'),
+  settings: () => import('./settings-route'),
+};
+
+/**
+ * Loads them all, when there is nothing better to do: a page that is asked for while the
+ * daemon is away could not be.
+ */
+export async function loadPages(): Promise<void> {
+  await Promise.allSettled(Object.values(lazy).map((load) => load()));
+}
+
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
 const overview = createRoute({ getParentRoute: () => root, path: '/', component: OverviewRoute });
@@ -41,7 +61,7 @@ const add = createRoute({
   validateSearch: (search: Record<string, unknown>): { like?: string } => ({
     like: text(search.like),
   }),
-  component: lazyRouteComponent(() => import('./add-route'), 'AddRoute'),
+  component: lazyRouteComponent(lazy.add, 'AddRoute'),
 });
 
 const calls = createRoute({
@@ -67,19 +87,19 @@ const tools = createRoute({
     group: groupings.find((grouping) => grouping === search.group),
     from: text(search.from),
   }),
-  component: lazyRouteComponent(() => import('./tools-route'), 'ToolsRoute'),
+  component: lazyRouteComponent(lazy.tools, 'ToolsRoute'),
 });
 
 const questions = createRoute({
   getParentRoute: () => root,
   path: '/questions',
-  component: lazyRouteComponent(() => import('./questions-route'), 'QuestionsRoute'),
+  component: lazyRouteComponent(lazy.questions, 'QuestionsRoute'),
 });
 
 const sessions = createRoute({
   getParentRoute: () => root,
   path: '/sessions',
-  component: lazyRouteComponent(() => import('./sessions-route'), 'SessionsRoute'),
+  component: lazyRouteComponent(lazy.sessions, 'SessionsRoute'),
 });
 const session = createRoute({ getParentRoute: () => sessions, path: '$session' });
 
@@ -94,7 +114,7 @@ const usage = createRoute({
     tool: text(search.tool),
     client: text(search.client),
   }),
-  component: lazyRouteComponent(() => import('./usage-route'), 'UsageRoute'),
+  component: lazyRouteComponent(lazy.usage, 'UsageRoute'),
 });
 
 const welcome = createRoute({
@@ -103,19 +123,19 @@ const welcome = createRoute({
   validateSearch: (search: Record<string, unknown>): { step?: string } => ({
     step: text(search.step),
   }),
-  component: lazyRouteComponent(() => import('./welcome-route'), 'WelcomeRoute'),
+  component: lazyRouteComponent(lazy.welcome, 'WelcomeRoute'),
 });
 
 const clients = createRoute({
   getParentRoute: () => root,
   path: '/clients',
-  component: lazyRouteComponent(() => import('./clients-route'), 'ClientsRoute'),
+  component: lazyRouteComponent(lazy.clients, 'ClientsRoute'),
 });
 
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./settings-route'), 'SettingsRoute'),
+  component: lazyRouteComponent(lazy.settings, 'SettingsRoute'),
 });
 
 /** Hash history, because the daemon serves one page and the one-time code lives there too. */

@@ -10,7 +10,9 @@ const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'ut
 const schemas: Record<string, Schema> = JSON.parse(
   read('../../../backend/api/testdata/openapi.json'),
 ).components.schemas;
-const source = ['api.ts', 'history.ts', 'servers.ts', 'connect.ts'].map(read).join('\n');
+const source = ['api.ts', 'history.ts', 'servers.ts', 'connect.ts', 'policy.ts', 'remotes.ts']
+  .map(read)
+  .join('\n');
 
 /** The fields that an interface of ours declares itself, and those it inherits. */
 function fieldsOf(name: string): string[] {
@@ -56,6 +58,16 @@ const pairs: [string, string][] = [
   ['Frame', 'Frame'],
   ['Timings', 'Timings'],
   ['Started', 'Started'],
+  ['CallQuestion', 'Question'],
+  ['CommandQuestion', 'Question'],
+  ['LiveConnection', 'Connection'],
+  ['Savings', 'Savings'],
+  ['ImportableServer', 'ImportableServer'],
+  ['Explanation', 'Explanation'],
+  ['ToolSetting', 'ToolSetting'],
+  ['Grant', 'Grant'],
+  ['TestResult', 'TestResult'],
+  ['Container', 'Container'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {
