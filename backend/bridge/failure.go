@@ -144,6 +144,9 @@ func toolFailure(a about, server string) []byte {
 	} else {
 		text(reason + suffix)
 		out = append(out, `],"isError":true,"_meta":{`...)
+		if a.Code == hub.CodeDegraded {
+			out = append(out, `"status":"degraded",`...)
+		}
 	}
 	details, _ := json.Marshal(a)
 	out = append(append(out, `"`+metaError+`":`...), details...)

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"strings"
+
 	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
 )
@@ -33,10 +35,32 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 	if ok && kind == hub.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
 		ok = false // the view is about to follow a new configuration
 	}
+	if !ok && s.filter.Hidden(call.Name) == "" {
+		for _, o := range view.Offers() {
+			if left := leftOut(o.Catalog, word); left != "" {
+				e := hub.Errorf(hub.CodeDegraded, "server %q offers no %s %q, and less than it has: %s", call.Server, word, call.Name, left)
+				e.Hint = "See its log: drawbridge logs " + call.Server + "."
+				return target, e
+			}
+		}
+	}
 	if !ok {
 		return target, hub.Errorf(hub.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
 	}
 	return target, nil
+}
+
+// leftOut is what a server's list lacks, in words, or "".
+func leftOut(c *hub.Catalog, word string) string {
+	if c == nil {
+		return ""
+	}
+	for _, w := range c.Warnings {
+		if strings.Contains(w, word) {
+			return w
+		}
+	}
+	return ""
 }
 
 // listed stands for what needs not be listed.

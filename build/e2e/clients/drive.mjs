@@ -13,7 +13,9 @@ export async function drive(connect) {
   } while (cursor)
   const results = []
   for (const call of order.calls ?? []) {
-    results.push(await client.callTool(call).catch((error) => ({ thrown: String(error) })))
+    const { giveUpAfterMs, ...args } = call.arguments ?? {} // when the client gives up: no argument of the tool
+    const options = giveUpAfterMs ? [undefined, { timeout: giveUpAfterMs }] : []
+    results.push(await client.callTool({ ...call, arguments: args }, ...options).catch((error) => ({ thrown: String(error) })))
   }
   const server = client.getServerVersion?.()
   await client.close()

@@ -1,0 +1,226 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// loggedOut is a remote server that lists a tool and refuses to run it.
+func loggedOut(t testing.TB) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		body, _ := io.ReadAll(r.Body)
+		if json.Unmarshal(body, &m) != nil || len(m.ID) == 0 {
+			w.WriteHeader(map[bool]int{true: http.StatusAccepted, false: http.StatusMethodNotAllowed}[r.Method == http.MethodPost])
+			return
+		}
+		result, ok := map[string]string{
+			"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"out","version":"1"}}`,
+			"tools/list": `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`,
+			"ping":       `{}`,
+		}[m.Method]
+		switch {
+		case m.Method == "tools/call":
+			w.WriteHeader(http.StatusUnauthorized)
+		case ok:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/mcp"
+}
+
+// with returns an entry with more keys.
+func with(entry object, more object) object {
+	for key, value := range more {
+		entry[key] = value
+	}
+	return entry
+}
+
+// Each code is reached by a server that misbehaves or a rule that says no, seen by a
+// client on the official SDK, and recorded with its reason. The code internal is left
+// out: it is for mistakes of ours, and no server can bring it about.
+func TestEachCodeIsSeenByARealClientAndRecorded(t *testing.T) {
+	d := start(t, object{
+		"mcpServers": object{
+			"demo": with(demo(), object{"validateInput": "reject", "excludeTools": []string{"demo_s*", "sl*"}, "tools": object{
+				"echo": object{"rateLimit": object{"perSecond": 0.001, "burst": 1}},
+			}}),
+			"denied": with(testServer(t, "echo"), object{"approval": "deny"}),
+			"asked":  with(testServer(t, "echo"), object{"approval": "ask"}),
+			"silent": with(testServer(t, "silent-call"), object{"requestTimeoutMs": 300, "breaker": object{"failures": 2}}),
+			"slow":   testServer(t, "silent-call"),
+			"odd":    testServer(t, "malformed-tools"),
+			"out":    object{"url": loggedOut(t)},
+			"away":   object{"command": "no-such-program-anywhere"},
+		},
+	})
+	d.running("demo", "denied", "asked", "silent", "slow", "out")
+	eventually(t, limit(20*time.Second), func() string {
+		if h := d.hostile("odd"); h.State != "running" && h.State != "degraded" {
+			return "odd is " + h.State
+		}
+		return ""
+	})
+	cases := []struct {
+		name, tool string
+		arguments  object
+		text       string // of the result
+		thrown     string // or of the error
+		outcome    string
+		code       string
+		reason     string
+	}{
+		{name: "validation", tool: "demo__add", arguments: object{"a": "x"}, text: "(code=validation)", outcome: "rejected", code: "validation", reason: "do not fit its schema: "},
+		{name: "not_found", tool: "demo__nothing", thrown: "-32602", outcome: "rejected", code: "not_found", reason: "demo__nothing"},
+		{name: "rate, the first", tool: "demo__echo", arguments: object{"text": "a"}, text: "a", outcome: "ok"},
+		{name: "rate_limited", tool: "demo__echo", arguments: object{"text": "a"}, text: "(code=rate_limited retriable=true)", outcome: "rejected", code: "rate_limited", reason: "0.001 times a second"},
+		{name: "rejected", tool: "denied__echo", text: "(code=rejected)", outcome: "rejected", code: "rejected", reason: "is not allowed"},
+		{name: "nobody to ask", tool: "asked__echo", text: "no window or page of Drawbridge is open", outcome: "rejected", code: "rejected", reason: "no window or page"},
+		{name: "timeout", tool: "silent__echo", text: "(code=timeout retriable=true)", outcome: "timeout", code: "timeout", reason: "within 300ms (requestTimeoutMs)"},
+		{name: "timeout again", tool: "silent__echo", text: "(code=timeout retriable=true)", outcome: "timeout", code: "timeout", reason: "requestTimeoutMs"},
+		{name: "breaker_open", tool: "silent__echo", text: "(code=breaker_open retriable=true)", outcome: "rejected", code: "breaker_open", reason: "failed 2 times in a row and rests"},
+		{name: "cancelled", tool: "slow__echo", arguments: object{"giveUpAfterMs": 500}, thrown: "-32001", outcome: "cancelled", code: "cancelled", reason: "cancelled"},
+		{name: "degraded", tool: "odd__i", text: "(code=degraded)", outcome: "rejected", code: "degraded", reason: "less than it has"},
+		{name: "unauthorized", tool: "out__echo", text: "Log in to the server", outcome: "protocol_error", code: "unauthorized", reason: "HTTP status 401"},
+		{name: "unavailable", tool: "away__x", text: "away is temporarily unavailable. Please try again later. (code=unavailable retriable=true)", outcome: "protocol_error", code: "unavailable", reason: `server "away"`},
+	}
+	order := make([]toolCall, len(cases))
+	for i, c := range cases {
+		if c.arguments == nil {
+			c.arguments = object{}
+		}
+		order[i] = toolCall{c.tool, c.arguments}
+	}
+	got := drive(t, "legacy", d.url+"/mcp", d.token("policy"), "e2e-policy", order...)
+	for i, c := range cases {
+		r := got.Results[i]
+		text := ""
+		if len(r.Content) > 0 {
+			text = r.Content[0].Text
+		}
+		if c.thrown != "" {
+			if !strings.Contains(r.Thrown, c.thrown) {
+				t.Errorf("%s: the client got %+v", c.name, r)
+			}
+		} else if r.Thrown != "" || !strings.Contains(text, c.text) || r.IsError != (c.code != "") {
+			t.Errorf("%s: the client got %+v", c.name, r)
+		}
+	}
+	type row struct {
+		PublicName, Outcome, Code, Reason string
+		TookNs                            int64
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		var list struct{ Items []row }
+		d.get("/api/v1/calls?limit=200", &list)
+		left := list.Items
+		for i, c := range cases {
+			at := -1
+			for n := len(left) - 1; n >= 0 && at < 0; n-- {
+				if left[n].PublicName == c.tool && left[n].Outcome == c.outcome {
+					at = n
+				}
+			}
+			if at < 0 {
+				return fmt.Sprintf("no call of %s (%d) is recorded as %s: %+v", c.tool, i, c.outcome, list.Items)
+			}
+			if left[at].Code != c.code || !strings.Contains(left[at].Reason, c.reason) {
+				return fmt.Sprintf("%s is recorded as %+v", c.name, left[at])
+			}
+			if c.code == "timeout" && time.Duration(left[at].TookNs) > limit(800*time.Millisecond) {
+				return fmt.Sprintf("a limit of 300 ms took %s", time.Duration(left[at].TookNs))
+			}
+			left = append(left[:at:at], left[at+1:]...)
+		}
+		return ""
+	})
+
+	code, health := d.do("GET", "/healthz", nil)
+	if code != 200 || !strings.Contains(health, `"status":"degraded"`) || !strings.Contains(health, `"server":"silent","state":"breaker"`) {
+		t.Errorf("%d %s", code, health)
+	}
+	if out := d.cli(0, "explain", "silent", "echo", "--client", "policy"); !strings.Contains(out, "A call would be refused") || !strings.Contains(out, "rests") {
+		t.Error(out)
+	}
+	if n := strings.Count(d.log.String(), "MCP server is unavailable"); n < 1 || n > 3 {
+		t.Errorf("outages are logged %d times", n)
+	}
+}
+
+// A person answers from the page: the call waits, shows its arguments, and goes on.
+// Always is written into the file.
+func TestAPersonAllowsACallFromThePage(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"asked": with(testServer(t, "echo"), object{"approval": "ask"})}})
+	d.running("asked")
+	req, _ := http.NewRequest("GET", d.url+"/api/v1/events", nil)
+	req.Header.Set("Authorization", "Bearer "+d.admin)
+	page, err := http.DefaultClient.Do(req) // an open page
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Body.Close()
+
+	token := d.token("agent")
+	done := make(chan driven, 1)
+	for round, scope := range []string{"once", "always", ""} {
+		go func() {
+			done <- drive(t, "legacy", d.url+"/mcp", token, "e2e-agent", toolCall{Name: "asked__echo", Arguments: object{"n": round}})
+		}()
+		if scope != "" {
+			type question struct{ ID, Kind, Arguments, Original, Message string }
+			var q question
+			eventually(t, limit(15*time.Second), func() string {
+				var list struct{ Items []question }
+				d.get("/api/v1/approvals", &list)
+				if len(list.Items) != 1 {
+					return fmt.Sprintf("%d questions wait", len(list.Items))
+				}
+				q = list.Items[0]
+				return ""
+			})
+			if q.Kind != "call" || q.Arguments != fmt.Sprintf(`{"n":%d}`, round) || q.Original != "echo" || !strings.Contains(q.Message, "e2e-agent (agent) wants to call echo of asked") {
+				t.Errorf("%+v", q)
+			}
+			if code, body := d.do("POST", "/api/v1/approvals/"+q.ID, strings.NewReader(`{"action":"accept","scope":"`+scope+`"}`)); code >= 300 {
+				t.Fatalf("%d %s", code, body)
+			}
+		}
+		got := <-done
+		if len(got.Results) != 1 || got.Results[0].IsError || got.Results[0].Thrown != "" {
+			t.Fatalf("%s: %+v", scope, got.Results)
+		}
+	}
+	file, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
+	if err != nil || !strings.Contains(string(file), "allowClients") || !strings.Contains(string(file), `"agent"`) {
+		t.Errorf("%s %v", file, err)
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		var list struct {
+			Items []struct{ Approval, Outcome string }
+		}
+		d.get("/api/v1/calls", &list)
+		if len(list.Items) != 3 || list.Items[0].Approval != "" || list.Items[1].Approval != "always" || list.Items[2].Approval != "once" {
+			return fmt.Sprintf("%+v", list.Items)
+		}
+		return ""
+	})
+}
