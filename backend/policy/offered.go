@@ -22,6 +22,14 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 		word = "resource"
 	}
 	if call.Server == "" {
+		// A name of a server whose list is incomplete may be one that was left out.
+		if id, name, split := strings.Cut(call.PublicName, "__"); split && kind != "" {
+			if view, ok := p.Views.Server(id); ok {
+				if err := incomplete(id, view, word, name); err != nil {
+					return registry.Target{}, err
+				}
+			}
+		}
 		return registry.Target{}, hub.Errorf(hub.CodeNotFound, "no %s is called %q", word, shown(call))
 	}
 	view, ok := p.Views.Server(call.Server)
@@ -36,18 +44,27 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 		ok = false // the view is about to follow a new configuration
 	}
 	if !ok && s.filter.Hidden(call.Name) == "" {
-		for _, o := range view.Offers() {
-			if left := leftOut(o.Catalog, word); left != "" {
-				e := hub.Errorf(hub.CodeDegraded, "server %q offers no %s %q, and less than it has: %s", call.Server, word, call.Name, left)
-				e.Hint = "See its log: drawbridge logs " + call.Server + "."
-				return target, e
-			}
+		if err := incomplete(call.Server, view, word, call.Name); err != nil {
+			return target, err
 		}
 	}
 	if !ok {
 		return target, hub.Errorf(hub.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
 	}
 	return target, nil
+}
+
+// incomplete is the refusal of what a server may have and does not list; nil when its
+// list is complete.
+func incomplete(server string, view *registry.View, word, name string) error {
+	for _, o := range view.Offers() {
+		if left := leftOut(o.Catalog, word); left != "" {
+			e := hub.Errorf(hub.CodeDegraded, "server %q offers no %s %q, and less than it has: %s", server, word, name, left)
+			e.Hint = "See its log: drawbridge logs " + server + "."
+			return e
+		}
+	}
+	return nil
 }
 
 // leftOut is what a server's list lacks, in words, or "".
