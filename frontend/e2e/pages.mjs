@@ -102,9 +102,15 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }
         await page.evaluate((hash) => {
           location.hash = hash;
         }, fill(address));
-        await settled(page, scene === 'locked' ? undefined : fill(address).slice(1).split('?')[0]);
+        const path = fill(address).slice(1).split('?')[0];
+        await settled(page, scene === 'locked' ? undefined : path);
         await inspect(page, deep);
-        if (sizes[size]) await picture(page, scene, address, size, colorScheme);
+        if (sizes[size]) {
+          // axe took its time; without it the page before may have been looked at.
+          if (!deep) await page.waitForTimeout(150);
+          await settled(page, scene === 'locked' ? undefined : path);
+          await picture(page, scene, address, size, colorScheme);
+        }
       } catch (error) {
         // The next address must not suffer for this one.
         await page.close();
