@@ -90,10 +90,10 @@ func TestCorpusIsConnectedAndUndoneWithoutATraceOrRefusedWithASnippet(t *testing
 			})
 		}
 	}
-	if cases < 120 {
-		t.Fatalf("only %d files", cases)
+	if len(files) < 120 {
+		t.Fatalf("only %d files", len(files))
 	}
-	t.Cleanup(func() { t.Logf("%d files, %d of them refused", cases, refused.Load()) })
+	t.Cleanup(func() { t.Logf("%d files in %d forms, %d of them refused", len(files), cases, refused.Load()) })
 }
 
 // roundTrip connects, undoes, connects, lets somebody else write, and disconnects.
