@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -40,15 +39,10 @@ import (
 	"drawbridge/frontend"
 )
 
-// gcPercent lets the heap grow to three times what is in use before it is collected:
-// a call leaves some kilobytes behind, and little else is held.
-const gcPercent = 100
-
 // runDaemon runs everything until ctx ends or a part fails. The wiring is one
 // straight line: what opens something registers its close on the next line, and
 // stop runs backwards.
 func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (err error) {
-	debug.SetGCPercent(gcPercent)
 	if err := o.Folders.Make(); err != nil {
 		return fmt.Errorf("cannot make the data folder: %w", err)
 	}
