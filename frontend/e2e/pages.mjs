@@ -47,8 +47,20 @@ const views = [
     deep: false,
     only: ['full', 'empty'],
   },
-  { size: 'narrow', viewport: { width: 320, height: 640 }, colorScheme: 'light', deep: false },
-  { size: 'large', viewport: { width: 3840, height: 2160 }, colorScheme: 'light', deep: false },
+  {
+    size: 'narrow',
+    viewport: { width: 320, height: 640 },
+    colorScheme: 'light',
+    deep: false,
+    only: ['full', 'trouble', 'hostile'],
+  },
+  {
+    size: 'large',
+    viewport: { width: 3840, height: 2160 },
+    colorScheme: 'light',
+    deep: false,
+    only: ['full', 'hostile'],
+  },
 ];
 
 const output = fileURLToPath(new URL('../../build/e2e/output/pages', import.meta.url));
