@@ -17,6 +17,9 @@ var (
 // secretMember finds "key": "value" where the key's name says that the value is secret.
 var secretMember = regexp.MustCompile(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
 
+// onlyRef is a value that is a reference, as we write it, and nothing more.
+var onlyRef = regexp.MustCompile(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
+
 // diff shows what changes between before and after as a unified diff of one hunk,
 // with secrets masked. Our changes touch one place, so one hunk is always enough.
 func diff(path string, before, after []byte) string {
@@ -49,8 +52,16 @@ func diff(path string, before, after []byte) string {
 }
 
 func mask(line string) string {
-	line = secretMember.ReplaceAllString(line, `$1"***"`)
-	if !strings.Contains(line, `"***"`) {
+	shown := false
+	line = secretMember.ReplaceAllStringFunc(line, func(member string) string {
+		m := secretMember.FindStringSubmatch(member)
+		if onlyRef.MatchString(member[len(m[1]):]) {
+			shown = true
+			return member // it says where the secret is, and nothing of it
+		}
+		return m[1] + `"***"`
+	})
+	if !strings.Contains(line, `"***"`) && !shown {
 		line = secretLine.ReplaceAllString(line, `$1***`)
 	}
 	return secretText.ReplaceAllString(line, "***")

@@ -178,4 +178,17 @@ func TestDiffMasksSecrets(t *testing.T) {
 	if !strings.Contains(got, "+  \"githubToken\": \"***\"") {
 		t.Fatalf("got\n%s", got)
 	}
+	for line, want := range map[string]string{
+		`"API_KEY": "${secret:gh.API_KEY}",`:         `"API_KEY": "${secret:gh.API_KEY}",`,
+		`"Authorization": "Bearer ${TOKEN}"`:         `"Authorization": "Bearer ${TOKEN}"`,
+		`"Authorization": "Bearer hunter2${TOKEN}"`:  `"Authorization": "***"`,
+		`"PASSWORD": "${A}hunter2", "TOKEN": "${B}"`: `"PASSWORD": "***", "TOKEN": "${B}"`,
+		`"API_KEY": "${secret:x:-hunter2}"`:          `"API_KEY": "***"`,
+		`api_key = "hunter2"`:                        `api_key = ***`,
+		`api_key: hunter2 # ${not}`:                  `api_key: ***`,
+	} {
+		if got := mask(line); got != want {
+			t.Errorf("%s\nis shown as %s\nwant        %s", line, got, want)
+		}
+	}
 }

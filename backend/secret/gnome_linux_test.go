@@ -102,6 +102,9 @@ func withKeyring(home string) error {
 	if err := lockAll(); err != nil {
 		return err
 	}
+	if state := look(ctx); state != Locked { // a question would open a prompt
+		return fmt.Errorf("a locked keyring looks %s", state)
+	}
 	began := time.Now()
 	late := New(Options{Dir: dir})
 	if _, err := late.Get(ctx, "a"); !errors.Is(err, ErrLocked) {
