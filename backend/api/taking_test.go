@@ -89,6 +89,7 @@ func TestConnectionTurnsGreenAtItsFirstHandshakeAndCountsTheToolsItWasShown(t *t
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
 	came := s.api.Seen.(*seen)
 	came.presences = []bridge.Presence{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
+	came.peers = []bridge.ClientPeer{{Client: hub.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
 	s.do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
 	if c := s.connection(t, "cursor"); c.Live || c.Tools != 0 || c.Next == "" || !c.Link {
 		t.Fatalf("what was before the connection counts: %+v", c)
