@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"strings"
+
+	"drawbridge/backend/hub"
 )
 
 // hidden holds the URIs that cannot be reached because an earlier server has listed
@@ -15,6 +17,7 @@ type hidden map[[2]string][]string
 func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]string {
 	list := map[string][]string{}
 	if naming == Bare {
+		bare(servers, list)
 		naming = Prefixed // which Bare falls back to
 	}
 	for _, h := range servers {
@@ -35,6 +38,40 @@ func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]strin
 		}
 	}
 	return list
+}
+
+// bare says which names several servers hold: these are not bare but prefixed, for all
+// that hold them, and change for clients when another server comes or goes.
+func bare(servers []*held, list map[string][]string) {
+	for _, kind := range []hub.Kind{hub.Tools, hub.Prompts} {
+		i := indexOf(kind)
+		holders := map[string][]*held{}
+		var names []string
+		for _, h := range servers {
+			for _, e := range h.entries[i] {
+				if len(holders[e.shown]) == 0 {
+					names = append(names, e.shown)
+				}
+				holders[e.shown] = append(holders[e.shown], h)
+			}
+		}
+		shared := map[*held][]string{}
+		for _, name := range names {
+			if len(holders[name]) > 1 {
+				for _, h := range holders[name] {
+					shared[h] = append(shared[h], name)
+				}
+			}
+		}
+		for _, h := range servers {
+			switch n := len(shared[h]); {
+			case n == 1:
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%.100q is prefixed with the server's name: another server has the same", shared[h][0]))
+			case n > 1:
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%d %s, such as %.100q, are prefixed with the server's name: other servers have the same", n, kind, shared[h][0]))
+			}
+		}
+	}
 }
 
 // count names one URI, or says how many there are.

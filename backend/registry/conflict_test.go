@@ -36,3 +36,32 @@ func TestConflictIsToldToTheServerThatIsTheWorseForIt(t *testing.T) {
 		t.Errorf("settled, but told: %v", got)
 	}
 }
+
+func TestNamesThatAreNotBareAreTold(t *testing.T) {
+	tools := func(names ...string) *hub.Catalog {
+		c := &hub.Catalog{}
+		for _, name := range names {
+			c.Tools = append(c.Tools, hub.Item{Name: name, Raw: []byte(fmt.Sprintf(`{"name":%q}`, name))})
+		}
+		return c
+	}
+	r := New(Options{})
+	r.Arrange(Bare, []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
+	r.Set("a", "a", tools("read", "write", "only-a"))
+	r.Set("b", "b", tools("read", "write"))
+	r.Set("c", "c", tools("read", "only-c"))
+	for server, want := range map[string]string{
+		"a": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same]`,
+		"b": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same]`,
+		"c": `["read" is prefixed with the server's name: another server has the same]`,
+	} {
+		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
+			t.Errorf("%s: %s", server, got)
+		}
+	}
+	r.Remove("a")
+	r.Remove("b")
+	if got := r.All().Conflicts("c"); len(got) != 0 {
+		t.Errorf("alone, but told: %v", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -96,6 +97,12 @@ func TestServerKilledInACallFailsItAtOnceAndServesTheNext(t *testing.T) {
 			return ""
 		})
 	}
+	if worst := slices.Max(failing); worst > limit(200*time.Millisecond) {
+		t.Errorf("a call whose server was killed failed after %s only", worst)
+	}
+	if worst := slices.Max(next); worst > limit(time.Second) {
+		t.Errorf("the call after took %s", worst)
+	}
 	t.Logf("a call whose server was killed failed after %s; the next one, with the restart, took %s", failing, next)
 }
 
@@ -167,6 +174,9 @@ func TestColdStartListsTheToolsOfTwentyServersFromTheCache(t *testing.T) {
 			t.Errorf("a call does not start its server: %s", called)
 		}
 		d.stop()
+	}
+	if worst := slices.Max(listed); worst > limit(500*time.Millisecond) {
+		t.Errorf("the first complete list came after %s", worst)
 	}
 	t.Logf("after the start of the program: accepting connections %s; first complete tools/list of %d servers %s", ready, n, listed)
 }

@@ -1,0 +1,163 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// These tests are compiled and vetted in CI, and run by whoever has the system.
+
+const windowsRole = "DRAWBRIDGE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(windowsRole) {
+	case "":
+		os.Exit(m.Run())
+	case "wait": // ignores the end of its input
+		select {}
+	case "tree": // starts another one below a command interpreter, and waits
+		cmd := exec.Command("cmd.exe", "/c", os.Args[0])
+		cmd.Env = append(os.Environ(), windowsRole+"=wait")
+		_ = cmd.Start()
+		select {}
+	case "daemon": // starts a tree with a Spawner, says who is there, and waits to be killed
+		s := NewSpawner(Options{})
+		p, err := s.Start(spec("tree"))
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		for {
+			if u, err := p.Usage(); err == nil && len(u.Tree) >= 3 {
+				for _, one := range u.Tree {
+					fmt.Println(one.PID)
+				}
+				fmt.Println("ready")
+				select {}
+			}
+			time.Sleep(poll)
+		}
+	}
+}
+
+func spec(role string) Spec {
+	return Spec{Name: role, Path: os.Args[0], Env: append(os.Environ(), windowsRole+"="+role)}
+}
+
+func living(pid int) bool {
+	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return false
+	}
+	defer windows.CloseHandle(h)
+	var code uint32
+	return windows.GetExitCodeProcess(h, &code) == nil && code == 259 // STILL_ACTIVE
+}
+
+func goneWithin(t *testing.T, d time.Duration, pids []int) {
+	t.Helper()
+	for deadline := time.Now().Add(d); slices.ContainsFunc(pids, living); time.Sleep(poll) {
+		if time.Now().After(deadline) {
+			t.Fatalf("some of %v live on", pids)
+		}
+	}
+}
+
+func TestJobEndsTheTreeOfATerminatedDaemon(t *testing.T) {
+	daemon := exec.Command(os.Args[0])
+	daemon.Env = append(os.Environ(), windowsRole+"=daemon")
+	out, err := daemon.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for buf := make([]byte, 256); !strings.Contains(text.String(), "ready"); {
+		n, err := out.Read(buf)
+		text.Write(buf[:n])
+		if err != nil {
+			t.Fatalf("%v after %q", err, text.String())
+		}
+	}
+	var pids []int
+	for line := range strings.Lines(text.String()) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) < 3 {
+		t.Fatalf("a tree of %v", pids)
+	}
+	_ = daemon.Process.Kill() // TerminateProcess: nothing of ours runs any more
+	_ = daemon.Wait()
+	goneWithin(t, 2*time.Second, pids)
+}
+
+func TestStopEndsTheWholeTree(t *testing.T) {
+	s := NewSpawner(Options{})
+	defer s.Close(context.Background())
+	tree := spec("tree")
+	tree.Stop = StopLadder{CloseStdin: 50 * time.Millisecond, Term: 50 * time.Millisecond}
+	p, err := s.Start(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for deadline := time.Now().Add(20 * time.Second); len(pids) < 3; time.Sleep(poll) {
+		if u, err := p.Usage(); err == nil {
+			pids = pids[:0]
+			for _, one := range u.Tree {
+				pids = append(pids, one.PID)
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a tree of %v", pids)
+		}
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	goneWithin(t, time.Second, pids)
+}
+
+func TestScriptsAreFoundByPathextAndTheirArgumentsAreChecked(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "npx.cmd")
+	if err := os.WriteFile(script, []byte("@echo off\r\nexit /b 3\r\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATHEXT", ".EXE;.CMD")
+	got, err := Resolve("npx", dir)
+	if err != nil || !strings.EqualFold(got, script) {
+		t.Fatalf("%q, %v", got, err)
+	}
+	for _, arg := range []string{"a&calc", "%PATH%", "!x!", "a|b", "a^b", "<a", `"`, "a\nb"} {
+		if err := (Spec{Name: "x", Path: got, Args: []string{arg}}).check(); err == nil {
+			t.Errorf("%q is passed to the command interpreter", arg)
+		}
+	}
+	if err := (Spec{Name: "x", Path: got, Args: []string{"-y", "@scope/name@1.2.3", "C:\\Program Files"}}).check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSettingsFoldersArePassedOn(t *testing.T) {
+	t.Setenv("APPDATA", `C:\settings`)
+	t.Setenv("MY_TOKEN", "secret")
+	env := strings.Join(BaseEnv(), "\n")
+	if !strings.Contains(env, `APPDATA=C:\settings`) || strings.Contains(env, "MY_TOKEN") {
+		t.Error(env)
+	}
+}
