@@ -153,6 +153,22 @@ func TestStoredSecretOfThatNameIsNeverReplaced(t *testing.T) {
 	}
 }
 
+func TestSecretThatCameInBetweenIsNotReplaced(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
+	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vault.values["github.GITHUB_TOKEN"] = "mine since"
+	if _, err := taking.Apply(t.Context()); hub.CodeOf(err) != hub.CodeConflict || vault.values["github.GITHUB_TOKEN"] != "mine since" {
+		t.Fatalf("%v: %v", err, vault.values)
+	}
+	if _, err := os.Stat(config); err == nil {
+		t.Fatal("our configuration was written")
+	}
+}
+
 func TestBareImportIsTakenBackByteForByteOrServerByServer(t *testing.T) {
 	c, _, home, config := newSafe(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
