@@ -186,9 +186,9 @@ func (d *daemon) nothingHappened(t testing.TB, config string) {
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"matrix","version":"0"}}}`
 
-// TestMatrixOfHeadersOnEveryRoute sends every combination of right and wrong Host,
-// Origin, Sec-Fetch-Site, Content-Type, token, Accept and version to every registered
-// route of the built program. What is wrong in any way reaches no handler, and is
+// TestMatrixOfHeadersOnEveryRoute sends combinations of right and wrong Host, Origin,
+// Sec-Fetch-Site, Content-Type, token, Accept and version to every registered route of
+// the built program. What is wrong in any way reaches no handler, and is
 // answered with the code of the first thing that is wrong.
 func TestMatrixOfHeadersOnEveryRoute(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
@@ -260,12 +260,17 @@ func TestMatrixOfHeadersOnEveryRoute(t *testing.T) {
 
 	all, tried, through, wrong := routes(t), 0, 0, 0
 	d.servesNothingElse(t, all)
-	for _, r := range all {
+	for n, r := range all {
 		for _, h := range hosts {
 			for _, o := range origins {
 				for _, s := range sites {
 					for _, ty := range types {
 						for _, k := range tokens(r) {
+							// What is wrong in one way alone is tried everywhere; of what is wrong in
+							// several, each route has its own sixth.
+							if n++; mistakes(h.right, o.right, s.right, ty.right, k.right) > 1 && n%6 != 0 {
+								continue
+							}
 							body := ""
 							if r.method == "POST" || r.method == "PUT" {
 								body = hello
@@ -342,6 +347,15 @@ func TestMatrixOfHeadersOnEveryRoute(t *testing.T) {
 		t.Errorf("a call came through: %+v", calls[0])
 	}
 	t.Logf("%d routes, %d wrong requests, 0 reached a handler (%d right ones for whoever is on this machine)", len(all), tried-through, through)
+}
+
+func mistakes(right ...bool) (n int) {
+	for _, is := range right {
+		if !is {
+			n++
+		}
+	}
+	return n
 }
 
 // servesNothingElse holds that every operation which the running daemon says it has is
