@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/moby/moby/client"
 )
 
 // entry is a running exec, in a file of its own.
@@ -15,6 +17,7 @@ type entry struct {
 	Container string `json:"container"` // "" is the one that carries Mark as a label: it is ours
 	User      string `json:"user"`
 	Mark      string `json:"mark"`
+	Exec      string `json:"exec,omitempty"` // its id, where no shell can find it by Mark
 }
 
 func entryPath(ledger, mark string) string { return filepath.Join(ledger, mark+".json") }
@@ -22,9 +25,11 @@ func entryPath(ledger, mark string) string { return filepath.Join(ledger, mark+"
 // enlist writes the exec down. A ledger that cannot be written costs the sweep
 // after a crash, nothing else.
 func (e *Exec) enlist() {
-	if e.shell {
-		_ = enlist(e.spec.Ledger, entry{Engine: e.at, Container: e.container, User: e.spec.User, Mark: e.mark})
+	one := entry{Engine: e.at, Container: e.container, User: e.spec.User, Mark: e.mark}
+	if !e.shell {
+		one.Exec = e.id
 	}
+	_ = enlist(e.spec.Ledger, one)
 }
 
 // enlist writes an entry down; without a ledger it does nothing.
@@ -106,6 +111,13 @@ func sweepOne(ctx context.Context, path string) (ended int, err error) {
 	defer cli.Close()
 	if one.Container == "" {
 		return removeMarked(ctx, cli, at, one.Mark)
+	}
+	if one.Exec != "" {
+		now, err := cli.ExecInspect(ctx, one.Exec, client.ExecInspectOptions{})
+		if err == nil && now.Running && signalFromHost(now.PID, one.Container, "KILL") {
+			ended = 1
+		}
+		return ended, explain(at, one.Container, err)
 	}
 	for range 20 { // until a look finds nothing more
 		n, err := signalInside(ctx, cli, one.Container, one.User, "KILL", 0, one.Mark)

@@ -1,0 +1,247 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// shellImage is an image with a test server and a static busybox as its shell, made
+// here, so that no registry is needed. docker runs commands against an Engine.
+func shellImage(t testing.TB, docker func(args ...string) *exec.Cmd) (name string) {
+	t.Helper()
+	busybox, err := exec.LookPath("busybox")
+	if err == nil {
+		err = docker("info").Run()
+	}
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no Docker Engine or no static busybox, and CI is set: %v", err)
+		}
+		t.Skipf("no Docker Engine or no static busybox: %v", err)
+	}
+	program := filepath.Join(t.TempDir(), "server")
+	build := exec.Command("go", "build", "-o", program, "drawbridge/backend/mcptest/mcpserver")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	run(t, build, 0)
+	var image bytes.Buffer
+	w := tar.NewWriter(&image)
+	for inside, file := range map[string]string{"bin/busybox": busybox, "server": program} {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteHeader(&tar.Header{Name: inside, Mode: 0o755, Size: int64(len(src))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(src); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, link := range []string{"sh", "grep", "sleep"} {
+		if err := w.WriteHeader(&tar.Header{Name: "bin/" + link, Typeflag: tar.TypeSymlink, Linkname: "/bin/busybox", Mode: 0o777}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name = fmt.Sprintf("drawbridge-boxes-%d-%d", os.Getpid(), time.Now().UnixNano())
+	load := docker("import", "-", name)
+	load.Stdin = &image
+	run(t, load, 0)
+	t.Cleanup(func() { docker("rmi", "-f", name).Run() })
+	return name
+}
+
+func shared(args ...string) *exec.Cmd { return exec.Command("docker", args...) }
+
+// idle runs a container that sleeps.
+func idle(t testing.TB, docker func(args ...string) *exec.Cmd, image, name string, more ...string) {
+	t.Helper()
+	args := append([]string{"run", "--detach", "--network", "none", "--name", name}, more...)
+	run(t, docker(append(args, image, "/bin/sleep", "3600")...), 0)
+	t.Cleanup(func() { docker("rm", "-f", name).Run() })
+}
+
+// boxed is a server inside the container called name.
+func boxed(name, mode string) object {
+	return object{"type": "docker", "command": "/server", "args": []string{mode}, "docker": object{"container": name}}
+}
+
+// echoes calls a server's tool through the API.
+func (d *daemon) echoes(id string) string {
+	code, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"`+id+`","tool":"echo","arguments":{"here":"`+id+`"}}`))
+	if code != 200 || !strings.Contains(body, `"success":true`) {
+		return fmt.Sprintf("server %s answers %d %s", id, code, body)
+	}
+	return ""
+}
+
+// Twenty servers in one container, and what is left there when they are stopped, when
+// the daemon is killed, and when the container is made anew.
+func TestTwentyServersInOneContainer(t *testing.T) {
+	image := shellImage(t, shared)
+	name := image + "-box"
+	idle(t, shared, image, name)
+	const many = 20
+	servers := object{}
+	for i := range many {
+		servers[fmt.Sprint("s", i)] = boxed(name, map[bool]string{true: "stubborn", false: "legacy"}[i%2 == 0])
+	}
+	d := start(t, object{"mcpServers": servers})
+	began := time.Now()
+	for id := range servers {
+		d.running(id)
+	}
+	t.Logf("%d servers run after %s", many, time.Since(began).Round(time.Millisecond))
+	var calls sync.WaitGroup
+	for id := range servers {
+		calls.Go(func() {
+			if bad := d.echoes(id); bad != "" {
+				t.Error(bad)
+			}
+		})
+	}
+	calls.Wait()
+	if n := inside(t, name); n != many+1 {
+		t.Errorf("%d processes are in the container", n)
+	}
+
+	// The daemon is killed: the watchdog ends all of them.
+	began = time.Now()
+	children := descendants(d.cmd.Process.Pid)
+	for _, p := range children {
+		syscall.Kill(p.pid, syscall.SIGKILL)
+		break // the first is the daemon
+	}
+	empty := func() string {
+		if n := inside(t, name); n != 1 {
+			return fmt.Sprintf("%d processes are left in the container", n)
+		}
+		return ""
+	}
+	eventually(t, limit(10*time.Second), empty)
+	t.Logf("0 left %s after a kill of the daemon", time.Since(began).Round(time.Millisecond))
+	<-d.done
+
+	// Made anew under the same name, it is entered again.
+	d.write("config.jsonc", object{"mcpServers": object{"one": boxed(name, "stubborn")}})
+	d.launch()
+	d.running("one")
+	run(t, shared("rm", "-f", name), 0)
+	eventually(t, limit(5*time.Second), func() string {
+		if is := d.state("one"); is != "waiting" {
+			return "the server is " + is
+		}
+		return ""
+	})
+	idle(t, shared, image, name)
+	began = time.Now()
+	eventually(t, limit(5*time.Second), func() string { return d.echoes("one") })
+	t.Logf("entered again %s after the container was made anew", time.Since(began).Round(time.Millisecond))
+	d.stop()
+	eventually(t, limit(5*time.Second), empty)
+}
+
+func (d *daemon) state(id string) string {
+	d.t.Helper()
+	var st struct{ State, Reason string }
+	d.get("/api/v1/servers/"+id, &st)
+	return st.State
+}
+
+// An Engine of the test's own is stopped and started, and killed and started.
+func TestTheDockerEngineStopsAndStarts(t *testing.T) {
+	dockerd, err := exec.LookPath("dockerd")
+	if err != nil || os.Getuid() != 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("an Engine of its own needs dockerd and root, and CI is set: %v", err)
+		}
+		t.Skip("an Engine of its own needs dockerd and root")
+	}
+	dir, err := os.MkdirTemp("", "dbe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	host := "unix://" + filepath.Join(dir, "s")
+	docker := func(args ...string) *exec.Cmd {
+		return exec.Command("docker", append([]string{"--host", host}, args...)...)
+	}
+	var engine *exec.Cmd
+	up := func() {
+		t.Helper()
+		log, err := os.Create(filepath.Join(dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		engine = exec.Command(dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+			"--pidfile", filepath.Join(dir, "pid"), "--host", host, "--bridge", "none", "--iptables=false", "--ip6tables=false", "--storage-driver", "vfs")
+		engine.Stdout, engine.Stderr = log, log
+		engine.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := engine.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, limit(60*time.Second), func() string {
+			if out, err := docker("info").CombinedOutput(); err != nil {
+				text, _ := os.ReadFile(filepath.Join(dir, "log"))
+				return fmt.Sprintf("%v %s\n%s", err, out, tail(string(text)))
+			}
+			return ""
+		})
+	}
+	down := func(signal syscall.Signal) {
+		t.Helper()
+		engine.Process.Signal(signal)
+		engine.Wait()
+		if signal == syscall.SIGKILL { // its containerd goes on without it
+			syscall.Kill(-engine.Process.Pid, syscall.SIGKILL)
+			os.Remove(filepath.Join(dir, "pid"))
+		}
+	}
+	up()
+	t.Cleanup(func() { down(syscall.SIGTERM) })
+	image := shellImage(t, docker)
+	name := "box"
+	idle(t, docker, image, name)
+	entry := boxed(name, "legacy")
+	entry["docker"] = object{"container": name, "host": host, "start": true}
+	made := object{"type": "docker", "command": "/server", "args": []string{"stubborn"}, "docker": object{"image": image, "network": "none", "host": host}}
+	d := start(t, object{"mcpServers": object{"box": entry, "made": made}})
+	defer d.stop()
+	d.running("box")
+	d.running("made")
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		down(signal)
+		for _, id := range []string{"box", "made"} {
+			eventually(t, limit(20*time.Second), func() string {
+				if is := d.state(id); is != "waiting" {
+					return "without its Engine, server " + id + " is " + is
+				}
+				return ""
+			})
+		}
+		up()
+		began := time.Now()
+		for _, id := range []string{"box", "made"} {
+			eventually(t, limit(15*time.Second), func() string { return d.echoes(id) })
+		}
+		t.Logf("after %s: both serve %s after the Engine", signal, time.Since(began).Round(time.Millisecond))
+	}
+	d.stop()
+	if left := strings.Fields(run(t, docker("ps", "-aq", "--filter", "label=drawbridge.server"), 0)); len(left) > 0 {
+		t.Errorf("containers left behind: %v", left)
+	}
+}
