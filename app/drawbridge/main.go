@@ -33,7 +33,7 @@ func main() {
 }
 
 // sweepLimit bounds the cleaning inside containers after a crash.
-const sweepLimit = 5 * time.Second
+const sweepLimit = 10 * time.Second
 
 // serve runs the daemon: on Linux under a watchdog, which is this process, while
 // the daemon is its child.

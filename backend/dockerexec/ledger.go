@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/moby/moby/client"
 )
@@ -55,6 +56,9 @@ func delist(ledger, mark string) {
 	}
 }
 
+// sweepers is how many containers are looked into at once.
+const sweepers = 6
+
 // Sweep ends what a killed daemon left running in containers, by its ledger
 // folder, removes the containers of its `docker run` commands, and returns how many
 // processes and containers there were. An entry goes away once its container was
@@ -67,62 +71,108 @@ func Sweep(ctx context.Context, ledger string) (ended int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var errs []error
-	for _, file := range files {
-		path := filepath.Join(ledger, file.Name())
-		if strings.HasSuffix(path, runSuffix) {
-			n, err := sweepRun(ctx, ledger, path)
+	var (
+		mu      sync.Mutex // guards ended and errs
+		errs    []error
+		running sync.WaitGroup
+		slots   = make(chan struct{}, sweepers)
+	)
+	each := func(sweep func() (int, error)) {
+		slots <- struct{}{}
+		running.Go(func() {
+			n, err := sweep()
+			<-slots
+			mu.Lock()
+			defer mu.Unlock()
 			ended += n
 			errs = append(errs, err)
-			continue
-		}
-		if !strings.HasSuffix(path, ".json") {
-			continue
-		}
-		n, err := sweepOne(ctx, path)
-		ended += n
-		switch {
-		case err == nil, errors.Is(err, ErrNoContainer), errors.Is(err, ErrNotRunning):
-			if err = os.Remove(path); errors.Is(err, os.ErrNotExist) {
-				err = nil
-			}
-		}
-		errs = append(errs, err)
+		})
 	}
+	for _, file := range files {
+		if path := filepath.Join(ledger, file.Name()); strings.HasSuffix(path, runSuffix) {
+			each(func() (int, error) { return sweepRun(ctx, ledger, path) })
+		}
+	}
+	for _, g := range groups(ledger, files) {
+		each(func() (int, error) { return g.sweep(ctx) })
+	}
+	running.Wait()
 	return ended, errors.Join(errs...)
 }
 
-func sweepOne(ctx context.Context, path string) (ended int, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
+// group are the entries that one look into a container can end.
+type group struct {
+	entry          // the first
+	marks []string // of all
+	paths []string
+}
+
+// groups reads the entries of a ledger. One that was torn by the crash is removed:
+// there is nothing to find it by.
+func groups(ledger string, files []os.DirEntry) map[string]*group {
+	all := map[string]*group{}
+	for _, file := range files {
+		path := filepath.Join(ledger, file.Name())
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.HasSuffix(path, ".json") {
+			continue
+		}
+		var one entry
+		if json.Unmarshal(text, &one) != nil || one.Mark == "" {
+			_ = os.Remove(path)
+			continue
+		}
+		key := strings.Join([]string{one.Host, one.Context, one.Container, one.User, one.Exec}, "\x00")
+		if one.Container == "" {
+			key += one.Mark
+		}
+		if all[key] == nil {
+			all[key] = &group{entry: one}
+		}
+		all[key].marks = append(all[key].marks, one.Mark)
+		all[key].paths = append(all[key].paths, path)
 	}
-	var one entry
-	if json.Unmarshal(text, &one) != nil || one.Mark == "" {
-		return 0, nil // torn by the crash: nothing to find it by
+	return all
+}
+
+func (g *group) sweep(ctx context.Context) (ended int, err error) {
+	ended, err = g.end(ctx)
+	if err != nil && !errors.Is(err, ErrNoContainer) && !errors.Is(err, ErrNotRunning) {
+		return ended, err
 	}
-	if one.Context != "" {
-		one.Host = "" // the context knows the certificates as well
+	err = nil
+	for _, path := range g.paths {
+		if rm := os.Remove(path); !errors.Is(rm, os.ErrNotExist) {
+			err = errors.Join(err, rm)
+		}
 	}
-	cli, at, err := connect(one.Engine)
+	return ended, err
+}
+
+func (g *group) end(ctx context.Context) (ended int, err error) {
+	engine := g.Engine
+	if engine.Context != "" {
+		engine.Host = "" // the context knows the certificates as well
+	}
+	cli, at, err := connect(engine)
 	if err != nil {
 		return 0, err
 	}
 	defer cli.Close()
-	if one.Container == "" {
-		return removeMarked(ctx, cli, at, one.Mark)
-	}
-	if one.Exec != "" {
-		now, err := cli.ExecInspect(ctx, one.Exec, client.ExecInspectOptions{})
-		if err == nil && now.Running && signalFromHost(now.PID, one.Container, "KILL") {
+	switch {
+	case g.Container == "":
+		return removeMarked(ctx, cli, at, g.Mark)
+	case g.Exec != "":
+		now, err := cli.ExecInspect(ctx, g.Exec, client.ExecInspectOptions{})
+		if err == nil && now.Running && signalFromHost(now.PID, g.Container, "KILL") {
 			ended = 1
 		}
-		return ended, explain(at, one.Container, err)
+		return ended, explain(at, g.Container, err)
 	}
 	for range 20 { // until a look finds nothing more
-		n, err := signalInside(ctx, cli, one.Container, one.User, "KILL", 0, one.Mark)
+		n, err := signalInside(ctx, cli, g.Container, g.User, "KILL", 0, g.marks...)
 		if err != nil {
-			return ended, explain(at, one.Container, err)
+			return ended, explain(at, g.Container, err)
 		}
 		if n == 0 {
 			return ended, nil

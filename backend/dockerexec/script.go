@@ -21,7 +21,7 @@ const wrapper = `command -v "$1" >/dev/null 2>&1 || { printf '\036drawbridge-mis
 printf '\036drawbridge-pid %s\n' "$$" >&2
 exec "$@"`
 
-// ender sends signal $1 to group $2 (0: none) and to all that carry the mark $3,
+// ender sends signal $1 to group $2 (0: none) and to all that carry a mark of $3,
 // and prints how many of these there were. Without grep only the group is reached.
 const ender = `[ "$2" -gt 1 ] && kill -"$1" -- -"$2" 2>/dev/null
 n=0

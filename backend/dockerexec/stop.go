@@ -249,8 +249,9 @@ func (e *Exec) signal(ctx context.Context, name string, group int) (found int, e
 	return signalInside(ctx, e.cli, e.container, e.spec.User, name, group, e.mark)
 }
 
-func signalInside(ctx context.Context, cli *client.Client, container, user, name string, group int, mark string) (int, error) {
-	out, err := output(ctx, cli, container, user, []string{"/bin/sh", "-c", ender, "sh", name, strconv.Itoa(group), MarkVariable + "=" + mark})
+func signalInside(ctx context.Context, cli *client.Client, container, user, name string, group int, marks ...string) (int, error) {
+	pattern := MarkVariable + "=" + strings.Join(marks, "\n"+MarkVariable+"=") // one a line, any of them
+	out, err := output(ctx, cli, container, user, []string{"/bin/sh", "-c", ender, "sh", name, strconv.Itoa(group), pattern})
 	if err != nil {
 		return 0, err
 	}

@@ -93,6 +93,7 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 		},
 		Cmd: append([]string{t.expand("command", c.Command)}, t.list("args", c.Args)...), Env: t.variables(c),
 		User: t.expand("docker.user", c.Docker.User), Workdir: t.expand("docker.workdir", c.Docker.Workdir), Ledger: d.DockerLedger,
+		CloseStdin: containerEOF, Term: containerTerm,
 	}
 	if t.err == nil && spec.Name == "" && spec.Label == "" && spec.Service == "" {
 		t.err = &hub.Error{Code: hub.CodeValidation,
@@ -109,7 +110,7 @@ func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, err
 		Engine: t.engine(c), Ref: t.expand("docker.image", c.Docker.Image), Program: t.expand("command", c.Command), Args: t.list("args", c.Args),
 		Env: t.variables(c), User: t.expand("docker.user", c.Docker.User), Workdir: t.expand("docker.workdir", c.Docker.Workdir),
 		Network: t.expand("docker.network", c.Docker.Network), Init: !c.Docker.NoInit, Pull: c.Docker.Pull != config.PullNever,
-		Server: c.ID, Ledger: d.DockerLedger,
+		Server: c.ID, Ledger: d.DockerLedger, CloseStdin: containerEOF, Term: containerTerm,
 	}
 	for _, mount := range t.list("docker.mounts", c.Docker.Mounts) {
 		source, target, readOnly, ok := config.SplitMount(mount)

@@ -16,6 +16,7 @@ import (
 // container, and what then still runs is removed by the Engine.
 const (
 	containerTerm = time.Second
+	containerEOF  = time.Second // what ends in a container has less time, for the Engine takes some of its own
 	removeTimeout = 10 * time.Second
 )
 

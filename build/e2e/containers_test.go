@@ -5,6 +5,7 @@ package e2e
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -120,11 +121,15 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 
 	// The daemon is killed: the watchdog ends all of them.
 	began = time.Now()
-	children := descendants(d.cmd.Process.Pid)
-	for _, p := range children {
-		syscall.Kill(p.pid, syscall.SIGKILL)
-		break // the first is the daemon
+	var runtime struct{ PID int }
+	src, err := os.ReadFile(filepath.Join(d.data, "runtime.json"))
+	if err == nil {
+		err = json.Unmarshal(src, &runtime)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.Kill(runtime.PID, syscall.SIGKILL)
 	empty := func() string {
 		if n := inside(t, name); n != 1 {
 			return fmt.Sprintf("%d processes are left in the container", n)
@@ -134,6 +139,7 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 	eventually(t, limit(10*time.Second), empty)
 	t.Logf("0 left %s after a kill of the daemon", time.Since(began).Round(time.Millisecond))
 	<-d.done
+	os.Remove(filepath.Join(d.data, "runtime.json")) // of the daemon that was killed
 
 	// Made anew under the same name, it is entered again.
 	d.write("config.jsonc", object{"mcpServers": object{"one": boxed(name, "stubborn")}})

@@ -1,0 +1,203 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The client leg of the official suite, against our connection to remote servers. Its
+// scenarios about logging in are of the OAuth client, which is tested where that is.
+func TestOfficialConformanceSuiteOfClients(t *testing.T) {
+	client := filepath.Join(t.TempDir(), "client")
+	build := command(t, []string{"HOME=" + os.Getenv("HOME"), "CGO_ENABLED=0", "GOFLAGS=" + os.Getenv("GOFLAGS")}, "go", "build", "-o", client, "./backend/upstream/testdata/conformance")
+	build.Dir = root
+	run(t, build, 0)
+	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+	for revision, scenarios := range map[string][]string{
+		"2025-11-25": {"initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "json-schema-2020-12-preservation"},
+		"2026-07-28": {"tools_call", "request-metadata", "sep-2322-client-request-state", "http-standard-headers", "http-custom-headers",
+			"http-invalid-tool-headers", "json-schema-ref-no-deref", "json-schema-2020-12-preservation"},
+	} {
+		required := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "list", "--requirements", revision)
+		for line := range strings.Lines(afterLine(run(t, required, 0), "Client scenarios")) {
+			name, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
+			if listed && !strings.HasPrefix(name, "auth/") && !strings.Contains(strings.Join(scenarios, " "), name) {
+				t.Errorf("%s requires %s, which is not run", revision, name)
+			}
+		}
+		for _, scenario := range scenarios {
+			t.Run(revision+"/"+scenario, func(t *testing.T) {
+				cmd := command(t, []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, node, suite, "client",
+					"--command", client, "--scenario", scenario, "--spec-version", revision,
+					"--timeout", fmt.Sprint(limit(12*time.Second).Milliseconds()), "--output-dir", t.TempDir())
+				if report := run(t, cmd, 0); !strings.Contains(report, "OVERALL: PASSED") {
+					t.Error(tail(report))
+				}
+			})
+		}
+	}
+}
+
+// afterLine is what stands between the line that begins with start and the next empty one.
+func afterLine(text, start string) string {
+	_, text, _ = strings.Cut(text, start)
+	_, text, _ = strings.Cut(text, "\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	return text
+}
+
+// freeAddress is a loopback address that nobody listens at.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// A program that serves its url is started with its server, and ends with it; when it
+// dies, it is started again.
+func TestAProgramThatServesItsURL(t *testing.T) {
+	address := freeAddress(t)
+	entry := object{"command": binary, "args": []string{"demo-server", "--http", address}, "url": "http://" + address + "/mcp"}
+	d := start(t, object{"mcpServers": object{"web": entry}})
+	d.running("web")
+	var st struct{ PID int }
+	d.get("/api/v1/servers/web", &st)
+	if bad := d.says("web", "add", `{"a":2,"b":3}`); bad != "" || st.PID == 0 {
+		t.Fatalf("%s, process %d", bad, st.PID)
+	}
+	if p, err := os.FindProcess(st.PID); err == nil {
+		p.Kill()
+	}
+	was := st.PID
+	eventually(t, limit(10*time.Second), func() string {
+		if d.get("/api/v1/servers/web", &st); st.PID == was || d.state("web") != "running" {
+			return "not started again"
+		}
+		return d.says("web", "add", `{"a":2,"b":3}`)
+	})
+	if out := d.cli(1, "test", "web"); !strings.Contains(out, "something else answers") {
+		t.Errorf("a second program for the same address: %s", out)
+	}
+}
+
+func (d *daemon) says(server, tool, arguments string) string {
+	code, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"`+server+`","tool":"`+tool+`","arguments":`+arguments+`}`))
+	if code != 200 || !strings.Contains(body, `"success":true`) {
+		return fmt.Sprintf("server %s answers %d %s", server, code, body)
+	}
+	return ""
+}
+
+// The suite's server leg with the reference server behind an address, in each era.
+func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
+	program := everythingServer(t)
+	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+	for revision, option := range map[string]string{"2025-11-25": "-stateless=false", "2026-07-28": "-stateless=true"} {
+		t.Run(revision, func(t *testing.T) {
+			address := freeAddress(t)
+			server := exec.Command(program, "-http", address, option)
+			if err := server.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+			eventually(t, limit(10*time.Second), func() string {
+				conn, err := net.Dial("tcp", address)
+				if err != nil {
+					return err.Error()
+				}
+				conn.Close()
+				return ""
+			})
+			d := start(t, object{
+				"mcpServers": object{"everything": object{"url": "http://" + address + "/mcp"}},
+				"bridge":     object{"requireToken": false}, // the suite knows no tokens
+			})
+			d.running("everything")
+			cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server", "--url", d.url+"/s/everything/mcp", "--requirements", revision,
+				"--expected-failures", abs("expected-failures.yaml"), "--timeout", fmt.Sprint(limit(12*time.Second).Milliseconds()), "--output-dir", t.TempDir())
+			report := run(t, cmd, 0)
+			t.Log(strings.TrimSpace(tail(report)))
+		})
+	}
+}
+
+// A server that sends an event of 600 MB costs the daemon little memory, is named, and
+// the next call is served.
+func TestAnEndlessEventOfARemoteServerIsBounded(t *testing.T) {
+	const megabytes = 600
+	block := strings.Repeat("x", 1<<20)
+	sent := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		id := between(string(body), `"id":`, `,`)
+		answer := func(result string) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+		}
+		switch text := string(body); {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case strings.Contains(text, `"initialize"`):
+			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`)
+		case strings.Contains(text, `"tools/list"`):
+			answer(`{"tools":[{"name":"good","inputSchema":{"type":"object"}},{"name":"huge","inputSchema":{"type":"object"}}]}`)
+		case strings.Contains(text, `"good"`):
+			answer(`{"content":[{"type":"text","text":"fine"}]}`)
+		case strings.Contains(text, `"huge"`):
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, `data: {"jsonrpc":"2.0","id":`+id+`,"result":"`)
+			for sent = 0; sent < megabytes; sent++ {
+				if _, err := io.WriteString(w, block); err != nil {
+					return
+				}
+			}
+			io.WriteString(w, "\"}\n\n")
+		case id == "":
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}))
+	defer server.Close()
+	d := start(t, object{"mcpServers": object{"web": object{"url": server.URL + "/mcp"}}})
+	d.running("web")
+	_, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"web","tool":"huge","arguments":{}}`))
+	if !strings.Contains(body, "larger than the limit") {
+		t.Errorf("%s", tail(body))
+	}
+	if bad := d.says("web", "good", `{}`); bad != "" {
+		t.Error(bad)
+	}
+	peak := 0
+	for _, p := range descendants(d.cmd.Process.Pid) {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+		kb := 0
+		fmt.Sscan(between(string(status), "VmHWM:", " kB"), &kb)
+		peak = max(peak, kb>>10)
+	}
+	t.Logf("%d of %d MB were sent; the daemon's most memory was %d MB", sent, megabytes, peak)
+	if sent > megabytes/2 || peak > 250 {
+		t.Errorf("the server sent %d MB, the daemon took %d MB", sent, peak)
+	}
+}
+
+func between(text, start, end string) string {
+	_, text, _ = strings.Cut(text, start)
+	text, _, _ = strings.Cut(text, end)
+	return strings.TrimSpace(text)
+}
