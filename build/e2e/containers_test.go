@@ -167,7 +167,7 @@ func (d *daemon) state(id string) string {
 	return st.State
 }
 
-// An Engine of the test's own is stopped and started, and killed and started.
+// An Engine of the test's own is stopped and started.
 func TestTheDockerEngineStopsAndStarts(t *testing.T) {
 	dockerd, err := exec.LookPath("dockerd")
 	if err != nil || os.Getuid() != 0 {
@@ -196,7 +196,6 @@ func TestTheDockerEngineStopsAndStarts(t *testing.T) {
 		engine = exec.Command(dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 			"--pidfile", filepath.Join(dir, "pid"), "--host", host, "--bridge", "none", "--iptables=false", "--ip6tables=false", "--storage-driver", "vfs")
 		engine.Stdout, engine.Stderr = log, log
-		engine.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := engine.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -208,17 +207,13 @@ func TestTheDockerEngineStopsAndStarts(t *testing.T) {
 			return ""
 		})
 	}
-	down := func(signal syscall.Signal) {
+	down := func() {
 		t.Helper()
-		engine.Process.Signal(signal)
+		engine.Process.Signal(syscall.SIGTERM)
 		engine.Wait()
-		if signal == syscall.SIGKILL { // its containerd goes on without it
-			syscall.Kill(-engine.Process.Pid, syscall.SIGKILL)
-			os.Remove(filepath.Join(dir, "pid"))
-		}
 	}
 	up()
-	t.Cleanup(func() { down(syscall.SIGTERM) })
+	t.Cleanup(down)
 	image := shellImage(t, docker)
 	name := "box"
 	idle(t, docker, image, name)
@@ -229,23 +224,21 @@ func TestTheDockerEngineStopsAndStarts(t *testing.T) {
 	defer d.stop()
 	d.running("box")
 	d.running("made")
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		down(signal)
-		for _, id := range []string{"box", "made"} {
-			eventually(t, limit(20*time.Second), func() string {
-				if is := d.state(id); is != "waiting" {
-					return "without its Engine, server " + id + " is " + is
-				}
-				return ""
-			})
-		}
-		up()
-		began := time.Now()
-		for _, id := range []string{"box", "made"} {
-			eventually(t, limit(15*time.Second), func() string { return d.echoes(id) })
-		}
-		t.Logf("after %s: both serve %s after the Engine", signal, time.Since(began).Round(time.Millisecond))
+	down()
+	for _, id := range []string{"box", "made"} {
+		eventually(t, limit(20*time.Second), func() string {
+			if is := d.state(id); is != "waiting" {
+				return "without its Engine, server " + id + " is " + is
+			}
+			return ""
+		})
 	}
+	up()
+	began := time.Now()
+	for _, id := range []string{"box", "made"} {
+		eventually(t, limit(15*time.Second), func() string { return d.echoes(id) })
+	}
+	t.Logf("both serve %s after the Engine", time.Since(began).Round(time.Millisecond))
 	d.stop()
 	if left := strings.Fields(run(t, docker("ps", "-aq", "--filter", "label=drawbridge.server"), 0)); len(left) > 0 {
 		t.Errorf("containers left behind: %v", left)

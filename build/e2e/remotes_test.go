@@ -41,8 +41,9 @@ func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 				cmd := command(t, []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, node, suite, "client",
 					"--command", client, "--scenario", scenario, "--spec-version", revision,
 					"--timeout", fmt.Sprint(limit(12*time.Second).Milliseconds()), "--output-dir", t.TempDir())
-				if report := run(t, cmd, 0); !strings.Contains(report, "OVERALL: PASSED") {
-					t.Error(tail(report))
+				report, err := cmd.CombinedOutput()
+				if err != nil || !strings.Contains(string(report), "OVERALL: PASSED") {
+					t.Errorf("%v: %s", err, tail(string(report)))
 				}
 			})
 		}
