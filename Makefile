@@ -41,6 +41,9 @@ bench: daemon ## what a call costs against the floor (writes build/bench/README.
 soak: ## hours of what make test does for minutes: 500 rounds of killing daemon and watchdog, 10,000 restarts
 	@build/soak.sh $(parts)
 
+package: ## .deb, .rpm, Arch, tar.gz, and for Windows a zip and an installer, in build/bin/package
+	build/package.sh
+
 time ?= 30s
 fuzz: ## every fuzz test for a while: make fuzz time=5m
 	build/fuzz.sh $(time)

@@ -63,8 +63,10 @@ var edges = map[string]string{
 	"frontend":    "",
 	"build/icons": "",
 	"build/tally": "",
-	"build/e2e":   "backend/mcptest",
-	"build/bench": "backend/mcptest",
+
+	"build/package/man": "backend/cli",
+	"build/e2e":         "backend/mcptest",
+	"build/bench":       "backend/mcptest",
 }
 
 // owners lists for each outside module the packages that may import it.
@@ -84,7 +86,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf backend/cli",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",
-	"github.com/spf13/cobra":                 "backend/cli",
+	"github.com/spf13/cobra":                 "backend/cli build/package/man",
 	"github.com/spf13/pflag":                 "backend/cli",
 	"github.com/rivo/uniseg":                 "backend/cli",
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",

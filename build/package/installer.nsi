@@ -1,0 +1,59 @@
+; For the person who runs it, not for the machine: no administrator is asked.
+; Run by build/package.sh, which defines VERSION, PLAIN, FROM and TO.
+Unicode true
+Name "Drawbridge ${VERSION}"
+OutFile "${TO}"
+InstallDir "$LOCALAPPDATA\Programs\Drawbridge"
+RequestExecutionLevel user
+SetCompressor /SOLID lzma
+Icon "build/icons/app.ico"
+VIProductVersion "${PLAIN}.0"
+VIAddVersionKey ProductName "Drawbridge"
+VIAddVersionKey FileDescription "Drawbridge"
+VIAddVersionKey FileVersion "${VERSION}"
+VIAddVersionKey LegalCopyright "Apache-2.0"
+
+!define UNINSTALL "Software\Microsoft\Windows\CurrentVersion\Uninstall\Drawbridge"
+
+Page directory
+Page instfiles
+UninstPage uninstConfirm
+UninstPage instfiles
+
+Section
+	; An older one may run: it ends its servers in order. Not there: no matter.
+	nsExec::Exec '"$INSTDIR\drawbridge.exe" quit'
+	SetOutPath "$INSTDIR"
+	File "${FROM}/drawbridge.exe"
+	File "${FROM}/drawbridgew.exe"
+	File "${FROM}/drawbridge-window.exe"
+	File "${FROM}/LICENSE"
+	WriteUninstaller "$INSTDIR\uninstall.exe"
+	CreateShortcut "$SMPROGRAMS\Drawbridge.lnk" "$INSTDIR\drawbridgew.exe"
+	; drawbridge:// links: shown and confirmed, never run.
+	WriteRegStr HKCU "Software\Classes\drawbridge" "" "URL:Drawbridge"
+	WriteRegStr HKCU "Software\Classes\drawbridge" "URL Protocol" ""
+	WriteRegStr HKCU "Software\Classes\drawbridge\shell\open\command" "" '"$INSTDIR\drawbridgew.exe" "%1"'
+	WriteRegStr HKCU "${UNINSTALL}" "DisplayName" "Drawbridge"
+	WriteRegStr HKCU "${UNINSTALL}" "DisplayVersion" "${VERSION}"
+	WriteRegStr HKCU "${UNINSTALL}" "DisplayIcon" "$INSTDIR\drawbridge-window.exe"
+	WriteRegStr HKCU "${UNINSTALL}" "UninstallString" '"$INSTDIR\uninstall.exe"'
+	WriteRegDWORD HKCU "${UNINSTALL}" "NoModify" 1
+	WriteRegDWORD HKCU "${UNINSTALL}" "NoRepair" 1
+SectionEnd
+
+Section Uninstall
+	; Clients get back what they had, and the start at login goes; the history stays.
+	nsExec::Exec '"$INSTDIR\drawbridge.exe" uninstall --yes'
+	nsExec::Exec '"$INSTDIR\drawbridge.exe" quit'
+	DeleteRegValue HKCU "Software\Microsoft\Windows\CurrentVersion\Run" "drawbridge"
+	DeleteRegKey HKCU "Software\Classes\drawbridge"
+	DeleteRegKey HKCU "${UNINSTALL}"
+	Delete "$SMPROGRAMS\Drawbridge.lnk"
+	Delete "$INSTDIR\drawbridge.exe"
+	Delete "$INSTDIR\drawbridgew.exe"
+	Delete "$INSTDIR\drawbridge-window.exe"
+	Delete "$INSTDIR\LICENSE"
+	Delete "$INSTDIR\uninstall.exe"
+	RMDir "$INSTDIR"
+SectionEnd

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The macOS bundle: macos.sh OUT, on a Mac with Go, Node and Xcode's tools. It was written
+# after the documentation and never tried: no Mac was at hand. Nothing is signed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+out=$1
+app=build/stage/package/Drawbridge.app
+rm -rf "$app"
+mkdir -p "$app/Contents/MacOS" "$app/Contents/Resources"
+make ui
+CGO_ENABLED=1 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o "$app/Contents/MacOS/drawbridge" ./app/drawbridge
+CGO_ENABLED=1 go build -trimpath -tags desktop,production -ldflags '-s -w' -o "$app/Contents/MacOS/drawbridge-window" .
+sed "s|@VERSION@|$VERSION|" build/package/Info.plist >"$app/Contents/Info.plist"
+iconset=build/stage/package/app.iconset
+mkdir -p "$iconset"
+for size in 16 32 128 256; do
+	sips -z $size $size build/icons/app-256.png --out "$iconset/icon_${size}x$size.png" >/dev/null
+done
+iconutil -c icns "$iconset" -o "$app/Contents/Resources/app.icns"
+(cd build/stage/package && zip -qry - Drawbridge.app) >"$out/drawbridge-$VERSION-macos-$(go env GOARCH).zip"

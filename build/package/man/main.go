@@ -1,0 +1,26 @@
+// Command man writes the manual pages of all commands into a folder: man DIR VERSION.
+package main
+
+import (
+	"log"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra/doc"
+
+	"drawbridge/backend/cli"
+)
+
+func main() {
+	dir, version := os.Args[1], os.Args[2]
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		log.Fatal(err)
+	}
+	root := cli.New(cli.Options{Version: version})
+	root.DisableAutoGenTag = true
+	date := time.Unix(0, 0).UTC() // the same source makes the same pages
+	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Drawbridge " + version, Manual: "Drawbridge", Date: &date}, dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+}
