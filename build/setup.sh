@@ -110,7 +110,7 @@ window() {
 e2e() {
 	need_node
 	# Browser, screen, session bus, and a panel that shows tray icons.
-	packages 'what the end-to-end tests need' chromium webkit2gtk-driver xvfb xauth xdotool x11-utils imagemagick dbus dbus-x11 openbox xfce4-panel xfce4-notifyd desktop-file-utils libglib2.0-bin procps
+	packages 'what the end-to-end tests need' chromium webkit2gtk-driver xvfb xauth xdotool x11-utils imagemagick dbus dbus-x11 openbox xfce4-panel xfce4-notifyd desktop-file-utils lintian libglib2.0-bin procps
 	npm_tree build/e2e --ignore-scripts
 }
 
