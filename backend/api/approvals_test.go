@@ -28,6 +28,57 @@ func told(t *testing.T, events <-chan sse) (q Question) {
 	}
 }
 
+func TestACallIsShownWholeAndAllowedForGood(t *testing.T) {
+	s := newSite(t)
+	args := `{"text":"` + strings.Repeat("x", maxShown) + `"}`
+	got := make(chan inbox.Answer, 1)
+	ask := func() {
+		a, _ := s.inbox.Ask(t.Context(), inbox.Item{Kind: inbox.Call, Server: "files", Tool: "files__delete", Client: hub.Client{Token: "cursor"},
+			Held: &inbox.Held{CallID: 7, Tool: "delete", Arguments: args, Why: "w", Effect: inbox.EffectUnknown}})
+		got <- a
+	}
+	for _, c := range []struct{ body, action, scope, did string }{
+		{`{"action":"accept"}`, inbox.Accept, inbox.Once, ""},
+		{`{"action":"accept","scope":"minutes"}`, inbox.Accept, inbox.Minutes, ""},
+		{`{"action":"decline","scope":"always"}`, inbox.Decline, inbox.Always, ""},
+		{`{"action":"accept","scope":"always"}`, inbox.Accept, inbox.Always, `tool files delete {"allowClients":["cursor"]}`},
+	} {
+		go ask()
+		var list List[Question]
+		for deadline := time.Now().Add(20 * time.Second); len(list.Items) != 1 && time.Now().Before(deadline); {
+			s.get(t, "/api/v1/approvals", &list)
+		}
+		if len(list.Items) != 1 {
+			t.Fatalf("%d questions wait", len(list.Items))
+		}
+		q := list.Items[0]
+		if len(q.Arguments) != maxShown || !q.ArgumentsCut || q.ArgumentsSize != len(args) || q.Original != "delete" || q.CallID != "7" {
+			t.Errorf("%d of %d bytes, %+v", len(q.Arguments), q.ArgumentsSize, q.Original)
+		}
+		var whole Question
+		s.get(t, "/api/v1/approvals/"+q.ID, &whole)
+		if whole.Arguments != args || whole.ArgumentsCut {
+			t.Error("one question does not hold all of it")
+		}
+		if status, body, _ := s.ask(t, "POST", "/api/v1/approvals/"+q.ID, `{"action":"accept","scope":"ever"}`); status != 400 {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body, _ := s.ask(t, "POST", "/api/v1/approvals/"+q.ID, c.body); status != 204 {
+			t.Errorf("%d %s", status, body)
+		}
+		if a := <-got; a.Action != c.action || a.Scope != c.scope {
+			t.Errorf("%s: %+v", c.body, a)
+		}
+		s.mu.Lock()
+		did := strings.Join(s.did, "")
+		s.did = nil
+		s.mu.Unlock()
+		if did != c.did {
+			t.Errorf("%s did %q", c.body, did)
+		}
+	}
+}
+
 func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
 	s := newSite(t)
 	events := s.listen(t)

@@ -111,7 +111,7 @@ func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 		if ask(func(c *hub.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *hub.Call) { c.ByPerson = true; c.Client.Token = "third" }) != 0 {
 			t.Error("a further round, or the person, is asked")
 		}
-		if g := s.Grants(); len(g) != 3 || g[0].Client != "cursor" || g[0].Until.Sub(time.Now()) != GrantTime {
+		if g := s.Grants(); len(g) != 3 || g[0].Client != "cursor" || time.Until(g[0].Until) != GrantTime {
 			t.Errorf("%+v", g)
 		}
 		time.Sleep(GrantTime)

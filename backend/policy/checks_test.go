@@ -254,12 +254,16 @@ func TestOnlyGoodResultsOfReadOnlyToolsAreKept(t *testing.T) {
 		if hit(other, `{"resultType":"input_required"}`) || hit(call("read", `{"path":"b","n":1}`), `{}`) {
 			t.Error("another client, or an error, hit")
 		}
-		if hit(call("put", `{}`), `{}`) || hit(call("put", `{}`), `{}`) {
-			t.Error("a tool that is not read-only is kept")
+		for range 2 {
+			if hit(call("put", `{}`), `{}`) {
+				t.Error("a tool that is not read-only is kept")
+			}
 		}
 		twice := `{"path":"a","path":"b"}`
-		if hit(call("read", twice), `{}`) || hit(call("read", twice), `{}`) {
-			t.Error("arguments with two meanings are kept")
+		for range 2 {
+			if hit(call("read", twice), `{}`) {
+				t.Error("arguments with two meanings are kept")
+			}
 		}
 		time.Sleep(time.Second)
 		if hit(call("read", `{"path":"a","n":1}`), `{}`) {

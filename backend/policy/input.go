@@ -186,7 +186,7 @@ func compileSchema(raw []byte) (schema *jsonschema.Schema) {
 		return nil
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(tool.InputSchema))
-	if err != nil {
+	if err != nil || !bounded(doc) {
 		return nil
 	}
 	c := jsonschema.NewCompiler()

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// docs/errors.md is the one list of codes: it has a line for each, with the status that
+// the API gives it, and none for anything else.
+func TestTheListOfErrorsIsComplete(t *testing.T) {
+	src, err := os.ReadFile("../../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[hub.Code][]string{}
+	for line := range strings.Lines(string(src)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		name := strings.TrimSpace(cells[0])
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		code := hub.Code(strings.Trim(name, "`"))
+		if _, twice := rows[code]; twice || len(cells) != 5 {
+			t.Errorf("%s stands there twice, or has %d columns", code, len(cells))
+		}
+		rows[code] = cells
+	}
+	codes := codesOfHub(t)
+	for code := range rows {
+		if !codes[code] {
+			t.Errorf("%s is in the list, and no code", code)
+		}
+	}
+	for code := range codes {
+		cells, ok := rows[code]
+		if !ok {
+			t.Errorf("%s is not in the list", code)
+			continue
+		}
+		for i, cell := range cells {
+			if strings.TrimSpace(cell) == "" {
+				t.Errorf("%s: column %d is empty", code, i+1)
+			}
+		}
+		if got := strings.TrimSpace(cells[3]); got != strconv.Itoa(statusOf(code)) {
+			t.Errorf("%s: the list says %s, the API answers %d", code, got, statusOf(code))
+		}
+		if _, ok := statuses[code]; !ok {
+			t.Errorf("%s has no status", code)
+		}
+	}
+}
+
+// codesOfHub reads the constants of type hub.Code from their source.
+func codesOfHub(t *testing.T) map[hub.Code]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../hub/error.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[hub.Code]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := spec.Type.(*ast.Ident); !ok || kind.Name != "Code" {
+			return true
+		}
+		for _, v := range spec.Values {
+			if lit, ok := v.(*ast.BasicLit); ok {
+				code, _ := strconv.Unquote(lit.Value)
+				codes[hub.Code(code)] = true
+			}
+		}
+		return true
+	})
+	if len(codes) < 12 {
+		t.Fatalf("found only %d codes", len(codes))
+	}
+	return codes
+}

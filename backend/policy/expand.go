@@ -1,0 +1,68 @@
+package policy
+
+import (
+	"strings"
+)
+
+// maxExpanded bounds a schema with all of its references followed. Beyond it, one that
+// refers to itself among them, checking could take longer than anybody waits: schemas
+// are written by strangers.
+const maxExpanded = 10_000
+
+// bounded reports whether a schema stays below maxExpanded.
+func bounded(doc any) bool {
+	left := maxExpanded
+	return expand(doc, doc, &left)
+}
+
+func expand(doc, node any, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	switch n := node.(type) {
+	case []any:
+		for _, v := range n {
+			if !expand(doc, v, left) {
+				return false
+			}
+		}
+	case map[string]any:
+		for key, v := range n {
+			switch key {
+			case "$dynamicRef", "$recursiveRef":
+				return false
+			case "$defs", "definitions":
+				continue // counted where they are referred to
+			case "$ref":
+				to, ok := resolve(doc, v)
+				if !ok || !expand(doc, to, left) {
+					return false
+				}
+				continue
+			}
+			if !expand(doc, v, left) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// resolve follows a JSON pointer within doc. References of other kinds are not followed.
+func resolve(doc, ref any) (any, bool) {
+	text, ok := ref.(string)
+	if !ok || !strings.HasPrefix(text, "#/") {
+		return nil, false
+	}
+	for part := range strings.SplitSeq(text[2:], "/") {
+		object, ok := doc.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+		if doc, ok = object[part]; !ok {
+			return nil, false
+		}
+	}
+	return doc, true
+}
