@@ -1,6 +1,5 @@
 //go:build linux
 
-//go:build unix
 
 package supervisor
 
