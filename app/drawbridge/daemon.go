@@ -111,11 +111,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	views := registry.New(registry.Options{})
 	own := newOwn(views, history)
 	questions := inbox.New(inbox.Options{Bus: bus})
+	me := newDesk(o.Folders, log)
 	var pages *api.API // set below, before anybody can call
 	rules := policy.New(policy.Options{
 		Views: own, Inbox: questions,
 		// A question that nobody sees is not asked: the call is refused and says so.
-		Reachable: func() bool { return pages.Watched() },
+		Reachable: func() bool { return pages.Watched() || me.notifies() },
 		OnBreaker: func(b policy.BreakerStatus) { noteBreaker(b, bus, log) },
 	})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
@@ -197,7 +198,6 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	me := newDesk(o.Folders, log)
 	me.servers, me.history, me.questions, me.url, me.end = servers, history, questions, url, quit
 	pages = api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
@@ -244,7 +244,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })
 	if !o.NoTray {
 		runTray(life, me.trayOptions(ctx, tray.Options{Bus: bus, Log: log}))
-		life.run("notifications", 6*time.Second, me.notifications(desktop.Watcher{
+		life.run("notifications", 6*time.Second, me.notifications(&desktop.Watcher{
 			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },
 		}).Run)
 	}

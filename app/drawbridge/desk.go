@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/app/tray"
@@ -33,6 +34,8 @@ type desk struct {
 	url       string
 	log       *slog.Logger
 	end       context.CancelFunc
+
+	watcher atomic.Pointer[desktop.Watcher] // nil until there is one
 
 	mu    sync.Mutex
 	shown bool   // the icon is there
@@ -147,7 +150,14 @@ func (d *desk) trayOptions(ctx context.Context, o tray.Options) tray.Options {
 }
 
 // notifications are the watcher of what a person should hear of.
-func (d *desk) notifications(o desktop.Watcher) *desktop.Watcher {
+func (d *desk) notifications(o *desktop.Watcher) *desktop.Watcher {
 	o.Log, o.Connect, o.Open = d.log, desktop.NewNotifier, d.open
-	return &o
+	d.watcher.Store(o)
+	return o
+}
+
+// notifies reports whether a notification would reach the person now.
+func (d *desk) notifies() bool {
+	w := d.watcher.Load()
+	return w != nil && w.Reachable()
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -35,7 +36,13 @@ type Watcher struct {
 	Enabled func() bool
 	// Open shows a place of the page. It may block.
 	Open func(to string)
+
+	reachable atomic.Bool
 }
+
+// Reachable reports whether a notification would be shown now. It is known once Run has
+// looked for the system's notifier, and may be called from any goroutine.
+func (w *Watcher) Reachable() bool { return w.reachable.Load() && w.Enabled() }
 
 // told is what is known of one subject.
 type told struct {
@@ -58,6 +65,9 @@ type watch struct {
 func (w *Watcher) Run(ctx context.Context) error {
 	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]hub.State{}, waiting: map[string]inbox.Item{}}
 	sub := w.subscribe()
+	if w.Enabled() { // whether a person can be reached decides about calls that ask first
+		r.connected(ctx)
+	}
 	defer func() { sub.Close() }()
 	defer func() {
 		if r.notifier != nil {
@@ -201,6 +211,7 @@ func (r *watch) show(ctx context.Context, n Notification) {
 		r.Log.Warn("Cannot show a notification", "error", err)
 		r.notifier.Close()
 		r.notifier, r.tried = nil, time.Now()
+		r.reachable.Store(false)
 		return
 	}
 	t.at, t.shown = time.Now(), true
@@ -234,6 +245,7 @@ func (r *watch) connected(ctx context.Context) bool {
 		r.notifier, r.tried = nil, time.Now()
 		return false
 	}
+	r.reachable.Store(true)
 	return true
 }
 

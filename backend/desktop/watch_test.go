@@ -47,6 +47,7 @@ func (s *screen) Close()                       { s.closed++ }
 
 type desk struct {
 	*screen
+	watcher *Watcher
 	t       *testing.T
 	bus     *event.Bus
 	off     bool
@@ -65,6 +66,7 @@ func watching(t *testing.T, do func(d *desk)) {
 			Connect: func(context.Context) (Notifier, error) { d.tries++; return d.screen, d.connect },
 			Open:    func(to string) { d.opened = append(d.opened, to) },
 		}
+		d.watcher = w
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- w.Run(ctx) }()
@@ -182,31 +184,38 @@ func TestAClickLeadsToThePlace(t *testing.T) {
 
 func TestWhoWantsNoNotificationsGetsNone(t *testing.T) {
 	watching(t, func(d *desk) {
+		if !d.watcher.Reachable() {
+			t.Error("a person with notifications is not reachable")
+		}
 		d.off = true
 		d.server("files", hub.StateCrashed, "x")
 		d.said()
-		if d.tries != 0 {
-			t.Fatal("connects for nothing")
+		if d.watcher.Reachable() {
+			t.Error("a person without notifications counts as reachable")
 		}
 	})
 }
 
 func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 	watching(t, func(d *desk) {
-		d.connect = errors.New("no session bus")
+		d.refuse = errors.New("gone")
+		d.server("z", hub.StateCrashed, "0")
+		if d.closed != 1 || d.watcher.Reachable() {
+			t.Fatalf("closed %d times, reachable %v", d.closed, d.watcher.Reachable())
+		}
+		d.refuse, d.tries, d.connect = nil, 0, errors.New("no session bus")
+		time.Sleep(quiet)
 		d.server("a", hub.StateCrashed, "1")
 		d.server("b", hub.StateCrashed, "2")
-		if d.tries != 1 {
-			t.Fatalf("%d tries", d.tries)
+		if d.tries != 1 || d.watcher.Reachable() {
+			t.Fatalf("%d tries, reachable %v", d.tries, d.watcher.Reachable())
 		}
 		time.Sleep(quiet)
 		d.connect = nil
 		d.server("c", hub.StateCrashed, "3")
 		d.said("c keeps failing and was given up: 3")
-		d.refuse = errors.New("gone")
-		d.server("d", hub.StateCrashed, "4")
-		if d.closed != 1 {
-			t.Fatalf("closed %d times", d.closed)
+		if !d.watcher.Reachable() {
+			t.Fatal("not reachable again")
 		}
 	})
 }

@@ -6,10 +6,14 @@ import { useConnection } from '@/lib/connection';
 
 export function AddRoute() {
   const { epoch } = useConnection();
-  const { like } = getRouteApi('/add').useSearch();
+  const { like, name, config } = getRouteApi('/add').useSearch();
   return (
     <Boundary epoch={epoch}>
-      <AddPage key={like} like={like} importing={<ImportPanel />} />
+      <AddPage
+        key={`${like} ${name} ${config}`}
+        like={like}
+        linked={config === undefined ? undefined : { name: name ?? 'server', entry: config }}
+        importing={<ImportPanel />} />
     </Boundary>
   );
 }

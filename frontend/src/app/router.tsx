@@ -58,8 +58,12 @@ const server = createRoute({ getParentRoute: () => servers, path: '$id' });
 const add = createRoute({
   getParentRoute: () => root,
   path: '/add',
-  validateSearch: (search: Record<string, unknown>): { like?: string } => ({
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { like?: string; name?: string; config?: string } => ({
     like: text(search.like),
+    name: text(search.name),
+    config: text(search.config),
   }),
   component: lazyRouteComponent(lazy.add, 'AddRoute'),
 });

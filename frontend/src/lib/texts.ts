@@ -263,6 +263,8 @@ export const texts = {
   add: {
     title: 'Add a server',
     button: 'Add server',
+    linked:
+      'A link brought this. Add it only if you know where it comes from: it can run any program as you.',
     paste: 'Paste a snippet, a command or an address',
     pasteHint:
       'A JSON block from a README, a command line, “claude mcp add …”, or an address. Nothing runs until you add it.',

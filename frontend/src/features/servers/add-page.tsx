@@ -20,10 +20,13 @@ const t = texts.add;
 /** Takes whatever a README offers, shows exactly what it would run, and writes it after a click. */
 export function AddPage({
   like,
+  linked,
   importing,
 }: {
   /** The name of a server to begin with. */
   like: string | undefined;
+  /** What a link brought: shown, and nothing more before a click. */
+  linked?: { name: string; entry: string } | undefined;
   /** Where servers of clients are taken over. */
   importing?: ReactNode;
 }) {
@@ -43,6 +46,11 @@ export function AddPage({
   useEffect(() => box.current?.focus(), []);
   const { data: config } = useQuery({ ...configQuery, enabled: like !== undefined });
   const begun = useRef(false);
+  useEffect(() => {
+    if (!linked || begun.current) return;
+    begun.current = true;
+    read(`{ "mcpServers": { ${JSON.stringify(clean(linked.name))}: ${linked.entry} } }`);
+  });
   useEffect(() => {
     if (!config || !like || !servers || begun.current) return;
     const entry = entryOf(config.text, like);
@@ -75,6 +83,15 @@ export function AddPage({
               add.mutate(wanted.map(({ name, entry }) => ({ name, entry })));
           }}
         >
+          {linked && (
+            <p
+              role="status"
+              className="flex gap-2 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn"
+            >
+              <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+              {t.linked}
+            </p>
+          )}
           <div>
             <label htmlFor={id} className="font-medium">
               {t.paste}
