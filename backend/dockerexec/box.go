@@ -146,6 +146,12 @@ func (b *Box) start(ctx context.Context) error {
 	end := b.cli.ContainerWait(watching, b.id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 	if _, err := b.cli.ContainerStart(ctx, b.id, client.ContainerStartOptions{}); err != nil {
 		cancel()
+		go func() { // the client's goroutine ends when its word is heard, and not before
+			select {
+			case <-end.Result:
+			case <-end.Error:
+			}
+		}()
 		if missing(err.Error()) || commandless(err) {
 			return fmt.Errorf("%w: %q in image %q", ErrNoBinary, b.image.Program, b.image.Ref)
 		}
