@@ -248,6 +248,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },
 		}).Run)
 	}
+	life.run("memory", time.Second, func(ctx context.Context) error { return trimWhenIdle(ctx, calls.LastID, process.Trim) })
 	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
 	if !files.Current().Bridge.RequireToken {
 		log.Warn("The bridge takes calls without a token: every program of every user of this machine can call every tool")

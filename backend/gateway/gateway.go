@@ -189,6 +189,9 @@ func (g *Gateway) end(call *hub.Call, reply hub.Reply, err error, at stage) {
 	g.bus.PublishCall(call)
 }
 
+// LastID is the id of the newest call; it grows with each.
+func (g *Gateway) LastID() int64 { return g.lastID.Load() }
+
 // nextID returns the microseconds since 1970, or the last id plus one where that
 // would not be new. Ids stay distinct when the clock goes back.
 func (g *Gateway) nextID(now time.Time) int64 {

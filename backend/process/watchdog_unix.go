@@ -45,7 +45,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 			_ = unix.Kill(daemon, s.(syscall.Signal))
 		}
 	}()
-	debug.FreeOSMemory()
+	Trim()
 
 	exitCode = waitFor(daemon)
 	endOrphans(daemon)

@@ -1,0 +1,63 @@
+//go:build linux
+
+package process
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestTrimDropsOnlyWhatIsStillInTheFile(t *testing.T) {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := cleanRanges(self)
+	if len(list) == 0 {
+		t.Fatal("nothing of the program is clean")
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		found := false
+		for line := range strings.Lines(string(maps)) {
+			if strings.HasPrefix(line, fmt.Sprintf("%08x-%08x ", r.start, r.end)) {
+				found = strings.Contains(line, self) && (strings.Contains(line, " r--p ") || strings.Contains(line, " r-xp "))
+			}
+		}
+		if !found {
+			t.Errorf("%x-%x is no read-only part of the program:\n%s", r.start, r.end, maps)
+		}
+	}
+	before := resident(t)
+	Trim()
+	if after := resident(t); after >= before {
+		t.Errorf("%d kB of the program were resident, then %d", before, after)
+	}
+	if cleanRanges("/nonexistent") != nil {
+		t.Error("a file that is not mapped has ranges")
+	}
+}
+
+// resident is how much of files is mapped into this process, in kB.
+func resident(t *testing.T) (kb int) {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "RssFile:"); ok {
+			for _, c := range rest {
+				if c >= '0' && c <= '9' {
+					kb = kb*10 + int(c-'0')
+				}
+			}
+		}
+	}
+	return kb
+}
