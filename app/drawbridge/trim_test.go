@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,23 +11,22 @@ import (
 func TestMemoryIsGivenBackOnceInEachQuietTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
-		var calls int64
-		trims := 0
+		var calls, trims atomic.Int64
 		done := make(chan error, 1)
-		go func() { done <- trimWhenIdle(ctx, func() int64 { return calls }, func() { trims++ }) }()
-		pass := func(d time.Duration, want int) {
+		go func() { done <- trimWhenIdle(ctx, calls.Load, func() { trims.Add(1) }) }()
+		pass := func(d time.Duration, want int64) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if trims != want {
-				t.Fatalf("trimmed %d times, want %d", trims, want)
+			if got := trims.Load(); got != want {
+				t.Fatalf("trimmed %d times, want %d", got, want)
 			}
 		}
 		pass(trimAfterStart-time.Second, 0)
 		pass(2*time.Second, 1)
 		pass(time.Hour, 1)
 		for range 10 {
-			calls++
+			calls.Add(1)
 			pass(trimAfterCalls, 1)
 		}
 		pass(2*trimAfterCalls, 2)
