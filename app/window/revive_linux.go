@@ -25,6 +25,10 @@ static void drawbridge_ended(WebKitWebView *view, WebKitWebProcessTerminationRea
 
 static void drawbridge_look(GtkWidget *widget, gpointer data) {
 	if (WEBKIT_IS_WEB_VIEW(widget)) {
+		if (g_object_get_data(G_OBJECT(widget), "drawbridge") != NULL) {
+			return; // it is watched already
+		}
+		g_object_set_data(G_OBJECT(widget), "drawbridge", widget);
 		g_signal_connect(widget, "web-process-terminated", G_CALLBACK(drawbridge_ended), NULL);
 	} else if (GTK_IS_CONTAINER(widget)) {
 		gtk_container_forall(GTK_CONTAINER(widget), drawbridge_look, NULL);
@@ -46,5 +50,6 @@ static void drawbridge_revive(void) { g_idle_add(drawbridge_arm, NULL); }
 import "C"
 
 // revive has the page loaded anew when the process that draws it dies: Wails v2 would
-// show a frozen page for ever, and has no event for it. Call it once, with the window there.
+// show a frozen page for ever, and has no event for it. Before the window is there it has
+// no effect; twice is as good as once.
 func revive() { C.drawbridge_revive() }

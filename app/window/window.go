@@ -48,6 +48,7 @@ func Main() {
 		AssetServer:      &assetserver.Options{Handler: lead},
 		OnStartup: func(c context.Context) {
 			ctx = c
+			revive()
 			if known && !at.Maximised {
 				runtime.WindowSetPosition(c, at.X, at.Y)
 			}

@@ -173,6 +173,12 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		return ""
 	})
 	d.desktopSays(`"window":true`)
+	eventually(t, limit(10*time.Second), func() string {
+		if n := colours(s.picture("window-again"), image.Rect(340, 130, 1100, 700)); n < 12 {
+			return fmt.Sprintf("the page has %d colours in the second window", n)
+		}
+		return ""
+	})
 	killDrawers()
 	eventually(t, limit(10*time.Second), func() string {
 		if len(drawers()) == 0 {
