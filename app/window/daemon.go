@@ -97,17 +97,6 @@ func (d *daemon) address(ctx context.Context) string {
 	return page.URL
 }
 
-// picked tells what the person chose; "" is nothing.
-func (d *daemon) picked(ctx context.Context, id, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	resp, err := d.request(ctx, http.MethodPost, "window/picked", map[string]string{"id": id, "path": path})
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
-}
-
 // follow obeys the daemon's commands until ctx ends. After a loss it tries again, and
 // calls back at each return, when the address may be another one.
 func (d *daemon) follow(ctx context.Context, back func(), obey func(command)) {

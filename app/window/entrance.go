@@ -22,8 +22,6 @@ type entrance struct {
 	client *http.Client
 	ask    func(context.Context) string // asks the daemon for the address
 
-	once sync.Once // the window follows the daemon from its first page on
-
 	mu      sync.Mutex
 	led     bool   // the page was led to the address once
 	address string // with the one-time code; "" when not known

@@ -7,7 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"os"
+	"sync"
+	"time"
 
 	"github.com/wailsapp/wails/v2"
 	"github.com/wailsapp/wails/v2/pkg/options"
@@ -54,7 +57,7 @@ func Main() {
 			}
 		},
 		OnDomReady: func(c context.Context) {
-			lead.once.Do(func() {
+			following.Do(func() {
 				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, cmd) })
 				revive()
 			})
@@ -89,6 +92,20 @@ func Main() {
 		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot show the window:", err)
 		os.Exit(1)
 	}
+}
+
+// following: the window follows the daemon from its first page on.
+var following sync.Once
+
+// picked tells what the person chose; "" is nothing.
+func (d *daemon) picked(ctx context.Context, id, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	resp, err := d.request(ctx, http.MethodPost, "window/picked", map[string]string{"id": id, "path": path})
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }
 
 func front(ctx context.Context) {
