@@ -43,7 +43,8 @@ export const planQuery = (connection: Connection, choice: Choice) =>
   });
 
 /** Writes what was shown: another diff than that one is refused by the daemon. */
-export function useConnect(connection: Connection) {
+/** onDone is called however soon the form goes: once connected, nothing shows it any more. */
+export function useConnect(connection: Connection, onDone: (done: ConnectionPlan) => void) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ choice, diff }: { choice: Choice; diff: string }) =>
@@ -54,6 +55,7 @@ export function useConnect(connection: Connection) {
           ...(connection.project ? { project: connection.project } : {}),
         },
       }),
+    onSuccess: onDone,
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
   });
 }

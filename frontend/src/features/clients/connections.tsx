@@ -133,7 +133,10 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
 function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDone: () => void }) {
   const [choice, setChoice] = useState<Choice>({ http: false, move: false });
   const plan = useQuery(planQuery(connection, choice));
-  const connect = useConnect(connection);
+  const connect = useConnect(connection, (done) => {
+    toast('ok', plain(t.connected(connection.name, done.reload)));
+    onDone();
+  });
   return (
     <div className="mt-3 space-y-3 border-t pt-3">
       <div className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
@@ -180,17 +183,7 @@ function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDon
           <Button
             look="primary"
             disabled={connect.isPending || plan.isFetching}
-            onClick={() =>
-              connect.mutate(
-                { choice, diff: plan.data.diff },
-                {
-                  onSuccess: (done) => {
-                    toast('ok', plain(t.connected(connection.name, done.reload)));
-                    onDone();
-                  },
-                },
-              )
-            }
+            onClick={() => connect.mutate({ choice, diff: plan.data.diff })}
           >
             {connect.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
             {t.write}
