@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 counts=$work/counts
 skipped=()
-failed=0
+broken=()
 
 stage() { printf '\n== %s\n' "$*"; }
 
@@ -22,7 +22,7 @@ part() {
 	(set -e && "$1")
 	code=$?
 	set -e
-	[ $code = 0 ] || failed=1
+	[ $code = 0 ] || broken+=("$1")
 }
 
 # setup TASK... returns 1 when something is missing and may be.
@@ -100,7 +100,7 @@ for name; do
 	e2e)
 		setup docker || skipped+=('what needs Docker')
 		setup window || skipped+=('the window')
-		if setup e2e; then part e2e && part browser; else skipped+=('the end-to-end tests'); fi
+		if setup e2e; then part e2e; part browser; else skipped+=('the end-to-end tests'); fi
 		;;
 	*)
 		echo "test: no stage $name" >&2
@@ -111,5 +111,6 @@ done
 
 echo
 for what in ${skipped+"${skipped[@]}"}; do echo "SKIPPED: $what (see setup above)"; done
-if [ -e "$counts" ]; then go run ./build/tally total "$counts" || failed=1; fi
-exit $failed
+for what in ${broken+"${broken[@]}"}; do echo "FAILED: the stage ${what%_} (see its output above)"; done
+if [ -e "$counts" ]; then go run ./build/tally total "$counts" || broken+=(tests); fi
+exit $((${#broken[@]} > 0))

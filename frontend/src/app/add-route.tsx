@@ -13,7 +13,8 @@ export function AddRoute() {
         key={`${like} ${name} ${config}`}
         like={like}
         linked={config === undefined ? undefined : { name: name ?? 'server', entry: config }}
-        importing={<ImportPanel />} />
+        importing={<ImportPanel />}
+      />
     </Boundary>
   );
 }

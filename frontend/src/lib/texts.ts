@@ -765,13 +765,13 @@ export const texts = {
   savings: {
     title: 'What clients start by themselves',
     found: (servers: number, clients: number, copies: number, size: string) =>
-      [
+      `${[
         `Found ${servers === 1 ? '1 server' : `${servers} servers`} in ${clients === 1 ? '1 client' : `${clients} clients`}`,
         copies > 0 && `${copies === 1 ? '1 duplicate' : `${copies} duplicates`} running`,
         size !== '0 B' && size,
       ]
         .filter(Boolean)
-        .join(', ') + '.',
+        .join(', ')}.`,
     twice: (size: string) =>
       `${size} of it is taken by processes that run more than once. Connected clients share one.`,
     once: 'Connected clients share one process of each.',
