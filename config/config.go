@@ -87,6 +87,8 @@ type Server struct {
 	Record    string // RecordFull, RecordMeta or RecordOff
 	// ValidateOutput is ValidateOff, ValidateWarn or ValidateError.
 	ValidateOutput string
+	// ToolChanges is ToolChangesAsk, ToolChangesAccept or ToolChangesBlock.
+	ToolChanges string
 
 	StartupTimeout time.Duration // until initialized and listed
 	RequestTimeout time.Duration // of one call, starting again with each progress
@@ -112,6 +114,13 @@ const (
 	StartAuto     = "auto"     // with Drawbridge
 	StartOnDemand = "onDemand" // by the first call or list that needs it
 	StartManual   = "manual"   // by a person
+)
+
+// What happens to a tool whose definition is not the one that was trusted.
+const (
+	ToolChangesAsk    = "ask"    // clients do not see it until a person accepts it
+	ToolChangesAccept = "accept" // clients see it; the change is noted
+	ToolChangesBlock  = "block"  // clients do not see it, and nobody is asked
 )
 
 // What happens to a command that is new or was changed.

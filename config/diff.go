@@ -13,7 +13,7 @@ func (s Server) Equal(o Server) bool {
 		s.URL == o.URL && maps.Equal(s.Headers, o.Headers) &&
 		s.Docker.Equal(o.Docker) &&
 		s.Disabled == o.Disabled && s.AllowInsecure == o.AllowInsecure && s.Trust == o.Trust && s.Debug == o.Debug &&
-		s.Record == o.Record && s.ValidateOutput == o.ValidateOutput &&
+		s.Record == o.Record && s.ValidateOutput == o.ValidateOutput && s.ToolChanges == o.ToolChanges &&
 		s.Session == o.Session && s.Start == o.Start && s.Namespace == o.Namespace && s.Framing == o.Framing &&
 		s.StartupTimeout == o.StartupTimeout && s.RequestTimeout == o.RequestTimeout &&
 		s.MaxRequest == o.MaxRequest && s.IdleStop == o.IdleStop && s.CatalogRefresh == o.CatalogRefresh &&

@@ -50,6 +50,7 @@ func serverFields(e *entry) []field {
 		str("namespace", &s.Namespace, serverID),
 		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
 		oneOf("record", &s.Record, RecordFull, RecordMeta, RecordOff),
+		oneOf("toolChanges", &s.ToolChanges, ToolChangesAsk, ToolChangesAccept, ToolChangesBlock),
 		oneOf("validateOutput", &s.ValidateOutput, ValidateOff, ValidateWarn, ValidateError),
 		millis("startupTimeoutMs", time.Millisecond, &s.StartupTimeout),
 		millis("requestTimeoutMs", time.Millisecond, &s.RequestTimeout),
@@ -77,7 +78,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 	e := entry{enabled: true, Server: Server{
 		ID: idOf(m.name), Label: m.name, Source: m.at,
 		Debug: global.Debug, RequestTimeout: global.RequestTimeout,
-		Start: StartAuto, Framing: FramingAuto, Record: RecordFull, ValidateOutput: ValidateWarn, MaxRequest: DefaultMaxRequest, CatalogRefresh: DefaultCatalogRefresh,
+		Start: StartAuto, Framing: FramingAuto, Record: RecordFull, ValidateOutput: ValidateWarn, ToolChanges: ToolChangesAsk, MaxRequest: DefaultMaxRequest, CatalogRefresh: DefaultCatalogRefresh,
 		StartupTimeout: DefaultStartupTimeout, Heartbeat: DefaultHeartbeat, Stale: DefaultStale,
 		Restart: Restart{MaxAttempts: DefaultMaxAttempts, Backoff: DefaultBackoff, MaxBackoff: DefaultMaxBackoff, Strategy: RestartExponential},
 		keys:    make(map[string]Position),
