@@ -1,0 +1,71 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestTrustSurvivesARestartWithItsDefinitions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "h.db")
+	b := open(t, path)
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	long := bytes.Repeat([]byte("a definition. "), 500)
+	first := Trusted{Kind: "tool", Name: "read", FirstAt: at, Late: true, Hash: []byte{1, 2}, Definition: long}
+	if err := b.SaveTrust(t.Context(), "files", []Trusted{first}, nil, []TrustEvent{{At: at, Server: "files", Kind: "tool", Name: "read", What: "new", NewHash: []byte{1, 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	changed := first
+	changed.Definition, changed.WaitingAt, changed.WaitingHash, changed.Waiting, changed.Earlier = nil, at.Add(time.Hour), []byte{3}, []byte("new"), []byte{9, 9}
+	if err := b.SaveTrust(t.Context(), "files", []Trusted{changed}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	b = open(t, path)
+	list, err := b.Trust(t.Context(), "files")
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	if got := list[0]; got.Name != "read" || !got.Late || !got.FirstAt.Equal(at) || !got.WaitingAt.Equal(at.Add(time.Hour)) || string(got.Waiting) != "new" || !bytes.Equal(got.Earlier, []byte{9, 9}) {
+		t.Errorf("came back as %+v", got)
+	}
+	if d, err := b.TrustedDefinition(t.Context(), "files", "tool", "read"); err != nil || !bytes.Equal(d, long) {
+		t.Errorf("the definition came back as %d bytes, %v", len(d), err)
+	}
+	if d, err := b.TrustedDefinition(t.Context(), "files", "tool", "other"); err != nil || d != nil {
+		t.Errorf("a definition that is not there: %q, %v", d, err)
+	}
+	if err := b.SaveTrust(t.Context(), "files", nil, [][2]string{{"tool", "read"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := b.Trust(t.Context(), "files"); err != nil || len(list) != 0 {
+		t.Errorf("it is still there: %v, %v", list, err)
+	}
+}
+
+func TestEventsOfTrustAreBoundedAndPaged(t *testing.T) {
+	b := fresh(t)
+	var many []TrustEvent
+	for n := range 1000 {
+		many = append(many, TrustEvent{At: time.Unix(int64(n), 0), Server: fmt.Sprint("s", n%2), Kind: "tool", Name: fmt.Sprint(n), What: "changed"})
+	}
+	for range trustEvents/1000 + 3 {
+		if err := b.SaveTrust(t.Context(), "s", nil, nil, many); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var n int
+	if err := b.use(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM trust_event`).Scan(&n) }); err != nil || n > trustEvents+1000 {
+		t.Errorf("%d events are kept, %v", n, err)
+	}
+	list, next, err := b.TrustEvents(t.Context(), "s1", 0, 10)
+	if err != nil || len(list) != 10 || next == 0 || list[0].Name != "999" || list[9].Server != "s1" {
+		t.Fatal(len(list), next, err)
+	}
+	more, _, err := b.TrustEvents(t.Context(), "s1", next, 10)
+	if err != nil || len(more) != 10 || more[0].ID >= list[9].ID {
+		t.Error(more, err)
+	}
+}
