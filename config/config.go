@@ -33,6 +33,10 @@ type Config struct {
 	Desktop Desktop
 	Global  Global
 	Policy  Policy
+	// Profiles are named views over servers and tools, in the order of the files.
+	Profiles []Profile
+	// Clients are what single clients see, by the name of their token.
+	Clients map[string]Client
 	// MCPEnabled is false for {"mcp": {"enabled": false}}: Servers is then empty.
 	MCPEnabled bool
 	// Problems holds the warnings, and the errors of servers that were left out.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,9 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 	for _, box := range containers {
 		r.servers(c, box)
 	}
+	if r.settleProfiles(c); HasErrors(serverless(r.problems)) {
+		return nil, r.problems
+	}
 	if !c.MCPEnabled {
 		c.Servers = nil
 	}
@@ -122,6 +126,8 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			list("debugClients", &c.History.DebugClients),
 		),
 		section("policy", policyFields(policy, &c.Policy.Clients)...),
+		profilesField(&c.Profiles),
+		clientsField(&c.Clients),
 		section("desktop",
 			boolean("notifications", &c.Desktop.Notifications),
 		),
@@ -138,6 +144,11 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 		),
 		anything("$schema"),
 	}
+}
+
+// serverless are the problems that are of no single server.
+func serverless(problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Server != "" })
 }
 
 // loopback complains about an address that others than this machine could reach.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/config"
 )
 
 // build makes the view of one server: names untouched.
@@ -34,21 +35,37 @@ func (h *held) build() {
 
 // aggregate makes the view of all servers, with names of at most limit characters.
 func aggregate(naming Naming, servers []*held, limit int) *View {
-	v := &View{resources: map[string]Target{}}
+	return aggregateOf(naming, servers, limit, nil)
+}
+
+// aggregateOf is aggregate for what a profile holds of the servers, nil for all of it.
+// Public names are those of the view of everything, so that a tool has one name.
+func aggregateOf(naming Naming, servers []*held, limit int, p *config.Profile) *View {
+	v := &View{resources: map[string]Target{}, scope: p}
 	hidden := hidden{}
 	namer := newNamer(naming, servers, limit)
 	for i, kind := range allKinds {
 		v.names[i] = make(map[string]Target)
 		switch kind {
 		case hub.Tools, hub.Prompts:
-			v.addNamed(i, namer, servers)
+			v.addNamed(i, namer, servers, p)
 		case hub.Resources, hub.Templates:
-			v.addURIs(i, servers, hidden)
+			v.addURIs(i, servers, hidden, p)
 		}
 	}
 	v.resources = v.names[indexOf(hub.Resources)]
 	for _, h := range servers {
-		v.templates = append(v.templates, h.parsed...)
+		if p != nil {
+			s, in := p.Offers(h.ID)
+			if !in {
+				continue
+			}
+			if !s.NoResources {
+				v.templates = append(v.templates, h.parsed...)
+			}
+		} else {
+			v.templates = append(v.templates, h.parsed...)
+		}
 		v.catalogs = append(v.catalogs, Offer{Server: h.ID, Label: h.Label, Catalog: h.catalog})
 		if before, after := naming.affixes(h.prefix()); h.catalog == nil && before+after != "" {
 			v.waiting = append(v.waiting, unlisted{server: h.ID, before: before, after: after, filter: h.Filter})
@@ -65,16 +82,21 @@ func aggregate(naming Naming, servers []*held, limit int) *View {
 }
 
 // addNamed puts tools or prompts under their public names.
-func (v *View) addNamed(i int, n *namer, servers []*held) {
+func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 	n.count(i, servers)
+	outside := map[string]bool{} // names of what the profile does not hold
 	for _, h := range servers {
 		for _, e := range h.entries[i] {
 			public := n.name(h, e.shown, 0)
 			for round := 1; ; round++ {
-				if _, taken := v.names[i][public]; !taken {
+				if _, taken := v.names[i][public]; !taken && !outside[public] {
 					break
 				}
 				public = n.name(h, e.shown, round) // two hashes have met
+			}
+			if !holds(p, h.ID, allKinds[i], e.name) {
+				outside[public] = true
+				continue
 			}
 			t := Target{Server: h.ID, Name: e.name, Raw: e.named(public), Hints: e.hints}
 			v.items[i] = append(v.items[i], Item{Public: public, Target: t})
@@ -85,8 +107,11 @@ func (v *View) addNamed(i int, n *namer, servers []*held) {
 
 // addURIs puts resources or templates under their URIs. What an earlier server has
 // listed already is left out, for it could not be reached under that URI.
-func (v *View) addURIs(i int, servers []*held, hidden hidden) {
+func (v *View) addURIs(i int, servers []*held, hidden hidden, p *config.Profile) {
 	for _, h := range servers {
+		if !holds(p, h.ID, allKinds[i], "") {
+			continue
+		}
 		for _, e := range h.entries[i] {
 			if first, taken := v.names[i][e.name]; taken {
 				hidden[[2]string{h.ID, first.Server}] = append(hidden[[2]string{h.ID, first.Server}], e.name)

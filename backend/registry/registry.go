@@ -41,6 +41,7 @@ type Registry struct {
 	mu       sync.Mutex // also held while listeners run, so that they hear changes in order
 	naming   Naming
 	servers  []*held // in the order of the config
+	profiles []config.Profile
 	onChange []func(Change)
 }
 
@@ -53,6 +54,9 @@ type views struct {
 	servers []*held // copies that nobody changes
 	mu      sync.Mutex
 	limited map[int]*View
+
+	profiles []config.Profile
+	narrowed map[scopeKey]*View // guarded by mu
 }
 
 // held is what the registry knows of one server.
@@ -220,7 +224,7 @@ func (r *Registry) tell(server string, before, after *View, touched []hub.Kind) 
 // rebuild makes the aggregate anew and publishes all Views. It needs r.mu, or
 // an r that nobody else has seen.
 func (r *Registry) rebuild() {
-	v := &views{all: aggregate(r.naming, r.servers, MaxPublicName), single: make(map[string]*View, len(r.servers)), naming: r.naming}
+	v := &views{all: aggregate(r.naming, r.servers, MaxPublicName), single: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
 	for _, h := range r.servers {
 		v.single[h.ID] = h.view
 		one := *h

@@ -24,6 +24,8 @@ type View struct {
 	catalogs  []Offer
 	conflicts map[string][]string
 	hash      string
+	scope     *config.Profile // that narrows it; nil for none
+	closed    bool            // of one server whose resources the profile does not hold
 }
 
 // Offer is a server's own words in a View.
@@ -81,6 +83,9 @@ func (v *View) Lookup(kind hub.Kind, public string) (Target, bool) {
 				continue
 			}
 		}
+		if !holds(v.scope, u.server, kind, tool) {
+			continue
+		}
 		return Target{Server: u.server, Name: tool}, true
 	}
 	return Target{}, false
@@ -109,7 +114,7 @@ func (v *View) Resource(uri string) (Target, bool) {
 			}
 		}
 	}
-	if v.server != "" && uri != "" {
+	if v.server != "" && uri != "" && !v.closed {
 		return Target{Server: v.server, Name: uri}, true
 	}
 	return Target{}, false

@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"slices"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// scopeKey names one view that a profile narrows: of one server, or of all of them.
+type scopeKey struct {
+	profile, server string
+	limit           int
+}
+
+// SetProfiles replaces the profiles. It reports whether anything differs. Views that
+// were taken before stay as they are.
+func (r *Registry) SetProfiles(profiles []config.Profile) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.EqualFunc(r.profiles, profiles, config.Profile.Equal) {
+		return false
+	}
+	r.profiles = slices.Clone(profiles)
+	r.rebuild()
+	return true
+}
+
+// Profile returns what a profile offers of all servers, under the names that they
+// have in Within(limit). It reports false when there is no such profile.
+func (r *Registry) Profile(name string, limit int) (*View, bool) {
+	if limit == 0 {
+		limit = MaxPublicName
+	}
+	return r.views.Load().scoped(scopeKey{profile: name, limit: limit})
+}
+
+// ProfileServer returns what a profile offers of one server, with the server's own
+// names. It reports false when there is no such profile, or no such server in it.
+func (r *Registry) ProfileServer(name, server string) (*View, bool) {
+	return r.views.Load().scoped(scopeKey{profile: name, server: server})
+}
+
+func (v *views) scoped(key scopeKey) (*View, bool) {
+	i := slices.IndexFunc(v.profiles, func(p config.Profile) bool { return p.Name == key.profile })
+	if i < 0 {
+		return nil, false
+	}
+	p := &v.profiles[i]
+	var one *held
+	if key.server != "" {
+		j := slices.IndexFunc(v.servers, func(h *held) bool { return h.ID == key.server })
+		if _, in := p.Offers(key.server); j < 0 || !in {
+			return nil, false
+		}
+		one = v.servers[j]
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.narrowed[key]; known != nil {
+		return known, true
+	}
+	if v.narrowed == nil {
+		v.narrowed = map[scopeKey]*View{}
+	}
+	made := aggregateOf(v.naming, v.servers, key.limit, p)
+	if one != nil {
+		made = one.narrowed(p)
+	}
+	v.narrowed[key] = made
+	return made, true
+}
+
+// holds reports whether a profile offers an item of a server. A nil profile does.
+func holds(p *config.Profile, server string, kind hub.Kind, name string) bool {
+	if p == nil {
+		return true
+	}
+	s, in := p.Offers(server)
+	if !in {
+		return false
+	}
+	switch kind {
+	case hub.Tools:
+		return s.Tools.Hidden(name) == ""
+	case hub.Prompts:
+		return !s.NoPrompts
+	}
+	return !s.NoResources
+}
+
+// narrowed makes the view of one server within a profile: names untouched.
+func (h *held) narrowed(p *config.Profile) *View {
+	v := &View{server: h.ID, templates: h.parsed, scope: p,
+		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
+	for i, kind := range allKinds {
+		v.names[i] = map[string]Target{}
+		for _, item := range h.view.items[i] {
+			if holds(p, h.ID, kind, item.Name) {
+				v.items[i] = append(v.items[i], item)
+				v.names[i][item.Public] = item.Target
+			}
+		}
+	}
+	for name, t := range h.view.own {
+		if holds(p, h.ID, hub.Tools, name) {
+			if v.own == nil {
+				v.own = map[string]Target{}
+			}
+			v.own[name] = t
+		}
+	}
+	if s, _ := p.Offers(h.ID); s.NoResources {
+		v.templates, v.closed = nil, true
+	}
+	v.resources = v.names[indexOf(hub.Resources)]
+	v.waiting = h.view.waiting
+	v.seal()
+	return v
+}

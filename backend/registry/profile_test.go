@@ -1,0 +1,169 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// full is a catalog with one of everything.
+func full(server string, tools ...string) *hub.Catalog {
+	c := &hub.Catalog{}
+	for _, t := range tools {
+		c.Tools = append(c.Tools, toolNamed(t))
+		c.Prompts = append(c.Prompts, item("p_"+t, `{"name":"p_`+t+`"}`))
+	}
+	c.Resources = []hub.Item{item("res://"+server+"/a", `{"uri":"res://`+server+`/a","name":"a"}`), item("res://shared", `{"uri":"res://shared","name":"s"}`)}
+	c.Templates = []hub.Item{item("res://"+server+"/{x}", `{"uriTemplate":"res://`+server+`/{x}","name":"t"}`)}
+	return c
+}
+
+func profiled(naming Naming, profiles ...config.Profile) *Registry {
+	r := New(Options{})
+	r.Arrange(naming, []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
+	r.Set("a", "", full("a", "read", "write"))
+	r.Set("b", "", full("b", "read", "fetch"))
+	r.SetProfiles(profiles)
+	return r
+}
+
+func TestAProfileHoldsWhatItNamesAndNothingElse(t *testing.T) {
+	r := profiled("", config.Profile{Name: "p", Servers: map[string]config.ProfileServer{
+		"b": {Tools: config.Filter{Include: []string{"re*"}}, NoPrompts: true}, "c": {Tools: config.Filter{Exclude: []string{"bad"}}},
+	}})
+	v, ok := r.Profile("p", 0)
+	if !ok {
+		t.Fatal("there is no view")
+	}
+	if got := publicNames(v); !slices.Equal(got, []string{"b__read"}) {
+		t.Errorf("tools %v", got)
+	}
+	if len(v.Items(hub.Prompts)) != 0 || len(v.Items(hub.Templates)) != 1 {
+		t.Errorf("%v %v", v.Items(hub.Prompts), v.Items(hub.Templates))
+	}
+	// Server a lists the shared resource first, but is not in the profile.
+	if target, ok := v.Resource("res://shared"); !ok || target.Server != "b" {
+		t.Errorf("the shared resource leads to %+v", target)
+	}
+	for _, uri := range []string{"res://a/a", "res://a/x"} {
+		if target, ok := v.Resource(uri); ok {
+			t.Errorf("%s leads to %+v", uri, target)
+		}
+	}
+	if len(v.Offers()) != 2 {
+		t.Errorf("servers: %v", v.Offers())
+	}
+	for name, want := range map[string]bool{"b__read": true, "b__fetch": false, "a__read": false, "c__any": true, "c__bad": false} {
+		if _, ok := v.Lookup(hub.Tools, name); ok != want {
+			t.Errorf("%s: %v", name, ok)
+		}
+	}
+	if _, ok := v.Lookup(hub.Prompts, "b__p_read"); ok {
+		t.Error("a prompt of a server without prompts is found")
+	}
+	if _, ok := r.Profile("q", 0); ok {
+		t.Error("a profile that is not there has a view")
+	}
+}
+
+func TestOneServerWithinAProfile(t *testing.T) {
+	r := profiled("", config.Profile{Name: "p", Servers: map[string]config.ProfileServer{
+		"b": {Tools: config.Filter{Exclude: []string{"fetch"}}, NoResources: true},
+	}})
+	if _, ok := r.ProfileServer("p", "a"); ok {
+		t.Error("a server outside of the profile has a view")
+	}
+	v, ok := r.ProfileServer("p", "b")
+	if !ok || !slices.Equal(publicNames(v), []string{"read"}) {
+		t.Fatalf("%v", publicNames(v))
+	}
+	for _, uri := range []string{"res://b/a", "res://b/x", "anything"} {
+		if target, ok := v.Resource(uri); ok {
+			t.Errorf("%s leads to %+v", uri, target)
+		}
+	}
+}
+
+// Whatever a profile is, its view holds exactly those of everything that it names, under
+// the same names, and finds nothing else.
+func TestViewsOfProfilesArePartsOfTheWhole(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for round := range 300 {
+		naming := []Naming{"", Bare, Colon, AtServer, MCP}[round%5]
+		p := config.Profile{Name: "p", Servers: map[string]config.ProfileServer{}}
+		for _, id := range []string{"a", "b", "c"} {
+			if rnd.IntN(3) > 0 {
+				s := config.ProfileServer{NoPrompts: rnd.IntN(2) == 0, NoResources: rnd.IntN(2) == 0}
+				if rnd.IntN(2) == 0 {
+					s.Tools.Exclude = []string{[]string{"read", "w*", "?etch"}[rnd.IntN(3)]}
+				}
+				p.Servers[id] = s
+			}
+		}
+		r := profiled(naming, p)
+		limit := []int{0, 12}[rnd.IntN(2)]
+		whole, part := r.Within(limit), first(r.Profile("p", limit))
+		for _, kind := range []hub.Kind{hub.Tools, hub.Prompts} {
+			var want []string
+			for _, i := range whole.Items(kind) {
+				if holds(&p, i.Server, kind, i.Name) {
+					want = append(want, fmt.Sprint(i.Public, i.Server, i.Name))
+					continue
+				}
+				if target, ok := part.Lookup(kind, i.Public); ok && (target.Server != "c" || naming == Bare) {
+					t.Fatalf("%s %q of %s is outside and leads to %+v", kind, i.Public, i.Server, target)
+				}
+			}
+			var got []string
+			for _, i := range part.Items(kind) {
+				got = append(got, fmt.Sprint(i.Public, i.Server, i.Name))
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s with %+v: got %v, want %v", kind, p, got, want)
+			}
+		}
+		var listed struct{ Tools []struct{ Name string } }
+		if json.Unmarshal(part.ListResult(hub.Tools), &listed) != nil || len(listed.Tools) != len(part.Items(hub.Tools)) {
+			t.Fatal("the list is not what the view holds")
+		}
+		for _, uri := range []string{"res://a/a", "res://a/zz", "res://b/a", "res://b/zz", "res://shared"} {
+			target, ok := part.Resource(uri)
+			if ok && !holds(&p, target.Server, hub.Resources, uri) {
+				t.Fatalf("%s leads to %s, which the profile does not hold", uri, target.Server)
+			}
+			if owner := strings.TrimPrefix(uri, "res://")[:1]; !ok && (owner == "a" || owner == "b") && holds(&p, owner, hub.Resources, uri) {
+				t.Fatalf("%s is not found", uri)
+			}
+		}
+	}
+}
+
+func first(v *View, _ bool) *View { return v }
+
+func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
+	p := config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"a": {}}}
+	r := profiled("", p)
+	before := first(r.Profile("p", 0))
+	if again := first(r.Profile("p", 0)); again != before {
+		t.Error("the view is made anew for each reader")
+	}
+	r.Set("a", "", tools("other"))
+	if got := publicNames(first(r.Profile("p", 0))); !slices.Equal(got, []string{"a__other"}) {
+		t.Errorf("%v", got)
+	}
+	if r.SetProfiles([]config.Profile{p}) {
+		t.Error("the same profiles count as a change")
+	}
+	if !r.SetProfiles(nil) {
+		t.Error("taking the profiles away is no change")
+	}
+	if _, ok := r.Profile("p", 0); ok {
+		t.Error("the profile is still there")
+	}
+}

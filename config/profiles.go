@@ -1,0 +1,229 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// Profile is a named view over servers and tools.
+type Profile struct {
+	Name        string
+	Description string
+	// Servers are what it offers, by id; nil is all servers with all they have.
+	Servers map[string]ProfileServer
+	// ToolMode is how its tools are listed: one of ToolModes, or "" for all.
+	ToolMode string
+	// Folders are absolute paths: a shim that was started in or below one of them
+	// gets the profile, unless its client has another one.
+	Folders []string
+}
+
+// ProfileServer is what a profile offers of one server.
+type ProfileServer struct {
+	// Tools are the server's own names, with '*' and '?'. A tool must fit Include,
+	// unless that is empty, and must not fit Exclude.
+	Tools       Filter
+	NoPrompts   bool
+	NoResources bool // nor their templates
+}
+
+// Client is what the configuration says of the clients with a token of that name.
+type Client struct {
+	Profile  string // the only one it may use; "" for no bound
+	ToolMode string // wins over that of the profile; "" for what holds anyway
+}
+
+// How tools are listed.
+const (
+	ToolsAll      = "all"      // with their whole definitions
+	ToolsSearch   = "search"   // not at all: find_tools and call_tool stand for them
+	ToolsDeferred = "deferred" // by name and one line; describe_tools gives the rest
+)
+
+// ToolModes are the words for toolMode.
+var ToolModes = []string{ToolsAll, ToolsSearch, ToolsDeferred}
+
+// Offers reports whether the profile holds anything of a server, and what.
+func (p *Profile) Offers(server string) (ProfileServer, bool) {
+	if p.Servers == nil {
+		return ProfileServer{}, true
+	}
+	s, ok := p.Servers[server]
+	return s, ok
+}
+
+// Profile returns the profile of that name.
+func (c *Config) Profile(name string) (Profile, bool) {
+	i := slices.IndexFunc(c.Profiles, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return c.Profiles[i], true
+}
+
+// Equal reports whether both offer the same.
+func (p Profile) Equal(o Profile) bool {
+	return p.Name == o.Name && p.Description == o.Description && p.ToolMode == o.ToolMode &&
+		slices.Equal(p.Folders, o.Folders) && (p.Servers == nil) == (o.Servers == nil) &&
+		maps.EqualFunc(p.Servers, o.Servers, func(a, b ProfileServer) bool {
+			return a.NoPrompts == b.NoPrompts && a.NoResources == b.NoResources && a.Tools.Equal(&b.Tools)
+		})
+}
+
+// profilesField reads profiles. A later file replaces a profile of an earlier one.
+func profilesField(to *[]Profile) field {
+	return objects("profiles", func(r *reader, m member) {
+		p := Profile{Name: m.name}
+		if !hub.ValidServerID(m.name) {
+			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' cannot name a profile", m.name)
+			return
+		}
+		r.object(m.value, profileFields(&p))
+		*to = slices.DeleteFunc(*to, func(o Profile) bool { return o.Name == p.Name })
+		*to = append(*to, p)
+	})
+}
+
+func profileFields(p *Profile) []field {
+	return []field{
+		str("description", &p.Description),
+		oneOf("toolMode", &p.ToolMode, ToolModes...),
+		absolutePaths("folders", &p.Folders),
+		objects("servers", func(r *reader, m member) {
+			var s ProfileServer
+			r.object(m.value, profileServerFields(&s))
+			if p.Servers == nil {
+				p.Servers = map[string]ProfileServer{}
+			}
+			p.Servers[m.name] = s
+		}).also(func() {
+			if p.Servers == nil { // {} is no server at all
+				p.Servers = map[string]ProfileServer{}
+			}
+		}),
+	}
+}
+
+func profileServerFields(s *ProfileServer) []field {
+	return []field{
+		list(HiddenByInclude, &s.Tools.Include),
+		list(HiddenByExclude, &s.Tools.Exclude),
+		booleanOf("prompts", func(on bool) { s.NoPrompts = !on }),
+		booleanOf("resources", func(on bool) { s.NoResources = !on }),
+	}
+}
+
+// clientsField reads clients.
+func clientsField(to *map[string]Client) field {
+	return objects("clients", func(r *reader, m member) {
+		var c Client
+		r.object(m.value, clientFields(&c))
+		if *to == nil {
+			*to = map[string]Client{}
+		}
+		(*to)[m.name] = c
+	})
+}
+
+func clientFields(c *Client) []field {
+	return []field{str("profile", &c.Profile, notBlank), oneOf("toolMode", &c.ToolMode, ToolModes...)}
+}
+
+// also does something after the value of a field was read.
+func (f field) also(then func()) field {
+	read := f.read
+	f.read = func(r *reader, name string, at Position, n *node) {
+		read(r, name, at, n)
+		then()
+	}
+	return f
+}
+
+// absolutePaths is a list of folders.
+func absolutePaths(name string, to *[]string) field {
+	return field{name, func(r *reader, name string, at Position, n *node) {
+		var all []string
+		list(name, &all).read(r, name, at, n)
+		for i, path := range all {
+			if !filepath.IsAbs(path) {
+				r.errorf(n.items[i].at, fmt.Sprintf("%s[%d]", name, i), "'%s' must hold absolute paths", name)
+				return
+			}
+			all[i] = filepath.Clean(path)
+		}
+		*to = all
+	}}
+}
+
+// settleProfiles checks what profiles and clients name, once everything is read. A
+// client whose profile does not exist would see everything or nothing: both are
+// wrong, so the file is refused. A server may come later: that is a warning.
+func (r *reader) settleProfiles(c *Config) {
+	for i := range c.Profiles {
+		p := &c.Profiles[i]
+		for _, id := range slices.Sorted(maps.Keys(p.Servers)) {
+			s, known := c.Server(id)
+			switch {
+			case known && s.ID != id: // ids are the same ignoring case
+				p.Servers[s.ID] = p.Servers[id]
+				delete(p.Servers, id)
+			case !known:
+				suggestion := ""
+				var ids []string
+				for _, s := range c.Servers {
+					ids = append(ids, s.ID)
+				}
+				if near := nearest(id, ids); near != "" {
+					suggestion = fmt.Sprintf("did you mean '%s'?", near)
+				}
+				r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: "profiles." + p.Name + ".servers." + id, Warning: true,
+					Message: fmt.Sprintf("profile '%s' names server '%s', which is not configured", p.Name, id), Suggestion: suggestion})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Clients)) {
+		want := c.Clients[name].Profile
+		if _, known := c.Profile(want); want == "" || known {
+			continue
+		}
+		r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: "clients." + name + ".profile",
+			Message: fmt.Sprintf("client '%s' has the profile '%s', which is not among the profiles", name, want), Suggestion: "add it to 'profiles', or take it away here"})
+	}
+}
+
+func lastOf(files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return files[len(files)-1]
+}
+
+// SameReach reports whether both offer the same to the same clients.
+func SameReach(a, b *Config) bool {
+	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.Equal(a.Clients, b.Clients)
+}
+
+// ProfileOf returns the profile of a client that works in a folder: the one with the
+// longest folder that holds it, or "".
+func (c *Config) ProfileOf(folder string) string {
+	best, profile := "", ""
+	for _, p := range c.Profiles {
+		for _, f := range p.Folders {
+			if len(f) > len(best) && Within(f, folder) {
+				best, profile = f, p.Name
+			}
+		}
+	}
+	return profile
+}
+
+// Within reports whether path is folder or below it. Both are clean and absolute.
+func Within(folder, path string) bool {
+	rest, ok := strings.CutPrefix(path, folder)
+	return ok && (rest == "" || strings.HasSuffix(folder, string(filepath.Separator)) || rest[0] == filepath.Separator)
+}

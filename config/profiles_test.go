@@ -1,0 +1,96 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const profiled = `{
+  "mcpServers": {"files": {"command": "f"}, "Git Hub": {"command": "g"}},
+  "profiles": {
+    "work": {
+      "description": "What the day job needs",
+      "servers": {"files": {"includeTools": ["read_*"]}, "git-hub": {"prompts": false, "resources": false}},
+      "toolMode": "search",
+      "folders": ["/home/me/work", "/srv/x/"]
+    },
+    "inner": {"folders": ["/home/me/work/inner"]},
+    "none": {"servers": {}}
+  },
+  "clients": {"cursor": {"profile": "work", "toolMode": "deferred"}}
+}`
+
+func TestProfilesAndClientsAreRead(t *testing.T) {
+	c, problems := Parse("c.json", []byte(profiled))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	work, ok := c.Profile("work")
+	if !ok || work.ToolMode != ToolsSearch || !slices.Equal(work.Folders, []string{"/home/me/work", "/srv/x"}) {
+		t.Fatalf("%+v", work)
+	}
+	files, in := work.Offers("files")
+	if !in || files.Tools.Hidden("write") == "" || files.Tools.Hidden("read_me") != "" || files.NoPrompts {
+		t.Errorf("%+v", files)
+	}
+	if hub, in := work.Offers("Git-Hub"); !in || !hub.NoPrompts || !hub.NoResources {
+		t.Errorf("%+v", hub)
+	}
+	if _, in := work.Offers("other"); in {
+		t.Error("a server that is not named is offered")
+	}
+	if all, _ := c.Profile("inner"); all.Servers != nil {
+		t.Error("a profile without servers must be all servers")
+	}
+	if none, _ := c.Profile("none"); none.Servers == nil {
+		t.Error("a profile with no server in its list must be empty")
+	}
+	if c.Clients["cursor"] != (Client{Profile: "work", ToolMode: ToolsDeferred}) {
+		t.Error(c.Clients)
+	}
+	for folder, want := range map[string]string{
+		"/home/me/work": "work", "/home/me/work/a": "work", "/home/me/workshop": "", "/home/me": "",
+		"/home/me/work/inner/deep": "inner", "/srv/x/y": "work",
+	} {
+		if got := c.ProfileOf(folder); got != want {
+			t.Errorf("%s is of profile %q, want %q", folder, got, want)
+		}
+	}
+}
+
+// Falling back to all servers, or to none, would both be wrong without a word.
+func TestAClientWithAProfileThatDoesNotExistRefusesTheFile(t *testing.T) {
+	c, problems := Parse("c.json", []byte(`{"profiles": {"work": {}}, "clients": {"cursor": {"profile": "wrk"}}}`))
+	if c != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, "'wrk'") {
+		t.Fatalf("%v %v", c, problems)
+	}
+}
+
+func TestMistakesInProfilesAreNamed(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"profiles": {"a b": {}}}`:                                                                  "cannot name a profile",
+		`{"profiles": {"a": {"toolMode": "few"}}}`:                                                   "must be one of all, search, deferred",
+		`{"profiles": {"a": {"folders": ["work"]}}}`:                                                 "absolute paths",
+		`{"profiles": {"a": {"servers": ["files"]}}}`:                                                "an object",
+		`{"mcpServers": {"files": {"command": "f"}}, "profiles": {"a": {"servers": {"flies": {}}}}}`: "not configured",
+	} {
+		_, problems := Parse("c.json", []byte(src))
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
+			t.Errorf("%s: %v, want %q", src, problems, want)
+		}
+	}
+}
+
+func TestAProfileThatChangesIsNotTheSameConfiguration(t *testing.T) {
+	a, _ := Parse("c.json", []byte(profiled))
+	for _, change := range [][2]string{{`"read_*"`, `"write_*"`}, {`"prompts": false`, `"prompts": true`}, {`"toolMode": "search"`, `"toolMode": "all"`}, {`"profile": "work"`, `"profile": "inner"`}} {
+		b, _ := Parse("c.json", []byte(strings.Replace(profiled, change[0], change[1], 1)))
+		if b == nil || Same(a, b) {
+			t.Errorf("%v counts as the same", change)
+		}
+	}
+	if b, _ := Parse("c.json", []byte(profiled)); !Same(a, b) {
+		t.Error("the same text differs from itself")
+	}
+}
