@@ -118,7 +118,7 @@ func (s *Supervisor) agree(ctx context.Context, c *config.Server) error {
 // unapproved says why a server does not run.
 func (r *runner) unapproved() error {
 	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q waits for approval: its command is new", r.id),
-		Hint: "Look at the command and approve it in Drawbridge's window."}
+		Hint: "Look at the command and approve it on Drawbridge's page, or with: drawbridge approvals"}
 }
 
 // spelled is the command as it is written, without what variables stand for.

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	"github.com/spf13/cobra"
+)
+
+// waitingItem is one entry of GET approvals.
+type waitingItem struct {
+	ID        string    `json:"id"`
+	Kind      string    `json:"kind"`
+	Server    string    `json:"server"`
+	Tool      string    `json:"tool"`
+	Message   string    `json:"message"`
+	Arguments string    `json:"arguments"`
+	Expires   time.Time `json:"expires"`
+	Client    struct {
+		Token string `json:"token"`
+		Name  string `json:"name"`
+	} `json:"client"`
+	Command *struct {
+		Written string `json:"written"`
+	} `json:"command"`
+}
+
+// asks is what a person is asked, on one line.
+func (w *waitingItem) asks() string {
+	switch {
+	case w.Command != nil:
+		return "run " + w.Command.Written
+	case w.Kind == "call":
+		return "call " + w.Tool + " " + short(w.Arguments, 200)
+	}
+	return short(w.Message, 200)
+}
+
+// name is the id without the part that only says which version of a command was seen.
+func (w *waitingItem) name() string {
+	if w.Command != nil {
+		return "command:" + w.Server
+	}
+	return w.ID
+}
+
+func (p *program) approvals() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "approvals", Short: "List what waits for you: new commands, calls, questions of servers", Args: noArgs,
+		Long:    "List what waits for you: commands of servers that are new, calls that a rule holds, and questions of servers.\nA form is filled in on the page: drawbridge open /questions.",
+		Example: "  drawbridge approvals\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return p.listApprovals(cmd.Context()) },
+	}
+	var minutes, always bool
+	allow := &cobra.Command{
+		Use: "allow ID", Short: "Let a command run or a call go ahead", Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			scope := "once"
+			switch {
+			case minutes && always:
+				return usageError{errors.New("choose one of --minutes and --always")}
+			case minutes:
+				scope = "minutes"
+			case always:
+				scope = "always"
+			}
+			return p.answer(cmd.Context(), args[0], "accept", scope)
+		},
+	}
+	allow.Flags().BoolVar(&minutes, "minutes", false, "this tool for this client, for ten minutes")
+	allow.Flags().BoolVar(&always, "always", false, "this tool from now on; written into the configuration")
+	deny := &cobra.Command{
+		Use: "deny ID", Short: "Refuse a call or a question; a command goes on waiting and is not run", Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.answer(cmd.Context(), args[0], "decline", "once") },
+	}
+	cmd.AddCommand(allow, deny)
+	return cmd
+}
+
+func (p *program) listApprovals(ctx context.Context) error {
+	var list items[waitingItem]
+	if done, err := p.fetch(ctx, http.MethodGet, "approvals", nil, nil, &list); done || err != nil {
+		return err
+	}
+	if len(list.Items) == 0 {
+		_, err := fmt.Fprintln(p.Stdout, "Nothing waits for you.")
+		return err
+	}
+	t := table{title: "Waiting for you", head: []string{"ID", "Kind", "Server", "By", "Asks to"}}
+	for i := range list.Items {
+		w := &list.Items[i]
+		t.add(w.name(), w.Kind, w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.asks())
+	}
+	return t.print(p.Stdout, p.Terminal())
+}
+
+// answer answers the one item whose id begins with id.
+func (p *program) answer(ctx context.Context, id, action, scope string) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	data, err := d.raw(ctx, http.MethodGet, "approvals", nil, nil)
+	if err != nil {
+		return err
+	}
+	var list items[waitingItem]
+	if err := decode(data, &list); err != nil {
+		return err
+	}
+	w, err := onlyOne(list.Items, id)
+	if err != nil {
+		return err
+	}
+	if w.Kind == "form" && action == "accept" {
+		return &hub.Error{Code: hub.CodeValidation, Message: "a form is not filled in here", Hint: "Run: drawbridge open /questions"}
+	}
+	if _, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": scope}); err != nil {
+		return err
+	}
+	if p.json {
+		return p.document(map[string]string{"id": w.ID, "action": action, "scope": scope})
+	}
+	word := map[string]string{"accept": "Allowed", "decline": "Refused"}[action]
+	if w.Command != nil && action != "accept" {
+		word = "It goes on waiting and is not run"
+	}
+	_, err = fmt.Fprintln(p.Stdout, line(word+": "+w.asks()))
+	return err
+}
+
+func onlyOne(list []waitingItem, id string) (*waitingItem, error) {
+	var found *waitingItem
+	for i := range list {
+		w := &list[i]
+		if w.ID == id || w.name() == id {
+			return w, nil
+		}
+		if strings.HasPrefix(w.ID, id) {
+			if found != nil {
+				return nil, usageError{fmt.Errorf("several things that wait begin with %q: write more of the id", id)}
+			}
+			found = w
+		}
+	}
+	if found == nil {
+		return nil, &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("nothing that waits is called %q", id), Hint: "See: drawbridge approvals"}
+	}
+	return found, nil
+}
