@@ -79,7 +79,9 @@ func (p *program) approvals() *cobra.Command {
 	allow.Flags().BoolVar(&always, "always", false, "this tool from now on; written into the configuration")
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Refuse a call or a question; a command goes on waiting and is not run", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.answer(cmd.Context(), args[0], "decline", "once") },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.answer(cmd.Context(), args[0], "decline", "once")
+		},
 	}
 	cmd.AddCommand(allow, deny)
 	return cmd
