@@ -60,6 +60,9 @@ type TokenChange struct {
 type tokenInput struct {
 	Name   string `path:"name"`
 	Action string `path:"action" enum:"rotate,revoke"`
+	Body   *struct {
+		Dry bool `json:"dry,omitempty" doc:"Only say what would change; the token stays"`
+	}
 }
 
 func (a *API) registerTaking(doc huma.API) {
@@ -189,6 +192,16 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 		return nil, err
 	}
 	out := TokenChange{Name: in.Name, Rewritten: []clientconf.Rewritten{}}
+	if in.Body != nil && in.Body.Dry {
+		would := c.WouldTakeOut(in.Name)
+		if in.Action == "rotate" {
+			if would, err = c.WouldRewrite(in.Name); err != nil {
+				return nil, err
+			}
+		}
+		out.Rewritten = append(out.Rewritten, would...)
+		return reply(out)
+	}
 	if in.Action == "revoke" {
 		if err := a.Tokens.Revoke(in.Name); err != nil {
 			return nil, err

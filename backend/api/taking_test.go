@@ -192,6 +192,13 @@ func TestNewTokenIsWrittenWhereTheOldOneStoodAndAnEndedOneIsTakenOut(t *testing.
 	if !strings.Contains(load(t, path), old) {
 		t.Fatal(load(t, path))
 	}
+	held := load(t, path)
+	for action, want := range map[string]string{"rotate": `"key":"cursor"`, "revoke": "-"} {
+		got := s.do(t, "/api/v1/tokens/cursor/"+action, `{"dry":true}`, 200)
+		if same, _ := s.api.tokenFor("cursor"); same != old || load(t, path) != held || !strings.Contains(got, want) || !strings.Contains(got, "drawbridge") || strings.Contains(got, old) {
+			t.Fatalf("asking what %s changes changes it, or does not say so: %s\n%s", action, got, load(t, path))
+		}
+	}
 	got := s.do(t, "/api/v1/tokens/cursor/rotate", "", 200)
 	now, _ := s.api.tokenFor("cursor")
 	if now == old || !strings.Contains(load(t, path), now) || !strings.Contains(got, `"key":"cursor"`) || strings.Contains(got, now) || strings.Contains(got, old) {

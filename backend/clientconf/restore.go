@@ -3,7 +3,6 @@ package clientconf
 import (
 	"bytes"
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,77 +163,4 @@ func (c *Connector) Forget(key string) error {
 		return err
 	}
 	return c.forget(key)
-}
-
-// Rewritten is one client's file that follows a change of our address or token.
-type Rewritten struct {
-	Key   string `json:"key"`
-	Path  string `json:"path"`
-	Diff  string `json:"diff"`
-	Error string `json:"error,omitempty"`
-}
-
-// Rewrite brings the entries with an address up to date: those of one client, or of
-// all when client is empty. url "" keeps the address that each has. Entries that the
-// person removed or changed are left alone.
-func (c *Connector) Rewrite(ctx context.Context, client, url string, tokenOf func(client string) (string, error)) ([]Rewritten, error) {
-	records, err := c.records()
-	if err != nil {
-		return nil, err
-	}
-	var all []Rewritten
-	for _, key := range slices.Sorted(maps.Keys(records)) {
-		r := records[key]
-		if !r.Choice.HTTP || client != "" && r.Choice.Client != client {
-			continue
-		}
-		if s, ok := c.Status(key); !ok || s.State != Connected {
-			continue
-		}
-		choice := r.Choice
-		if url != "" {
-			choice.URL = url
-		}
-		if choice.Token, err = tokenOf(choice.Client); err != nil {
-			return all, err
-		}
-		p, err := c.replan(choice, r)
-		if err == nil && p.Action == Equal {
-			continue
-		}
-		w := Rewritten{Key: key, Path: r.Path}
-		if err == nil {
-			w.Diff = p.Diff
-			err = c.Apply(ctx, p)
-		}
-		if err != nil {
-			w.Error = err.Error()
-		}
-		all = append(all, w)
-	}
-	return all, nil
-}
-
-// TakeOut removes the entries of a client that hold its token, after the token ended.
-// Entries of the shim stay: it makes itself a new one.
-func (c *Connector) TakeOut(ctx context.Context, client string) (all []Rewritten) {
-	for _, s := range c.List() {
-		if s.Client.ID != client || !s.Choice.HTTP || s.Choice.ByVariable || !s.Connected {
-			continue
-		}
-		path := s.Path
-		if r, ok, _ := c.loadRecord(s.Key); ok {
-			path = r.Path
-		}
-		before, _, _ := read(path)
-		w := Rewritten{Key: s.Key, Path: path}
-		if _, err := c.Undo(ctx, s.Key, false); err != nil {
-			w.Error = err.Error()
-		} else {
-			after, _, _ := read(path)
-			w.Diff = diff(path, before, after)
-		}
-		all = append(all, w)
-	}
-	return all
 }

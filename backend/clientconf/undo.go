@@ -97,16 +97,28 @@ func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 
 // takeBack undoes each entry by itself, the last first.
 func (c *Connector) takeBack(p *Plan, r record, recorded, force bool) (Undone, error) {
+	content, err := p.without(r, recorded, force)
+	if err != nil {
+		return "", err
+	}
+	if bytes.Equal(content, p.before) {
+		return WasAbsent, nil
+	}
+	return Removed, replace(p.target, p.before, true, content)
+}
+
+// without is the file without our entries, with what they had replaced.
+func (p *Plan) without(r record, recorded, force bool) ([]byte, error) {
 	content := p.before
 	var edits []edit
 	for _, d := range slices.Backward(r.Edits) {
 		file, err := parse(content, p.Client)
 		if err != nil {
-			return "", p.byHand(err)
+			return nil, p.byHand(err)
 		}
 		_, present, err := file.entry(d.Path, d.Name)
 		if err != nil {
-			return "", p.byHand(err)
+			return nil, p.byHand(err)
 		}
 		e := edit{path: d.Path, name: d.Name, value: d.Value}
 		switch {
@@ -115,7 +127,7 @@ func (c *Connector) takeBack(p *Plan, r record, recorded, force bool) (Undone, e
 		case present == nil:
 			content, err = file.set(d.Path, d.Name, d.Value)
 		case (!isOurs(present) || recorded && !d.holds(present)) && !force:
-			return "", &hub.Error{
+			return nil, &hub.Error{
 				Code:    hub.CodeConflict,
 				Message: "the entry " + quote(d.Name) + " in " + p.Path + " was changed by hand",
 				Hint:    "Nothing was changed. Add --force to remove it all the same.",
@@ -126,17 +138,17 @@ func (c *Connector) takeBack(p *Plan, r record, recorded, force bool) (Undone, e
 			content, _, err = file.remove(d.Path, d.Name)
 		}
 		if err != nil {
-			return "", p.byHand(err)
+			return nil, p.byHand(err)
 		}
 		edits = append(edits, e)
 	}
 	if bytes.Equal(content, p.before) {
-		return WasAbsent, nil
+		return content, nil
 	}
 	if err := checkAfter(p.Client, p.before, content, edits); err != nil {
-		return "", p.byHand(err)
+		return nil, p.byHand(err)
 	}
-	return Removed, replace(p.target, p.before, true, content)
+	return content, nil
 }
 
 func (p *Plan) byHand(why error) error {
