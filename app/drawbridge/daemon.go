@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -282,13 +281,14 @@ const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},
 // execLedger is the folder in which processes inside containers are kept for a sweep.
 func execLedger(f config.Folders) string { return filepath.Join(f.State, "containers") }
 
-// runTray shows the icon. On macOS it would have to own the main goroutine, which
-// nothing has been tried on: there the daemon runs without one.
+// runTray shows the icon. Only on macOS does it need the main goroutine.
 func runTray(life *lifecycle, o tray.Options) {
-	if runtime.GOOS == "darwin" {
+	show := func(ctx context.Context) error { return tray.Run(ctx, o) }
+	if mainLoopNeeded {
+		life.run("tray", time.Second, func(ctx context.Context) error { return onMain.do(ctx, show) })
 		return
 	}
-	life.run("tray", time.Second, func(ctx context.Context) error { return tray.Run(ctx, o) })
+	life.run("tray", time.Second, show)
 }
 
 // report logs the failure of what a person asked for in the tray, which has no place to say it.

@@ -23,13 +23,21 @@ import (
 var version = "dev"
 
 func main() {
+	if mainLoopNeeded {
+		onMain.host(program, os.Exit)
+	}
+	os.Exit(program())
+}
+
+// program does what the command line asks for and returns the exit code.
+func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
 		Version: version, Serve: serve, Desktop: showDesktop,
 		Show: func(url string, f config.Folders) error { return show(url, f.Data, os.Stdout) },
 	})
 	stop()
-	os.Exit(code)
+	return code
 }
 
 // sweepLimit bounds the cleaning inside containers after a crash.

@@ -1,0 +1,133 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"image"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pss is what processes take in MB, where what is shared counts in part.
+func pss(t testing.TB, family []process) (sum float64) {
+	t.Helper()
+	for _, p := range family {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(f)
+		for lines.Scan() {
+			if fields := strings.Fields(lines.Text()); len(fields) > 1 && fields[0] == "Pss:" {
+				kb, err := strconv.ParseFloat(fields[1], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += kb / 1024
+			}
+		}
+		f.Close()
+	}
+	return sum
+}
+
+// TestIdleMemoryAndTheOpenWindow holds what an idle Drawbridge takes with its icon
+// shown, twenty servers that wait for a first call, and no window: daemon and watchdog
+// together. Then it opens the window, which has to be there within a second, and writes
+// down what all of it takes.
+func TestIdleMemoryAndTheOpenWindow(t *testing.T) {
+	const mostIdle = 28 // MB
+	needWindow(t)
+	s := desktop(t)
+	servers := object{}
+	for i := range 20 {
+		one := demo()
+		one["start"] = "onDemand"
+		servers[fmt.Sprintf("server-%02d", i)] = one
+	}
+	d := start(t, object{"mcpServers": servers}, s.display()...)
+	eventually(t, limit(20*time.Second), func() string { // what has never been listed starts once for it
+		known := map[string]bool{}
+		for _, tool := range d.tools() {
+			known[strings.Fields(tool)[0]] = true
+		}
+		if len(known) < len(servers) {
+			return fmt.Sprintf("the tools of %d servers are known", len(known))
+		}
+		return ""
+	})
+	d.stop()
+	d.launch(s.display()...)
+	d.desktopSays(`"tray":true`)
+
+	// Memory is given back a few seconds after the start, and once.
+	var family []process
+	var idle float64
+	eventually(t, limit(20*time.Second), func() string {
+		if family = descendants(d.cmd.Process.Pid); len(family) != 2 {
+			return fmt.Sprintf("%v run while nothing was called, want daemon and watchdog", family)
+		}
+		if idle = pss(t, family); idle > mostIdle {
+			return fmt.Sprintf("idle: %.1f MB PSS of daemon, tray and watchdog, at most %d", idle, mostIdle)
+		}
+		return ""
+	})
+
+	// The start of one command, a window's program and its web processes.
+	began := time.Now()
+	opened := command(t, append(d.env(), s.display()...), binary, "--data", d.data)
+	if err := opened.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var shown time.Duration
+	eventually(t, limit(time.Second), func() string {
+		if len(s.windows("Drawbridge")) == 0 {
+			return "no window is on the screen"
+		}
+		shown = time.Since(began)
+		return ""
+	})
+	if err := opened.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, limit(10*time.Second), func() string {
+		if n := colours(s.picture("memory-window"), image.Rect(340, 130, 1280, 900)); n < 12 {
+			return fmt.Sprintf("the page has %d colours", n)
+		}
+		return ""
+	})
+	painted := time.Since(began)
+	var inDaemon, inWindow []process
+	eventually(t, limit(5*time.Second), func() string {
+		inDaemon, inWindow = nil, nil
+		for _, p := range descendants(1) {
+			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+			exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
+			switch {
+			case slices.ContainsFunc(family, func(f process) bool { return f.pid == p.pid }):
+				inDaemon = append(inDaemon, p)
+			case strings.Contains(string(env), d.data) && (exe == window || strings.Contains(exe, "WebKit")):
+				inWindow = append(inWindow, p)
+			}
+		}
+		if len(inWindow) < 3 {
+			return fmt.Sprintf("the window has %d processes", len(inWindow))
+		}
+		return ""
+	})
+	open, page := pss(t, inDaemon), pss(t, inWindow)
+	t.Logf("idle: %.1f MB PSS; window on the screen after %s, its page after %s; with it open: %.1f MB of daemon, tray and watchdog and %.1f MB of the window in %d processes, %.1f MB in all",
+		idle, shown.Round(time.Millisecond), painted.Round(time.Millisecond), open, page, len(inWindow), open+page)
+	if page < 20 || page > 600 {
+		t.Errorf("the window takes %.1f MB", page)
+	}
+	run(t, command(t, append(d.env(), s.display()...), binary, "quit", "--data", d.data), 0)
+	<-d.done
+	eventually(t, limit(5*time.Second), func() string { return alive(append(inDaemon, inWindow...)) })
+}
