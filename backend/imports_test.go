@@ -23,13 +23,14 @@ const module = "drawbridge"
 // says why. Test files are free to import what they like.
 var edges = map[string]string{
 	"backend/hub":        "",
+	"backend/atomicfile": "",
 	"config":             "backend/hub",
 	"backend/event":      "backend/hub",
 	"backend/process":    "",
 	"backend/dockerexec": "",
 	"backend/wire":       "backend/hub", // spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/loopback":   "backend/hub",
-	"backend/secret":     "backend/hub",
+	"backend/loopback":   "backend/atomicfile backend/hub",
+	"backend/secret":     "backend/atomicfile backend/hub",
 	"backend/oauth":      "backend/hub backend/secret",
 	"backend/store":      "backend/hub",
 	"backend/serverlog":  "backend/hub",
@@ -41,12 +42,12 @@ var edges = map[string]string{
 	"backend/policy":     "backend/hub config backend/registry backend/inbox",
 	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",
 	"backend/bridge":     "backend/hub backend/wire backend/registry backend/gateway backend/inbox",
-	"backend/reload":     "backend/hub config backend/event",
+	"backend/reload":     "backend/atomicfile backend/hub config backend/event",
 	"backend/history":    "backend/hub backend/store backend/gateway",
-	"backend/clientconf": "backend/hub config backend/secret",
+	"backend/clientconf": "backend/atomicfile backend/hub config backend/secret",
 	"backend/directory":  "backend/hub config",
 	"backend/metrics":    "backend/hub backend/event",
-	"backend/desktop":    "backend/hub backend/event backend/inbox",
+	"backend/desktop":    "backend/atomicfile backend/hub backend/event backend/inbox",
 	"backend/doctor":     "backend/hub config backend/clientconf",
 	"backend/selfserver": "backend/hub backend/store",
 	"backend/shim":       "backend/hub backend/wire",                                                                                                                                                                        // apart from cli, so that a process per client stays small

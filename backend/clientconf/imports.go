@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
 )
 
@@ -76,7 +77,7 @@ func (t *Taking) Apply(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	path := filepath.Join(t.c.importsDir(), done.ID+".json")
-	if err := writePrivate(path, append(b, '\n')); err != nil {
+	if err := atomicfile.Write(path, append(b, '\n'), 0o600); err != nil {
 		return "", err
 	}
 	if err := o.carryOut(ctx); err != nil {

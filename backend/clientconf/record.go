@@ -2,12 +2,13 @@ package clientconf
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"drawbridge/backend/atomicfile"
 )
 
 // maxBackups is how many pre-images of one client are kept.
@@ -102,13 +103,13 @@ func (c *Connector) saveRecord(r record) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(c.recordPath(Key(r.Choice.Client, r.Choice.Project)), append(b, '\n'))
+	return atomicfile.Write(c.recordPath(Key(r.Choice.Client, r.Choice.Project)), append(b, '\n'), 0o600)
 }
 
 // saveBackup keeps a pre-image and returns its name. The oldest beyond maxBackups go.
 func (c *Connector) saveBackup(id string, src []byte) (string, error) {
 	name := id + "-" + c.now().UTC().Format("20060102T150405.000000000") + ".bak"
-	if err := writePrivate(c.backupPath(name), src); err != nil {
+	if err := atomicfile.Write(c.backupPath(name), src, 0o600); err != nil {
 		return "", err
 	}
 	entries, _ := os.ReadDir(filepath.Join(c.dir, "backups"))
@@ -128,24 +129,4 @@ func (c *Connector) saveBackup(id string, src []byte) (string, error) {
 
 func (c *Connector) backupPath(name string) string {
 	return filepath.Join(c.dir, "backups", filepath.Base(name))
-}
-
-// writePrivate replaces a file of our own: 0600, in a 0700 folder, never torn.
-func writePrivate(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	temp := path + ".tmp"
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"drawbridge/backend/atomicfile"
 )
 
 // Process is one process of the person.
@@ -62,7 +64,7 @@ func (c *Connector) KeepSavings(self int) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(c.savedPath(), append(b, '\n'))
+	return atomicfile.Write(c.savedPath(), append(b, '\n'), 0o600)
 }
 
 // Savings looks through the clients' files and the person's own processes. Servers

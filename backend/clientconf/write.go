@@ -12,10 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
 )
 
-const tempPrefix = ".drawbridge-"
+const tempPrefix = atomicfile.Prefix
 
 // maxFile is the largest client file that is read: Claude Code's holds its history and grows.
 const maxFile = 64 << 20
@@ -71,7 +72,7 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 	if err := unchanged(path, before, existed); err != nil {
 		return err
 	}
-	if err := rename(temp.Name(), path); err != nil {
+	if err := atomicfile.Rename(temp.Name(), path); err != nil {
 		return err
 	}
 	return syncDir(dir)
@@ -91,18 +92,6 @@ func unchanged(path string, before []byte, existed bool) error {
 		}
 	}
 	return nil
-}
-
-// rename retries on Windows, where a file that another process has open cannot be replaced.
-func rename(from, to string) error {
-	var err error
-	for wait := 10 * time.Millisecond; wait < time.Second; wait *= 2 {
-		if err = os.Rename(from, to); err == nil || !errors.Is(err, os.ErrPermission) || os.PathSeparator == '/' {
-			return err
-		}
-		time.Sleep(wait) // the only signal that a foreign handle was closed is a rename that works
-	}
-	return err
 }
 
 // sweep removes what a killed writer of ours left behind.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -54,24 +53,10 @@ type Mount struct {
 // Box is a container made from an image, whose main process is the server. Nothing
 // in it can escape: with that process the container ends, and all that runs inside.
 type Box struct {
-	image Image
-	cli   *client.Client
-	at    Engine
-	id    string
-	mark  string
-
-	conn     client.HijackedResponse
-	stdin    stdin
-	stdout   *io.PipeReader
-	streamed chan struct{} // closed at the end of the output
-	cancel   context.CancelFunc
-	done     chan struct{}
-	exit     Exit // set before done closes
-
-	impolite atomic.Bool
-	stopOnce sync.Once
-	stopped  chan struct{}
-	stopErr  error // set before stopped closes
+	contained
+	image  Image
+	id     string
+	cancel context.CancelFunc
 }
 
 // Create makes a container from image and returns when its process runs. ctx bounds
@@ -91,10 +76,7 @@ func Create(ctx context.Context, image Image) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Box{
-		image: image, cli: cli, at: at, mark: rand.Text(), streamed: make(chan struct{}),
-		done: make(chan struct{}), stopped: make(chan struct{}),
-	}
+	b := &Box{contained: newContained(cli, at, rand.Text()), image: image}
 	// Before the container is made: a crash in between leaves an entry, never a container.
 	if err := enlist(image.Ledger, entry{Engine: at, Mark: b.mark}); err != nil {
 		image.Say("this container will not be found after a crash: " + err.Error())
@@ -286,25 +268,6 @@ func (b *Box) ask(ctx context.Context) Exit {
 		}
 	}
 	return Exit{Code: -1, Reason: "the Docker Engine went away", Away: true}
-}
-
-// Stdin is the process's standard input. It has SetWriteDeadline.
-func (b *Box) Stdin() io.WriteCloser { return b.stdin }
-
-// Stdout is the process's standard output, and ends with it. It has to be read.
-func (b *Box) Stdout() io.Reader { return b.stdout }
-
-// Done is closed when the process has ended, and with it everything in the container.
-func (b *Box) Done() <-chan struct{} { return b.done }
-
-// Exit is how the process ended. It is valid once Done is closed.
-func (b *Box) Exit() Exit {
-	select {
-	case <-b.done:
-		return b.exit
-	default:
-		return Exit{Code: -1, Reason: "still running"}
-	}
 }
 
 // ID is the container's id, shortened as the docker command does.

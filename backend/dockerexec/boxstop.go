@@ -16,18 +16,10 @@ import (
 //
 // Stop also releases the connection: call it for every Box.
 func (b *Box) Stop(ctx context.Context) error {
-	b.stopOnce.Do(func() { go b.stop() })
-	select {
-	case <-b.stopped:
-	case <-ctx.Done():
-		b.impolite.Store(true)
-		<-b.stopped
-	}
-	return b.stopErr
+	return b.stopWith(ctx, b.stop)
 }
 
 func (b *Box) stop() {
-	defer close(b.stopped)
 	_ = b.stdin.Close()
 	if !b.wait(or(b.image.CloseStdin, defaultCloseStdin)) {
 		b.term()
@@ -46,26 +38,6 @@ func (b *Box) stop() {
 	b.cancel()
 	<-b.done
 	b.cli.Close()
-}
-
-// wait waits for the end, at most d, and not at all once patience is lost.
-func (b *Box) wait(d time.Duration) bool {
-	deadline := time.NewTimer(d)
-	defer deadline.Stop()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-b.done:
-			return true
-		case <-deadline.C:
-			return false
-		case <-tick.C:
-			if b.impolite.Load() {
-				return false
-			}
-		}
-	}
 }
 
 func (b *Box) term() {

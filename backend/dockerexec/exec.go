@@ -58,30 +58,17 @@ func (e Exit) String() string {
 
 // Exec is one process inside a container and what it started there.
 type Exec struct {
+	contained
 	spec      Spec
-	cli       *client.Client
-	at        Engine
 	id        string // of the exec
 	container string // full id
 	life      life
-	mark      string
-	pid       int // inside; 0 without a shell
+	pid       int // in the container; 0 without a shell
 	shell     bool
 
-	conn   client.HijackedResponse
-	stdin  stdin
-	stdout *io.PipeReader
-
 	poke      chan struct{} // ask the Engine now
-	streamed  chan struct{} // closed at the end of the output
 	abandoned chan struct{} // closed when the process lives and cannot be ended
-	done      chan struct{}
-	exit      Exit // set before done closes
-	impolite  atomic.Bool
-	stopOnce  sync.Once
-	signalled atomic.Bool // by Stop
-	stopped   chan struct{}
-	stopErr   error // set before stopped closes
+	signalled atomic.Bool   // by Stop
 }
 
 // Start runs spec.Cmd in a running container and returns when it runs. ctx bounds
@@ -102,9 +89,8 @@ func Start(ctx context.Context, spec Spec) (*Exec, error) {
 		return nil, err
 	}
 	e := &Exec{
-		spec: spec, cli: cli, at: at, mark: rand.Text(),
-		poke: make(chan struct{}, 1), streamed: make(chan struct{}), abandoned: make(chan struct{}),
-		done: make(chan struct{}), stopped: make(chan struct{}),
+		contained: newContained(cli, at, rand.Text()), spec: spec,
+		poke: make(chan struct{}, 1), abandoned: make(chan struct{}),
 	}
 	if err := e.start(ctx); err != nil {
 		cli.Close()
@@ -255,27 +241,6 @@ func (e *Exec) Stubborn() bool { return !e.shell }
 // PID is the process id inside the container, or 0 when the image has no shell
 // that could tell.
 func (e *Exec) PID() int { return e.pid }
-
-// Stdin is the process's standard input. It has SetWriteDeadline.
-func (e *Exec) Stdin() io.WriteCloser { return e.stdin }
-
-// Stdout is the process's standard output, and ends with it. It has to be read:
-// while it is not, stderr does not flow either.
-func (e *Exec) Stdout() io.Reader { return e.stdout }
-
-// Done is closed when the process has ended and what it left in the container
-// was ended, as far as there is a shell to do it.
-func (e *Exec) Done() <-chan struct{} { return e.done }
-
-// Exit is how the process ended. It is valid once Done is closed.
-func (e *Exec) Exit() Exit {
-	select {
-	case <-e.done:
-		return e.exit
-	default:
-		return Exit{Code: -1, Reason: "still running"}
-	}
-}
 
 // stdin is the writing half of the connection.
 type stdin struct {

@@ -161,18 +161,10 @@ func (e *Exec) listen(ctx context.Context) {
 //
 // Stop also releases the connection: call it for every Exec.
 func (e *Exec) Stop(ctx context.Context) error {
-	e.stopOnce.Do(func() { go e.stop() })
-	select {
-	case <-e.stopped:
-	case <-ctx.Done():
-		e.impolite.Store(true)
-		<-e.stopped
-	}
-	return e.stopErr
+	return e.stopWith(ctx, e.stop)
 }
 
 func (e *Exec) stop() {
-	defer close(e.stopped)
 	defer func() {
 		e.conn.Close()
 		e.stdout.Close()
@@ -203,25 +195,10 @@ func (e *Exec) stop() {
 	<-e.done
 }
 
-// wait waits for the end, at most d, and not at all once patience is lost.
+// wait asks the Engine, and waits for the end, at most d.
 func (e *Exec) wait(d time.Duration) bool {
 	e.ask()
-	deadline := time.NewTimer(d)
-	defer deadline.Stop()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-e.done:
-			return true
-		case <-deadline.C:
-			return false
-		case <-tick.C:
-			if e.impolite.Load() {
-				return false
-			}
-		}
-	}
+	return e.contained.wait(d)
 }
 
 // end sends a signal while the Engine says that the process runs, because its id

@@ -9,34 +9,6 @@ import (
 	"time"
 )
 
-// writePrivate replaces path in one step with a file that only the person can read.
-func writePrivate(path string, data []byte) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // 0600 by itself
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 // watched is a small private file that is read again whenever it has changed on disk.
 // It belongs to whoever holds its owner's lock.
 type watched struct {

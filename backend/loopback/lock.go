@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"drawbridge/backend/atomicfile"
 )
 
 // HeldError says that another daemon uses the data folder.
@@ -91,7 +93,7 @@ func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime
 func WriteRuntime(dataDir string, rt Runtime) error {
 	data, err := json.Marshal(rt)
 	if err == nil {
-		err = writePrivate(runtimeFile(dataDir), append(data, '\n'))
+		err = atomicfile.Write(runtimeFile(dataDir), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write runtime file: %w", err)

@@ -392,7 +392,7 @@ func TestAdminTokenIsMadeOnceAndReadAgain(t *testing.T) {
 	if again, _ := ReadAdmin(dir); again != token {
 		t.Fatal("a second start made another token")
 	}
-	if err := writePrivate(filepath.Join(dir, "admin.token"), []byte("dbr_other\n")); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "admin.token"), []byte("dbr_other\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if admin.Valid(token) || !admin.Valid("dbr_other") {

@@ -1,25 +1,11 @@
 package loopback
 
-import (
-	"errors"
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-const haveSockets = true
-
-// peerUser is the user at the other end of c.
-func peerUser(c *net.UnixConn) (uid int, err error) {
-	raw, err := c.SyscallConn()
+func peerOf(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err
 	}
-	failed := raw.Control(func(fd uintptr) {
-		var cred *unix.Ucred
-		if cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			uid = int(cred.Uid)
-		}
-	})
-	return uid, errors.Join(failed, err)
+	return int(cred.Uid), nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
 )
 
@@ -224,7 +225,7 @@ func (s *Sessions) save() {
 	s.sessions = slices.DeleteFunc(s.sessions, func(one session) bool { return now.Sub(one.LastUsed) >= SessionLife })
 	data, err := json.Marshal(s.sessions)
 	if err == nil {
-		err = writePrivate(s.path, append(data, '\n'))
+		err = atomicfile.Write(s.path, append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		s.log.Warn("Cannot write browser sessions, they end with this run", "error", err)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
 )
 
@@ -220,7 +221,7 @@ func (t *Tokens) change(name string, edit func(int) Token) (Token, error) {
 		}
 		data, err := json.MarshalIndent(tokenFile{t.tokens}, "", "  ")
 		if err == nil {
-			err = writePrivate(t.file.path, append(data, '\n'))
+			err = atomicfile.Write(t.file.path, append(data, '\n'), 0o600)
 		}
 		if err != nil {
 			t.tokens = before
@@ -248,7 +249,7 @@ func OpenAdmin(dataDir string) (*Admin, error) {
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return writePrivate(a.file.path, []byte(TokenPrefix+newSecret()+"\n"))
+		return atomicfile.Write(a.file.path, []byte(TokenPrefix+newSecret()+"\n"), 0o600)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make admin token: %w", err)

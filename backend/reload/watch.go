@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/atomicfile"
+
 	"github.com/fsnotify/fsnotify"
 )
 
@@ -114,8 +116,8 @@ func (r *Reloader) places() (names, folders map[string]bool) {
 	return names, folders
 }
 
-// ours are the files that replaceFile writes on its way.
-func ours(path string) bool { return strings.HasPrefix(filepath.Base(path), ".drawbridge-") }
+// ours are the files that atomicfile writes on its way.
+func ours(path string) bool { return strings.HasPrefix(filepath.Base(path), atomicfile.Prefix) }
 
 // way adds path, its folder, and each link that leads to it.
 func way(names map[string]bool, path string, hops int) {

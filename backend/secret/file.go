@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
 )
 
@@ -164,7 +165,7 @@ func (s *Store) change(ctx context.Context, ask bool, edit func(map[string]item)
 	if err != nil {
 		return err
 	}
-	if err := writePrivate(s.path(), append(out, '\n')); err != nil {
+	if err := atomicfile.Write(s.path(), append(out, '\n'), 0o600); err != nil {
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}
 	s.values, s.seen = nil, nil // read what is there now
@@ -199,7 +200,7 @@ func (s *Store) keyFile(key []byte) ([]byte, error) {
 	if old, err := s.readKeyFile(); !errors.Is(err, fs.ErrNotExist) {
 		return old, err
 	}
-	if err := writePrivate(s.keyPath(), append(base64.StdEncoding.AppendEncode(nil, key), '\n')); err != nil {
+	if err := atomicfile.Write(s.keyPath(), append(base64.StdEncoding.AppendEncode(nil, key), '\n'), 0o600); err != nil {
 		return nil, fmt.Errorf("cannot keep the key of the secrets: %w", err)
 	}
 	return key, nil
@@ -234,30 +235,6 @@ func decodeKey(text string) ([]byte, error) {
 func (s *Store) lost(what string) error {
 	return &hub.Error{Code: hub.CodeInternal, Message: "cannot open the secrets: " + what,
 		Hint: "Put the key back. To begin anew without the secrets, remove " + s.path() + "."}
-}
-
-// writePrivate replaces a file: 0600, in one step.
-func writePrivate(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".secrets-*.tmp") // 0600 by itself
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(content); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // lockWait is how long a change waits for one of another process.

@@ -1,0 +1,56 @@
+// Package atomicfile replaces small files of our own in one step, so that whoever reads
+// one, or starts after a crash, sees the old or the new content and never half of one.
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Prefix begins the names of files that Write has not finished. They have no other
+// purpose: who finds an old one may remove it.
+const Prefix = ".drawbridge-"
+
+// Write puts data in the place of path with the permissions perm. Folders that are
+// missing are made for the person alone. The data is on the disk before the name is.
+func Write(path string, data []byte, perm os.FileMode) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, Prefix+"*.tmp") // 0600 by itself
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil && perm != 0o600 {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return Rename(f.Name(), path)
+}
+
+// Rename is os.Rename, tried for a second on Windows, where a file that another
+// process has open cannot be replaced.
+func Rename(from, to string) error {
+	var err error
+	for wait := 10 * time.Millisecond; wait < time.Second; wait *= 2 {
+		if err = os.Rename(from, to); err == nil || !errors.Is(err, os.ErrPermission) || os.PathSeparator == '/' {
+			return err
+		}
+		time.Sleep(wait) // the only signal that a foreign handle was closed is a rename that works
+	}
+	return err
+}

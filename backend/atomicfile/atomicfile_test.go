@@ -1,0 +1,40 @@
+package atomicfile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWriteReplacesTheWholeFileAndLeavesNothingBeside(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	path := filepath.Join(dir, "file")
+	for _, content := range []string{"a longer text", "short"} {
+		if err := Write(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Fatalf("%q, %v; want %q", got, err, content)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 1 {
+		t.Errorf("the folder holds %v", all)
+	}
+}
+
+func TestFailedWriteLeavesTheOldFileAndNothingBeside(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(path, "by a folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, []byte("x"), 0o644); err == nil {
+		t.Error("a folder was replaced by a file")
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 1 {
+		t.Errorf("the folder holds %v", all)
+	}
+}

@@ -1,0 +1,20 @@
+//go:build linux || darwin
+
+package loopback
+
+import (
+	"errors"
+	"net"
+)
+
+const haveSockets = true
+
+// peerUser is the user at the other end of c.
+func peerUser(c *net.UnixConn) (uid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := raw.Control(func(fd uintptr) { uid, err = peerOf(int(fd)) })
+	return uid, errors.Join(failed, err)
+}
