@@ -165,6 +165,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			rules.Apply(c)
 			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
+			applyReach(c, views, front)
 			records.apply(c) // before the servers: their secrets are known when they start
 			counts.apply(c.Metrics)
 			sender.apply(c.Metrics.OTLP)

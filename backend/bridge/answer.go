@@ -76,17 +76,22 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered
 		b.introduced(rq)
 	}
 	view := b.view(rq.at, rq.client.Token)
-	result := view.ListResult(kind)
+	result := b.listed(rq.at, view, kind)
 	if kind == hub.Tools {
-		if rq.at.server == "" {
-			result = b.aggregate(view)
-		}
 		b.present.note(rq.client, rq.at, shown(view), b.Now())
 	}
 	if rq.era == hub.Modern {
 		return answered{result[:len(result)-1], b.suffix}, nil
 	}
 	return answered{head: result}, nil
+}
+
+// listed is the whole result of a list request.
+func (b *Bridge) listed(at endpoint, view *registry.View, kind hub.Kind) []byte {
+	if kind == hub.Tools && at.server == "" {
+		return b.aggregate(at, view)
+	}
+	return view.ListResult(kind)
 }
 
 // resolve makes the call that the gateway gets: where the public name leads, and
@@ -98,7 +103,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 		At: b.Now().UTC(), Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
 		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
 		Params: rq.params, Arguments: rq.spans.Arguments, ProgressToken: rq.spans.ProgressToken,
-		Repaired: rq.repaired,
+		Repaired: rq.repaired, Profile: rq.at.scope,
 	}
 	if rq.session != nil {
 		call.Session = rq.session.id
@@ -124,7 +129,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	}
 	call.PublicName, call.Name = public, public
 	target, ok := find(b.view(rq.at, rq.client.Token), public)
-	if !ok && rq.at.server == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
+	if !ok && rq.at.server == "" && rq.at.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
 		target, ok = b.Self.All().Lookup(hub.Tools, public)
 		ok = ok && rq.method == "tools/call"
 	}

@@ -114,6 +114,9 @@ type Bridge struct {
 	present    presences
 	errands    errands
 	offerings  offerings
+	listeners  listeners
+	touches    touches
+	reach      atomic.Pointer[Reach] // nil: everybody sees everything
 	ended      context.Context // the parent of what outlives its HTTP request
 	end        context.CancelCauseFunc
 	closing    sync.WaitGroup // sessions that are being closed
@@ -232,6 +235,7 @@ func (b *Bridge) retire(s *session, why string) {
 		}
 		b.endShim(s.token, s.shim)
 		b.unsubscribeAll(s.sdk)
+		b.listeners.drop(s.sdk)
 		_ = s.sdk.Close()
 	})
 }
@@ -258,6 +262,10 @@ type endpoint struct {
 	path    string
 	server  string // "" for the aggregate and for profiles
 	profile string
+
+	// What the configuration makes of it for the client: see placed.
+	scope string // the profile that bounds what is seen; "" for none
+	mode  string // how tools are listed; "" for all of them
 }
 
 // parseEndpoint reads /mcp, /s/{server}/mcp and /p/{profile}/mcp.
@@ -283,7 +291,8 @@ func parseEndpoint(path string) (endpoint, bool) {
 func (b *Bridge) known(at endpoint) bool {
 	switch {
 	case at.profile != "":
-		return false // no profile can be configured
+		_, ok := b.Registry.Profile(at.profile, 0)
+		return ok
 	case at.server == "":
 		return true
 	}
@@ -308,6 +317,9 @@ func (b *Bridge) view(at endpoint, token string) *registry.View {
 }
 
 func (b *Bridge) within(at endpoint, limit int) *registry.View {
+	if at.scope != "" {
+		return b.narrowed(at, limit)
+	}
 	if at.server == "" {
 		return b.Registry.Within(limit)
 	}
@@ -326,7 +338,7 @@ func (b *Bridge) within(at endpoint, limit int) *registry.View {
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, ok := parseEndpoint(r.URL.Path)
 	if !ok || !b.known(at) {
-		b.refuseAddress(w, r, at)
+		b.refuseAddress(w, r, nothingAt(at))
 		return
 	}
 	if b.ended.Err() != nil {
@@ -334,6 +346,11 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from := caller(r.Header)
+	at, refusal := b.placed(at, from)
+	if refusal != "" {
+		b.refuseAddress(w, r, refusal)
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		b.post(w, r, at, from)

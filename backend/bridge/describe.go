@@ -26,12 +26,12 @@ type offering struct {
 }
 
 // aggregate returns the tools of the aggregate as a whole list result.
-func (b *Bridge) aggregate(v *registry.View) []byte {
+func (b *Bridge) aggregate(at endpoint, v *registry.View) []byte {
 	mode, own := "", (*registry.View)(nil)
 	if b.DescribeServer != nil {
 		mode = b.DescribeServer()
 	}
-	if b.Self != nil && b.SelfTools != nil && b.SelfTools() {
+	if at.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
 		own = b.Self.All()
 	}
 	plain := v.ListResult(hub.Tools)
@@ -68,10 +68,10 @@ func (b *Bridge) aggregate(v *registry.View) []byte {
 }
 
 // offerings are the lists that were made last. There are as many at once as clients
-// have limits for names; a few hold them all. The zero value is ready.
+// have limits for names and profiles have clients; a few hold them all. The zero value is ready.
 type offerings struct {
 	mu   sync.Mutex
-	last [4]offering
+	last [16]offering
 	next int
 }
 

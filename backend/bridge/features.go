@@ -35,7 +35,7 @@ func (b *Bridge) edge(at endpoint) *edge {
 	if e != nil {
 		return e
 	}
-	e = &edge{at: at}
+	e = &edge{at: at.bare()}
 	version := b.Version
 	if version == "" {
 		version = "dev"
@@ -49,10 +49,11 @@ func (b *Bridge) edge(at endpoint) *edge {
 			Completions: &mcp.CompletionCapabilities{},
 			Logging:     &mcp.LoggingCapabilities{},
 		},
-		SubscribeHandler:   func(ctx context.Context, r *mcp.SubscribeRequest) error { return b.subscribe(ctx, e, r) },
-		UnsubscribeHandler: func(ctx context.Context, r *mcp.UnsubscribeRequest) error { return b.unsubscribe(ctx, e, r) },
+		SubscribeHandler:   func(ctx context.Context, r *mcp.SubscribeRequest) error { return b.subscribe(ctx, r) },
+		UnsubscribeHandler: func(ctx context.Context, r *mcp.UnsubscribeRequest) error { return b.unsubscribe(ctx, r) },
 	})
 	e.sdk.AddReceivingMiddleware(b.middleware(e))
+	e.sdk.AddSendingMiddleware(b.outgoing)
 	b.edges[at.path] = e
 	return e
 }
@@ -118,6 +119,9 @@ func (e *edge) addTool(name string, schema json.RawMessage) (err error) {
 func (b *Bridge) ListChanged(c registry.Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, kind := range c.Kinds {
+		b.touches[kindIndex(kind)].Add(1)
+	}
 	for _, e := range b.edges {
 		if c.Server == "" || e.at.server == "" || e.at.server == c.Server {
 			e.announce(c.Kinds)

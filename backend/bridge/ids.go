@@ -32,16 +32,20 @@ func (x *exchange) standIn(ticket string) (body, id []byte) {
 	return wire.Splice(nil, x.body, wire.Edit{Span: x.env.ID, With: id}), id
 }
 
-// refuseAddress answers a request to an address behind which nothing is. A client
-// finds its answer by the id, so a request is read for that alone.
-func (b *Bridge) refuseAddress(w http.ResponseWriter, r *http.Request, at endpoint) {
-	text := "there is no MCP server at this address"
+// nothingAt says what an address lacks.
+func nothingAt(at endpoint) string {
 	switch {
 	case hub.ValidServerID(at.server):
-		text = `no server is called "` + at.server + `"`
+		return `no server is called "` + at.server + `"`
 	case hub.ValidServerID(at.profile):
-		text = `no profile is called "` + at.profile + `"`
+		return `no profile is called "` + at.profile + `"`
 	}
+	return "there is no MCP server at this address"
+}
+
+// refuseAddress answers a request to an address behind which nothing is for its client.
+// That finds its answer by the id, so a request is read for that alone.
+func (b *Bridge) refuseAddress(w http.ResponseWriter, r *http.Request, text string) {
 	var id []byte
 	if r.Method == http.MethodPost {
 		if body, err := b.readBody(w, r); err == nil {

@@ -101,9 +101,15 @@ func (b *Bridge) middleware(e *edge) mcp.Middleware {
 				if x != nil && x.message != nil && x.era == hub.Modern {
 					b.introduced(x.request(req.GetExtra().Header))
 				}
-				return b.discover(ctx, method, req, e, next)
+				return b.discover(ctx, method, req, x, e, next)
 			}
 			if method == "subscriptions/listen" {
+				ss, ok := req.GetSession().(*mcp.ServerSession)
+				if !ok || x == nil {
+					return nil, failed(codeRefused, "the client is gone").sdk()
+				}
+				b.hear(ss, x.at, x.from)
+				defer b.listeners.drop(ss)
 				// Closing the SDK's session would swallow the answer; this way it is sent.
 				listen, cancel := context.WithCancelCause(ctx)
 				defer cancel(nil)
@@ -198,9 +204,9 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	if !ok || !isServer || x == nil || x.message == nil || x.env.Kind != wire.Request {
 		return nil, &jsonrpc.Error{Code: codeInvalidRequest, Message: "initialize must stand alone"}
 	}
-	offers := b.view(e.at, "").Offers()
-	opened.Capabilities = capabilities(opened.Capabilities, e.at, offers)
-	opened.Instructions = instructions(e.at, offers)
+	offers := b.view(x.at, "").Offers()
+	opened.Capabilities = capabilities(opened.Capabilities, x.at, offers)
+	opened.Instructions = instructions(x.at, offers)
 
 	raw := bytes.Clone(x.rawParams()) // a session lives longer than its first body
 	s := &session{
@@ -212,9 +218,11 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	s.can = abilitiesOf(s.capabilities)
 	b.peers.note(s.client, hub.Legacy, s.version, s.capabilities, s.used)
 	s.ctx, s.cancel = context.WithCancelCause(b.ended)
+	b.hear(ss, x.at, x.from)
 	evicted, ok := b.sessions.add(s)
 	if !ok {
 		s.cancel(errSessionEnded)
+		b.listeners.drop(ss)
 		b.spawn(func() {
 			<-x.over // a session that is closed swallows its last answer
 			_ = ss.Close()
@@ -227,15 +235,18 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	return opened, nil
 }
 
-func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, e *edge, next mcp.MethodHandler) (mcp.Result, error) {
+func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x *exchange, e *edge, next mcp.MethodHandler) (mcp.Result, error) {
+	if x == nil {
+		return nil, failed(codeRefused, "the client is gone").sdk()
+	}
 	if e.at.server != "" {
 		b.Lister.WaitListed(ctx, e.at.server)
 	}
 	res, err := next(ctx, method, req)
 	if found, ok := res.(*mcp.DiscoverResult); ok && err == nil {
-		offers := b.view(e.at, "").Offers()
-		found.Capabilities = capabilities(found.Capabilities, e.at, offers)
-		found.Instructions = instructions(e.at, offers)
+		offers := b.view(x.at, "").Offers()
+		found.Capabilities = capabilities(found.Capabilities, x.at, offers)
+		found.Instructions = instructions(x.at, offers)
 	}
 	return res, err
 }

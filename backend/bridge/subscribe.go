@@ -54,6 +54,26 @@ func (s *subscriptions) settled(key resourceKey) bool {
 
 type resourceKey struct{ server, uri string }
 
+// isTold reports whether the subscribers of a resource are being told of an update.
+func (s *subscriptions) isTold(key resourceKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, busy := s.telling[key]
+	return busy
+}
+
+// of finds what who has subscribed to under a URI: where it leads may have changed since.
+func (s *subscriptions) of(uri string, who *mcp.ServerSession) (resourceKey, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, all := range s.by {
+		if key.uri == uri && all[who] {
+			return key, true
+		}
+	}
+	return resourceKey{}, false
+}
+
 // join reports whether who is the first.
 func (s *subscriptions) join(key resourceKey, who *mcp.ServerSession) (first bool) {
 	s.mu.Lock()
@@ -101,8 +121,8 @@ func (s *subscriptions) drop(who *mcp.ServerSession) []resourceKey {
 	return free
 }
 
-func (b *Bridge) subscribe(ctx context.Context, e *edge, r *mcp.SubscribeRequest) error {
-	target, ok := b.view(e.at, "").Resource(r.Params.URI)
+func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	target, ok := b.resourceOf(r.Session, r.Params.URI)
 	if !ok {
 		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
 	}
@@ -117,9 +137,8 @@ func (b *Bridge) subscribe(ctx context.Context, e *edge, r *mcp.SubscribeRequest
 	return nil
 }
 
-func (b *Bridge) unsubscribe(ctx context.Context, e *edge, r *mcp.UnsubscribeRequest) error {
-	target, ok := b.view(e.at, "").Resource(r.Params.URI)
-	key := resourceKey{target.Server, r.Params.URI}
+func (b *Bridge) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	key, ok := b.subscribed.of(r.Params.URI, r.Session)
 	if !ok || !b.subscribed.leave(key, r.Session) {
 		return nil
 	}
@@ -186,9 +205,7 @@ func (b *Bridge) tellSubscribers(ctx context.Context, key resourceKey, p *mcp.Re
 	}
 	b.mu.Unlock()
 	for _, e := range edges {
-		if t, ok := b.view(e.at, "").Resource(key.uri); ok && t.Server == key.server {
-			_ = e.sdk.ResourceUpdated(ctx, p)
-		}
+		_ = e.sdk.ResourceUpdated(ctx, p) // outgoing keeps it from those who are not meant
 	}
 }
 

@@ -95,6 +95,9 @@ type Call struct {
 	// wants with this call, "" for the server's choice.
 	LogLevel string
 
+	// Profile is the one that bounds what its client sees, "" for none. It is not recorded.
+	Profile string
+
 	// ByPerson marks a call that the person at this machine makes through the API: it
 	// needs no approval. Continues marks a further round of a call that policy let
 	// through. Neither is recorded.

@@ -22,8 +22,9 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 		word = "resource"
 	}
 	if call.Server == "" {
-		// A name of a server whose list is incomplete may be one that was left out.
-		if id, name, split := strings.Cut(call.PublicName, "__"); split && kind != "" {
+		// A name of a server whose list is incomplete may be one that was left out. Who is
+		// bound to a profile hears nothing of servers outside of it.
+		if id, name, split := strings.Cut(call.PublicName, "__"); split && kind != "" && call.Profile == "" {
 			if view, ok := p.Views.Server(id); ok {
 				if err := incomplete(id, view, word, name); err != nil {
 					return registry.Target{}, err

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+// applyReach takes over what the configuration says of profiles and clients. It must
+// come before the servers, so that nobody sees a new server who should not. While the
+// two halves change, a client sees its old profile or its new one, never more.
+func applyReach(c *config.Config, views *registry.Registry, front *bridge.Bridge) {
+	r := bridge.Reach{ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientReach{}, Profiles: map[string]bridge.ProfileReach{}}
+	for name, client := range c.Clients {
+		r.Clients[name] = bridge.ClientReach{Profile: client.Profile, ToolMode: client.ToolMode}
+	}
+	for _, p := range c.Profiles {
+		r.Profiles[p.Name] = bridge.ProfileReach{ToolMode: p.ToolMode}
+	}
+	if !views.SetProfiles(c.Profiles) && front.Reaches(r) {
+		return
+	}
+	front.SetReach(r)
+}
