@@ -1,0 +1,65 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"drawbridge/backend/history"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+// export streams; it is a plain handler because huma would hold the whole file.
+func (a *API) export(w http.ResponseWriter, r *http.Request) {
+	v := r.URL.Query()
+	q, bad := store.Query{
+		Server: v.Get("server"), Client: v.Get("client"), Tool: v.Get("tool"), Session: v.Get("session"), Workspace: v.Get("workspace"),
+		Tag: v.Get("tag"), Outcome: hub.Outcome(v.Get("outcome")), Text: v.Get("q"),
+	}, []hub.FieldError(nil)
+	for name, into := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
+		if text := v.Get(name); text != "" {
+			at, err := time.Parse(time.RFC3339Nano, text)
+			if err != nil {
+				bad = append(bad, hub.FieldError{Field: "query." + name, Error: "must be a time such as 2026-01-31T10:00:00Z"})
+			}
+			*into = at
+		}
+	}
+	for name, into := range map[string]*int64{"minTookNs": (*int64)(&q.MinTook), "maxTookNs": (*int64)(&q.MaxTook)} {
+		if text := v.Get(name); text != "" {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || n < 0 {
+				bad = append(bad, hub.FieldError{Field: "query." + name, Error: "must be a number"})
+			}
+			*into = n
+		}
+	}
+	if text := v.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			bad = append(bad, hub.FieldError{Field: "query.limit", Error: "must be a number from 1"})
+		}
+		q.Limit = n
+	}
+	format := v.Get("format")
+	if format != "" && format != "jsonl" && format != "csv" {
+		bad = append(bad, hub.FieldError{Field: "query.format", Error: "must be jsonl or csv"})
+	}
+	if len(bad) > 0 {
+		writeProblem(w, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: bad})
+		return
+	}
+	h := w.Header()
+	noStore(h)
+	write, kind, name := history.JSONL, "application/jsonl", "calls.jsonl"
+	if format == "csv" {
+		write, kind, name = history.CSV, "text/csv; charset=utf-8", "calls.csv"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	if err := write(r.Context(), w, a.History, q); err != nil && r.Context().Err() == nil {
+		a.Log.Error("Cannot export calls", "error", err)
+		panic(http.ErrAbortHandler) // a file that ends early must not look whole
+	}
+}

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+// HistoryState is what the history holds and takes.
+type HistoryState struct {
+	Calls        int64           `json:"calls"`
+	Bytes        int64           `json:"bytes" doc:"Of the files"`
+	FreeBytes    int64           `json:"freeBytes" doc:"Of these: room for new calls"`
+	IndexPending int64           `json:"indexPending" doc:"Calls that the search index does not know yet; the newest of them are found all the same"`
+	IndexedUpTo  *time.Time      `json:"indexedUpTo,omitempty" doc:"Every call before it is indexed; absent when all are"`
+	Recorder     RecorderStatus  `json:"recorder"`
+	Recording    store.Recording `json:"recording"`
+	KeepDays     int64           `json:"keepDays" doc:"0: no bound"`
+	MaxBytes     int64           `json:"maxBytes" doc:"0: no bound"`
+}
+
+func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+	size, err := a.Upkeep.Size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := a.Upkeep.Index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, cfg := a.Recorder.Stats(), a.Files.Current().History
+	s := HistoryState{
+		Calls: size.Calls, Bytes: size.Bytes, FreeBytes: size.FreeBytes, IndexPending: index.Pending,
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped}, Recording: a.Upkeep.Recording(),
+		KeepDays: int64(cfg.KeepFor / (24 * time.Hour)), MaxBytes: cfg.MaxBytes,
+	}
+	if !index.UpTo.IsZero() {
+		s.IndexedUpTo = &index.UpTo
+	}
+	return reply(s)
+}
+
+type recordingInput struct{ Body store.Recording }
+
+func (a *API) putRecording(ctx context.Context, in *recordingInput) (*answer[HistoryState], error) {
+	if err := a.Upkeep.SaveRecording(ctx, in.Body); err != nil {
+		return nil, err
+	}
+	return a.historyState(ctx, nil)
+}
+
+type pruneInput struct {
+	Body struct {
+		KeepDays int64 `json:"keepDays,omitempty" minimum:"0" maximum:"36500"`
+		MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0"`
+		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0"`
+	}
+}
+
+func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], error) {
+	k := store.Keep{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls}
+	if k == (store.Keep{}) {
+		cfg := a.Files.Current().History
+		k = store.Keep{Age: cfg.KeepFor, Bytes: cfg.MaxBytes} // here, as there, 0 is no bound
+	}
+	n, err := a.Upkeep.Prune(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return reply(Deleted{n})
+}
+
+func (a *API) vacuum(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+	if err := a.Upkeep.Vacuum(ctx); err != nil {
+		return nil, err
+	}
+	return a.historyState(ctx, nil)
+}
+
+type backupInput struct {
+	Body struct {
+		Path string `json:"path" minLength:"1" maxLength:"4096" doc:"An absolute path at which nothing is yet"`
+	}
+}
+
+// BackupFile is a copy that was written.
+type BackupFile struct {
+	Path string `json:"path"`
+}
+
+func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile], error) {
+	if !filepath.IsAbs(in.Body.Path) {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: "body.path", Error: "must be absolute"}}}
+	}
+	if err := a.Upkeep.Backup(ctx, in.Body.Path); err != nil {
+		return nil, err
+	}
+	return reply(BackupFile{in.Body.Path})
+}

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Run writes what was recorded, in batches of 50 ms or 256 calls, until ctx ends;
+// then it writes what is left, for at most 3 s. It never returns an error: what goes
+// wrong with the disk is in Stats.
+func (r *Recorder) Run(ctx context.Context) error {
+	indexing, stopIndexing := context.WithCancel(ctx)
+	var index sync.WaitGroup
+	index.Go(func() { r.store.index(indexing) })
+	defer index.Wait()
+	defer stopIndexing()
+	tidy := time.NewTicker(tidyEvery)
+	defer tidy.Stop()
+	r.store.fillBallast()
+	retry := time.NewTimer(0)
+	<-retry.C
+	defer retry.Stop()
+	for {
+		if r.pending() || r.store.broken() {
+			wait := r.step(ctx)
+			if wait > 0 {
+				retry.Reset(wait)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+			defer cancel()
+			for r.pending() && r.step(last) == 0 {
+			}
+			return nil
+		case <-r.wake:
+			r.gather(ctx)
+		case <-retry.C:
+		case <-tidy.C:
+			r.store.tidy(ctx)
+			r.store.fillBallast()
+		}
+	}
+}
+
+// gather lets a batch grow for batchDelay, unless it is large already or somebody waits.
+func (r *Recorder) gather(ctx context.Context) {
+	delay := time.NewTimer(batchDelay)
+	defer delay.Stop()
+	for !r.urgent() {
+		select {
+		case <-delay.C:
+			return
+		case <-r.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Recorder) urgent() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) >= batchRows || r.flushed != nil
+}
+
+// faulty reports whether the last write failed.
+func (r *Recorder) faulty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fault != faultNone
+}
+
+// progress returns how many calls, and bytes of their payloads, went to the disk or
+// were given up.
+func (r *Recorder) progress() (calls, bytes uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written, r.volume
+}
+
+func (r *Recorder) pending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) > 0
+}
+
+// step writes one batch. It returns how long to wait before the next try; 0 when the
+// batch is done with.
+func (r *Recorder) step(ctx context.Context) time.Duration {
+	if f := r.store.reopen(ctx); f != faultNone {
+		r.setFault(f)
+		r.release()
+		if f == faultNewer {
+			r.discard()
+			return 30 * time.Second
+		}
+		return retryDelay
+	}
+	batch := r.take()
+	err := r.store.write(ctx, batch)
+	f := faultOf(err)
+	if ctx.Err() != nil && err != nil {
+		f = faultOther // says nothing about the disk
+	} else if f == faultOther && err != nil {
+		r.store.o.Log.Error("Cannot write calls", "calls", len(batch), "error", err)
+		batch = r.salvage(ctx, batch)
+		f = faultNone
+	}
+	if f == faultNone {
+		r.done(batch)
+		r.setFault(faultNone)
+		return 0
+	}
+	r.putBack(batch)
+	if f == faultFull && r.store.dropBallast() {
+		return time.Millisecond // there is room again, for a while
+	}
+	if ctx.Err() == nil {
+		r.setFault(f)
+	}
+	r.release()
+	return retryDelay
+}
+
+// take hands out the oldest calls of the queue.
+func (r *Recorder) take() []entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := min(len(r.queue), batchRows)
+	r.batch = append(r.batch[:0], r.queue[:n]...)
+	rest := copy(r.queue, r.queue[n:])
+	clear(r.queue[rest:])
+	r.queue = r.queue[:rest]
+	if rest == 0 && cap(r.queue) > 2*batchRows {
+		r.queue = nil // it was much for a moment
+	}
+	r.taken = n
+	return r.batch
+}
+
+func (r *Recorder) putBack(batch []entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queue = slices.Concat(batch, r.queue)
+	r.taken = 0
+}
+
+// done forgets a batch that is on disk.
+func (r *Recorder) done(batch []entry) {
+	r.mu.Lock()
+	for i := range batch {
+		r.held -= batch[i].held
+		if batch[i].payload != nil {
+			r.bytes -= len(*batch[i].payload)
+			r.volume += uint64(len(*batch[i].payload))
+			free(batch[i].payload)
+		}
+	}
+	clear(batch)
+	r.written += uint64(len(batch))
+	r.taken = 0
+	more := len(r.queue) > 0
+	r.mu.Unlock()
+	r.release()
+	if more {
+		r.wakeUp()
+	}
+}
+
+// release lets those go on who wait in Flush; they look again.
+func (r *Recorder) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flushed != nil {
+		close(r.flushed)
+		r.flushed = nil
+	}
+}
+
+// salvage writes a batch call by call, since one of them may be what no table takes.
+// What cannot be written is dropped and counted.
+func (r *Recorder) salvage(ctx context.Context, batch []entry) []entry {
+	lost := 0
+	for i := range batch {
+		if err := r.store.write(ctx, batch[i:i+1]); err != nil {
+			lost++
+		}
+	}
+	r.mu.Lock()
+	r.dropped += uint64(lost)
+	r.mu.Unlock()
+	return batch
+}
+
+// discard drops what waits for a file that will not be written in this run.
+func (r *Recorder) discard() {
+	r.mu.Lock()
+	batch := r.queue
+	r.queue = nil
+	r.dropped += uint64(len(batch))
+	r.mu.Unlock()
+	r.done(batch)
+}
