@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -90,12 +91,19 @@ func New(o Options) *Gateway {
 // A nil sink drops them, and answers requests of the server with an error.
 //
 // The error is nil when the server has answered, be it with a result or with an
-// error of its own (reply.Error). Once Call has returned, call is read-only.
+// error of its own (reply.Error). Once Call has returned, call is read-only. A panic
+// on the way ends this call alone, with the code internal.
 func (g *Gateway) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (reply hub.Reply, err error) {
 	g.begin(call)
 	stage, admitted := admitting, false
 	var plan policy.Plan
 	defer func() {
+		if cause := recover(); cause != nil {
+			reply, err = hub.Reply{}, &panicked{cause, debug.Stack()}
+			if admitted {
+				stage = sending // how far it came is not known
+			}
+		}
 		if admitted {
 			g.policy.End(plan, reply, err, stage == sending)
 			g.outages.note(g.log, call, err)
@@ -184,6 +192,9 @@ func (g *Gateway) begin(call *hub.Call) {
 func (g *Gateway) end(call *hub.Call, reply hub.Reply, err error, at stage) {
 	call.Took = g.now().Sub(call.At)
 	classify(call, reply, err, at)
+	if call.Code == hub.CodeInternal {
+		g.report(call, err)
+	}
 	g.recorder.Record(call, reply)
 	g.running.remove(call.ID)
 	g.bus.PublishCall(call)

@@ -91,11 +91,31 @@ func (o *Own) Send(ctx context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, 
 			if t.name == call.Name {
 				arguments := call.Params[call.Arguments.Start:call.Arguments.End]
 				answer, err := t.run(o, ctx, call.Client, arguments)
+				if err != nil && !yours(err) {
+					return hub.Reply{}, failed(t.name, err)
+				}
 				return reply(answer, err), nil
 			}
 		}
 	}
 	return hub.Reply{Error: json.RawMessage(`{"code":-32601,"message":"Drawbridge's own server has tools only"}`)}, nil
+}
+
+// yours reports whether err is a mistake of the caller, which the tool itself tells.
+func yours(err error) bool {
+	code := hub.CodeOf(err)
+	return code == hub.CodeValidation || code == hub.CodeNotFound
+}
+
+// failed names what went wrong with us; it takes the same way as a failure of any server.
+func failed(tool string, err error) error {
+	if hub.CodeOf(err) != hub.CodeInternal {
+		return err
+	}
+	return &hub.Error{
+		Code: hub.CodeInternal, Message: fmt.Sprintf("Drawbridge's own tool %q failed", tool), Cause: err,
+		Hint: "What went wrong stands in Drawbridge's log: drawbridge logs.",
+	}
 }
 
 func reply(answer any, err error) hub.Reply {

@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/policy"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+// retrying is a gateway with a real policy in which "files" has the given rules; send
+// is told which try it is, from 1.
+func retrying(t *testing.T, rules string, send func(ctx context.Context, try int) (hub.Reply, error)) (*Gateway, *fixture) {
+	t.Helper()
+	views := registry.New(registry.Options{})
+	views.Set("files", "", &hub.Catalog{Tools: []hub.Item{{Name: "read", Raw: []byte(`{"name":"read","annotations":{"readOnlyHint":true}}`)}}})
+	p := policy.New(policy.Options{Views: views})
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"`+rules+`}}}`))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	p.Apply(c)
+	f := newFixture()
+	tries := 0
+	f.send = func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		tries++
+		return send(ctx, tries)
+	}
+	return New(Options{Upstreams: f, Policy: p, Recorder: f, Bus: new(event.Bus)}), f
+}
+
+var (
+	away   = &hub.Error{Code: hub.CodeUnavailable, Message: "away", Retriable: true}
+	unsent = &hub.Error{Code: hub.CodeUnavailable, Message: "not sent", Retriable: true, Unsent: true}
+	fine   = hub.Reply{Result: []byte(`{"content":[]}`)}
+)
+
+// A call is tried again as the rules say: after their pauses, as often as they say, one
+// row in the history that counts the tries, and one judgement for the breaker.
+func TestACallIsTriedAgainAsTheRulesSay(t *testing.T) {
+	const twice = `, "retry": {"delaysMs": [1000, 4000]}`
+	for name, c := range map[string]struct {
+		rules string
+		fail  func(try int) error
+		tries int
+		took  time.Duration
+		code  hub.Code
+	}{
+		"nothing configured":        {``, func(int) error { return unsent }, 1, 0, hub.CodeUnavailable},
+		"it works the first time":   {twice, func(int) error { return nil }, 1, 0, ""},
+		"it works the second time":  {twice, func(try int) error { return errorIf(try < 2, unsent) }, 2, time.Second, ""},
+		"it works the third time":   {twice, func(try int) error { return errorIf(try < 3, unsent) }, 3, 5 * time.Second, ""},
+		"it never works":            {twice, func(int) error { return unsent }, 3, 5 * time.Second, hub.CodeUnavailable},
+		"it may have been done":     {twice, func(int) error { return away }, 1, 0, hub.CodeUnavailable},
+		"trusted and read-only":     {twice + `, "trust": true`, func(int) error { return away }, 3, 5 * time.Second, hub.CodeUnavailable},
+		"first unsent, then unsure": {twice, func(try int) error { return map[bool]error{true: unsent, false: away}[try == 1] }, 2, time.Second, hub.CodeUnavailable},
+		"a mistake of ours":         {twice + `, "trust": true`, func(int) error { return errors.New("oops") }, 1, 0, hub.CodeInternal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, f := retrying(t, c.rules, func(_ context.Context, try int) (hub.Reply, error) {
+					if err := c.fail(try); err != nil {
+						return hub.Reply{}, err
+					}
+					return fine, nil
+				})
+				call := toolCall()
+				_, err := g.Call(t.Context(), call, nil)
+				if hub.CodeOf(err) != c.code || call.Attempts != c.tries || call.Took != c.took {
+					t.Errorf("%v after %d tries and %s", err, call.Attempts, call.Took)
+				}
+				if len(f.recorded) != 1 || f.recorded[0].Attempts != c.tries || f.recorded[0].Code != c.code {
+					t.Errorf("recorded %+v", f.recorded)
+				}
+			})
+		})
+	}
+}
+
+func errorIf(yes bool, err error) error {
+	if yes {
+		return err
+	}
+	return nil
+}
+
+// Who takes a call back does not wait for the pause to end, and nothing is sent again.
+func TestACallThatIsTakenBackInAPauseIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		g, _ := retrying(t, `, "retry": {"delaysMs": [60000]}`, func(context.Context, int) (hub.Reply, error) {
+			sent++
+			return hub.Reply{}, unsent
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		call := toolCall()
+		if _, err := g.Call(ctx, call, nil); err == nil || call.Took != time.Second || sent != 1 {
+			t.Errorf("%v after %s, sent %d times", err, call.Took, sent)
+		}
+	})
+}
+
+// Each try has the whole timeout, and a failed call counts once against its server
+// however often it was tried.
+func TestTriesCountOnceAgainstTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := retrying(t, `, "trust": true, "retry": {"attempts": 3, "delaysMs": [1]}, "breaker": {"failures": 2}`, func(context.Context, int) (hub.Reply, error) {
+			return hub.Reply{}, away
+		})
+		for n, want := range []hub.Code{hub.CodeUnavailable, hub.CodeUnavailable, hub.CodeBreakerOpen} {
+			if _, err := g.Call(t.Context(), toolCall(), nil); hub.CodeOf(err) != want {
+				t.Errorf("call %d ends with %v, want %s", n+1, err, want)
+			}
+		}
+	})
+}
+
+// A panic ends its own call alone: it is answered and recorded as internal, its place
+// is free again, and the log has the stack that nobody else sees.
+func TestAPanicEndsItsOwnCallAlone(t *testing.T) {
+	var log bytes.Buffer
+	g, f := retrying(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (hub.Reply, error) {
+		if try == 1 {
+			panic("secret detail")
+		}
+		return fine, nil
+	})
+	g.log = slog.New(slog.NewTextHandler(&log, nil))
+	_, err := g.Call(t.Context(), toolCall(), nil)
+	if message, _ := hub.Describe(err); hub.CodeOf(err) != hub.CodeInternal || strings.Contains(message, "secret") {
+		t.Fatalf("%v", err)
+	}
+	if len(f.recorded) != 1 || f.recorded[0].Code != hub.CodeInternal || f.recorded[0].Outcome != hub.OutcomeProtocolError || len(f.replies[0].Result) > 0 {
+		t.Errorf("recorded %+v", f.recorded)
+	}
+	if !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), "retry_test.go") {
+		t.Errorf("the log says %q", log.String())
+	}
+	if len(g.Running()) != 0 {
+		t.Error("it still counts as running")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := g.Call(ctx, toolCall(), nil); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
