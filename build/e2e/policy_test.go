@@ -56,8 +56,8 @@ func with(entry object, more object) object {
 }
 
 // Each code is reached by a server that misbehaves or a rule that says no, seen by a
-// client on the official SDK, and recorded with its reason. The code internal is left
-// out: it is for mistakes of ours, and no server can bring it about.
+// client on the official SDK, and recorded with its reason. The code internal has a test
+// of its own, TestAMistakeOfOursIsInternalToClientAndRecord: no server can bring it about.
 func TestEachCodeIsSeenByARealClientAndRecorded(t *testing.T) {
 	d := start(t, object{
 		"mcpServers": object{

@@ -1,0 +1,72 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // breaks a history on purpose
+)
+
+// The code internal is for what goes wrong with ourselves. Here another program took a
+// table out of the history while we run: our own tool that reads it fails, a client on
+// the official SDK sees the code and no details, the log has them, the API answers with
+// its 500, and the call is recorded with its reason. Other servers do not notice.
+func TestAMistakeOfOursIsInternalToClientAndRecord(t *testing.T) {
+	d := start(t, object{"bridge": object{"selfTools": true}, "mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	token := d.token("policy")
+	search := toolCall{Name: "drawbridge__history_search", Arguments: object{}}
+	found := drive(t, "legacy", d.url+"/mcp", token, "e2e-internal", search)
+	if len(found.Results) != 1 || found.Results[0].IsError || found.Results[0].Thrown != "" {
+		t.Fatalf("before: %+v", found.Results)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(d.data, "history.db")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`ALTER TABLE verdict RENAME TO taken_away`); err != nil {
+		t.Fatal(err)
+	}
+	got := drive(t, "legacy", d.url+"/mcp", token, "e2e-internal", search, toolCall{Name: "demo__echo", Arguments: object{"text": "well"}})
+	code, problem := d.do("GET", "/api/v1/calls", nil)
+	if _, err := db.Exec(`ALTER TABLE taken_away RENAME TO verdict`); err != nil {
+		t.Fatal(err)
+	}
+
+	if r := got.Results[0]; r.Thrown != "" || !r.IsError || len(r.Content) != 1 || strings.Contains(r.Content[0].Text, "verdict") ||
+		!strings.Contains(r.Content[0].Text, `Drawbridge's own tool "history_search" failed`) || !strings.Contains(r.Content[0].Text, "(code=internal)") {
+		t.Errorf("the client got %+v", r)
+	}
+	if r := got.Results[1]; r.IsError || r.Thrown != "" {
+		t.Errorf("another server's tool answers %+v", r)
+	}
+	if code != 500 || !strings.Contains(problem, `"code":"internal"`) || strings.Contains(problem, "verdict") {
+		t.Errorf("the API answers %d %s", code, problem)
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		var list struct {
+			Items []struct{ PublicName, Outcome, Code, Reason string }
+		}
+		d.get("/api/v1/calls", &list)
+		for _, c := range list.Items {
+			if c.PublicName == search.Name && c.Code == "internal" && c.Outcome == "protocol_error" && strings.Contains(c.Reason, `own tool "history_search" failed`) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no call is recorded as internal: %+v", list.Items)
+	})
+	if log := d.log.String(); !strings.Contains(log, "A call failed inside Drawbridge") || !strings.Contains(log, "no such table: verdict") {
+		t.Error("the log does not say what went wrong")
+	}
+	again := drive(t, "legacy", d.url+"/mcp", token, "e2e-internal", search)
+	if len(again.Results) != 1 || again.Results[0].IsError || again.Results[0].Thrown != "" {
+		t.Errorf("after: %+v", again.Results)
+	}
+}
