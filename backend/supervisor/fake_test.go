@@ -30,8 +30,9 @@ type fakeConn struct {
 
 	mu        sync.Mutex
 	catalog   *hub.Catalog
-	mute      bool         // pings fail
-	next      *hub.Catalog // what Refresh finds
+	mute      bool            // pings fail
+	patience  []time.Duration // that each ping came with
+	next      *hub.Catalog    // what Refresh finds
 	refreshed int
 }
 
@@ -54,8 +55,10 @@ func (c *fakeConn) Catalog() *hub.Catalog {
 }
 
 func (c *fakeConn) Ping(ctx context.Context) error {
+	deadline, _ := ctx.Deadline()
 	c.mu.Lock()
 	mute := c.mute
+	c.patience = append(c.patience, time.Until(deadline))
 	c.mu.Unlock()
 	if mute {
 		<-ctx.Done()

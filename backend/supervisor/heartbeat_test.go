@@ -39,3 +39,27 @@ func TestPingThatSleptThroughIsAskedAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestAPingIsAnsweredWithinFiveSecondsOrFails(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		pass(time.Second)
+		g.conn("a").silence()
+		began, degraded := time.Now(), time.Duration(0)
+		for degraded == 0 && time.Since(began) < 2*time.Minute {
+			pass(time.Second)
+			if r := g.Statuses()[0]; r.State == hub.StateDegraded {
+				degraded = time.Since(began)
+			}
+		}
+		c := g.conn("a")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.patience) == 0 || c.patience[0] != 5*time.Second {
+			t.Errorf("pings have %s", c.patience)
+		}
+		if heartbeat := 30 * time.Second; degraded < 5*time.Second || degraded > heartbeat+6*time.Second {
+			t.Errorf("degraded after %s", degraded)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/event"
+	"drawbridge/backend/gateway"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/policy"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+// noPolicy admits everything and remembers nothing: what a program without rules would do.
+type noPolicy struct{}
+
+func (noPolicy) Admit(context.Context, *hub.Call, hub.Sink) (policy.Plan, error) {
+	return policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute}, nil
+}
+func (noPolicy) Listed(*hub.Call) error                                     { return nil }
+func (noPolicy) End(policy.Plan, hub.Reply, error, bool)                    {}
+func (noPolicy) WaitListed(context.Context, string)                         {}
+func (noPolicy) Record(*hub.Call, hub.Reply)                                {}
+func (noPolicy) Header() http.Header                                        { return http.Header{} }
+func (noPolicy) WriteHeader(int)                                            {}
+func (noPolicy) Write(b []byte) (int, error)                                { return len(b), nil }
+func (n noPolicy) For(context.Context, *hub.Call) (gateway.Upstream, error) { return n, nil }
+func (noPolicy) Send(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+	return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"hello"}]}`)}, nil
+}
+
+// BenchmarkCallWithAndWithoutPolicy takes a call from its HTTP request through bridge and
+// gateway to a server that answers at once: without any policy, and with the rules of a
+// configuration that sets none. Turns of 200 calls alternate, so that both meet the same
+// machine; the figures are medians over all turns.
+func BenchmarkCallWithAndWithoutPolicy(b *testing.B) {
+	reg := registry.New(registry.Options{})
+	reg.Set("math", "math", &hub.Catalog{Capabilities: json.RawMessage(`{"tools":{}}`),
+		Tools: []hub.Item{{Name: "add", Raw: json.RawMessage(`{"name":"add","inputSchema":{"type":"object"}}`)}}})
+	rules := policy.New(policy.Options{Views: reg})
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"math": {"command": "x"}}}`))
+	if len(problems) > 0 {
+		b.Fatal(problems)
+	}
+	rules.Apply(c)
+	var turn [2]func()
+	for i, p := range []gateway.Policy{noPolicy{}, rules} {
+		g := gateway.New(gateway.Options{Upstreams: noPolicy{}, Policy: p, Recorder: noPolicy{}, Bus: new(event.Bus)})
+		front := bridge.New(bridge.Options{Registry: reg, Lister: noPolicy{}, Gateway: g})
+		header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}`))
+		r.Header = header.Clone()
+		front.ServeHTTP(w, r)
+		header["Mcp-Session-Id"] = w.Header()["Mcp-Session-Id"]
+		body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"text":"hello"}}}`)
+		turn[i] = func() {
+			for range 200 {
+				r := httptest.NewRequest("POST", "/mcp", nil)
+				r.Header = header.Clone()
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+				front.ServeHTTP(noPolicy{}, r)
+			}
+		}
+		turn[i]() // warm
+	}
+	var took [2][]float64
+	for b.Loop() {
+		for i, f := range turn {
+			began := time.Now()
+			f()
+			took[i] = append(took[i], float64(time.Since(began).Nanoseconds())/200)
+		}
+	}
+	median := func(list []float64) float64 { slices.Sort(list); return list[len(list)/2] }
+	without, with := median(took[0]), median(took[1])
+	b.ReportMetric(without, "ns/without")
+	b.ReportMetric(with, "ns/with")
+	b.ReportMetric(100*(with-without)/without, "%more")
+}

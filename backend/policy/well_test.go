@@ -1,0 +1,77 @@
+package policy
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// A call that waited for a place, and finds that the server rests by then, gives the
+// place back.
+func TestAPlaceIsGivenBackWhenTheServerRestsAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := withRules(t, `, "concurrency": {"max": 1, "queue": 5}, "breaker": {"failures": 1, "openMs": 60000}`, ``, Options{})
+		working, err := s.Admit(t.Context(), call("plain", ""), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := make(chan error, 3)
+		for range cap(refused) {
+			go func() {
+				_, err := s.Admit(t.Context(), call("plain", ""), nil)
+				refused <- err
+			}()
+		}
+		synctest.Wait() // all three wait for the place
+		if loads := s.Loads(); len(loads) != 1 || loads[0].Queued != 3 {
+			t.Fatalf("%+v", loads)
+		}
+		s.End(working, hub.Reply{}, gone, true)
+		for range cap(refused) {
+			if err := <-refused; hub.CodeOf(err) != hub.CodeBreakerOpen {
+				t.Errorf("after the wait: %v", err)
+			}
+		}
+		if loads := s.Loads(); len(loads) != 0 && (loads[0].Running != 0 || loads[0].Queued != 0) {
+			t.Errorf("%+v", loads)
+		}
+		time.Sleep(time.Minute)
+		if _, err := s.make(call("plain", ""), "{}", nil); err != nil {
+			t.Errorf("after the rest: %v", err)
+		}
+	})
+}
+
+// While a server is well, its breaker costs a call no lock: here somebody holds the lock
+// all the time.
+func TestAWellServersBreakerTakesNoLock(t *testing.T) {
+	s := withRules(t, ``, ``, Options{})
+	b := s.rules.Load().server("files").breaker
+	b.mu.Lock()
+	done := make(chan error, 1)
+	go func() {
+		for range 100 {
+			plan, err := s.Admit(context.Background(), call("plain", ""), nil)
+			if err != nil {
+				done <- err
+				return
+			}
+			s.End(plan, hub.Reply{}, nil, true)
+		}
+		done <- nil
+	}()
+	select {
+	case err := <-done:
+		b.mu.Unlock()
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		b.mu.Unlock()
+		<-done
+		t.Error("a call waits for the breaker's lock")
+	}
+}

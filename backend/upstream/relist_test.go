@@ -1,0 +1,112 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// bubbled is a server in this process over pipes whose waiting a bubble understands:
+// it answers a request with what the test says, and not at all where that is "".
+type bubbled struct {
+	stdin  *io.PipeWriter
+	stdout *io.PipeReader
+	out    *io.PipeWriter
+	done   chan struct{}
+	mu     sync.Mutex // one line at a time
+}
+
+func inBubble(result func(method string) string) *bubbled {
+	s := &bubbled{done: make(chan struct{})}
+	var in *io.PipeReader
+	in, s.stdin = io.Pipe()
+	s.stdout, s.out = io.Pipe()
+	go func() {
+		defer close(s.done)
+		defer s.out.Close()
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if json.Unmarshal(lines.Bytes(), &m) != nil || len(m.ID) == 0 {
+				continue
+			}
+			if answer := result(m.Method); answer != "" {
+				s.say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, answer)
+			}
+		}
+	}()
+	return s
+}
+
+func (s *bubbled) say(format string, a ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = fmt.Fprintf(s.out, format+"\n", a...)
+}
+
+func (s *bubbled) Stdin() io.WriteCloser { return s.stdin }
+func (s *bubbled) Stdout() io.Reader     { return s.stdout }
+func (s *bubbled) Done() <-chan struct{} { return s.done }
+func (s *bubbled) Stop(context.Context) error {
+	_ = s.stdin.Close()
+	_ = s.stdout.Close()
+	<-s.done
+	return nil
+}
+
+// A list that is read again has 30 seconds. After that the old one stays, a line in the
+// log says why, and the next change is read as if nothing had been.
+func TestAChangedListHasThirtySeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		s := inBubble(func(method string) string {
+			switch method {
+			case "initialize":
+				return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`
+			case "tools/list":
+				if lists++; lists == 2 {
+					return ""
+				}
+				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists)
+			}
+			return "{}"
+		})
+		var log bytes.Buffer
+		c, err := Connect(t.Context(), Options{
+			Server: "test", Dial: func(context.Context) (Pipe, error) { return s, nil }, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close(context.Background()) }()
+		const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+		s.say(changed)
+		time.Sleep(debounce + 30*time.Second - time.Millisecond)
+		synctest.Wait()
+		if lists != 2 || log.Len() > 0 {
+			t.Fatalf("before the limit: %d lists read, log %q", lists, log.String())
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if !strings.Contains(log.String(), "Cannot read a changed list") || c.Catalog().Tools[0].Name != "t1" {
+			t.Fatalf("after the limit: %q, %s", log.String(), c.Catalog().Tools[0].Name)
+		}
+		s.say(changed)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if c.Catalog().Tools[0].Name != "t3" {
+			t.Errorf("the next change is not read: %s", c.Catalog().Tools[0].Name)
+		}
+	})
+}
