@@ -107,7 +107,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		log.Warn("Cannot read the newest call", "error", err)
 	}
 
-	views := registry.New(registry.Options{})
+	views, book := newTrust(history, bus, log)
 	own := newOwn(views, history)
 	questions := inbox.New(inbox.Options{Bus: bus})
 	me := newDesk(o.Folders, log)
@@ -162,6 +162,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
+			book.Apply(trustRules(c)) // before the servers: what they list is judged by it
 			rules.Apply(c)
 			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
@@ -223,6 +224,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	server.ConnState = counts.connection
 	life.run("events", time.Second, pages.Run)
+	life.run("trust", 3*time.Second, book.Run)
 	life.run("metrics", time.Second, counts.run)
 	life.run("telemetry", 2*time.Second, sender.run)
 	records.start(life)

@@ -136,7 +136,11 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	if !ok {
 		// It may belong to a server that is starting.
 		b.Lister.WaitListed(ctx, rq.at.server)
-		if target, ok = find(b.view(rq.at, rq.client.Token), public); !ok {
+		view := b.view(rq.at, rq.client.Token)
+		if target, ok = find(view, public); !ok {
+			if held, known := view.Withheld(public); known && rq.method == "tools/call" {
+				call.Server, call.Name = held.Server, held.Name // refused by policy, which says why
+			}
 			call.BytesIn = len(call.Params)
 			return call, nil
 		}

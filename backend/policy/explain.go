@@ -55,6 +55,8 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 	if ok {
 		if target, known := view.Lookup(hub.Tools, tool); known {
 			tool = target.Name
+		} else if held, ok := view.Withheld(tool); ok {
+			tool = held.Name
 		}
 	}
 	call := &hub.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: hub.Client{Token: client}}
@@ -100,6 +102,9 @@ func (p *Policy) explainOffered(call *hub.Call, s *server) Verdict {
 	}
 	target, err := p.offered(call, s)
 	switch {
+	case hub.CodeOf(err) == hub.CodeRejected:
+		message, hint := hub.Describe(err)
+		return Verdict{"offered", Refuse, capital(message) + ". " + hint, "toolChanges"}
 	case err != nil:
 		return Verdict{"offered", Refuse, capital(err.Error()) + ".", ""}
 	case target.Raw == nil:

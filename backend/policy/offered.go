@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 
 	"drawbridge/backend/hub"
@@ -44,6 +45,9 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 	if ok && kind == hub.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
 		ok = false // the view is about to follow a new configuration
 	}
+	if w, held := view.Withheld(call.Name); held && !ok && kind == hub.Tools {
+		return target, withheld(call.Server, w)
+	}
 	if !ok && s.filter.Hidden(call.Name) == "" {
 		if err := incomplete(call.Server, view, word, call.Name); err != nil {
 			return target, err
@@ -53,6 +57,15 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 		return target, hub.Errorf(hub.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
 	}
 	return target, nil
+}
+
+// withheld is the refusal of a tool that the server offers and nobody has accepted.
+func withheld(server string, w registry.Withheld) error {
+	return &hub.Error{
+		Code:    hub.CodeRejected,
+		Message: fmt.Sprintf("tool %q of server %q is withheld: %s", w.Name, server, w.Why),
+		Hint:    fmt.Sprintf("Look at the change in Drawbridge, or with: drawbridge tools changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, w.Name),
+	}
 }
 
 // incomplete is the refusal of what a server may have and does not list; nil when its

@@ -14,6 +14,10 @@ func (h *held) build() {
 	for i := range allKinds {
 		v.names[i] = make(map[string]Target, len(h.entries[i]))
 		for _, e := range h.entries[i] {
+			if e.withheld != "" {
+				v.withhold(e.shown, Target{Server: h.ID, Name: e.name}, e.withheld)
+				continue
+			}
 			t := Target{Server: h.ID, Name: e.name, Raw: e.named(e.shown), Hints: e.hints}
 			v.items[i] = append(v.items[i], Item{Public: e.shown, Target: t})
 			v.names[i][e.shown] = t
@@ -89,13 +93,18 @@ func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 		for _, e := range h.entries[i] {
 			public := n.name(h, e.shown, 0)
 			for round := 1; ; round++ {
-				if _, taken := v.names[i][public]; !taken && !outside[public] {
+				_, taken := v.names[i][public]
+				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != indexOf(hub.Tools)) {
 					break
 				}
 				public = n.name(h, e.shown, round) // two hashes have met
 			}
 			if !holds(p, h.ID, allKinds[i], e.name) {
 				outside[public] = true
+				continue
+			}
+			if e.withheld != "" {
+				v.withhold(public, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
 			t := Target{Server: h.ID, Name: e.name, Raw: e.named(public), Hints: e.hints}

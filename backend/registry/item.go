@@ -29,6 +29,9 @@ type entry struct {
 	raw   json.RawMessage // compact, as the server sent it
 	names []hub.Span      // the values of the members that hold the name
 	hints Hints
+	// withheld is why clients must not see it, or "". It keeps its name, so that the names
+	// of others do not change with it.
+	withheld string
 }
 
 // prepare compacts the items of one kind and finds their names. An item whose JSON

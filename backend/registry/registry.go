@@ -16,6 +16,11 @@ import (
 // Options configure a Registry. The zero value is good.
 type Options struct {
 	Naming Naming // of the aggregate view; Prefixed when empty or unknown
+	// Withhold says which tools of a server clients must not see, each with the reason,
+	// and whether they must not see its instructions; nil withholds nothing. It is asked
+	// whenever a server is listed, with the tools that could be offered, and before any
+	// client sees them. It must not call the Registry.
+	Withhold func(server string, tools []hub.Item, instructions string) (withheld map[string]string, mute bool)
 }
 
 // Server is a server's place in the Views.
@@ -43,6 +48,7 @@ type Registry struct {
 	servers  []*held // in the order of the config
 	profiles []config.Profile
 	onChange []func(Change)
+	withhold func(server string, tools []hub.Item, instructions string) (map[string]string, bool)
 }
 
 type views struct {
@@ -63,16 +69,18 @@ type views struct {
 type held struct {
 	Server
 	catalog *hub.Catalog
+	whole   *hub.Catalog // as the server sent it; catalog is what clients may know of it
 	entries [kinds][]entry
 	parsed  []template
 	view    *View
 
-	warnings []string // of what Filter names and the server does not have
+	warnings []string          // of what Filter names and the server does not have
+	withheld map[string]string // tools that clients must not see, each with the reason
 }
 
 // New returns a Registry without servers.
 func New(o Options) *Registry {
-	r := &Registry{naming: o.Naming}
+	r := &Registry{naming: o.Naming, withhold: o.Withhold}
 	r.rebuild()
 	return r
 }
@@ -134,7 +142,7 @@ func (r *Registry) Arrange(naming Naming, servers []Server) {
 		if h.view == nil || h.Server != s {
 			h.Server = s
 			if reshaped && h.catalog != nil {
-				h.prepare()
+				h.prepare(nil)
 			}
 			h.build()
 		}
@@ -179,14 +187,23 @@ func (r *Registry) Update(server string, c *hub.Catalog, touched ...hub.Kind) bo
 // replace needs r.mu.
 func (r *Registry) replace(h *held, c *hub.Catalog, touched []hub.Kind) {
 	before, own := r.All(), h.view
-	h.catalog = c
-	h.prepare()
+	h.whole, h.catalog = c, c
+	h.prepare(r.withhold)
 	h.build()
 	r.rebuild()
 	for _, kind := range differing(own, h.view) {
 		touched = include(touched, kind)
 	}
 	r.tell(h.ID, before, r.All(), touched)
+}
+
+// Rejudge asks again what of a server is to be withheld.
+func (r *Registry) Rejudge(server string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := find(r.servers, server); h != nil && h.whole != nil {
+		r.replace(h, h.whole, nil)
+	}
 }
 
 // Remove forgets a server and all it offered.
@@ -233,12 +250,29 @@ func (r *Registry) rebuild() {
 	r.views.Store(v)
 }
 
-func (h *held) prepare() {
+// prepare makes the entries of h's catalog. withhold is asked about a catalog that is
+// new; without it what was said before goes on.
+func (h *held) prepare(withhold func(string, []hub.Item, string) (map[string]string, bool)) {
 	lists := [kinds][]hub.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
 	for i, items := range lists {
 		h.entries[i] = prepare(items)
 	}
 	tools := indexOf(hub.Tools)
+	if withhold != nil {
+		items := make([]hub.Item, len(h.entries[tools]))
+		for i, e := range h.entries[tools] {
+			items[i] = hub.Item{Name: e.name, Raw: e.raw}
+		}
+		var mute bool
+		if h.withheld, mute = withhold(h.ID, items, h.whole.Instructions); mute {
+			quiet := *h.whole
+			quiet.Instructions = ""
+			h.catalog = &quiet
+		}
+	}
+	for i := range h.entries[tools] {
+		h.entries[tools][i].withheld = h.withheld[h.entries[tools][i].name]
+	}
 	h.entries[tools], h.warnings = shape(h.Filter, h.entries[tools])
 	h.parsed = nil
 	for _, e := range h.entries[indexOf(hub.Templates)] {

@@ -18,6 +18,7 @@ type View struct {
 	lists     [kinds][]byte
 	names     [kinds]map[string]Target // of tools and prompts
 	own       map[string]Target        // in the view of one server: tools that clients call otherwise, by the server's name
+	withheld  map[string]Withheld      // tools that clients must not see, by what clients would call them
 	resources map[string]Target
 	templates []template
 	waiting   []unlisted
@@ -118,6 +119,35 @@ func (v *View) Resource(uri string) (Target, bool) {
 		return Target{Server: v.server, Name: uri}, true
 	}
 	return Target{}, false
+}
+
+// Withheld is a tool that its server offers and clients must not see.
+type Withheld struct {
+	Target
+	Why string // one half of a sentence: "it has changed ..."
+}
+
+// Withheld finds a tool that is withheld, by what clients would call it or, in the view
+// of one server, by the server's own name.
+func (v *View) Withheld(name string) (Withheld, bool) {
+	if w, ok := v.withheld[name]; ok {
+		return w, true
+	}
+	if v.server != "" {
+		for _, w := range v.withheld {
+			if w.Name == name {
+				return w, true
+			}
+		}
+	}
+	return Withheld{}, false
+}
+
+func (v *View) withhold(name string, t Target, why string) {
+	if v.withheld == nil {
+		v.withheld = map[string]Withheld{}
+	}
+	v.withheld[name] = Withheld{t, why}
 }
 
 // Template finds the server that lists the URI template as it is written, for

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/registry"
+	"drawbridge/backend/store"
+	"drawbridge/backend/trust"
+	"drawbridge/config"
+)
+
+// newTrust makes the registry and the book that says what of it clients must not see.
+func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Book) {
+	var views *registry.Registry
+	book := trust.New(trust.Options{
+		Store: history, Log: log,
+		Rejudge: func(server string) { views.Rejudge(server) },
+		Changed: func(server string) { bus.Publish(event.Catalog, server) },
+	})
+	views = registry.New(registry.Options{Withhold: book.Judge})
+	return views, book
+}
+
+// trustRules are what the configuration says of changes.
+func trustRules(c *config.Config) []trust.Rule {
+	list := make([]trust.Rule, 0, len(c.Servers))
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		list = append(list, trust.Rule{Server: s.ID, Mode: s.ToolChanges, Launch: trust.LaunchHash(struct {
+			Type, Command string
+			Args          []string
+			Env           []string
+			URL, Docker   string
+		}{string(s.Type), s.Command, s.Args, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Docker.Where() + s.Docker.Image})})
+	}
+	return list
+}

@@ -1,0 +1,327 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Hash names one definition.
+type Hash [16]byte
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+func hashOf(definition []byte) Hash {
+	sum := sha256.Sum256(definition)
+	return Hash(sum[:16])
+}
+
+// notDefined are members of a tool that do not count: its name is what the record is
+// kept under, and neither of the others is meant for the model.
+var notDefined = []string{"name", "_meta", "icons"}
+
+// maxNesting is the deepest JSON that is brought into order; what is deeper counts as
+// it is written.
+const maxNesting = 200
+
+var errDeep = errors.New("nested too deep")
+
+// canonical brings a tool's JSON into an order that depends on its meaning alone: keys
+// are sorted, space is gone. A key that stands twice stays twice, because clients differ
+// in which one they take.
+func canonical(raw []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	out, err := ordered(d, make([]byte, 0, len(raw)), 0)
+	if err != nil {
+		return bytes.Clone(raw)
+	}
+	return out
+}
+
+func ordered(d *json.Decoder, out []byte, depth int) ([]byte, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	delim, nested := token.(json.Delim)
+	if !nested {
+		text, err := json.Marshal(token)
+		return append(out, text...), err
+	}
+	if depth == maxNesting {
+		return nil, errDeep
+	}
+	if delim == '[' {
+		out = append(out, '[')
+		for n := 0; d.More(); n++ {
+			if n > 0 {
+				out = append(out, ',')
+			}
+			if out, err = ordered(d, out, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		_, err = d.Token()
+		return append(out, ']'), err
+	}
+	type member struct {
+		key   string
+		value []byte
+	}
+	var members []member
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return nil, errors.New("a key is no string")
+		}
+		value, err := ordered(d, nil, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if depth == 0 && slices.Contains(notDefined, name) {
+			continue
+		}
+		members = append(members, member{name, value})
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	out = append(out, '{')
+	for n, m := range members {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		key, err := json.Marshal(m.key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, key...), ':'), m.value...)
+	}
+	return append(out, '}'), nil
+}
+
+// Bounds of what a person reads.
+const (
+	maxLines = 2000
+	maxLine  = 1000 // characters
+)
+
+// Text is a definition as lines that a person can read: each value under its path,
+// and with every character that cannot be seen spelled out.
+func Text(definition []byte) []string {
+	if len(definition) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(definition))
+	d.UseNumber()
+	var value any
+	var lines []string
+	if d.Decode(&value) != nil {
+		lines = spell("", string(definition), lines)
+	} else {
+		lines = flatten("", value, lines)
+	}
+	if len(lines) > maxLines {
+		lines = append(lines[:maxLines], "… and more")
+	}
+	return lines
+}
+
+// first are the members that people look for.
+var first = []string{"title", "description", "annotations", "inputSchema", "outputSchema"}
+
+func flatten(path string, value any, lines []string) []string {
+	if len(lines) > maxLines {
+		return lines
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		slices.SortFunc(keys, func(a, b string) int {
+			if path == "" {
+				x, y := slices.Index(first, a), slices.Index(first, b)
+				if x < 0 {
+					x = len(first)
+				}
+				if y < 0 {
+					y = len(first)
+				}
+				if x != y {
+					return x - y
+				}
+			}
+			return strings.Compare(a, b)
+		})
+		if len(keys) == 0 {
+			return append(lines, path+": {}")
+		}
+		for _, key := range keys {
+			at := Visible(key)
+			if path != "" {
+				at = path + "." + at
+			}
+			lines = flatten(at, v[key], lines)
+		}
+		return lines
+	case []any:
+		if text, err := json.Marshal(v); err == nil && len(text) < 200 {
+			return append(lines, path+": "+Visible(string(text)))
+		}
+		for i, one := range v {
+			lines = flatten(fmt.Sprintf("%s[%d]", path, i), one, lines)
+		}
+		return lines
+	case string:
+		return spell(path, v, lines)
+	default:
+		return append(lines, fmt.Sprintf("%s: %v", path, v))
+	}
+}
+
+// spell puts a text of several lines under its path.
+func spell(path, text string, lines []string) []string {
+	parts := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	if len(parts) == 1 && path != "" {
+		return append(lines, path+": "+cut(Visible(text)))
+	}
+	if path != "" {
+		lines = append(lines, path+":")
+	}
+	for _, part := range parts {
+		lines = append(lines, "    "+cut(Visible(part)))
+	}
+	return lines
+}
+
+func cut(line string) string {
+	if runes := []rune(line); len(runes) > maxLine {
+		return string(runes[:maxLine]) + "…"
+	}
+	return line
+}
+
+// Line is one line of a comparison.
+type Line struct {
+	Op   string `json:"op" enum:"same,old,new,gap"`
+	Text string `json:"text"`
+}
+
+// What a Line can be.
+const (
+	LineSame = "same"
+	LineOld  = "old" // was there before
+	LineNew  = "new" // is there now
+	LineGap  = "gap" // lines that are the same were left out
+)
+
+// maxCompared bounds the table of a comparison; what is larger is shown whole, the old
+// above the new.
+const maxCompared = 600
+
+// around is how many equal lines stay around a difference.
+const around = 3
+
+// Diff compares two texts line by line, and leaves out what is the same far from any
+// difference.
+func Diff(before, after []string) []Line {
+	lo := 0
+	for lo < len(before) && lo < len(after) && before[lo] == after[lo] {
+		lo++
+	}
+	hi := 0
+	for hi < len(before)-lo && hi < len(after)-lo && before[len(before)-1-hi] == after[len(after)-1-hi] {
+		hi++
+	}
+	var all []Line
+	for _, line := range before[:lo] {
+		all = append(all, Line{LineSame, line})
+	}
+	all = append(all, middle(before[lo:len(before)-hi], after[lo:len(after)-hi])...)
+	for _, line := range before[len(before)-hi:] {
+		all = append(all, Line{LineSame, line})
+	}
+	return shortened(all)
+}
+
+func middle(a, b []string) []Line {
+	var out []Line
+	if len(a) > maxCompared || len(b) > maxCompared {
+		for _, line := range a {
+			out = append(out, Line{LineOld, line})
+		}
+		for _, line := range b {
+			out = append(out, Line{LineNew, line})
+		}
+		return out
+	}
+	// longest[i][j] is the longest common subsequence of a[i:] and b[j:].
+	longest := make([][]int, len(a)+1)
+	for i := range longest {
+		longest[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				longest[i][j] = longest[i+1][j+1] + 1
+			} else {
+				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			out = append(out, Line{LineSame, a[i]})
+			i, j = i+1, j+1
+		case i < len(a) && (j == len(b) || longest[i+1][j] >= longest[i][j+1]):
+			out = append(out, Line{LineOld, a[i]})
+			i++
+		default:
+			out = append(out, Line{LineNew, b[j]})
+			j++
+		}
+	}
+	return out
+}
+
+func shortened(all []Line) []Line {
+	keep := make([]bool, len(all))
+	for i, line := range all {
+		if line.Op == LineSame {
+			continue
+		}
+		for k := max(0, i-around); k <= min(len(all)-1, i+around); k++ {
+			keep[k] = true
+		}
+	}
+	out := []Line{}
+	for i := 0; i < len(all); {
+		if keep[i] {
+			out = append(out, all[i])
+			i++
+			continue
+		}
+		n := i
+		for n < len(all) && !keep[n] {
+			n++
+		}
+		out = append(out, Line{LineGap, fmt.Sprintf("%d lines that are the same", n-i)})
+		i = n
+	}
+	return out
+}

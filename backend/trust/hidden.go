@@ -1,0 +1,174 @@
+package trust
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Visible spells out every character of text that a person would not see.
+func Visible(text string) string {
+	if !strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && (unseen(c) != "" || unicode.IsControl(c)) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case c == '\n' || c == '\t':
+			b.WriteRune(c)
+		case unseen(c) != "" || unicode.IsControl(c):
+			if c >= 0xE0020 && c <= 0xE007E {
+				fmt.Fprintf(&b, "⟨tag %c⟩", c-0xE0000)
+			} else {
+				fmt.Fprintf(&b, "⟨U+%04X⟩", c)
+			}
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// unseen names what kind of character c is that has no shape of its own, or "".
+func unseen(c rune) string {
+	switch {
+	case c >= 0xE0000 && c <= 0xE007F:
+		return "tag"
+	case c >= 0x202A && c <= 0x202E, c >= 0x2066 && c <= 0x2069:
+		return "direction"
+	case c == 0x200B, c == 0x2060, c == 0x180E, c == 0xFEFF, c >= 0x2061 && c <= 0x2064:
+		return "zero-width"
+	case c == 0x200C, c == 0x200D:
+		return "joiner"
+	case c >= 0xFE00 && c <= 0xFE0F, c >= 0xE0100 && c <= 0xE01EF:
+		return "variation"
+	case c == 0x115F, c == 0x1160, c == 0x3164, c == 0xFFA0:
+		return "blank letter"
+	case c == 0x1B, c == 0x9B, c == 0x08, c == 0x7F:
+		return "terminal control"
+	}
+	return ""
+}
+
+// concealed finds characters that hide something, and says what, or "". Joiners between
+// letters that need them, flags, and one selector after an emoji are what they should be.
+func concealed(text string) string {
+	plain := true
+	for i := 0; i < len(text); i++ {
+		if text[i] >= 0x80 || text[i] == 0x1B || text[i] == 0x08 || text[i] == 0x7F {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return ""
+	}
+	var before rune
+	flag, selectors := false, 0
+	runes := []rune(text)
+	for i, c := range runes {
+		kind := unseen(c)
+		if kind != "variation" {
+			selectors = 0
+		}
+		switch kind {
+		case "tag":
+			if !flag {
+				return "characters of the tag block, which nobody sees and models read: " + tagged(runes[i:])
+			}
+			flag = c != 0xE007F
+			continue
+		case "direction":
+			return fmt.Sprintf("a character that turns the direction of text (U+%04X), so that it reads differently than it is", c)
+		case "zero-width":
+			if c == 0xFEFF && i == 0 {
+				continue
+			}
+			return fmt.Sprintf("a character without width (U+%04X)", c)
+		case "blank letter":
+			return fmt.Sprintf("a letter without shape (U+%04X)", c)
+		case "terminal control":
+			return fmt.Sprintf("a control character for terminals (U+%04X)", c)
+		case "joiner":
+			if before < 0x300 {
+				return fmt.Sprintf("a joiner without width (U+%04X) where nothing is joined", c)
+			}
+		case "variation":
+			if selectors++; selectors > 1 {
+				return "a row of variation selectors, which can hide text"
+			}
+		}
+		flag = c == 0x1F3F4 || flag && kind == "tag"
+		before = c
+	}
+	return ""
+}
+
+// tagged reads the beginning of what tag characters say.
+func tagged(runes []rune) string {
+	var b strings.Builder
+	for _, c := range runes {
+		if c >= 0xE0020 && c <= 0xE007E && b.Len() < 80 {
+			b.WriteRune(c - 0xE0000)
+		}
+	}
+	return fmt.Sprintf("%q", b.String())
+}
+
+// folded is text as a reader takes it: without what cannot be seen, letters that look
+// alike made the same, in lower case, with single spaces.
+func folded(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	space := true
+	for _, c := range text {
+		switch {
+		case c >= 0xE0020 && c <= 0xE007E:
+			c -= 0xE0000
+		case unseen(c) != "":
+			continue
+		case c >= 0xFF01 && c <= 0xFF5E:
+			c -= 0xFEE0
+		case c == 0x2019, c == 0x2018, c == 0x02BC:
+			c = '\''
+		case c > 0x7F:
+			if like, ok := alike[c]; ok {
+				c = like
+			}
+		}
+		if unicode.IsSpace(c) {
+			if !space {
+				b.WriteByte(' ')
+			}
+			space = true
+			continue
+		}
+		space = false
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+// alike maps letters of other alphabets to the Latin letters that they look like.
+var alike = func() map[rune]rune {
+	m := map[rune]rune{}
+	from, to := []rune("аеорсухікјѕһԁԛԝАВЕКМНОРСТХІЈЅαοινρτυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"), []rune("aeopcyxikjshdqwABEKMHOPCTXIJSaoivptukABEZHIKMNOPTYX")
+	for i, c := range from {
+		m[c] = to[i]
+	}
+	return m
+}()
+
+// mixed reports whether a word is written in Latin letters and letters that only look
+// like them.
+func mixed(word string) bool {
+	latin, other := false, false
+	for _, c := range word {
+		if c < 0x80 && unicode.IsLetter(c) {
+			latin = true
+		} else if _, ok := alike[c]; ok {
+			other = true
+		}
+	}
+	return latin && other
+}

@@ -1,0 +1,335 @@
+package trust
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Warning is one sign of an attack in a definition.
+type Warning struct {
+	Code   string `json:"code" enum:"hidden-text,hides-from-user,reads-files,commands,other-tools,overrides,sends-away,shadowing,lookalike,encoded,same-name"`
+	Reason string `json:"reason"` // one sentence
+	Where  string `json:"where"`  // the member: "description", "inputSchema.properties.path.description"
+	Quote  string `json:"quote"`  // what was found, with a little around it, every character visible
+}
+
+// What a Warning can be about. SameName is a remark: nothing may be wrong.
+const (
+	HiddenText    = "hidden-text"
+	HidesFromUser = "hides-from-user"
+	ReadsFiles    = "reads-files"
+	Commands      = "commands"
+	OtherTools    = "other-tools"
+	Overrides     = "overrides"
+	SendsAway     = "sends-away"
+	Shadowing     = "shadowing"
+	Lookalike     = "lookalike"
+	Encoded       = "encoded"
+	SameName      = "same-name"
+)
+
+// rule is a pattern over folded text. Patterns look for orders to the model, not for
+// words: clean tools speak of secrets, files and users all day.
+type rule struct {
+	code, reason string
+	pattern      *regexp.Regexp
+	unless       *regexp.Regexp // in what was found: it is meant otherwise
+}
+
+const (
+	people  = `(the |this |any |your )?(end[- ]?)?(user|users|human|person|operator|anyone|anybody|customer|owner|them|him|her)\b`
+	secrets = `(~?/?\.ssh\b|id_rsa|id_ed25519|/etc/(passwd|shadow)|~?/?\.aws/|\.git-credentials|\.netrc|\.npmrc|\.pypirc|\.kube/config|\.docker/config\.json|\.cursor/|mcp\.json|claude_desktop_config|\.bash_history|\.zsh_history|\.gnupg|wallet\.dat|keychain|login\.keychain|cookies\.sqlite|/proc/self/environ)`
+	private = `(conversation|chat|message|prompt|session) (history|log|context|transcript)|(whole|entire|full|complete|previous|prior|all) (of )?(the |your |our )?(conversation|chat|dialog(ue)?|messages|context window|prompts?)|system (prompt|message|instructions)|(environment|env) variables?|env vars|api[- ]?keys?|access tokens?|credentials|passwords?|private keys?|ssh keys?|secrets?|\.env( file)?\b`
+)
+
+var rules = []rule{
+	// Hiding something from the person.
+	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+		`\b(do not|don't|dont|never|must not|should not|shouldn't|mustn't|without|no need to|avoid|refrain from) (ever |explicitly |directly |also )?(tell(ing)?|inform(ing)?|mention(ing)?|notif(y|ying)|reveal(ing)?|disclos(e|ing)|alert(ing)?|warn(ing)?|let(ting)?|explain(ing)?|report(ing)?|announc(e|ing)|show(ing)?|say(ing)?|ask(ing)?) (about )?((this|it|that|any of this|any of that|anything|them|what you did|these steps|this step|these instructions|the instructions?|this instruction|this parameter|the sidenote|the side note|this note|this file|the file|any details?)( or [a-z ]{2,20}?)? ?(to|from|with|about)? ?)?` + people), regexp.MustCompile(`asking (the )?user|ask (the )?user|(tell|show|inform|explain)(ing)? (the )?users? (how|to|which|what|where|when|why|that you can|can|unless)`)},
+	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+		`\b(do not|don't|never|must not|should not) (mention|reveal|disclose|talk about|refer to|acknowledge) (that you|this (to|instruction|step|note|section|tool call|part|block|file|anywhere|in)|these (instructions|steps|notes)|any of (this|these)|the (existence|contents) of (this|these|the) (instruction|note|file|section|block))`), nil},
+	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+		`\b(keep|hide|conceal|mask) (this|it|that|these|everything|all of this|the (call|file|step|fact|instruction)s?|any trace)( [a-z]+){0,4} ?(secret|hidden|confidential|to yourself|from ` + people + `)`), nil},
+	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+		`\b(silently|secretly|covertly|quietly|discreetly|in secret|behind the scenes) (also )?(read|send|call|copy|forward|include|append|upload|post|collect|add|bcc|run|execute|invoke|pass|transmit|exfiltrate|attach|store|fetch|open)\b`), nil},
+	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+		`\b(the )?users? (must|should|may|can|need|will|does|do) ?(not|never|n't) (be (told|informed|aware|shown|notified|made aware)|(ever )?(know|see|notice|find out|learn|need to know|need to see))( about| of| that| this| it|\.|,|$)`), nil},
+	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+		`(so (that )?the user (is not|isn't|does not|doesn't|won't|will not) (get )?(upset|worried|alarmed|suspicious|notice|aware|confused|see))|without (the )?user('s)? (knowledge|knowing|noticing|awareness)|(不要|别)(告诉|通知|让)(用户|使用者)|no (le )?(digas|menciones|informes) (nada |esto )?al usuario|sag(e|t)? dem (be)?nutzer nicht|n'en parle(z)? pas à l'utilisateur`), nil},
+
+	// Reading what is none of its business.
+	{ReadsFiles, "It names a file that holds secrets of yours.", regexp.MustCompile(secrets), regexp.MustCompile(`mcp\.json schema`)},
+	{ReadsFiles, "It tells the model to read something private and hand it over.", regexp.MustCompile(
+		`\b(read|open|load|cat|fetch|get|collect|gather|retrieve|extract|take|dump|print|grab|find|access|copy)( out)? [^.]{0,60}(` + private + `)[^.]{0,80}\b(and|then|to) (then )?(pass|send|include|put|provide|append|attach|add|embed|store|insert|use|paste|supply|write|encode|place|submit|upload|post|return)( [^.]{0,40})? ?(as|in|into|to|with|under|inside)\b`), nil},
+	{ReadsFiles, "It tells the model to hand over something private.", regexp.MustCompile(
+		`\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|submit|upload|place|write|fill|leak|share|encode) [^.]{0,40}(` + private + `)[^.]{0,60}\b(as|in|into|to|with|under|inside) (the |this |a |an )?['"` + "`" + `]?[a-z_]* ?['"` + "`" + `]?(parameter|argument|field|sidenote|side note|note|notes|context|metadata|property|value|input|comment|header|body|url|query|tool|server|endpoint|webhook)`), regexp.MustCompile(`(do not|don't|never|must not|should not|avoid|without|authorization|cannot) [^.]{0,40}$`)},
+	{ReadsFiles, "It asks for the conversation or the system prompt.", regexp.MustCompile(
+		`\b(must|always|should|required to|need to|please|you have to|make sure to|be sure to|first)\b[^.]{0,40}\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|fill|contain|hold|repeat)[^.]{0,40}((whole|entire|full|complete|verbatim|all( of)?( the)?|previous|prior) ?(the |your |our |of )?(the )?(conversation|chat|dialog(ue)?|messages|system prompt|context window|prompts?)|system prompt|(conversation|chat|message) (history|log|transcript))`), nil},
+	{ReadsFiles, "A parameter asks for the conversation or for what the model was told.", regexp.MustCompile(
+		`^(the )?(whole|entire|full|complete|verbatim)? ?(content of |contents of |text of )?(the |your )?(system prompt|conversation history|chat history|previous messages|full conversation|entire conversation)\b|\b(list|content|contents|names) of (all|every) (of )?(your )?(available )?(tools|secrets|credentials|api keys|environment variables)( and their| you (have|know)|$)`), nil},
+
+	// Commands.
+	{Commands, "It tells the model to run a command.", regexp.MustCompile(
+		`(curl|wget|iwr|invoke-webrequest)\b[^|\n]{0,120}\| ?(sudo )?(ba|z|da)?sh\b|\b(base64 (-d|--decode)|nc -e|/dev/tcp/|chmod \+x|bash -c|powershell (-enc|-e |-nop)|rm -rf [~/])|\b(first|must|always|before)\b[^.]{0,40}\b(run|execute) (the |this |following |these )*(shell |terminal |bash |system )?commands?:? ?['"` + "`" + `]?(curl|wget|cat|env|printenv|nc|scp|ssh|sh|bash|python|node|npx|rm|chmod)\b`), nil},
+
+	// Getting in front of other tools.
+	{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
+		`\b(before|prior to|after|whenever|when|each time|every time|any time) (you )?(are )?(us(e|ing)|call(ing)?|invok(e|ing)|execut(e|ing)|run(ning)?) (any|all|every|each)( of)?( the)?( other)?( available)? ?(tools?|functions?|mcp tools?)\b(,| you| must| always| first|\.|$)?`), regexp.MustCompile(`tools? (in|from|of) this (server|mcp)|these tools`)},
+	{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
+		`\b(call|use|invoke|run)(ed)? (this|it|this tool|this function|me) (first|before|instead of|in place of|rather than|prior to)[^.]{0,20}\b(any|all|every|each|other)( of)?( the)?( other)?( available)? ?(tools?|functions?|servers?)\b`), regexp.MustCompile(`(tools? (in|from|of) this (server|mcp))|other [a-z-]+ tools`)},
+	{OtherTools, "It tells the model not to use other tools.", regexp.MustCompile(
+		`\b(do not|don't|never|stop|must not|avoid) (us(e|ing)|call(ing)?|invok(e|ing)|trust(ing)?) (any |all |the )?(other|remaining|built-?in|different|another)( available| mcp)? ?(tools?|servers?|functions?)( anymore| any more|\.|,|$| for| because| as| since| at| again)|\b(all |any |every )?other (tools?|servers?|functions?) (is|are|has been|have been|was|were) (deprecated|disabled|broken|unsafe|obsolete|insecure|compromised|removed|unavailable|outdated|malicious)|\b(replaces|supersedes|overrides|takes precedence over|has priority over|takes priority over) (all|any|every|other|the other|all other|any other) (other )?(available )?(tools?|servers?|functions?)`), nil},
+	{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
+		`\b(when(ever)?|if|every time|each time|once|after|before) (the |any |another |some )?[a-z0-9_./-]*[_-][a-z0-9_.-]+ (tool )?(is|gets|was|has been|are) (called|used|invoked|run|executed|available|present|requested)\b[^.]{0,80}\b(must|always|should|change|replace|send|add|include|instead|redirect|forward|set|modify|bcc|append|need to)`), nil},
+	{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
+		`\b(the |any )?(behaviou?r|usage|recipient|recipients|arguments?|parameters?|output|results?) of (the )?([a-z0-9_.-]+ tool|other tools?|another tool|any other tool|[a-z0-9]+_[a-z0-9_]+)\b[^.]{0,40}\b(must|should|has to|have to|needs? to|always|is to|are to|must be|change|replace)`), nil},
+
+	// Giving orders beyond what a description is for.
+	{Overrides, "It tells the model to set aside what it was told.", regexp.MustCompile(
+		`\b(ignore|disregard|forget|override|bypass|discard|set aside) (all |any |every |the |your |my )*(of the |of your )?(previous|prior|above|earlier|preceding|existing|original|former|other|system|safety|user's?|current|default|security)[ -]?(and [a-z]+ )?(instructions?|rules?|prompts?|guidelines?|directions?|messages?|polic(y|ies)|restrictions?|guardrails|constraints|warnings?|confirmations?)|\byou are (now|no longer) (a|an|in|bound|the|restricted|dan)\b|\b(new|updated|real|actual|true|hidden|secret) (system )?(instructions?|directives?|prompt)( for (you|the (model|assistant|ai|agent)))?( are|:| follow)|\b(system|admin|developer|root|god|maintenance|debug|jailbreak) (override|mode (enabled|activated|on|is on))|\bact as if\b[^.]{0,40}\b(no (rules|restrictions|guidelines)|approved|authori[sz]ed)|\bjailbreak|(忽略|无视)(之前|以上|所有|先前)的?(所有)?(指令|指示|规则)`), nil},
+	{Overrides, "It is written like an order to the model, in a block of its own.", regexp.MustCompile(
+		`<\/?(important|system|secret|hidden|critical|mandatory|urgent|priority|assistant|admin|override|internal|instruction to (the )?(ai|model)|im_start|im_end|\|im_start\||\|im_end\||sys|inst)( [a-z]+="?[^>]*)?>|\[\/?(inst|system|sys|important|hidden|admin)\]|<\|(im_start|im_end|system|endoftext)\|>|<<sys>>|(^| )### ?(system|instruction|new instructions?|hidden|assistant|human):?( |$)`), nil},
+	{Overrides, "It tells the model to go without your consent.", regexp.MustCompile(
+		`\b(without|no need (for|to)|do not|don't|never|skip|bypass|avoid) (any |the |waiting for |wait for |ask(ing)? for |request(ing)? |requir(e|ing) |get(ting)? )*(the )?(user('s)? |human |explicit |further |additional |prior |manual )+(confirmation|approval|consent|permission|review)|\b(user|human) (has|have) (already )?(approved|consented to|authori[sz]ed|agreed to) (this|all|every|any|everything)|\bauto[- ]?(approve|accept|confirm) (this|all|every|any)\b`), regexp.MustCompile(`(do not|don't|never) (execut|run|delet|call|us|proceed|send|appl|modif)|(never|do not|don't) skip|(never|don't|do not) bypass|(never|don't|do not) [a-z ]*without`)},
+	{HiddenText, "It holds a comment that a page would not show.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
+
+	// Sending things away.
+	{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
+		`\b(must|always|should|also|first|then|please|needs? to|have to|make sure|be sure|automatically|every|all|and) (be )?([a-z]+ ){0,3}(send|sent|forward(ed)?|bcc|cc|copy|copied|e-?mail(ed)?|post(ed)?|upload(ed)?|report(ed)?|transmit(ted)?|exfiltrat(e|ed)|redirect(ed)?|proxied|routed|go|replaced?|changed?|set) [^.]{0,80}\b(to|at|via|through|with|by) [^ ]{0,20}([a-z0-9._%+-]+@[a-z0-9-]+\.[a-z]{2,}|https?://[a-z0-9.-]+|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})`), regexp.MustCompile(`example\.(com|org|net)|localhost|127\.0\.0\.1|user@|e\.g\.`)},
+	{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
+		`\b(attach|append|add|include|encode|embed|put|smuggle|leak|exfiltrat(e|ing)) [^.]{0,60}(in|into|to|as|via|through) (a |the )?(dns (query|lookup|request)|image url|markdown image|tracking pixel|webhook|query string|pastebin|gist)|!\[[^\]]*\]\(https?://[^)]{0,80}[?&=][^)]{0,40}(\{|\$|%7b|data|q=|c=|d=|token|secret)`), nil},
+}
+
+// blob is a long run without a space that could only be encoded text.
+var blob = regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}`)
+
+// Bounds of what is read of one definition.
+const (
+	maxScanned   = 256 << 10 // bytes of one text
+	maxTexts     = 2000
+	maxWarnings  = 8
+	quoteAround  = 40
+	maxQuote     = 240
+	maxMentions  = 32
+	whiteColumns = 100 // spaces in a row, or
+	whiteRows    = 25  // empty lines, that push text out of sight
+)
+
+// Scan reads one definition for signs of an attack. It needs no other definition.
+func Scan(name string, definition []byte) []Warning {
+	s := scanner{}
+	s.lookalike("name", name)
+	s.walk("", definition)
+	return s.found
+}
+
+type scanner struct {
+	found []Warning
+	texts int
+	codes map[string]bool
+}
+
+func (s *scanner) add(code, reason, where, quote string) {
+	key := code + where
+	if len(s.found) == maxWarnings || s.codes[key] {
+		return
+	}
+	if s.codes == nil {
+		s.codes = map[string]bool{}
+	}
+	s.codes[key] = true
+	s.found = append(s.found, Warning{code, reason, where, quote})
+}
+
+// walk reads every text of a definition: descriptions anywhere in a schema are shown to
+// the model, and so are names, defaults and enums.
+func (s *scanner) walk(_ string, definition []byte) {
+	d := json.NewDecoder(bytes.NewReader(definition))
+	d.UseNumber()
+	var value any
+	if d.Decode(&value) != nil {
+		s.text("text", string(definition))
+		return
+	}
+	s.value("", value, 0)
+}
+
+func (s *scanner) value(path string, value any, depth int) {
+	if s.texts >= maxTexts || depth > maxNesting {
+		return
+	}
+	switch v := value.(type) {
+	case string:
+		if path == "" {
+			path = "text"
+		}
+		s.text(path, v)
+	case []any:
+		for _, one := range v {
+			s.value(path, one, depth+1)
+		}
+	case map[string]any:
+		for _, key := range sorted(v) {
+			at := key
+			if path != "" {
+				at = path + "." + key
+			}
+			if depth > 0 {
+				s.key(at, key)
+			}
+			s.value(at, v[key], depth+1)
+		}
+	}
+}
+
+// key reads the name of a parameter.
+func (s *scanner) key(path, key string) {
+	if hidden := concealed(key); hidden != "" {
+		s.add(HiddenText, "Its parameters hold "+hidden+".", Visible(path), quote(key, 0, len(key)))
+	}
+	s.lookalike(path, key)
+	if len(key) > 60 { // a sentence in the place of a name
+		s.match(path, strings.NewReplacer("_", " ", "-", " ").Replace(key))
+	}
+}
+
+func (s *scanner) lookalike(path, word string) {
+	if mixed(word) {
+		s.add(Lookalike, "Its name mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
+	}
+}
+
+func (s *scanner) text(path, text string) {
+	s.texts++
+	text = text[:min(len(text), maxScanned)]
+	if hidden := concealed(text); hidden != "" {
+		s.add(HiddenText, "It holds "+hidden+".", Visible(path), "")
+	}
+	if at, ok := pushed(text); ok {
+		s.add(HiddenText, "Its text goes on far out of sight.", Visible(path), quote(text, at, min(len(text), at+maxQuote)))
+	}
+	if strings.HasSuffix(path, "description") || path == "title" || path == "text" {
+		if m := blob.FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && letters(text[m[0]:m[1]]) > 12 {
+			s.add(Encoded, "It holds a long text that is encoded.", Visible(path), quote(text, m[0], min(m[1], m[0]+40)))
+		}
+		for _, word := range strings.Fields(text) {
+			if mixed(strings.Trim(word, ".,;:!?()\"'`")) {
+				s.add(Lookalike, "A word of it mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
+				break
+			}
+		}
+	}
+	s.match(path, text)
+}
+
+// letters counts the distinct characters of text.
+func letters(text string) int {
+	seen := map[rune]bool{}
+	for _, c := range text {
+		seen[c] = true
+	}
+	return len(seen)
+}
+
+func (s *scanner) match(path, text string) {
+	if len(text) < 12 {
+		return
+	}
+	plain := folded(text)
+	for i := range rules {
+		r := &rules[i]
+		for _, m := range r.pattern.FindAllStringIndex(plain, 4) {
+			if r.unless != nil && (r.unless.MatchString(plain[m[0]:m[1]]) || r.unless.MatchString(plain[max(0, m[0]-50):m[1]])) {
+				continue
+			}
+			s.add(r.code, r.reason, Visible(path), quote(plain, m[0], m[1]))
+			break
+		}
+	}
+}
+
+// pushed finds text behind so much white space that nobody scrolls there.
+func pushed(text string) (at int, ok bool) {
+	columns, rows := 0, 0
+	for i, c := range text {
+		switch {
+		case c == '\n':
+			rows, columns = rows+1, 0
+		case unicode.IsSpace(c):
+			columns++
+		default:
+			if i > 0 && (columns >= whiteColumns || rows >= whiteRows) {
+				return i, true
+			}
+			columns, rows = 0, 0
+		}
+	}
+	return 0, false
+}
+
+func quote(text string, from, to int) string {
+	start, end := max(0, from-quoteAround), min(len(text), to+quoteAround)
+	out := strings.ToValidUTF8(text[start:end], "")
+	if start > 0 {
+		out = "…" + out
+	}
+	if end < len(text) {
+		out += "…"
+	}
+	if runes := []rune(out); len(runes) > maxQuote {
+		out = string(runes[:maxQuote]) + "…"
+	}
+	return Visible(strings.Join(strings.Fields(out), " "))
+}
+
+// word is what could be the name of a tool in a sentence.
+var word = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `] (?:tool|function)|(?:tool|function) ['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `]`)
+
+// mentions are the words in a definition's texts that could name other tools.
+func mentions(definition []byte) []string {
+	var value any
+	if json.Unmarshal(definition, &value) != nil {
+		value = string(definition)
+	}
+	seen, list := map[string]bool{}, []string(nil)
+	var walk func(key string, value any, depth int)
+	walk = func(key string, value any, depth int) {
+		switch v := value.(type) {
+		case string:
+			if key != "description" && key != "" {
+				return
+			}
+			for _, w := range word.FindAllString(v[:min(len(v), maxScanned)], 4*maxMentions) {
+				w = strings.Trim(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(w, "tool "), "function "), " tool"), " function"), "'\"`")
+				if !seen[w] && len(list) < maxMentions {
+					seen[w] = true
+					list = append(list, w)
+				}
+			}
+		case []any:
+			for _, one := range v {
+				walk(key, one, depth+1)
+			}
+		case map[string]any:
+			if depth < maxNesting {
+				for _, k := range sorted(v) {
+					walk(k, v[k], depth+1)
+				}
+			}
+		}
+	}
+	walk("", value, 0)
+	return list
+}
+
+func shadowed(tool, server string) Warning {
+	return Warning{Shadowing, fmt.Sprintf("It speaks of %q, a tool of your server %q: a description has no business with another server's tools.", tool, server), "description", Visible(tool)}
+}
+
+func sameName(server string) Warning {
+	return Warning{SameName, fmt.Sprintf("Your server %q has a tool of this name too.", server), "name", ""}
+}
