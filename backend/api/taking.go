@@ -55,11 +55,12 @@ type bundleAnswer struct {
 type TokenChange struct {
 	Name      string                 `json:"name"`
 	Rewritten []clientconf.Rewritten `json:"rewritten" nullable:"false"`
+	Token     string                 `json:"token,omitempty" doc:"The new one, for a person to put into a client, when no file of a client took it"`
 }
 
 type tokenInput struct {
 	Name   string `path:"name"`
-	Action string `path:"action" enum:"rotate,revoke"`
+	Action string `path:"action" enum:"create,rotate,revoke"`
 	Body   *struct {
 		Dry bool `json:"dry,omitempty" doc:"Only say what would change; the token stays"`
 	}
@@ -72,7 +73,7 @@ func (a *API) registerTaking(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Take an import back", a.undoImport)
 	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "What a person needs to connect a client by hand", a.handout)
 	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "An extension that connects a client without its file", a.bundle)
-	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Give a client another token, or none; its entries with an address follow", a.changeToken)
+	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Give a client a token, another one, or none; its entries with an address follow", a.changeToken)
 }
 
 // taking plans an import.
@@ -185,7 +186,11 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 	if err != nil {
 		return nil, err
 	}
-	if _, ok, err := a.Tokens.Get(in.Name); err != nil || !ok {
+	_, ok, err := a.Tokens.Get(in.Name)
+	if in.Action == "create" && err == nil {
+		return a.createToken(in.Name, ok)
+	}
+	if err != nil || !ok {
 		if err == nil {
 			err = hub.Errorf(hub.CodeNotFound, "no token is called %q", in.Name)
 		}
@@ -209,15 +214,31 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 		out.Rewritten = append(out.Rewritten, c.TakeOut(ctx, in.Name)...)
 		return reply(out)
 	}
-	if _, err := a.Tokens.Rotate(in.Name); err != nil {
+	token, err := a.Tokens.Rotate(in.Name)
+	if err != nil {
 		return nil, err
 	}
 	done, err := c.Rewrite(ctx, in.Name, "", a.tokenFor)
 	if err != nil {
 		return nil, err
 	}
-	out.Rewritten = append(out.Rewritten, done...)
+	if out.Rewritten = append(out.Rewritten, done...); len(done) == 0 {
+		out.Token = token.Token
+	}
 	return reply(out)
+}
+
+// createToken makes the token of a client that has none yet: a token that is in use is
+// not shown again.
+func (a *API) createToken(name string, taken bool) (*answer[TokenChange], error) {
+	if taken {
+		return nil, hub.Errorf(hub.CodeConflict, "%q has a token already; make a new one instead", name)
+	}
+	token, err := a.Tokens.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return reply(TokenChange{Name: name, Rewritten: []clientconf.Rewritten{}, Token: token.Token})
 }
 
 func (a *API) tokenFor(client string) (string, error) {

@@ -209,6 +209,20 @@ func TestNewTokenIsWrittenWhereTheOldOneStoodAndAnEndedOneIsTakenOut(t *testing.
 		t.Fatal(load(t, path))
 	}
 	s.do(t, "/api/v1/tokens/nobody/rotate", "", 404)
+
+	// One that no file holds is shown to the person, once.
+	got = s.do(t, "/api/v1/tokens/by-hand/create", "", 200)
+	first, _ := s.api.tokenFor("by-hand")
+	if !strings.Contains(got, `"token":"`+first+`"`) {
+		t.Fatal(got)
+	}
+	if got = s.do(t, "/api/v1/tokens/by-hand/create", "", 409); strings.Contains(got, "dbr_") {
+		t.Fatal(got)
+	}
+	got = s.do(t, "/api/v1/tokens/by-hand/rotate", "", 200)
+	if second, _ := s.api.tokenFor("by-hand"); second == first || !strings.Contains(got, second) {
+		t.Fatal(got)
+	}
 }
 
 func TestDoctorDoesWhatItOffers(t *testing.T) {

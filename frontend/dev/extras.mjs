@@ -36,6 +36,10 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
   });
   const secrets =
     scene === 'empty' ? [] : [{ name: 'GITHUB_TOKEN', changedAt: ago(3e8), servers: ['github'] }];
+  let imports =
+    scene === 'empty'
+      ? []
+      : [{ id: 'i1', client: 'Cursor', at: ago(7.2e6), servers: ['filesystem', say('github')] }];
   let grants =
     scene === 'trouble'
       ? [{ client: 'cursor', server: 'filesystem', tool: 'write_file', until: ago(-8 * minute) }]
@@ -398,7 +402,18 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return list(scene === 'empty' ? doctor.slice(0, 1) : doctor);
         case 'POST doctor':
           return list(doctor.slice(0, 1));
+        case 'GET imports':
+          return list(imports);
+        case 'POST imports':
+          imports = imports.filter((one) => one.id !== id);
+          return { key: id, result: 'restored' };
+        case 'GET desktop':
+          return { startAtLogin: false, paused: false, tray: true, window: scene === 'full' };
+        case 'POST window':
+          return { path: '/home/ada/Documents' };
         case 'POST tokens':
+          if (third === 'create')
+            return { name: id, rewritten: [], token: 'dbr_made-for-the-mock-0123456789' };
           return {
             name: id,
             rewritten: [
@@ -416,6 +431,15 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           grants = [];
           return {};
         case 'GET connections':
+          if (third === 'snippet')
+            return {
+              text: '{\n  "mcpServers": {\n    "drawbridge": { "command": "drawbridge", "args": ["stdio"] }\n  }\n}',
+              format: 'jsonc',
+              path: '/home/ada/.config/client/mcp.json',
+              link: id === 'cursor' ? 'cursor://anysphere.cursor-deeplink/mcp/install?name=x' : '',
+              bundle: id === 'claude-desktop' ? 'drawbridge.mcpb' : '',
+              steps: ['Open the link: it shows what it would add, and asks.', 'Or add the text.'],
+            };
           return third === 'servers' ? this.importable() : undefined;
         case 'POST connections':
           return third === 'import' ? this.importPlan : undefined;

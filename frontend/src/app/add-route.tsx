@@ -1,6 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { Boundary } from '@/components/page';
 import { ImportPanel } from '@/features/clients/import-panel';
+import { TakenImports } from '@/features/clients/taken-imports';
 import { AddPage } from '@/features/servers/add-page';
 import { useConnection } from '@/lib/connection';
 
@@ -13,7 +14,12 @@ export function AddRoute() {
         key={`${like} ${name} ${config}`}
         like={like}
         linked={config === undefined ? undefined : { name: name ?? 'server', entry: config }}
-        importing={<ImportPanel />}
+        importing={
+          <>
+            <ImportPanel />
+            <TakenImports />
+          </>
+        }
       />
     </Boundary>
   );

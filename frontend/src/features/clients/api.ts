@@ -118,10 +118,61 @@ export const importPlanQuery = (key: string, servers: string[] | undefined) =>
 
 /** Writes what was shown. */
 export function useImport(key: string) {
+  const client = useQueryClient();
   return useMutation({
     mutationFn: ({ servers, diff }: { servers: string[] | undefined; diff: string }) =>
       request<ImportPlan>('POST', path(key, 'import'), {
         body: { ...(servers ? { servers } : {}), diff },
       }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['imports'] }),
+  });
+}
+
+/** What a person needs to connect a client without our writing its file. */
+export interface Handout {
+  text: string;
+  format: string;
+  path: string;
+  /** Opens the client, which then asks; '' where it knows no such link. */
+  link: string;
+  /** The name of an extension that can be had, '' where there is none. */
+  bundle: string;
+  steps: string[] | null;
+}
+
+export const handoutQuery = (key: string, http: boolean) =>
+  queryOptions({
+    queryKey: ['connections', key, 'snippet', http],
+    queryFn: ({ signal }) =>
+      request<Handout>('GET', `${path(key, 'snippet')}${http ? '?http=true' : ''}`, { signal }),
+    retry: false,
+  });
+
+export const bundleUrl = (key: string) => path(key, 'bundle');
+
+/** An import that can be taken back. */
+export interface TakenImport {
+  id: string;
+  client: string;
+  at: string;
+  servers: string[] | null;
+}
+
+export const takenImportsQuery = queryOptions({
+  queryKey: ['imports'],
+  queryFn: async ({ signal }) =>
+    (await request<List<TakenImport>>('GET', '/api/v1/imports', { signal })).items ?? [],
+  retry: false,
+});
+
+export function useUndoImport() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      request<{ result: string }>('POST', `/api/v1/imports/${encodeURIComponent(id)}/undo`),
+    onSettled: () => {
+      client.invalidateQueries({ queryKey: ['imports'] });
+      client.invalidateQueries({ queryKey: ['connections'] });
+    },
   });
 }

@@ -18,6 +18,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { LiveConnection } from '@/types/api';
 import { type Choice, connectionsQuery, planQuery, useConnect, useConnectionAction } from './api';
+import { ByHand } from './by-hand';
 import { Importable } from './importable';
 
 const t = texts.connections;
@@ -56,7 +57,8 @@ const looks = {
 };
 
 export function ConnectionRow({ connection }: { connection: LiveConnection }) {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
+  const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
   const action = useConnectionAction(connection);
   const look =
     connection.state === 'connected' && connection.live === false
@@ -85,9 +87,14 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
         </span>
         <span className="flex gap-2">
           {connection.state === 'notConnected' && (
-            <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
-              {open ? texts.actions.close : t.connect}
-            </Button>
+            <>
+              <Button look="quiet" aria-expanded={open === 'hand'} onClick={() => toggle('hand')}>
+                {texts.byHand.open}
+              </Button>
+              <Button aria-expanded={open === 'connect'} onClick={() => toggle('connect')}>
+                {open === 'connect' ? texts.actions.close : t.connect}
+              </Button>
+            </>
           )}
           {(connection.state === 'vanished' || connection.state === 'changed') && (
             <>
@@ -122,9 +129,10 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
           <span className="min-w-0 [overflow-wrap:anywhere]">{plain(warning.slice(0, 400))}</span>
         </p>
       ))}
-      {open && connection.state === 'notConnected' && (
-        <ConnectForm connection={connection} onDone={() => setOpen(false)} />
+      {open === 'connect' && connection.state === 'notConnected' && (
+        <ConnectForm connection={connection} onDone={() => setOpen(undefined)} />
       )}
+      {open === 'hand' && connection.state === 'notConnected' && <ByHand connection={connection} />}
     </li>
   );
 }

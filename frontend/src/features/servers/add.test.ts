@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { plainJson } from '@/lib/jsonc';
-import { review, withServers } from './add';
+import { filled, review, withServers } from './add';
 
 const draft = { name: 'b', entry: '{"command":"x"}' };
 const parsed = (text: string) => JSON.parse(plainJson(withServers(text, [draft]) ?? 'null'));
@@ -23,4 +23,12 @@ it('a review shows every word and finds what was left to fill in', () => {
     ['B', '$' + '{B}'],
   ]);
   expect(seen.placeholders).toEqual(['/path/to/dir', 'YOUR_API_KEY']);
+});
+
+it('a chosen path stands where its placeholder stood, as JSON', () => {
+  const entry = '{"args":["--root=/path/to/dir"],"cwd":"/path/to/dir"}';
+  expect(JSON.parse(filled(entry, '/path/to/dir', 'C:\\a "b" $&'))).toEqual({
+    args: ['--root=C:\\a "b" $&'],
+    cwd: '/path/to/dir',
+  });
 });

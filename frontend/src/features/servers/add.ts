@@ -48,6 +48,13 @@ function placeholder(value: string): string[] {
   return found ? [found[0].slice(0, 80)] : [];
 }
 
+/** The entry with a path in the place of a placeholder; JSON text stays as it is around it. */
+export function filled(entry: string, placeholder: string, path: string): string {
+  return entry.replace(JSON.stringify(placeholder).slice(1, -1), () =>
+    JSON.stringify(path).slice(1, -1),
+  );
+}
+
 /** Where the configuration file may hold its servers; the first that is there is used. */
 const places = [['mcpServers'], ['servers'], ['mcp', 'servers']];
 

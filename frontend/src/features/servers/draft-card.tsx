@@ -1,10 +1,11 @@
 import { TriangleAlert } from 'lucide-react';
 import { type ReactNode, useId, useMemo, useState } from 'react';
+import { Browse } from '@/components/browse';
 import { Button } from '@/components/button';
 import { plain } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
-import { review } from './add';
+import { filled, review } from './add';
 import type { Draft } from './snippet';
 import { TestDraft } from './test-draft';
 
@@ -67,7 +68,7 @@ export function DraftCard({
       {editing ? (
         <EntryEditor entry={choice.entry} onChange={(entry) => onChange({ entry })} />
       ) : (
-        <WhatRuns entry={choice.entry} />
+        <WhatRuns entry={choice.entry} onChange={(entry) => onChange({ entry })} />
       )}
       <TestDraft key={choice.entry} name={choice.name} entry={choice.entry} />
     </div>
@@ -99,7 +100,7 @@ function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: str
 }
 
 /** The whole command, one word per line and nothing shortened: this is what somebody agrees to. */
-function WhatRuns({ entry }: { entry: string }) {
+function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
   const { argv, url, container, cwd, env, headers, placeholders } = useMemo(
     () => review(entry),
     [entry],
@@ -146,6 +147,7 @@ function WhatRuns({ entry }: { entry: string }) {
           <span className="min-w-0 [overflow-wrap:anywhere]">
             {plain(t.placeholderFound(text))}
           </span>
+          {/path/i.test(text) && <Browse onPick={(path) => onChange(filled(entry, text, path))} />}
         </p>
       ))}
     </div>

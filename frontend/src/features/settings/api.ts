@@ -59,6 +59,17 @@ export const tokensQuery = queryOptions({
 export interface TokenChange {
   name: string;
   rewritten: { key: string; path: string; diff: string; error: string }[] | null;
+  /** The new one, when no file of a client took it. */
+  token?: string;
+}
+
+export function useNewToken() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (name: string) =>
+      request<TokenChange>('POST', `/api/v1/tokens/${encodeURIComponent(name)}/create`),
+    onSettled: () => client.invalidateQueries({ queryKey: ['clients'] }),
+  });
 }
 
 /** A new token in the place of one, or none; with `dry` only what would be written. */

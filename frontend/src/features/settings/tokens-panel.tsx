@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
+import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
+import { CopyField } from '@/components/copy-button';
 import { DiffView } from '@/components/diff-view';
 import { age, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -9,7 +11,7 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Client } from '@/types/api';
-import { tokensQuery, useTokenChange } from './api';
+import { tokensQuery, useNewToken, useTokenChange } from './api';
 
 const t = texts.settings.tokenPanel;
 
@@ -22,17 +24,90 @@ export function TokensPanel() {
     if (client.token && (!known || (client.lastSeen ?? '') > (known.lastSeen ?? '')))
       tokens.set(client.token, client);
   }
-  if (tokens.size === 0) return <p className="text-sm text-ink3">{t.none}</p>;
+  const [fresh, setFresh] = useState<{ name: string; token: string } | undefined>(undefined);
   return (
-    <ul className="overflow-hidden rounded-md border">
-      {[...tokens].map(([name, client]) => (
-        <TokenRow key={name} name={name} client={client} />
-      ))}
-    </ul>
+    <div className="space-y-3">
+      {tokens.size === 0 ? (
+        <p className="text-sm text-ink3">{t.none}</p>
+      ) : (
+        <ul className="overflow-hidden rounded-md border">
+          {[...tokens].map(([name, client]) => (
+            <TokenRow
+              key={name}
+              name={name}
+              client={client}
+              onToken={(token) => setFresh({ name, token })}
+            />
+          ))}
+        </ul>
+      )}
+      {fresh && (
+        <div role="status" className="rounded-md bg-ok-soft p-3">
+          <p className="mb-1.5 text-sm font-medium text-ok">
+            {texts.newToken.token(plain(fresh.name))}. {texts.newToken.once}
+          </p>
+          <CopyField text={fresh.token} label={texts.newToken.token(plain(fresh.name))} />
+        </div>
+      )}
+      <NewToken taken={tokens} onToken={(name, token) => setFresh({ name, token })} />
+    </div>
   );
 }
 
-function TokenRow({ name, client }: { name: string; client: Client }) {
+/** A token for a client that is connected by hand; shown here once and never again. */
+function NewToken({
+  taken,
+  onToken,
+}: {
+  taken: Map<string, unknown>;
+  onToken: (name: string, token: string) => void;
+}) {
+  const [name, setName] = useState('');
+  const make = useNewToken();
+  const sound = /^[A-Za-z0-9._-]{1,64}$/.test(name) && !taken.has(name);
+  return (
+    <form
+      className="flex flex-wrap gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!sound || make.isPending) return;
+        make.mutate(name, {
+          onSuccess: ({ token }) => {
+            setName('');
+            if (token) onToken(name, token);
+          },
+          onError: (error) => toast('bad', plain(messageOf(error))),
+        });
+      }}
+    >
+      <input
+        aria-label={texts.newToken.name}
+        placeholder={texts.newToken.name}
+        value={name}
+        maxLength={64}
+        spellCheck={false}
+        autoComplete="off"
+        aria-invalid={name !== '' && !sound}
+        onChange={(event) => setName(event.target.value)}
+        className="h-8 w-56 min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3 aria-invalid:border-bad"
+      />
+      <Button type="submit" disabled={!sound || make.isPending}>
+        <Plus className="size-4" aria-hidden />
+        {texts.newToken.make}
+      </Button>
+    </form>
+  );
+}
+
+function TokenRow({
+  name,
+  client,
+  onToken,
+}: {
+  name: string;
+  client: Client;
+  onToken: (token: string) => void;
+}) {
   const [asking, setAsking] = useState<'rotate' | 'revoke' | undefined>(undefined);
   const look = useTokenChange(name);
   const change = useTokenChange(name);
@@ -69,15 +144,19 @@ function TokenRow({ name, client }: { name: string; client: Client }) {
             change.mutate(
               { action: asking, dry: false },
               {
-                onSuccess: () => {
+                onSuccess: ({ token }) => {
                   setAsking(undefined);
+                  if (token) onToken(token);
                   toast('ok', asking === 'rotate' ? t.rotated : t.revoked);
                 },
               },
             )
           }
         >
-          <p>{asking === 'rotate' ? t.rotateBody : t.revokeBody}</p>
+          <p>
+            {asking === 'rotate' ? t.rotateBody : t.revokeBody}{' '}
+            {look.isSuccess && (look.data.rewritten ?? []).length === 0 && t.noFile}
+          </p>
           {look.isError && <p className="mt-2 text-sm text-bad">{plain(messageOf(look.error))}</p>}
           {(look.data?.rewritten ?? []).map((one) => (
             <div key={`${one.key}/${one.path}`} className="mt-3">

@@ -1,0 +1,49 @@
+import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
+import { FileSearch, FolderOpen, LoaderCircle } from 'lucide-react';
+import { Button } from '@/components/button';
+import { plain } from '@/lib/format';
+import { messageOf, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+
+const t = texts.pick;
+
+const windowQuery = queryOptions({
+  queryKey: ['desktop'],
+  queryFn: ({ signal }) => request<{ window: boolean }>('GET', '/api/v1/desktop', { signal }),
+  retry: false,
+  refetchOnMount: 'always',
+});
+
+/**
+ * Buttons that let a person choose a file or a folder in a dialog of the system. Only the
+ * window can open one, so there are none while it is closed.
+ */
+export function Browse({ onPick }: { onPick: (path: string) => void }) {
+  const { data } = useQuery(windowQuery);
+  const pick = useMutation({
+    mutationFn: (kind: 'file' | 'folder') =>
+      request<{ path: string }>('POST', '/api/v1/window/pick', { body: { kind } }),
+    onSuccess: ({ path }) => path && onPick(path),
+    onError: (error) => toast('bad', plain(messageOf(error))),
+  });
+  if (!data?.window) return null;
+  return (
+    <span className="inline-flex flex-wrap items-center gap-1.5">
+      <Button small disabled={pick.isPending} onClick={() => pick.mutate('folder')}>
+        <FolderOpen className="size-3.5" aria-hidden />
+        {t.folder}
+      </Button>
+      <Button small disabled={pick.isPending} onClick={() => pick.mutate('file')}>
+        <FileSearch className="size-3.5" aria-hidden />
+        {t.file}
+      </Button>
+      {pick.isPending && (
+        <span role="status" className="flex items-center gap-1.5 text-xs text-ink3">
+          <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
+          {t.open}
+        </span>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query';
+import { Download, ExternalLink } from 'lucide-react';
+import { useState } from 'react';
+import { Button, buttonClasses } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Loading } from '@/components/page';
+import { plain } from '@/lib/format';
+import { messageOf, send } from '@/lib/request';
+import { saveBlob } from '@/lib/save';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { LiveConnection } from '@/types/api';
+import { bundleUrl, handoutQuery } from './api';
+
+const t = texts.byHand;
+
+/** Programs that ask before they add anything; no other link is ever made clickable. */
+const known =
+  /^(vscode|vscode-insiders|vsweb\+mcp|raycast|cursor|lmstudio|cherrystudio|goose|kiro):/;
+
+/** How to connect a client without our writing its file: its text, a link, an extension. */
+export function ByHand({ connection }: { connection: LiveConnection }) {
+  const [http, setHttp] = useState(false);
+  const { data, error, isPending } = useQuery(handoutQuery(connection.key, http));
+  if (isPending) return <Loading />;
+  if (error) return <p className="mt-3 text-sm text-bad">{plain(messageOf(error))}</p>;
+  const steps = data.steps ?? [];
+  return (
+    <div className="mt-3 space-y-3 border-t pt-3 text-sm">
+      {steps.length > 1 && <p className="text-ink2">{t.steps}</p>}
+      <ul className="list-disc space-y-0.5 pl-5 text-ink2">
+        {steps.map((step) => (
+          <li key={step} className="[overflow-wrap:anywhere]">
+            {plain(step)}
+          </li>
+        ))}
+      </ul>
+      <div className="flex flex-wrap items-center gap-2">
+        {known.test(data.link) && (
+          <a href={data.link} className={buttonClasses('primary')}>
+            <ExternalLink className="size-4" aria-hidden />
+            {t.link(plain(connection.name))}
+          </a>
+        )}
+        {data.bundle && (
+          <Button onClick={() => void download(connection.key, data.bundle)}>
+            <Download className="size-4" aria-hidden />
+            {t.bundle}
+          </Button>
+        )}
+        {connection.takesHttp && (
+          <label className="flex items-center gap-2">
+            <input
+              type="checkbox"
+              checked={http}
+              onChange={(event) => setHttp(event.target.checked)}
+              className="size-4 accent-(--accent)"
+            />
+            {t.address}
+          </label>
+        )}
+      </div>
+      {data.path && (
+        <div>
+          <p className="mb-1 text-xs text-ink3">{t.path}</p>
+          <CopyField text={data.path} label={t.path} />
+        </div>
+      )}
+      <div>
+        <p className="mb-1 text-xs text-ink3">{t.text}</p>
+        <CopyField text={data.text} label={t.text} />
+      </div>
+    </div>
+  );
+}
+
+async function download(key: string, name: string): Promise<void> {
+  try {
+    const reply = await send(bundleUrl(key), { headers: {} });
+    saveBlob(await reply.blob(), name);
+  } catch (error) {
+    toast('bad', plain(messageOf(error)));
+  }
+}

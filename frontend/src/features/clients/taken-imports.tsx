@@ -1,0 +1,55 @@
+import { useQuery } from '@tanstack/react-query';
+import { Undo2 } from 'lucide-react';
+import { Button } from '@/components/button';
+import { age, exactTime, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { takenImportsQuery, useUndoImport } from './api';
+
+const t = texts.takenImports;
+
+/** Imports that can be taken back, each by itself. */
+export function TakenImports() {
+  const { data } = useQuery(takenImportsQuery);
+  const undo = useUndoImport();
+  const now = useNow();
+  if (!data || data.length === 0) return null;
+  return (
+    <section aria-label={t.title} className="max-w-3xl">
+      <h2 className="mb-2 text-sm font-semibold">{t.title}</h2>
+      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+        {data.map((one) => (
+          <li
+            key={one.id}
+            className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t px-4 py-2 text-sm first:border-t-0"
+          >
+            <span className="min-w-0 flex-1 basis-52 [overflow-wrap:anywhere]">
+              <span className="font-medium">
+                {(one.servers ?? []).map((name) => plain(name)).join(', ')}
+              </span>{' '}
+              <span className="text-ink3">{t.from(plain(one.client))}</span>
+            </span>
+            <span className="text-xs text-ink3" title={exactTime(one.at)}>
+              {texts.servers.ago(age(one.at, now))}
+            </span>
+            <Button
+              small
+              disabled={undo.isPending}
+              onClick={() =>
+                undo.mutate(one.id, {
+                  onSuccess: () => toast('ok', t.undone),
+                  onError: (error) => toast('bad', plain(messageOf(error))),
+                })
+              }
+            >
+              <Undo2 className="size-3.5" aria-hidden />
+              {t.undo}
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
