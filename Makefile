@@ -6,7 +6,7 @@ export GOFLAGS ?= -buildvcs=false
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench fuzz soak fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench docs fuzz soak fmt dev icons test-mcp-server clean
 
 run: ## build, start with a demo server and data in .run/, show the window or print the address
 	@build/run.sh
@@ -44,6 +44,9 @@ soak: ## hours of what make test does for minutes: 500 rounds of killing daemon 
 package: ## .deb, .rpm, Arch, tar.gz, and for Windows a zip and an installer, in build/bin/package
 	build/package.sh
 
+docs: ## the documents that say what the program itself knows, and the list of licences
+	go run ./build/docs
+
 time ?= 30s
 fuzz: ## every fuzz test for a while: make fuzz time=5m
 	build/fuzz.sh $(time)
@@ -52,7 +55,7 @@ fmt:
 	gofmt -w app backend build config frontend/*.go main.go
 	npm --prefix frontend run fmt
 
-dev: ## the page with hot reload, against a running daemon; see docs/contributing.md
+dev: ## the page with hot reload, against a running daemon; see docs/CONTRIBUTING.md
 	npm --prefix frontend run dev
 
 test-mcp-server: daemon ## the demo server over HTTP on 127.0.0.1:8888

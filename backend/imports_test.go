@@ -66,6 +66,7 @@ var edges = map[string]string{
 	"build/tally": "",
 
 	"build/package/man": "backend/cli",
+	"build/docs":        "config backend/cli backend/clientconf", // documents that are written from what the program knows
 	"build/e2e":         "backend/mcptest",
 	"build/bench":       "backend/mcptest",
 }
@@ -87,8 +88,9 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf backend/cli",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",
-	"github.com/spf13/cobra":                 "backend/cli build/package/man",
-	"github.com/spf13/pflag":                 "backend/cli",
+	"github.com/spf13/cobra":                 "backend/cli build/package/man build/docs",
+	"github.com/google/licensecheck":         "build/docs",
+	"github.com/spf13/pflag":                 "backend/cli build/docs",
 	"github.com/rivo/uniseg":                 "backend/cli",
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",
 	"github.com/yosida95/uritemplate/v3":     "backend/registry",

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"drawbridge/backend/cli"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const commandsHead = mark + `# Commands
+
+What ` + "`drawbridge --help`" + ` and each command's ` + "`--help`" + ` say, in one place. Every command takes ` + "`--data DIR`" + ` (or the variable
+` + "`DRAWBRIDGE_DATA`" + `), the folder that holds everything, and ` + "`--json`" + `, which prints the API's own documents. Exit code 0 is success,
+1 failure, 2 a command that was used wrongly.
+`
+
+// commands is the reference of the command line.
+func commands() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(commandsHead)
+	root := cli.New(cli.Options{Version: "docs"})
+	root.InitDefaultHelpFlag()
+	one(&b, root)
+	return b.Bytes(), nil
+}
+
+func one(b *bytes.Buffer, c *cobra.Command) {
+	if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
+	text := c.Long
+	if text == "" {
+		text = c.Short
+	}
+	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n", cell(sentence(text)), strings.TrimSuffix(c.UseLine(), " [flags]"))
+	if c.Example != "" {
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.TrimRight(dedent(c.Example), "\n"))
+	}
+	var rows []string
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" || f.Name == "version" {
+			return
+		}
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		kind, usage := pflag.UnquoteUsage(f)
+		if kind != "" {
+			name += " " + strings.ToUpper(kind)
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, cell(usage)))
+	})
+	if len(rows) > 0 {
+		b.WriteString("\n| flag | |\n|---|---|\n" + strings.Join(rows, ""))
+	}
+	for _, sub := range c.Commands() {
+		one(b, sub)
+	}
+}
+
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, ":") {
+		text += "."
+	}
+	return text
+}
+
+// dedent takes the usual two spaces of cobra's examples away.
+func dedent(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimPrefix(l, "  ")
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tailscale/hujson"
+
+	"drawbridge/config"
+)
+
+// accepted holds a configuration against the program and against the schema that editors
+// use: neither has a word to say about it.
+func accepted(t *testing.T, where, name, src string) {
+	t.Helper()
+	if _, problems := config.Parse(name, []byte(src)); len(problems) > 0 {
+		t.Errorf("%s: %v\n%s", where, problems, src)
+		return
+	}
+	plain := []byte(src)
+	var err error
+	if strings.HasSuffix(name, ".yaml") {
+		plain, err = yaml.YAMLToJSON(plain)
+	} else {
+		plain, err = hujson.Standardize(plain)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(plain))
+	if err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	if err := schema(t).Validate(value); err != nil {
+		t.Errorf("%s: the schema refuses it: %v\n%s", where, err, src)
+	}
+}
+
+func schema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestConfigurationsInDocumentsAreAccepted: what a document shows can be pasted. A block
+// of another program's file is marked "json client" and only has to be JSON.
+func TestConfigurationsInDocumentsAreAccepted(t *testing.T) {
+	count := 0
+	for _, b := range blocks(t) {
+		kind, client := strings.CutSuffix(b.kind, " client")
+		src := strings.TrimSpace(b.text)
+		switch kind {
+		case "json", "jsonc":
+			if strings.HasPrefix(src, `"`) || strings.HasPrefix(src, "//") && !strings.Contains(src, "\n{") { // entries alone
+				src = `{"mcpServers": {` + src + `}}`
+			}
+			if client {
+				if plain, err := hujson.Standardize([]byte(src)); err != nil || !json.Valid(plain) {
+					t.Errorf("%s: no JSON: %v\n%s", b.path, err, src)
+				}
+				continue
+			}
+			accepted(t, b.path, "config.jsonc", src)
+		case "yaml":
+			accepted(t, b.path, "config.yaml", src)
+		default:
+			continue
+		}
+		count++
+	}
+	if count < 12 {
+		t.Errorf("only %d configurations were found: the documents are not understood", count)
+	}
+}
+
+func TestExamplesAreAccepted(t *testing.T) {
+	dir := filepath.Join(root, "config/examples")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, e := range entries {
+		src, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted(t, e.Name(), e.Name(), string(src))
+		c, _ := config.Parse(e.Name(), src)
+		for _, s := range c.Servers {
+			kinds[string(s.Type)] = true
+		}
+	}
+	for _, kind := range []string{"stdio", "docker", "http", "sse"} {
+		if !kinds[kind] {
+			t.Errorf("no example has a server of type %s", kind)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "config.mcp.json")); err != nil {
+		t.Error(err)
+	}
+}

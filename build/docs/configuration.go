@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"drawbridge/config"
+)
+
+// property is what the reference needs of a JSON schema.
+type property struct {
+	Type        any                 `json:"type"`
+	Enum        []any               `json:"enum"`
+	Default     any                 `json:"default"`
+	Description string              `json:"description"`
+	Ref         string              `json:"$ref"`
+	Minimum     *json.Number        `json:"minimum"`
+	Maximum     *json.Number        `json:"maximum"`
+	Items       *property           `json:"items"`
+	Properties  ordered             `json:"properties"`
+	Additional  json.RawMessage     `json:"additionalProperties"`
+	Defs        map[string]property `json:"$defs"`
+}
+
+// ordered are properties in the order of the file, which was chosen for readers.
+type ordered []named
+
+type named struct {
+	name string
+	property
+}
+
+func (o *ordered) UnmarshalJSON(src []byte) error {
+	d := json.NewDecoder(bytes.NewReader(src))
+	if _, err := d.Token(); err != nil { // {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var p property
+		if err := d.Decode(&p); err != nil {
+			return err
+		}
+		*o = append(*o, named{key.(string), p})
+	}
+	return nil
+}
+
+const configurationHead = mark + `# Configuration
+
+Every key of the configuration, written from ` + "`config/schema.json`" + `, which editors complete from. How the files are found, merged and
+watched stands in [Servers and files](MCP_SETUP.md); whole files in ` + "[config/examples](../config/examples)" + `.
+
+Unknown keys are warnings with a suggestion, wrong values are errors: ` + "`drawbridge validate`" + ` tells both with line and column.
+` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings stand for values that are looked up at each start of a server.
+`
+
+// configuration is the reference of all keys.
+func configuration() ([]byte, error) {
+	var root property
+	d := json.NewDecoder(bytes.NewReader(config.Schema()))
+	if err := d.Decode(&root); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.WriteString(configurationHead)
+	var top, later []named
+	for _, p := range root.Properties {
+		if len(p.Properties) > 0 && p.name != "mcp" {
+			later = append(later, p)
+		}
+		top = append(top, p)
+	}
+	b.WriteString("\n## The file\n\n")
+	table(&b, top)
+	for _, p := range later {
+		section(&b, 2, p.name, p.property)
+	}
+	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "profile", "profileServer", "client"} {
+		p, ok := root.Defs[name]
+		if !ok {
+			return nil, fmt.Errorf("the schema has no %s", name)
+		}
+		section(&b, 2, titles[name], p)
+	}
+	for name := range root.Defs {
+		if titles[name] == "" && !slices.Contains([]string{"strings", "servers", "patterns"}, name) {
+			return nil, fmt.Errorf("%s of the schema has no section in the reference: name it in build/docs/configuration.go", name)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// titles are the sections of what the schema defines once for several places.
+var titles = map[string]string{
+	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency",
+	"profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
+}
+
+func section(b *bytes.Buffer, level int, title string, p property) {
+	fmt.Fprintf(b, "\n%s %s\n\n", strings.Repeat("#", level), title)
+	if p.Description != "" {
+		b.WriteString(cell(p.Description) + "\n\n")
+	}
+	table(b, p.Properties)
+	for _, inner := range p.Properties {
+		if len(inner.Properties) > 0 {
+			section(b, level+1, title+": "+inner.name, inner.property)
+		}
+	}
+}
+
+func table(b *bytes.Buffer, list []named) {
+	b.WriteString("| key | value | default | |\n|---|---|---|---|\n")
+	for _, p := range list {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", p.name, value(p.property), fallback(p.property), cell(p.Description))
+	}
+}
+
+// value says what may stand there, in words.
+func value(p property) string {
+	switch {
+	case p.Ref != "":
+		name := strings.TrimPrefix(p.Ref, "#/$defs/")
+		switch name {
+		case "strings":
+			return "strings by name"
+		case "servers":
+			return "[servers](#a-server) by id, or a list of them with `name`"
+		case "patterns":
+			return "list of strings"
+		}
+		return "[" + strings.ToLower(titles[name]) + "](#" + anchor(titles[name]) + ")"
+	case len(p.Enum) > 0:
+		words := make([]string, len(p.Enum))
+		for i, v := range p.Enum {
+			words[i] = fmt.Sprintf("`%v`", v)
+		}
+		return strings.Join(words, ", ")
+	case len(p.Properties) > 0:
+		return "its own keys, below"
+	}
+	switch p.Type {
+	case "array":
+		if p.Items != nil && p.Items.Type == "integer" {
+			return "list of numbers"
+		}
+		return "list of strings"
+	case "object":
+		var inner property
+		if json.Unmarshal(p.Additional, &inner) == nil && inner.Ref != "" {
+			return value(inner) + " by name"
+		}
+		return "by name"
+	case "integer", "number":
+		text := "number"
+		if p.Minimum != nil && p.Maximum != nil {
+			return fmt.Sprintf("%s, %s to %s", text, *p.Minimum, *p.Maximum)
+		}
+		return text
+	case "boolean":
+		return "true or false"
+	}
+	return fmt.Sprint(p.Type)
+}
+
+func fallback(p property) string {
+	switch v := p.Default.(type) {
+	case nil:
+		return ""
+	case float64:
+		return fmt.Sprintf("%.0f", v)
+	case string:
+		return "`" + v + "`"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func anchor(title string) string {
+	return strings.ReplaceAll(strings.ToLower(title), " ", "-")
+}
+
+// cell makes a text fit for a cell of a table; ${…} stands as code.
+func cell(text string) string {
+	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;").Replace(text)
+}

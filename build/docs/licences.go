@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/licensecheck"
+)
+
+const licencesFile = "docs/licences.md"
+
+// part is a work of others that is part of what we ship.
+type part struct {
+	name, version string
+	licence       string // SPDX identifiers
+	from          string // its folder on this machine
+	npm           bool
+}
+
+// builds are the programs that we ship, on each system, as arguments and environment of go list.
+var builds = [][]string{
+	{"GOOS=linux", "CGO_ENABLED=0", "./app/drawbridge"},
+	{"GOOS=windows", "CGO_ENABLED=0", "./app/drawbridge"},
+	{"GOOS=darwin", "CGO_ENABLED=1", "./app/drawbridge"},
+	{"GOOS=linux", "CGO_ENABLED=1", "-tags=desktop,production,webkit2_41", "."},
+	{"GOOS=windows", "CGO_ENABLED=0", "-tags=desktop,production", "."},
+	{"GOOS=darwin", "CGO_ENABLED=1", "-tags=desktop,production", "."},
+}
+
+// shippedWith lists the Go modules that are linked into our programs, and the npm packages
+// that the page is made of. What only builds or tests is not shipped.
+func shippedWith(root string) ([]part, error) {
+	modules, err := goModules(root)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := npmPackages(root)
+	if err != nil {
+		return nil, err
+	}
+	list := append(modules, packages...)
+	for i, p := range list {
+		if p.licence != "" {
+			continue
+		}
+		text := licenceText(p.from)
+		cov := licensecheck.Scan(text)
+		if cov.Percent < 40 {
+			return nil, fmt.Errorf("no licence is recognised in %s: add it by hand", p.from)
+		}
+		var names []string
+		for _, m := range cov.Match {
+			if !slices.Contains(names, m.ID) {
+				names = append(names, m.ID)
+			}
+		}
+		slices.Sort(names)
+		list[i].licence = strings.Join(names, " AND ")
+	}
+	return list, nil
+}
+
+func goModules(root string) ([]part, error) {
+	found := map[string]part{}
+	for _, b := range builds {
+		var args, env []string
+		for _, a := range b {
+			if strings.Contains(a, "=") && !strings.HasPrefix(a, "-") {
+				env = append(env, a)
+			} else {
+				args = append(args, a)
+			}
+		}
+		cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}"}, args...)...)
+		cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), env...), os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("cannot list the modules of %v: %w", b, err)
+		}
+		for line := range strings.Lines(string(out)) {
+			if f := strings.Fields(line); len(f) == 3 {
+				found[f[0]] = part{name: f[0], version: f[1], from: f[2]}
+			}
+		}
+	}
+	list := make([]part, 0, len(found))
+	for _, p := range found {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.name, b.name) })
+	return list, nil
+}
+
+// npmPackages reads the lock file: what is not marked as needed for development.
+func npmPackages(root string) ([]part, error) {
+	src, err := os.ReadFile(filepath.Join(root, "frontend/package-lock.json"))
+	if err != nil {
+		return nil, err
+	}
+	var lock struct {
+		Packages map[string]struct {
+			Version, License string
+			Dev, DevOptional bool
+		}
+	}
+	if err := json.Unmarshal(src, &lock); err != nil {
+		return nil, err
+	}
+	var list []part
+	for place, p := range lock.Packages {
+		if place == "" || p.Dev || p.DevOptional {
+			continue
+		}
+		name := place[strings.LastIndex(place, "node_modules/")+len("node_modules/"):]
+		list = append(list, part{name: name, version: p.Version, licence: p.License, from: filepath.Join(root, "frontend", place), npm: true})
+	}
+	slices.SortFunc(list, func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+	})
+	return slices.CompactFunc(list, func(a, b part) bool { return a.name == b.name && a.version == b.version }), nil
+}
+
+// licenceText is what the files of a folder say that are called like one.
+func licenceText(dir string) []byte {
+	entries, _ := os.ReadDir(dir)
+	var text []byte
+	for _, e := range entries {
+		name := strings.ToLower(e.Name())
+		if e.IsDir() || path.Ext(name) == ".go" {
+			continue
+		}
+		for _, start := range []string{"licen", "copying", "notice", "copyright"} {
+			if strings.HasPrefix(name, start) {
+				b, _ := os.ReadFile(filepath.Join(dir, e.Name()))
+				text = append(append(text, b...), '\n')
+				break
+			}
+		}
+	}
+	return text
+}
+
+const licencesHead = mark + `# What Drawbridge ships of others
+
+Drawbridge itself is under Apache-2.0. These works of others are part of the programs, or of the page in them, on at
+least one system. Their texts come with every package, in ` + "`THIRD-PARTY.txt`" + `. What only builds or tests Drawbridge is not
+listed. A version changes as [Contributing](CONTRIBUTING.md#dependencies) says, and ` + "`make docs`" + ` writes this list anew.
+
+`
+
+func licences(list []part) []byte {
+	var b bytes.Buffer
+	b.WriteString(licencesHead)
+	for _, npm := range []bool{false, true} {
+		b.WriteString(map[bool]string{false: "## Go modules\n\n", true: "\n## npm packages\n\n"}[npm])
+		b.WriteString("| name | version | licence |\n|---|---|---|\n")
+		for _, p := range list {
+			if p.npm == npm {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.name, p.version, p.licence)
+			}
+		}
+	}
+	return b.Bytes()
+}
+
+// texts are the licences themselves, as their terms want it with each copy.
+func texts(list []part) []byte {
+	var b bytes.Buffer
+	b.WriteString("Works of others that are part of Drawbridge, with their licences.\n")
+	for _, p := range list {
+		fmt.Fprintf(&b, "\n\n%s\n%s %s (%s)\n\n%s", strings.Repeat("=", 72), p.name, p.version, p.licence, bytes.TrimSpace(licenceText(p.from)))
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}

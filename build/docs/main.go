@@ -1,0 +1,59 @@
+// Command docs writes those documents that say what the program itself knows: the
+// reference of the configuration, of the commands and of the clients, and the list of
+// what we ship of others. make docs runs it; a test fails when one is out of date.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// written are the documents that need nothing but the tree, by their path in it.
+var written = map[string]func() ([]byte, error){
+	"docs/configuration.md":     configuration,
+	"docs/commands.md":          commands,
+	"docs/supported-clients.md": clients,
+}
+
+const mark = "<!-- written by make docs; do not edit -->\n"
+
+func main() {
+	root := flag.String("root", ".", "the tree's root")
+	notices := flag.String("notices", "", "write the licences of what we ship into this file, and nothing else")
+	flag.Parse()
+	if err := run(*root, *notices); err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root, notices string) error {
+	shipped, err := shippedWith(root)
+	if err != nil {
+		return err
+	}
+	if notices != "" {
+		return os.WriteFile(notices, texts(shipped), 0o644)
+	}
+	for path, write := range written {
+		text, err := write()
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		if err := put(filepath.Join(root, path), text); err != nil {
+			return err
+		}
+	}
+	return put(filepath.Join(root, licencesFile), licences(shipped))
+}
+
+// put writes a file whose text changed.
+func put(path string, text []byte) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	return os.WriteFile(path, text, 0o644)
+}
