@@ -145,6 +145,9 @@ func (r *Recorder) take() []entry {
 func (r *Recorder) putBack(batch []entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i := range batch {
+		batch[i].again = true
+	}
 	r.queue = slices.Concat(batch, r.queue)
 	r.taken = 0
 }
@@ -186,6 +189,7 @@ func (r *Recorder) release() {
 func (r *Recorder) salvage(ctx context.Context, batch []entry) []entry {
 	lost := 0
 	for i := range batch {
+		batch[i].again = true
 		if err := r.store.write(ctx, batch[i:i+1]); err != nil {
 			lost++
 		}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,15 +30,18 @@ const (
 // errNewer says that a newer Drawbridge has written the file.
 var errNewer = errors.New("the history was written by a newer Drawbridge")
 
-// handle is the open file. Both pools are closed together.
+// handle is the open file. All pools are closed together.
 type handle struct {
 	write, read *sql.DB
-	insert      inserter // of write
+	// calls is for batches of calls alone, by whoever has the connection of write. It does
+	// not look up every row that a call refers to: the same transaction has just done so.
+	calls  *sql.DB
+	insert inserter // of calls
 }
 
 func (h *handle) close() error {
 	h.insert.close()
-	return errors.Join(h.read.Close(), h.write.Close())
+	return errors.Join(h.read.Close(), h.calls.Close(), h.write.Close())
 }
 
 // openFile opens or makes the database and brings it to the newest schema.
@@ -49,13 +53,13 @@ func openFile(ctx context.Context, path string) (*handle, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		pragmas = append(pragmas, "auto_vacuum(incremental)") // before the first table; later it would only write
 	}
-	write, err := sql.Open("sqlite", dsn(path, "immediate", append(pragmas, "journal_mode(wal)", "synchronous(normal)", "foreign_keys(on)",
-		"secure_delete(fast)", "journal_size_limit(67108864)", "cache_size(-8192)", "trusted_schema(off)", "cell_size_check(on)")...))
+	pragmas = append(pragmas, "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
+		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)")
+	write, err := sql.Open("sqlite", dsn(path, "immediate", append(slices.Clone(pragmas), "foreign_keys(on)")...))
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	write.SetConnMaxLifetime(0)
 	err = look(ctx, write)
 	if err == nil {
 		err = migrate(ctx, write)
@@ -70,9 +74,14 @@ func openFile(ctx context.Context, path string) (*handle, error) {
 		_ = write.Close()
 		return nil, err
 	}
+	calls, err := sql.Open("sqlite", dsn(path, "immediate", pragmas...)) // connects with the first batch
+	if err != nil {
+		return nil, errors.Join(err, write.Close(), read.Close())
+	}
+	calls.SetMaxOpenConns(1)
 	read.SetMaxOpenConns(readers)
 	read.SetConnMaxIdleTime(time.Minute)
-	h := &handle{write: write, read: read}
+	h := &handle{write: write, read: read, calls: calls}
 	// The first page may be fine and the rest not: a look at the newest rows costs nothing.
 	var n int
 	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {

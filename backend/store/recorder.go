@@ -52,7 +52,8 @@ type entry struct {
 	isError   bool
 	argsCut   *Cut
 	replyCut  *Cut
-	held      int // bytes of both that wait to be hashed, as counted in the Recorder
+	held      int  // bytes of both that wait to be hashed, as counted in the Recorder
+	again     bool // it was to be written before: perhaps it is there
 }
 
 // Cut tells of a payload that was longer than MaxField.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,7 +61,12 @@ func (b *bench) fill(t *testing.T, full bool) {
 	if !full {
 		pages = `PRAGMA max_page_count = 1000000`
 	}
-	if err := b.use(func(h *handle) error { _, err := h.write.Exec(pages); return err }); err != nil {
+	err := b.use(func(h *handle) error {
+		_, err := h.write.Exec(pages)
+		_, other := h.calls.Exec(pages)
+		return errors.Join(err, other)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -37,11 +37,16 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 }
 
 func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
-	conn, err := h.write.Conn(ctx)
+	turn, err := h.write.Conn(ctx) // whoever writes has it
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // gives it back
+	defer func() { _ = turn.Close() }() // gives it back
+	conn, err := h.calls.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -150,7 +155,7 @@ func (w *writer) calls(batch []entry) error {
 
 func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 	c := &e.call
-	fresh, err = w.in.newCall(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
+	fresh, err = w.in.newCall(e.again, c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
 		c.Era == hub.Modern, c.FromServer, int64(outcomes[c.Outcome]), string(c.Code), int64(c.Took), int64(c.Queued),
 		int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
 	if err != nil || !fresh {
