@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -155,6 +156,17 @@ func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 	}
 }
 
+// reachable reports whether the container's processes are ours to signal.
+func reachable(t *testing.T, id string) bool {
+	t.Helper()
+	found, err := engine.cli.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", found.Container.State.Pid))
+	return os.Getuid() == 0 && strings.Contains(string(groups), id)
+}
+
 func TestImageWithoutShell(t *testing.T) {
 	id := box(t, bareImage, true)
 	t.Run("echo", func(t *testing.T) {
@@ -178,6 +190,8 @@ func TestImageWithoutShell(t *testing.T) {
 			t.Errorf("said to be ended, left: %q", left)
 		case err != nil && !errors.Is(err, ErrNoShell):
 			t.Errorf("err = %v", err)
+		case err != nil && reachable(t, id):
+			t.Errorf("its process is one of this machine, and it was not ended: %v", err)
 		}
 		select {
 		case <-e.Done():
@@ -252,6 +266,10 @@ func TestContainerThatStopsEndsTheExec(t *testing.T) {
 			_, err := engine.cli.ContainerRemove(context.Background(), id, client.ContainerRemoveOptions{Force: true})
 			return err
 		},
+		"restarted": func(id string) error { // it runs again when we ask
+			_, err := engine.cli.ContainerRestart(context.Background(), id, client.ContainerRestartOptions{Timeout: new(int)})
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := box(t, shellImage, true)
@@ -263,6 +281,9 @@ func TestContainerThatStopsEndsTheExec(t *testing.T) {
 			case <-e.Done():
 			case <-time.After(5 * time.Second):
 				t.Fatal("the end is not noticed")
+			}
+			if exit := e.Exit(); !exit.Away {
+				t.Errorf("the process is blamed: %+v", exit)
 			}
 			if err := e.Stop(t.Context()); err != nil {
 				t.Error(err)

@@ -105,6 +105,14 @@ func TestAwaitEndsWhenTheContainerStarts(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	stopped := box(t, shellImage, false)
+	passing, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	err := Await(passing, Place{Name: stopped, Start: true})
+	found, ierr := engine.cli.ContainerInspect(t.Context(), stopped, client.ContainerInspectOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) || ierr != nil || found.Container.State.Running {
+		t.Errorf("who only waits started the container: %v, %v", err, ierr)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := Await(ctx, Place{Name: "no-such-container"}); !errors.Is(err, context.Canceled) {
