@@ -117,7 +117,7 @@ type Bridge struct {
 	listeners  listeners
 	touches    touches
 	reach      atomic.Pointer[Reach] // nil: everybody sees everything
-	ended      context.Context // the parent of what outlives its HTTP request
+	ended      context.Context       // the parent of what outlives its HTTP request
 	end        context.CancelCauseFunc
 	closing    sync.WaitGroup // sessions that are being closed
 
