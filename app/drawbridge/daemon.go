@@ -199,12 +199,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	me.servers, me.history, me.questions, me.url, me.end = servers, history, questions, url, quit
+	me.servers, me.history, me.questions, me.book, me.url, me.end = servers, history, questions, book, url, quit
 	pages = api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Seen: front, Doctor: patient(files.Current), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules,
+		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Seen: front, Doctor: patient(files.Current), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book,
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
 		Notices: func() []event.Notice { return slices.Concat(left.notices(), vaultNotices(vault), me.notices()) }, Metrics: counts,
 	})

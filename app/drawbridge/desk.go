@@ -19,6 +19,7 @@ import (
 	"drawbridge/backend/inbox"
 	"drawbridge/backend/store"
 	"drawbridge/backend/supervisor"
+	"drawbridge/backend/trust"
 	"drawbridge/config"
 )
 
@@ -29,6 +30,7 @@ type desk struct {
 	servers   *supervisor.Supervisor
 	history   *store.Store
 	questions *inbox.Inbox
+	book      *trust.Book
 	pages     *api.API // set before anything asks
 	folders   config.Folders
 	url       string
@@ -93,7 +95,7 @@ func (d *desk) open(to string) {
 func (d *desk) facts() tray.Facts {
 	on, _ := d.autostart.Enabled() // without an answer the entry is just not ticked
 	return tray.Facts{
-		Waiting: len(d.questions.List()) + len(d.servers.Approvals()), Paused: d.servers.Paused(),
+		Waiting: len(d.questions.List()) + len(d.servers.Approvals()) + waitingServers(d.book), Paused: d.servers.Paused(),
 		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on,
 	}
 }

@@ -38,3 +38,12 @@ func trustRules(c *config.Config) []trust.Rule {
 	}
 	return list
 }
+
+// waitingServers counts the servers with tools that wait for the person's word.
+func waitingServers(book *trust.Book) int {
+	seen := map[string]bool{}
+	for _, c := range book.Waiting() {
+		seen[c.Server] = true
+	}
+	return len(seen)
+}

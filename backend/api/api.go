@@ -123,6 +123,8 @@ type Options struct {
 	// Try starts a server for once; optional.
 	Try func(ctx context.Context, c *config.Server) supervisor.Trial
 
+	Trust Trust // optional: what was trusted, and what changed since
+
 	UI       fs.FS                                  // optional: the page, index.html at its root
 	Usage    func(id string) (process.Usage, error) // optional: what a server's processes take
 	Metrics  Metrics                                // optional: /metrics; without it, it is not found
@@ -176,6 +178,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Run tells of commands that wait for a person, until ctx ends.
 func (a *API) Run(ctx context.Context) error {
-	a.waiting.follow(ctx, a.Bus, a.commandsNow)
+	a.waiting.follow(ctx, a.Bus, a.standingNow)
 	return nil
 }

@@ -44,7 +44,7 @@ const command inbox.Kind = "command"
 // client or the configuration.
 type Question struct {
 	ID      string         `json:"id"`
-	Kind    inbox.Kind     `json:"kind" enum:"form,url,command,call"`
+	Kind    inbox.Kind     `json:"kind" enum:"form,url,command,call,tools"`
 	Server  string         `json:"server" doc:"Server id"`
 	Client  QuestionClient `json:"client" doc:"Whose call made the server ask; empty when that is unknown"`
 	Tool    string         `json:"tool" doc:"The public name of what was called; may be empty"`
@@ -152,7 +152,7 @@ func (a *API) questionsNow() []Question {
 	if a.Questions != nil {
 		all = a.Questions.List()
 	}
-	all = append(all, a.commandsNow()...)
+	all = append(all, a.standingNow()...)
 	list := make([]Question, len(all))
 	for i := range all {
 		list[i] = a.question(&all[i])
@@ -173,6 +173,9 @@ type approvalInput struct {
 	}
 }
 
+// standingNow lists what waits as long as it takes: commands, and tools that changed.
+func (a *API) standingNow() []inbox.Item { return append(a.commandsNow(), a.changedTools()...) }
+
 // answerApproval gives a person's answer. A command that is not accepted goes on
 // waiting, and is not run.
 func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, error) {
@@ -189,6 +192,9 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 		}
 		a.waiting.ended(a.Bus, in.ID, inbox.Accept)
 		return &none{}, nil
+	}
+	if rest, ok := strings.CutPrefix(in.ID, "tools:"); ok && a.Trust != nil {
+		return &none{}, a.answerTools(ctx, rest, in.Body.Action)
 	}
 	if a.Questions == nil {
 		return nil, hub.Errorf(hub.CodeNotFound, "this question no longer waits for an answer")
@@ -243,7 +249,7 @@ func (w *waiting) ended(bus *event.Bus, id, state string) {
 // follow looks again whenever a server changed.
 func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []inbox.Item) {
 	for ctx.Err() == nil {
-		sub := bus.Subscribe(1024, event.Server, event.Removed, event.Config)
+		sub := bus.Subscribe(1024, event.Server, event.Removed, event.Config, event.Catalog)
 		w.compare(bus, list)
 		w.read(ctx, sub, bus, list)
 		sub.Close()

@@ -261,7 +261,7 @@ func (a *API) getApproval(_ context.Context, in *struct {
 			return reply(wholeQuestion(&item))
 		}
 	}
-	for _, item := range a.commandsNow() {
+	for _, item := range a.standingNow() {
 		if item.ID == in.ID {
 			return reply(questionOf(&item))
 		}

@@ -132,6 +132,7 @@ func (a *API) register() {
 	a.registerDoctor(doc)
 	a.registerHistory(doc)
 	a.registerPolicy(doc)
+	a.registerTrust(doc)
 	a.registerDesktop(doc)
 	a.registerFeatures(doc)
 	documentEvents(doc.OpenAPI())

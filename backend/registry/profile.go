@@ -110,6 +110,11 @@ func (h *held) narrowed(p *config.Profile) *View {
 			v.own[name] = t
 		}
 	}
+	for name, w := range h.view.withheld {
+		if holds(p, h.ID, hub.Tools, w.Name) {
+			v.withhold(name, w.Target, w.Why)
+		}
+	}
 	if s, _ := p.Offers(h.ID); s.NoResources {
 		v.templates, v.closed = nil, true
 	}

@@ -11,20 +11,20 @@ import (
 	"drawbridge/backend/store"
 )
 
-// Change is a definition that is not the one that was trusted.
-type Change struct {
+// ToolChange is a definition that is not the one that was trusted.
+type ToolChange struct {
 	Server   string    `json:"server"`
 	Kind     string    `json:"kind" enum:"tool,instructions"`
 	Name     string    `json:"name"` // the server's own; empty of instructions
 	At       time.Time `json:"at"`   // when it was noticed
-	State    string    `json:"state" enum:"waiting,blocked"`
+	State    string    `json:"state" enum:"waiting,blocked,added,changed,removed"`
 	OldHash  string    `json:"oldHash"`
 	NewHash  string    `json:"newHash"` // empty when it is blocked and has not changed
-	Diff     []Line    `json:"diff" nullable:"false"`
+	Diff     []DiffLine    `json:"diff" nullable:"false"`
 	Warnings []Warning `json:"warnings" nullable:"false"` // of the new definition
 }
 
-// States of a Change.
+// States of a ToolChange that is withheld.
 const (
 	Waiting = "waiting"
 	Blocked = "blocked"
@@ -43,7 +43,7 @@ type Standing struct {
 // Changes lists what is withheld, of one server or of all for "", oldest first. What a
 // server no longer lists does not count. A diff is made for those only whose name is
 // given, or for all of a server.
-func (b *Book) Changes(ctx context.Context, server string) ([]Change, error) {
+func (b *Book) Changes(ctx context.Context, server string) ([]ToolChange, error) {
 	list := b.changes(server)
 	for i := range list {
 		c := &list[i]
@@ -59,20 +59,20 @@ func (b *Book) Changes(ctx context.Context, server string) ([]Change, error) {
 }
 
 // Waiting lists what waits for a person, without differences. It does no I/O.
-func (b *Book) Waiting() []Change {
+func (b *Book) Waiting() []ToolChange {
 	b.mu.Lock()
 	modes := map[string]string{}
 	for id, s := range b.servers {
 		modes[id] = s.mode
 	}
 	b.mu.Unlock()
-	return slices.DeleteFunc(b.changes(""), func(c Change) bool { return c.State != Waiting || modes[c.Server] == Block })
+	return slices.DeleteFunc(b.changes(""), func(c ToolChange) bool { return c.State != Waiting || modes[c.Server] == Block })
 }
 
-func (b *Book) changes(server string) []Change {
+func (b *Book) changes(server string) []ToolChange {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := []Change{}
+	list := []ToolChange{}
 	for _, id := range sorted(b.servers) {
 		s := b.servers[id]
 		if server != "" && id != server || !s.configured {
@@ -82,7 +82,7 @@ func (b *Book) changes(server string) []Change {
 			if k.kind == Server || !it.present || it.waiting == nil && !it.blocked {
 				continue
 			}
-			c := Change{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []Line{}, Warnings: []Warning{}}
+			c := ToolChange{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []DiffLine{}, Warnings: []Warning{}}
 			if it.blocked {
 				c.State = Blocked
 			}
@@ -98,7 +98,7 @@ func (b *Book) changes(server string) []Change {
 			list = append(list, c)
 		}
 	}
-	slices.SortFunc(list, func(x, y Change) int {
+	slices.SortFunc(list, func(x, y ToolChange) int {
 		if x.Server != y.Server {
 			return compareText(x.Server, y.Server)
 		}
@@ -264,7 +264,7 @@ func what(k key) string {
 
 // Compare tells what would change for clients if server listed these tools instead of
 // those that are trusted, without changing anything.
-func (b *Book) Compare(ctx context.Context, server string, tools []hub.Item) ([]Change, error) {
+func (b *Book) Compare(ctx context.Context, server string, tools []hub.Item) ([]ToolChange, error) {
 	b.mu.Lock()
 	s := b.shelf(server)
 	b.load(s)
@@ -275,7 +275,7 @@ func (b *Book) Compare(ctx context.Context, server string, tools []hub.Item) ([]
 		}
 	}
 	b.mu.Unlock()
-	list := []Change{}
+	list := []ToolChange{}
 	for _, tool := range tools {
 		definition := canonical(tool.Raw)
 		h := hashOf(definition)
@@ -284,7 +284,7 @@ func (b *Book) Compare(ctx context.Context, server string, tools []hub.Item) ([]
 		if there && old == h {
 			continue
 		}
-		c := Change{Server: server, Kind: Tool, Name: tool.Name, At: b.o.Now(), State: Changed, OldHash: old.String(), NewHash: h.String(), Warnings: append([]Warning{}, Scan(tool.Name, tool.Raw)...)}
+		c := ToolChange{Server: server, Kind: Tool, Name: tool.Name, At: b.o.Now(), State: Changed, OldHash: old.String(), NewHash: h.String(), Warnings: append([]Warning{}, Scan(tool.Name, tool.Raw)...)}
 		var before []byte
 		if there {
 			var err error
@@ -302,12 +302,12 @@ func (b *Book) Compare(ctx context.Context, server string, tools []hub.Item) ([]
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Change{Server: server, Kind: Tool, Name: name, At: b.o.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Warnings: []Warning{}})
+		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.o.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Warnings: []Warning{}})
 	}
 	return list, nil
 }
 
-// States of a Change that Compare finds.
+// States of a ToolChange that Compare finds.
 const (
 	Added   = "added"
 	Changed = "changed"

@@ -214,13 +214,13 @@ func cut(line string) string {
 	return line
 }
 
-// Line is one line of a comparison.
-type Line struct {
+// DiffLine is one line of a comparison.
+type DiffLine struct {
 	Op   string `json:"op" enum:"same,old,new,gap"`
 	Text string `json:"text"`
 }
 
-// What a Line can be.
+// What a DiffLine can be.
 const (
 	LineSame = "same"
 	LineOld  = "old" // was there before
@@ -237,7 +237,7 @@ const around = 3
 
 // Diff compares two texts line by line, and leaves out what is the same far from any
 // difference.
-func Diff(before, after []string) []Line {
+func Diff(before, after []string) []DiffLine {
 	lo := 0
 	for lo < len(before) && lo < len(after) && before[lo] == after[lo] {
 		lo++
@@ -246,25 +246,25 @@ func Diff(before, after []string) []Line {
 	for hi < len(before)-lo && hi < len(after)-lo && before[len(before)-1-hi] == after[len(after)-1-hi] {
 		hi++
 	}
-	var all []Line
+	var all []DiffLine
 	for _, line := range before[:lo] {
-		all = append(all, Line{LineSame, line})
+		all = append(all, DiffLine{LineSame, line})
 	}
 	all = append(all, middle(before[lo:len(before)-hi], after[lo:len(after)-hi])...)
 	for _, line := range before[len(before)-hi:] {
-		all = append(all, Line{LineSame, line})
+		all = append(all, DiffLine{LineSame, line})
 	}
 	return shortened(all)
 }
 
-func middle(a, b []string) []Line {
-	var out []Line
+func middle(a, b []string) []DiffLine {
+	var out []DiffLine
 	if len(a) > maxCompared || len(b) > maxCompared {
 		for _, line := range a {
-			out = append(out, Line{LineOld, line})
+			out = append(out, DiffLine{LineOld, line})
 		}
 		for _, line := range b {
-			out = append(out, Line{LineNew, line})
+			out = append(out, DiffLine{LineNew, line})
 		}
 		return out
 	}
@@ -286,20 +286,20 @@ func middle(a, b []string) []Line {
 	for i < len(a) || j < len(b) {
 		switch {
 		case i < len(a) && j < len(b) && a[i] == b[j]:
-			out = append(out, Line{LineSame, a[i]})
+			out = append(out, DiffLine{LineSame, a[i]})
 			i, j = i+1, j+1
 		case i < len(a) && (j == len(b) || longest[i+1][j] >= longest[i][j+1]):
-			out = append(out, Line{LineOld, a[i]})
+			out = append(out, DiffLine{LineOld, a[i]})
 			i++
 		default:
-			out = append(out, Line{LineNew, b[j]})
+			out = append(out, DiffLine{LineNew, b[j]})
 			j++
 		}
 	}
 	return out
 }
 
-func shortened(all []Line) []Line {
+func shortened(all []DiffLine) []DiffLine {
 	keep := make([]bool, len(all))
 	for i, line := range all {
 		if line.Op == LineSame {
@@ -309,7 +309,7 @@ func shortened(all []Line) []Line {
 			keep[k] = true
 		}
 	}
-	out := []Line{}
+	out := []DiffLine{}
 	for i := 0; i < len(all); {
 		if keep[i] {
 			out = append(out, all[i])
@@ -320,7 +320,7 @@ func shortened(all []Line) []Line {
 		for n < len(all) && !keep[n] {
 			n++
 		}
-		out = append(out, Line{LineGap, fmt.Sprintf("%d lines that are the same", n-i)})
+		out = append(out, DiffLine{LineGap, fmt.Sprintf("%d lines that are the same", n-i)})
 		i = n
 	}
 	return out

@@ -1,0 +1,225 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+	"drawbridge/backend/trust"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Trust is what was trusted of the servers; *trust.Book implements it.
+type Trust interface {
+	Changes(ctx context.Context, server string) ([]trust.ToolChange, error)
+	Waiting() []trust.ToolChange
+	Standings(server string) map[string]trust.Standing
+	Instructions(server string) (trust.Standing, bool)
+	Answer(ctx context.Context, a trust.Answer) error
+	Events(ctx context.Context, server string, before int64, limit int) ([]trust.Event, int64, error)
+	Compare(ctx context.Context, server string, tools []hub.Item) ([]trust.ToolChange, error)
+	Expect(ctx context.Context, server string, tools []hub.Item, why string) error
+}
+
+// changed is the kind of tools that changed. They are no question of the inbox: they wait
+// as long as it takes.
+const changed inbox.Kind = "tools"
+
+// ToolTrust is what is to be said of a tool besides its definition.
+type ToolTrust struct {
+	Server     string `json:"server"`
+	Tool       string `json:"tool" doc:"The name as the server knows it; empty for the server's instructions"`
+	PublicName string `json:"publicName" doc:"Empty while clients do not see it"`
+	trust.Standing
+}
+
+func (a *API) registerTrust(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/tool-changes", "Tools that are withheld because they changed or were blocked, with what is different", a.toolChanges)
+	op(a, doc, "POST", "/api/v1/tool-changes", "Accept a tool as it is now, always accept it, block it, or go back to asking", a.answerTool)
+	op(a, doc, "GET", "/api/v1/tool-changes/log", "What happened to definitions of tools, newest first", a.toolLog)
+	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, warned of, or always accepted", a.toolTrust)
+}
+
+var errNoTrust = hub.Errorf(hub.CodeUnavailable, "definitions of tools are not kept here")
+
+type trustInput struct {
+	Server string `query:"server" maxLength:"64" doc:"Only of this server"`
+}
+
+func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[trust.ToolChange]], error) {
+	list := List[trust.ToolChange]{Items: []trust.ToolChange{}}
+	if a.Trust == nil {
+		return reply(list)
+	}
+	var err error
+	list.Items, err = a.Trust.Changes(ctx, in.Server)
+	if err != nil {
+		return nil, err
+	}
+	return reply(list)
+}
+
+type answerToolInput struct {
+	Body struct {
+		Server string `json:"server" minLength:"1" maxLength:"64" doc:"Server id"`
+		Kind   string `json:"kind,omitempty" enum:"tool,instructions" doc:"tool when absent"`
+		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The name as the server knows it"`
+		Action string `json:"action" enum:"accept,always,block,ask" doc:"always accepts this and every later change; ask takes always and block back"`
+		Hash   string `json:"hash,omitempty" maxLength:"64" doc:"newHash of the change that was looked at; a conflict says that it has changed again"`
+	}
+}
+
+func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error) {
+	if a.Trust == nil {
+		return nil, errNoTrust
+	}
+	b := in.Body
+	if b.Kind == "" {
+		b.Kind = trust.Tool
+	}
+	if err := a.Trust.Answer(ctx, trust.Answer{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Word: b.Action}); err != nil {
+		return nil, err
+	}
+	a.waiting.compare(a.Bus, a.standingNow)
+	return &none{}, nil
+}
+
+type toolLogInput struct {
+	Server string `query:"server" maxLength:"64" doc:"Only of this server"`
+	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"next of an earlier answer"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+}
+
+func (a *API) toolLog(ctx context.Context, in *toolLogInput) (*answer[List[trust.Event]], error) {
+	list := List[trust.Event]{Items: []trust.Event{}}
+	if a.Trust == nil {
+		return reply(list)
+	}
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
+	events, next, err := a.Trust.Events(ctx, in.Server, before, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list.Items = events
+	if next != 0 {
+		list.Next = strconv.FormatInt(next, 10)
+	}
+	return reply(list)
+}
+
+func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTrust]], error) {
+	list := List[ToolTrust]{Items: []ToolTrust{}}
+	if a.Trust == nil {
+		return reply(list)
+	}
+	view := a.Views.All()
+	public := map[[2]string]string{}
+	for _, item := range view.Items(hub.Tools) {
+		public[[2]string{item.Server, item.Name}] = item.Public
+	}
+	for _, offer := range view.Offers() {
+		if offer.Catalog == nil || in.Server != "" && offer.Server != in.Server {
+			continue
+		}
+		standings := a.Trust.Standings(offer.Server)
+		for _, tool := range offer.Catalog.Tools {
+			if st, ok := standings[tool.Name]; ok && worthSaying(st) {
+				list.Items = append(list.Items, ToolTrust{offer.Server, tool.Name, public[[2]string{offer.Server, tool.Name}], st})
+			}
+		}
+		if st, ok := a.Trust.Instructions(offer.Server); ok && worthSaying(st) {
+			list.Items = append(list.Items, ToolTrust{Server: offer.Server, Standing: st})
+		}
+	}
+	return reply(list)
+}
+
+func worthSaying(st trust.Standing) bool {
+	return st.New || st.Always || st.Withheld != "" || len(st.Warnings) > 0
+}
+
+// changedTools makes one thing that waits for each server with tools that changed.
+func (a *API) changedTools() []inbox.Item {
+	if a.Trust == nil {
+		return nil
+	}
+	var list []inbox.Item
+	for from, all := 0, a.Trust.Waiting(); from < len(all); {
+		to := from
+		for to < len(all) && all[to].Server == all[from].Server {
+			to++
+		}
+		list = append(list, toolsItem(all[from:to]))
+		from = to
+	}
+	return list
+}
+
+// toolsItem names the changes of one server by what they are, so that an answer is one
+// to what the person saw.
+func toolsItem(changes []trust.ToolChange) inbox.Item {
+	var names, warnings []string
+	at := changes[0].At
+	for _, c := range changes {
+		name := c.Name
+		if c.Kind == trust.Instructions {
+			name = "its instructions"
+		}
+		if len(names) < 5 {
+			names = append(names, name)
+		}
+		for _, w := range c.Warnings {
+			if len(warnings) < 5 {
+				warnings = append(warnings, name+": "+w.Reason)
+			}
+		}
+		if c.At.Before(at) {
+			at = c.At
+		}
+	}
+	text := strings.Join(names, ", ")
+	if more := len(changes) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	text = "Changed since you trusted it, and withheld from clients: " + text
+	if len(warnings) > 0 {
+		text += "\n" + strings.Join(warnings, "\n")
+	}
+	return inbox.Item{ID: "tools:" + changes[0].Server + ":" + changesKey(changes), Kind: changed, Server: changes[0].Server, Message: trust.Visible(text), At: at.UTC().Truncate(time.Microsecond)}
+}
+
+func changesKey(changes []trust.ToolChange) string {
+	sum := sha256.New()
+	for _, c := range changes {
+		fmt.Fprintf(sum, "%s\x00%s\x00%s\x00", c.Kind, c.Name, c.NewHash)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}
+
+// answerTools accepts all changes of a server that a person saw. Anything else leaves them
+// waiting: single ones have their own answers.
+func (a *API) answerTools(ctx context.Context, id, action string) error {
+	server, key, _ := strings.Cut(id, ":")
+	changes := slices.DeleteFunc(a.Trust.Waiting(), func(c trust.ToolChange) bool { return c.Server != server })
+	if len(changes) == 0 || changesKey(changes) != key {
+		return &hub.Error{Code: hub.CodeNotFound, Message: "these changes no longer wait for an answer", Hint: "Look at what waits now."}
+	}
+	if action != inbox.Accept {
+		return nil
+	}
+	for _, c := range changes {
+		if err := a.Trust.Answer(ctx, trust.Answer{Server: server, Kind: c.Kind, Name: c.Name, Hash: c.NewHash, Word: trust.Yes}); err != nil {
+			return err
+		}
+	}
+	a.waiting.ended(a.Bus, "tools:"+id, inbox.Accept)
+	return nil
+}

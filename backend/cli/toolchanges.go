@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	"github.com/spf13/cobra"
+)
+
+// toolChange is a tool that is withheld, as GET tool-changes has it.
+type toolChange struct {
+	Server string    `json:"server"`
+	Kind   string    `json:"kind"`
+	Name   string    `json:"name"`
+	At     time.Time `json:"at"`
+	State  string    `json:"state"`
+	Old    string    `json:"oldHash"`
+	New    string    `json:"newHash"`
+	Diff   []struct {
+		Op   string `json:"op"`
+		Text string `json:"text"`
+	} `json:"diff"`
+	Warnings []toolWarning `json:"warnings"`
+}
+
+type toolWarning struct {
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+	Where  string `json:"where"`
+	Quote  string `json:"quote"`
+}
+
+// instructionsWord is what people write in the place of a tool's name.
+const instructionsWord = "(instructions)"
+
+func (c *toolChange) title() string {
+	if c.Kind == "instructions" {
+		return instructionsWord
+	}
+	return c.Name
+}
+
+func serverQuery(args []string) url.Values {
+	query := url.Values{}
+	if len(args) > 0 {
+		query.Set("server", args[0])
+	}
+	return query
+}
+
+func (p *program) toolChanges() *cobra.Command {
+	return &cobra.Command{
+		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with what is different", Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var list items[toolChange]
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes", serverQuery(args), nil, &list); done || err != nil {
+				return err
+			}
+			return p.printToolChanges(list.Items)
+		},
+	}
+}
+
+func (p *program) printToolChanges(list []toolChange) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(p.Stdout, "No tool is withheld.")
+		return err
+	}
+	for i := range list {
+		c := &list[i]
+		word := "changed since it was trusted, and waits for you"
+		switch c.State {
+		case "blocked":
+			word = "blocked"
+		case "added", "changed", "removed":
+			word = c.State
+		}
+		fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s %s: %s", c.Server, c.title(), word)))
+		for _, w := range c.Warnings {
+			fmt.Fprintln(p.Stdout, "  ! "+line(w.Reason+" "+w.Quote))
+		}
+		for _, d := range c.Diff {
+			mark := map[string]string{"old": "- ", "new": "+ ", "gap": "… "}[d.Op]
+			if mark == "" {
+				mark = "  "
+			}
+			fmt.Fprintln(p.Stdout, strings.TrimRight("    "+mark+line(d.Text), " "))
+		}
+	}
+	return nil
+}
+
+func (p *program) toolLog() *cobra.Command {
+	return &cobra.Command{
+		Use: "log [SERVER]", Short: "Show what happened to the definitions of tools, newest first", Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var list items[struct {
+				At     time.Time `json:"at"`
+				Server string    `json:"server"`
+				Kind   string    `json:"kind"`
+				Name   string    `json:"name"`
+				What   string    `json:"what"`
+				Detail string    `json:"detail"`
+				Old    string    `json:"oldHash"`
+				New    string    `json:"newHash"`
+			}]
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes/log", serverQuery(args), nil, &list); done || err != nil {
+				return err
+			}
+			t := table{title: plural(len(list.Items), "event"), head: []string{"Time", "Server", "Tool", "What", "Was", "Is", "Detail"}}
+			for _, e := range list.Items {
+				name := e.Name
+				if e.Kind == "instructions" {
+					name = instructionsWord
+				}
+				t.add(e.At.Local().Format("2006-01-02 15:04:05"), e.Server, name, e.What, e.Old[:min(8, len(e.Old))], e.New[:min(8, len(e.New))], short(e.Detail, 80))
+			}
+			return t.print(p.Stdout, p.Terminal())
+		},
+	}
+}
+
+func (p *program) toolWarnings() *cobra.Command {
+	return &cobra.Command{
+		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var list items[struct {
+				Server   string        `json:"server"`
+				Tool     string        `json:"tool"`
+				Warnings []toolWarning `json:"warnings"`
+			}]
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-trust", serverQuery(args), nil, &list); done || err != nil {
+				return err
+			}
+			t := table{head: []string{"Server", "Tool", "Warning", "Why", "Where", "What it says"}}
+			n := 0
+			for _, tool := range list.Items {
+				name := tool.Tool
+				if name == "" {
+					name = instructionsWord
+				}
+				for _, w := range tool.Warnings {
+					t.add(tool.Server, name, w.Code, w.Reason, w.Where, short(w.Quote, 100))
+					n++
+				}
+			}
+			t.title = plural(n, "warning")
+			return t.print(p.Stdout, p.Terminal())
+		},
+	}
+}
+
+// answerTool is a command that gives a person's word about one tool, or all that wait.
+func (p *program) answerTool(action string) *cobra.Command {
+	var always, all bool
+	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: between(1, 2)}
+	cmd.Short = map[string]string{
+		"accept": "Let clients see a tool as it is now",
+		"block":  "Keep a tool from clients until it is accepted",
+		"ask":    "Take back what was said about a tool: its next change is asked about",
+	}[action]
+	if action == "accept" {
+		cmd.Use = "accept SERVER TOOL [--always] | SERVER --all"
+		cmd.Long = cmd.Short + ". The tool is accepted as it is listed by: drawbridge tools changes. The server's instructions are called " + instructionsWord + "."
+		cmd.Flags().BoolVar(&always, "always", false, "and every later change of it, for descriptions that hold a date or a counter")
+		cmd.Flags().BoolVar(&all, "all", false, "all tools of the server that wait")
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if all == (len(args) == 2) {
+			return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
+		}
+		return p.giveWord(cmd.Context(), args, action, always)
+	}
+	return cmd
+}
+
+// toolWord is the body of POST tool-changes.
+type toolWord struct {
+	Server string `json:"server"`
+	Kind   string `json:"kind"`
+	Tool   string `json:"tool,omitempty"`
+	Action string `json:"action"`
+	Hash   string `json:"hash,omitempty"`
+}
+
+func (p *program) giveWord(ctx context.Context, args []string, action string, always bool) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	data, err := d.raw(ctx, http.MethodGet, "tool-changes", serverQuery(args), nil)
+	if err != nil {
+		return err
+	}
+	var list items[toolChange]
+	if err := decode(data, &list); err != nil {
+		return err
+	}
+	if always {
+		action = "always"
+	}
+	var words []toolWord
+	for i := range list.Items {
+		if c := &list.Items[i]; len(args) == 1 && c.State == "waiting" || len(args) == 2 && c.title() == args[1] {
+			words = append(words, toolWord{c.Server, c.Kind, c.Name, action, c.New})
+		}
+	}
+	if len(words) == 0 && len(args) == 2 {
+		w := toolWord{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
+		if args[1] == instructionsWord {
+			w.Kind, w.Tool = "instructions", ""
+		}
+		if action == "accept" {
+			return &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("no change of tool %q of server %q waits", args[1], args[0]), Hint: "List what waits with: drawbridge tools changes"}
+		}
+		words = append(words, w)
+	}
+	for _, w := range words {
+		if _, err := d.raw(ctx, http.MethodPost, "tool-changes", nil, w); err != nil {
+			return err
+		}
+	}
+	if p.json {
+		return p.document(struct {
+			Items []toolWord `json:"items"`
+		}{append([]toolWord{}, words...)})
+	}
+	for _, w := range words {
+		name := w.Tool
+		if w.Kind == "instructions" {
+			name = instructionsWord
+		}
+		said := map[string]string{"accept": "accepted", "always": "accepted, and every later change of it", "block": "blocked", "ask": "its next change is asked about"}[w.Action]
+		fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s %s: %s", w.Server, name, said)))
+	}
+	if len(words) == 0 {
+		fmt.Fprintln(p.Stdout, "Nothing waits.")
+	}
+	return nil
+}
