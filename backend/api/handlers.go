@@ -216,11 +216,13 @@ func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], 
 	}
 	for _, t := range tokens {
 		known := false
-		for c := range all {
-			known = known || c.Token == t.Name
+		for c, one := range all {
+			if c.Token == t.Name {
+				known, one.Held = true, true
+			}
 		}
 		if !known {
-			of(hub.Client{Token: t.Name})
+			of(hub.Client{Token: t.Name}).Held = true
 		}
 	}
 	list := List[Client]{Items: make([]Client, 0, len(all))}

@@ -142,6 +142,7 @@ type CallResult struct {
 // Client is an application that called, or a token that waits for one.
 type Client struct {
 	Token    string     `json:"token"`
+	Held     bool       `json:"held" doc:"There is such a token now"`
 	Name     string     `json:"name"`
 	Version  string     `json:"version"`
 	Sessions int        `json:"sessions" doc:"Legacy sessions that are open"`

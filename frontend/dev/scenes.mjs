@@ -527,6 +527,7 @@ export function makeScene(scene) {
       ? []
       : clients.map(([name, version, token], i) => ({
           token,
+          held: true,
           name: scene === 'hostile' ? evil + i : name,
           version,
           sessions: 3 - i,

@@ -192,6 +192,8 @@ export interface Tool {
 
 export interface Client {
   token: string;
+  /** There is such a token now. */
+  held: boolean;
   name: string;
   version: string;
   sessions: number;

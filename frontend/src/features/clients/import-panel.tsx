@@ -8,7 +8,7 @@ import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { connectionsQuery, importPlanQuery, useImport } from './api';
+import { connectionsQuery, importableQuery, importPlanQuery, useImport } from './api';
 import { Importable } from './importable';
 
 const t = texts.imports;
@@ -54,7 +54,9 @@ export function ImportPanel({ onDone }: { onDone?: () => void }) {
 
 function Form({ connection, onDone }: { connection: string; onDone: () => void }) {
   const [servers, setServers] = useState<string[] | undefined>(undefined);
-  const plan = useQuery(importPlanQuery(connection, servers));
+  const { data: list } = useQuery(importableQuery(connection));
+  const any = (list ?? []).some((one) => !one.skip);
+  const plan = useQuery({ ...importPlanQuery(connection, servers), enabled: any });
   const client = useQueryClient();
   const run = useImport(connection);
   const diff = plan.data?.diff ?? '';
@@ -72,25 +74,27 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
           {plain(messageOf(run.error))}
         </p>
       )}
-      <Button
-        look="primary"
-        disabled={!diff || run.isPending || plan.isFetching}
-        onClick={() =>
-          run.mutate(
-            { servers, diff },
-            {
-              onSuccess: () => {
-                toast('ok', t.done);
-                client.invalidateQueries({ queryKey: ['connections'] });
-                onDone();
+      {any && (
+        <Button
+          look="primary"
+          disabled={!diff || run.isPending || plan.isFetching}
+          onClick={() =>
+            run.mutate(
+              { servers, diff },
+              {
+                onSuccess: () => {
+                  toast('ok', t.done);
+                  client.invalidateQueries({ queryKey: ['connections'] });
+                  onDone();
+                },
               },
-            },
-          )
-        }
-      >
-        {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-        {t.run}
-      </Button>
+            )
+          }
+        >
+          {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+          {t.run}
+        </Button>
+      )}
     </>
   );
 }

@@ -111,7 +111,10 @@ export function useSecret() {
         `/api/v1/secrets/${encodeURIComponent(name)}`,
         value === undefined ? {} : { body: { value } },
       ),
-    onSettled: () => client.invalidateQueries({ queryKey: ['secrets'] }),
+    onSettled: () => {
+      client.invalidateQueries({ queryKey: ['secrets'] });
+      client.invalidateQueries({ queryKey: ['status'] }); // its notices tell of the key
+    },
   });
 }
 
@@ -120,6 +123,7 @@ export function useUnlock() {
   return useMutation({
     mutationFn: () => request<Secrets>('POST', '/api/v1/secrets/unlock'),
     onSuccess: (secrets) => client.setQueryData(['secrets'], secrets),
+    onSettled: () => client.invalidateQueries({ queryKey: ['status'] }),
   });
 }
 

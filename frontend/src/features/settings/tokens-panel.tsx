@@ -21,7 +21,7 @@ export function TokensPanel() {
   const tokens = new Map<string, Client>();
   for (const client of data ?? []) {
     const known = tokens.get(client.token);
-    if (client.token && (!known || (client.lastSeen ?? '') > (known.lastSeen ?? '')))
+    if (client.held && (!known || (client.lastSeen ?? '') > (known.lastSeen ?? '')))
       tokens.set(client.token, client);
   }
   const [fresh, setFresh] = useState<{ name: string; token: string } | undefined>(undefined);

@@ -1,0 +1,105 @@
+// What every look at the page of a real daemon needs: a browser that remembers what should
+// not happen, and words for what a person does. The order comes on stdin: {link, url, admin,
+// chromium, output, patience} and more.
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { text } from 'node:stream/consumers'
+import { chromium } from 'playwright-core'
+
+export const order = JSON.parse(await text(process.stdin))
+export const found = { done: [], pages: [], violations: [], errors: [] }
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+export const browser = await chromium.launch({ executablePath: order.chromium, args: ['--no-sandbox', '--disable-gpu'] })
+export const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true })
+context.setDefaultTimeout(order.patience)
+export const page = await context.newPage()
+/** Statuses that what is being done brings with it. */
+export const allowed = new Set()
+page.on('console', (message) => {
+  const line = message.text()
+  if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(line)) found.errors.push(line)
+})
+page.on('pageerror', (error) => found.errors.push(String(error)))
+page.on('response', (response) => {
+  // A call that still runs is in the event stream and not yet in the record.
+  const running = response.status() === 404 && /\/api\/v1\/calls\/\d+$/.test(response.url())
+  if (response.status() >= 400 && !running && !allowed.has(response.status()))
+    found.errors.push(`${response.status()} ${response.request().method()} ${response.url()}`)
+})
+
+export const api = async (method, path, body) => {
+  const reply = await fetch(order.url + path, {
+    method,
+    headers: { Authorization: `Bearer ${order.admin}`, 'Content-Type': 'application/json' },
+    body: body && JSON.stringify(body),
+  })
+  const said = await reply.text()
+  return said ? JSON.parse(said) : undefined
+}
+export const call = (server, tool, args) => api('POST', '/api/v1/call', { server, tool, arguments: args })
+/** Asks the test for what this process cannot do. */
+export const control = (what) => fetch(order.control + what).then((reply) => reply.text())
+
+/** A call by a client that cannot ask a person; `token` is the client's. */
+export async function callAsClient(server, tool, args, token = order.token) {
+  const send = (id, method, params, session) =>
+    fetch(`${order.url}/s/${server}/mcp`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${token}`,
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        ...(session ? { 'Mcp-Session-Id': session } : {}),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+    })
+  const hello = await send(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'life', version: '1' } })
+  await hello.text()
+  if (!hello.ok) return `refused with ${hello.status}`
+  return (await send(2, 'tools/call', { name: tool, arguments: args }, hello.headers.get('mcp-session-id'))).text()
+}
+
+export const go = (path) => page.evaluate((to) => { location.hash = to }, path)
+export const live = () => page.getByText('Live', { exact: true }).locator('visible=true').first().waitFor()
+export const part = (name) => page.getByRole('region', { name, exact: true })
+
+/** The page at a path has its heading, and nothing loads any more. */
+export const settled = (path) =>
+  page.waitForFunction((at) => {
+    const main = document.querySelector(`main[aria-busy=false][data-at="${at}"]`)
+    return main && [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) && !document.querySelector('[data-loading]')
+  }, path.split('?')[0])
+
+/** Waits until ask has an answer that is not false. */
+export async function until(what, ask) {
+  for (const end = Date.now() + order.patience; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
+    const answer = await ask()
+    if (answer) return answer
+  }
+  throw new Error(`not so in time: ${what}`)
+}
+
+/** One thing that a person does; what goes wrong is told by its name, and the next one has its chance. */
+export async function step(name, run) {
+  try {
+    await run()
+    found.done.push(name)
+  } catch (error) {
+    found.errors.push(`${name}: ${String(error).split('\n').slice(0, 4).join(' ')}`)
+    await page.screenshot({ path: `${order.output}/page-step-${name.replace(/[^a-z]+/g, '-')}.png` })
+    await page.keyboard.press('Escape')
+  }
+}
+
+/** What axe has to say about what is shown. */
+export async function accessible(where) {
+  await page.evaluate(axe) // the page's own policy would refuse a script element
+  const { violations } = await page.evaluate(() => window.axe.run())
+  for (const v of violations) found.violations.push(`${where}: ${v.id} ${v.nodes[0]?.html?.slice(0, 200)}`)
+}
+
+export async function finish() {
+  await browser.close()
+  process.stdout.write(JSON.stringify(found))
+}

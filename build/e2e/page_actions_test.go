@@ -1,0 +1,157 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// What the page does to a configuration, a history, clients' files, a keyring and a
+// container, done to real ones.
+func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skipf("no browser: %v", err)
+	}
+	box := container(t)
+	ring := startKeyring(t)
+	config, _ := realServers(t)
+	servers := config["mcpServers"].(object)
+	servers["demo"], servers["asking"] = demo(), testServer(t, "ask")
+	d := start(t, config, "DBUS_SESSION_BUS_ADDRESS="+ring.address)
+	cursor := filepath.Join(d.home, ".cursor/mcp.json")
+	put(t, cursor, "{\n  \"mcpServers\": {\n    \"weather\": {\"command\": \""+binary+"\", \"args\": [\"demo-server\"], \"env\": {\"WEATHER_TOKEN\": \"cnry-in-cursor\"}}\n  }\n}\n")
+	put(t, filepath.Join(d.home, ".config/Claude/claude_desktop_config.json"), "{}\n")
+	d.running("demo", "asking", "files", "every", "memory", "thinking")
+	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/lock":
+			d.stop()
+			ring.stop()
+			ring.launch("")
+			d.launch("DBUS_SESSION_BUS_ADDRESS=" + ring.address)
+		case "/unlock":
+			ring.stop()
+			ring.launch("the person's password")
+		case "/link":
+			code, said := d.do("POST", "/api/v1/open-code", strings.NewReader(`{"to":`+quoted(r.URL.Query().Get("to"))+`}`))
+			var link struct{ URL string }
+			if err := json.Unmarshal([]byte(said), &link); err != nil || code != http.StatusOK {
+				t.Errorf("%d %s (%v)", code, said, err)
+			}
+			io.WriteString(w, link.URL)
+		}
+	}))
+	defer control.Close()
+	order, err := json.Marshal(object{
+		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "token": d.token("life"), "chromium": browser, "output": output,
+		"config": filepath.Join(d.data, "config.jsonc"), "cursor": cursor, "control": control.URL, "binary": binary, "container": box,
+		"patience": limit(15 * time.Second).Milliseconds(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/page-actions.mjs"))
+	cmd.Stdin = strings.NewReader(string(order))
+	var found struct{ Done, Violations, Errors []string }
+	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Done) < 16 {
+		t.Errorf("only this was done: %q", found.Done)
+	}
+	for _, problem := range append(found.Violations, found.Errors...) {
+		t.Error(problem)
+	}
+}
+
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// keyring is a real one on a bus of its own, as a desktop session has it.
+type keyring struct {
+	t       testing.TB
+	address string
+	home    string
+	cmd     *exec.Cmd
+}
+
+func startKeyring(t testing.TB) *keyring {
+	t.Helper()
+	for _, need := range []string{"dbus-daemon", "gnome-keyring-daemon"} {
+		if _, err := exec.LookPath(need); err != nil {
+			t.Skipf("no keyring: %v", err)
+		}
+	}
+	k := &keyring{t: t, home: t.TempDir()}
+	// A bus that starts nothing by itself: a second keyring would answer in the place of ours.
+	config := filepath.Join(t.TempDir(), "bus.conf")
+	put(t, config, `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy></busconfig>`)
+	bus := exec.Command("dbus-daemon", "--config-file="+config, "--nofork", "--print-address=1")
+	printed, err := bus.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bus.Process.Kill(); bus.Wait() })
+	line, err := bufio.NewReader(printed).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.address = strings.TrimSpace(line)
+	t.Cleanup(k.stop)
+	k.launch("the person's password")
+	return k
+}
+
+// launch starts the keyring, open with a password and locked without.
+func (k *keyring) launch(password string) {
+	args := []string{"--foreground", "--components=secrets"}
+	if password != "" {
+		args = append(args, "--unlock")
+	}
+	k.cmd = command(k.t, []string{"HOME=" + k.home, "XDG_RUNTIME_DIR=" + k.home, "DBUS_SESSION_BUS_ADDRESS=" + k.address}, "gnome-keyring-daemon", args...)
+	k.cmd.Stdin = strings.NewReader(password)
+	if err := k.cmd.Start(); err != nil {
+		k.t.Error(err)
+		return
+	}
+	conn, err := dbus.Connect(k.address)
+	if err != nil {
+		k.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	const name, path = "org.freedesktop.secrets", "/org/freedesktop/secrets/collection/login"
+	for deadline := time.Now().Add(limit(10 * time.Second)); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+		locked, err := conn.Object(name, path).GetProperty("org.freedesktop.Secret.Collection.Locked")
+		if err == nil && locked.Value() == (password == "") {
+			return
+		}
+	}
+	k.t.Errorf("the keyring is not as wanted (password %q)", password)
+}
+
+func (k *keyring) stop() {
+	k.cmd.Process.Kill()
+	k.cmd.Wait()
+}
