@@ -14,6 +14,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	indexing, stopIndexing := context.WithCancel(ctx)
 	var index sync.WaitGroup
 	index.Go(func() { r.store.index(indexing) })
+	index.Go(func() { r.store.packs(indexing) })
 	defer index.Wait()
 	defer stopIndexing()
 	tidy := time.NewTicker(tidyEvery)
@@ -126,6 +127,27 @@ func (r *Recorder) step(ctx context.Context) time.Duration {
 	return retryDelay
 }
 
+// pace is how many calls are written in a second.
+type pace struct {
+	since     time.Time
+	calls     uint64 // written until then
+	perSecond float64
+}
+
+func (p *pace) note(now time.Time, calls uint64) {
+	if past := now.Sub(p.since); past >= time.Second {
+		p.perSecond = float64(calls-p.calls) / past.Seconds()
+		p.since, p.calls = now, calls
+	}
+}
+
+// busy reports whether many calls were written in the last second.
+func (r *Recorder) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pace.perSecond > quietCalls && time.Since(r.pace.since) < 3*time.Second
+}
+
 // take hands out the oldest calls of the queue.
 func (r *Recorder) take() []entry {
 	r.mu.Lock()
@@ -165,6 +187,7 @@ func (r *Recorder) done(batch []entry) {
 	}
 	clear(batch)
 	r.written += uint64(len(batch))
+	r.pace.note(time.Now(), r.written)
 	r.taken = 0
 	more := len(r.queue) > 0
 	r.mu.Unlock()

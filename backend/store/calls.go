@@ -43,7 +43,9 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []hub.Call, next int6
 	if err := q.check(); err != nil {
 		return nil, 0, err
 	}
-	s.settle(ctx)
+	if q.Before == 0 { // what follows a page was written before it
+		s.settle(ctx)
+	}
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		calls, next, err = findCalls(ctx, h.read, q)
 		return err
@@ -51,7 +53,13 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []hub.Call, next int6
 	return calls, next, err
 }
 
+// settle waits a moment for calls that were recorded just before, so that who made a
+// call finds it. While many are written nobody could tell, and every question would
+// stand behind the writer: then it does not wait at all.
 func (s *Store) settle(ctx context.Context) {
+	if s.recorder.busy() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience.flush)
 	defer cancel()
 	s.recorder.Flush(ctx)
@@ -87,7 +95,7 @@ func searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args 
 	}
 	var out []hub.Call
 	for range searchRounds {
-		found, end, err := hits(ctx, db, words, after, before, most)
+		found, end, tired, err := hits(ctx, db, words, after, before, most)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -105,8 +113,8 @@ func searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args 
 		if len(out) > q.Limit {
 			return out[:q.Limit], out[q.Limit-1].ID, nil
 		}
-		if end == 0 {
-			return out, 0, nil
+		if end == 0 || tired {
+			return out, end, nil
 		}
 		before = end
 	}
@@ -259,7 +267,17 @@ type Record struct {
 
 // Call returns one call. An id that is not known is a *hub.Error with CodeNotFound.
 func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
-	s.settle(ctx)
+	r, err := s.call(ctx, id)
+	if hub.CodeOf(err) != hub.CodeNotFound {
+		return r, err
+	}
+	wait, cancel := context.WithTimeout(ctx, s.patience.flush) // it may be on its way to the disk
+	s.recorder.Flush(wait)
+	cancel()
+	return s.call(ctx, id)
+}
+
+func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 	r := &Record{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		var args, reply stored
@@ -272,18 +290,15 @@ func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 			&argsSize, &argsHash, &replySize, &replyHash); err != nil {
 			return err
 		}
-		var err error
-		if r.Arguments, err = unpack(args.data, args.enc); err != nil {
+		said, answer, err := shelf{h.read, &s.opened}.of(ctx, args, reply)
+		if err != nil {
 			return err
 		}
-		answer, err := unpack(reply.data, reply.enc)
+		r.Arguments = said
 		if isError {
 			r.Error = answer
 		} else {
 			r.Result = answer
-		}
-		if err != nil {
-			return err
 		}
 		r.ArgumentsCut, r.ReplyCut = cutOf(argsSize, argsHash), cutOf(replySize, replyHash)
 		r.Note, err = noteOf(ctx, h.read, id)

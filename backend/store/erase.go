@@ -40,6 +40,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 			s.renamed.Add(1)
 			return err
 		})
+		s.past.Add(1)
 		deleted += n
 		if n < eraseRows {
 			break
@@ -72,7 +73,7 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, now time.Time) (i
 		if err := uncount(ctx, tx, gone, now); err != nil {
 			return 0, err
 		}
-		if err := deleteCalls(ctx, tx, gone); err != nil {
+		if err := deleteCalls(ctx, tx, gone, true); err != nil {
 			return 0, err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 0)`); err != nil {

@@ -80,7 +80,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 			return err
 		}
 		if q.narrow() {
-			return t.fromSums(ctx, h, s.o.Now())
+			return t.fromSums(ctx, s, h, s.o.Now())
 		}
 		out.Newest, err = t.fromCalls(ctx, h)
 		return err
@@ -111,7 +111,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	return out, nil
 }
 
-func (t *tally) fromSums(ctx context.Context, h *handle, now time.Time) error {
+func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Time) error {
 	from, to := t.q.From, t.q.To
 	var oldest int64 // sums are kept longer than calls
 	if err := h.read.QueryRowContext(ctx, `SELECT coalesce(min(id), 0) FROM call`).Scan(&oldest); err != nil {
@@ -123,26 +123,49 @@ func (t *tally) fromSums(ctx context.Context, h *handle, now time.Time) error {
 	if to.IsZero() {
 		to = now
 	}
-	type pair struct{ target, client int64 }
-	all := make(map[pair]*[6]int64) // of the rows' spans there are many, of these few
-	err := eachCount(ctx, h.read, parts(from, to, now), func(target, client int64, outcomes [6]int64) {
-		one := all[pair{target, client}]
+	past, open := over(parts(from, to, now), now)
+	key, gen := keyOf(past), st.past.Load() // before anything is read
+	done := st.counts.get(key, gen)
+	if done == nil {
+		done = &counts{}
+		if err := done.read(ctx, h.read, past); err != nil {
+			return err
+		}
+		if len(*done) <= maxFinished {
+			st.counts.put(key, gen, done)
+		}
+	}
+	fresh := counts{}
+	if err := fresh.read(ctx, h.read, open); err != nil {
+		return err
+	}
+	for _, all := range []counts{*done, fresh} {
+		for p, one := range all {
+			for i, n := range one {
+				if n > 0 {
+					t.add(p.target, p.client, outcomeNames[i+1], n)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// counts are calls by outcome: of the rows' spans there are many, of these few.
+type counts map[struct{ target, client int64 }]*[6]int64
+
+func (c counts) read(ctx context.Context, db queryer, ranges []part) error {
+	return eachCount(ctx, db, ranges, func(target, client int64, outcomes [6]int64) {
+		key := struct{ target, client int64 }{target, client}
+		one := c[key]
 		if one == nil {
 			one = new([6]int64)
-			all[pair{target, client}] = one
+			c[key] = one
 		}
 		for i, n := range outcomes {
 			one[i] += n
 		}
 	})
-	for p, one := range all {
-		for i, n := range one {
-			if n > 0 {
-				t.add(p.target, p.client, outcomeNames[i+1], n)
-			}
-		}
-	}
-	return err
 }
 
 // fromCalls counts the newest calls. It returns FacetHits when there may be more.
@@ -157,7 +180,7 @@ func (t *tally) fromCalls(ctx context.Context, h *handle) (int, error) {
 	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM call c`
 	if q.Text != "" {
 		after, before := q.bounds()
-		found, _, err := hits(ctx, h.read, wordsOf(q.Text), after, before, FacetHits)
+		found, _, _, err := hits(ctx, h.read, wordsOf(q.Text), after, before, FacetHits)
 		if err != nil || len(found) == 0 {
 			return 0, err
 		}

@@ -86,6 +86,17 @@ func (h *histogram) addAll(list []binCount) {
 	}
 }
 
+// addHistogram adds another, which stays as it is.
+func (h *histogram) addHistogram(other *histogram) {
+	if len(h.counts) < len(other.counts) {
+		h.counts = append(h.counts, make([]uint32, len(other.counts)-len(h.counts))...)
+	}
+	for bin, count := range other.counts {
+		h.counts[bin] += count
+	}
+	h.n += other.n
+}
+
 // pack is the histogram as it is stored.
 func (h *histogram) pack() []byte {
 	out := []byte{}

@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -23,10 +26,10 @@ const (
 	quietRest  = 1
 	quietCalls = 100
 	quietBytes = 256 << 10
-	rest       = 9
+	rest       = 3
 	busyRest   = 19
-	busyCalls  = 1000
-	busyBytes  = 2 << 20
+	busyCalls  = 4000
+	busyBytes  = 8 << 20
 )
 
 // restAfter returns how many times the length of a step the index rests after it, when
@@ -85,6 +88,7 @@ type unindexed struct {
 	took                   int64
 	counted                bool
 	words                  []byte
+	late                   *lateWords // in the place of words, until they are read
 }
 
 const wordColumns = `s.name, t.name, b.public_name, k.name, b.reason, b.arguments, b.arguments_enc, b.reply, b.reply_enc`
@@ -108,32 +112,63 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 		size := 0
 		for size < indexBytes && rows.Next() {
 			var u unindexed
-			u.words, err = scanWords(rows, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
+			u.words, u.late, err = scanWords(rows, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
 			if err != nil {
 				return err
 			}
 			size += len(u.words)
 			batch = append(batch, u)
 		}
-		return rows.Err()
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		for i := range batch {
+			if u := &batch[i]; u.late != nil {
+				if u.words, err = u.late.read(ctx, shelf{h.read, &s.opened}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
-	return len(batch), s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return addToIndex(ctx, tx, batch, s.o.Now()) })
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return addToIndex(ctx, tx, batch, s.o.Now()) })
+	if slices.ContainsFunc(batch, func(u unindexed) bool { return !u.counted }) {
+		s.past.Add(1)
+	}
+	return len(batch), err
 }
 
 // scanWords reads a row of other columns and wordColumns. A payload that cannot be
-// read has no words.
-func scanWords(row scanner, others ...any) ([]byte, error) {
-	var c callWords
-	var args, reply stored
-	if err := row.Scan(append(others, &c.server, &c.name, &c.publicName, &c.client, &c.reason, &args.data, &args.enc, &reply.data, &reply.enc)...); err != nil {
-		return nil, err
+// read has no words. When it lies in a pack, late reads the words once the rows are closed.
+func scanWords(row scanner, others ...any) (words []byte, late *lateWords, err error) {
+	var c lateWords
+	var reply stored
+	if err := row.Scan(append(others, &c.server, &c.name, &c.publicName, &c.client, &c.reason, &c.args.data, &c.args.enc, &reply.data, &reply.enc)...); err != nil {
+		return nil, nil, err
 	}
-	a, _ := unpack(args.data, args.enc)
+	if c.args.enc == encTogether {
+		return nil, &c, nil
+	}
+	a, _ := unpack(c.args.data, c.args.enc)
 	r, _ := unpack(reply.data, reply.enc)
-	return appendCallWords(nil, c, a, r), nil
+	return appendCallWords(nil, c.callWords, a, r), nil, nil
+}
+
+// lateWords are the words of a call whose payload lies in a pack.
+type lateWords struct {
+	callWords
+	args stored
+}
+
+func (l *lateWords) read(ctx context.Context, from shelf) ([]byte, error) {
+	a, r, err := from.of(ctx, l.args, stored{})
+	if errors.Is(err, errPlace) { // as with any payload that cannot be read
+		err = nil
+	}
+	return appendCallWords(nil, l.callWords, a, r), err
 }
 
 func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Time) error {
@@ -214,25 +249,26 @@ const (
 
 // hits returns the ids of calls with these words, newest first, at most limit: those
 // that the index knows, and of the others those that have them. end is where a next
-// question goes on, 0 when there is nothing older.
-func hits(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, err error) {
+// question goes on, 0 when there is nothing older; tired says that it looked through as
+// many calls as one question should.
+func hits(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, tired bool, err error) {
 	if before <= 0 {
 		before = 1 << 62
 	}
 	fresh, oldest, err := pendingHits(ctx, db, words, after, before)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
 	rows, err := db.QueryContext(ctx, `SELECT rowid FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`,
 		match(words), before, max(after, oldest), limit)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var id int64
 		if err := rows.Scan(&id); err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 		for len(fresh) > 0 && fresh[0] > id {
 			found, fresh = append(found, fresh[0]), fresh[1:]
@@ -243,9 +279,9 @@ func hits(ctx context.Context, db *sql.DB, words []word, after, before int64, li
 		found = append(found, fresh...)
 	}
 	if len(found) >= limit {
-		return found[:limit], found[limit-1], rows.Err()
+		return found[:limit], found[limit-1], oldest > 0, rows.Err()
 	}
-	return found, oldest, rows.Err()
+	return found, oldest, oldest > 0, rows.Err()
 }
 
 // pendingHits looks through the newest calls that the index does not know. oldest is
@@ -259,12 +295,12 @@ func pendingHits(ctx context.Context, db *sql.DB, words []word, after, before in
 	defer func() { _ = rows.Close() }()
 	n, id := 0, int64(0)
 	for rows.Next() {
-		text, err := scanWords(rows, &id)
+		text, late, err := scanWords(rows, &id)
 		if err != nil {
 			return nil, 0, err
 		}
 		n++
-		if hasWords(text, words) {
+		if late == nil && hasWords(text, words) { // what is in a pack was indexed before
 			found = append(found, id)
 		}
 	}
@@ -288,20 +324,27 @@ func unsearch(ctx context.Context, tx *sql.Tx, ids []any) error {
 	type old struct {
 		id    int64
 		words []byte
+		late  *lateWords
 	}
 	var all []old
 	for rows.Next() {
 		var o old
-		if o.words, err = scanWords(rows, &o.id); err != nil {
+		if o.words, o.late, err = scanWords(rows, &o.id); err != nil {
 			_ = rows.Close()
 			return err
 		}
 		all = append(all, o)
 	}
-	if err := rows.Close(); err != nil {
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
+	packed := shelf{tx, new(atomic.Pointer[opened])}
 	for _, o := range all {
+		if o.late != nil {
+			if o.words, err = o.late.read(ctx, packed); err != nil {
+				return err
+			}
+		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rowid, words) VALUES ('delete', ?, ?)`, o.id, o.words); err != nil {
 			return fmt.Errorf("cannot take call %d out of the index: %w", o.id, err)
 		}

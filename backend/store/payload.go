@@ -74,8 +74,8 @@ func (r *rules) text(s string) string {
 
 const (
 	encPlain   = 0
-	encDeflate = 1 // of earlier versions
-	encS2      = 2
+	encDeflate = 1    // of earlier versions
+	encS2      = 2    // encTogether is 3
 	packFrom   = 1024 // shorter payloads gain nothing
 
 	maxUnpacked = 128 << 20 // twice what the configuration allows

@@ -36,6 +36,7 @@ type Recorder struct {
 	held     int     // bytes of all of these that wait to be hashed
 	recorded uint64
 	written  uint64 // of recorded: on disk, or given up
+	pace     pace   // of written
 	volume   uint64 // bytes of payload of these
 	dropped  uint64
 	stripped uint64 // calls kept without their payload

@@ -12,6 +12,9 @@ type Keep struct {
 	Age   time.Duration // 30 days
 	Bytes int64         // 1 GB, of the database file
 	Rows  int64         // no bound
+
+	below int64 // in the place of Rows: ids below it go
+	upTo  int64 // ids from it on stay; 0: none
 }
 
 // tidyEvery is how often the history is brought within its bounds.
@@ -55,11 +58,23 @@ func (s *Store) tidy(ctx context.Context) {
 	if err != nil {
 		s.o.Log.Debug("Cannot prune the sums of the history", "error", err)
 	}
+	s.usage.forget()
+	s.counts.forget()
 }
 
 // Prune brings the history within the bounds k at once, in steps between which calls
 // are recorded. It returns how many calls it deleted.
 func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
+	// The calls that are there now: with those that are recorded meanwhile it might never end.
+	if k.upTo, err = s.edge(ctx, 0); err != nil {
+		return 0, err
+	}
+	if k.Rows > 0 {
+		if k.below, err = s.edge(ctx, k.Rows); err != nil {
+			return 0, err
+		}
+		k.Rows = 0
+	}
 	for {
 		n, err := s.prune(ctx, k, pruneRows)
 		deleted += n
@@ -79,12 +94,15 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 		if err != nil {
 			return err
 		}
+		if k.upTo > 0 {
+			before = min(before, k.upTo)
+		}
 		gone, err := ids(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
 		if err != nil || len(gone) == 0 {
 			return err
 		}
 		deleted = int64(len(gone))
-		return deleteCalls(ctx, tx, gone)
+		return deleteCalls(ctx, tx, gone, false)
 	})
 	if err == nil && deleted > 0 {
 		err = s.use(func(h *handle) error {
@@ -98,9 +116,9 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 // pruneBefore returns the id below which calls are beyond the bounds.
 func pruneBefore(ctx context.Context, tx *sql.Tx, k Keep, now time.Time) (int64, error) {
 	const all = 1 << 62
-	before := int64(0)
+	before := k.below
 	if k.Age > 0 {
-		before = now.Add(-k.Age).UnixMicro()
+		before = max(before, now.Add(-k.Age).UnixMicro())
 	}
 	if k.Bytes > 0 {
 		var used int64
@@ -113,20 +131,39 @@ func pruneBefore(ctx context.Context, tx *sql.Tx, k Keep, now time.Time) (int64,
 		}
 	}
 	if k.Rows > 0 {
-		var edge sql.NullInt64
-		if err := tx.QueryRowContext(ctx, `SELECT max(id) FROM (SELECT id FROM call ORDER BY id DESC LIMIT 1 OFFSET ?)`, k.Rows).Scan(&edge); err != nil {
+		edge, err := edgeOf(ctx, tx, k.Rows)
+		if err != nil {
 			return 0, err
 		}
-		if edge.Valid {
-			before = max(before, edge.Int64+1)
-		}
+		before = max(before, edge)
 	}
 	return before, nil
 }
 
-// deleteCalls deletes rows and what search knows of them. Their sums stay.
-func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any) error {
+// edgeOf returns the id below which calls are beyond the newest so many.
+func edgeOf(ctx context.Context, db queryer, rows int64) (int64, error) {
+	found, err := ids(ctx, db, `SELECT id + 1 FROM call ORDER BY id DESC LIMIT 1 OFFSET ?`, rows)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].(int64), nil
+}
+
+func (s *Store) edge(ctx context.Context, rows int64) (edge int64, err error) {
+	err = s.query(ctx, func(ctx context.Context, h *handle) error {
+		edge, err = edgeOf(ctx, h.read, rows)
+		return err
+	})
+	return edge, err
+}
+
+// deleteCalls deletes rows, and what search and packs have of them: with erase, so that
+// nothing stays in the file. Their sums stay.
+func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) error {
 	if err := unsearch(ctx, tx, gone); err != nil {
+		return err
+	}
+	if err := leave(ctx, tx, gone, erase); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM call WHERE id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)

@@ -187,6 +187,7 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	s.settle(ctx)
 	u := &Usage{From: q.From, To: q.To, SeriesFor: seriesStep(q.To.Sub(q.From))}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		gen := s.past.Load() // before anything is read
 		all, err := loadNames(ctx, h.read)
 		if err != nil {
 			return err
@@ -195,50 +196,25 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 		if len(ranges) > 0 {
 			u.From = time.Unix(ranges[0].from, 0).UTC()
 		}
-		total, series := &sum{}, map[int64]*sum{}
-		type pair struct{ a, b string }
-		servers, tools, clients := map[string]*sum{}, map[pair]*sum{}, map[pair]*sum{}
 		step := int64(u.SeriesFor / time.Second)
-		wide := slices.ContainsFunc(ranges, func(p part) bool { return p.span > step })
-		if wide { // its points need narrower rows than the sums
-			err = eachRollup(ctx, h.read, seriesParts(ranges, step), func(r *rollupRow) {
-				if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
-					at(series, r.at-r.at%step).mergeRow(r)
-				}
-			})
-			if err != nil {
+		past, open := over(ranges, now)
+		key := keyOf(past, q.Server, q.Tool, q.Client, step)
+		done := s.usage.get(key, gen)
+		if done == nil {
+			done = newUsageSums(step)
+			if err := done.read(ctx, h.read, all, q, past); err != nil {
 				return err
 			}
+			if done.len() <= maxFinished {
+				s.usage.put(key, gen, done)
+			}
 		}
-		err = eachRollup(ctx, h.read, ranges, func(r *rollupRow) {
-			if !all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
-				return
-			}
-			t, c := all.targets[r.target], all.clients[r.client]
-			total.mergeRow(r)
-			at(servers, t.server).mergeRow(r)
-			at(tools, pair{t.server, t.tool}).mergeRow(r)
-			at(clients, pair{c.Name, c.Token}).mergeRow(r)
-			if !wide {
-				at(series, r.at-r.at%step).mergeRow(r)
-			}
-		})
-		if err != nil {
+		sums := newUsageSums(step)
+		if err := sums.read(ctx, h.read, all, q, open); err != nil {
 			return err
 		}
-		u.Total = total.use(Use{})
-		for name, one := range servers {
-			u.ByServer = append(u.ByServer, one.use(Use{Server: name}))
-		}
-		for p, one := range tools {
-			u.ByTool = append(u.ByTool, one.use(Use{Server: p.a, Tool: p.b}))
-		}
-		for p, one := range clients {
-			u.ByClient = append(u.ByClient, one.use(Use{Client: p.a, Token: p.b}))
-		}
-		for t, one := range series {
-			u.Series = append(u.Series, one.use(Use{At: time.Unix(t, 0).UTC()}))
-		}
+		sums.addAll(done)
+		sums.tell(u)
 		return nil
 	})
 	for _, list := range [][]Use{u.ByServer, u.ByTool, u.ByClient} {
@@ -248,14 +224,6 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	}
 	slices.SortFunc(u.Series, func(x, y Use) int { return x.At.Compare(y.At) })
 	return u, err
-}
-
-// at returns the value of a key, made when it is not there.
-func at[K comparable](m map[K]*sum, key K) *sum {
-	if m[key] == nil {
-		m[key] = &sum{}
-	}
-	return m[key]
 }
 
 // seriesStep is what one point of a chart covers.

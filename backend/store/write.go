@@ -78,7 +78,11 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {
 		return err
 	}
-	return tx.Commit()
+	err = tx.Commit()
+	if w.sums.late(s.o.Now()) {
+		s.past.Add(1)
+	}
+	return err
 }
 
 // writer inserts calls within one transaction.

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// usageSums are the sums that an answer of Usage is made from.
+type usageSums struct {
+	step    int64 // seconds of one of series
+	total   sum
+	servers map[string]*sum
+	tools   map[pair]*sum
+	clients map[pair]*sum
+	series  map[int64]*sum
+}
+
+type pair struct{ a, b string }
+
+func newUsageSums(step int64) *usageSums {
+	return &usageSums{step: step, servers: map[string]*sum{}, tools: map[pair]*sum{}, clients: map[pair]*sum{}, series: map[int64]*sum{}}
+}
+
+func (u *usageSums) len() int { return len(u.servers) + len(u.tools) + len(u.clients) + len(u.series) }
+
+// read adds the rows of ranges that q asks for.
+func (u *usageSums) read(ctx context.Context, db queryer, all names, q UsageQuery, ranges []part) error {
+	wide := slices.ContainsFunc(ranges, func(p part) bool { return p.span > u.step })
+	if wide { // its points need narrower rows than the sums
+		err := eachRollup(ctx, db, seriesParts(ranges, u.step), func(r *rollupRow) {
+			if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
+				at(u.series, r.at-r.at%u.step).mergeRow(r)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return eachRollup(ctx, db, ranges, func(r *rollupRow) {
+		if !all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
+			return
+		}
+		t, c := all.targets[r.target], all.clients[r.client]
+		u.total.mergeRow(r)
+		at(u.servers, t.server).mergeRow(r)
+		at(u.tools, pair{t.server, t.tool}).mergeRow(r)
+		at(u.clients, pair{c.Name, c.Token}).mergeRow(r)
+		if !wide {
+			at(u.series, r.at-r.at%u.step).mergeRow(r)
+		}
+	})
+}
+
+// addAll adds other, which stays as it is.
+func (u *usageSums) addAll(other *usageSums) {
+	u.total.addSum(&other.total)
+	addSums(u.servers, other.servers)
+	addSums(u.tools, other.tools)
+	addSums(u.clients, other.clients)
+	addSums(u.series, other.series)
+}
+
+func addSums[K comparable](to, from map[K]*sum) {
+	for key, one := range from {
+		at(to, key).addSum(one)
+	}
+}
+
+func (s *sum) addSum(other *sum) {
+	for i, n := range other.outcomes {
+		s.outcomes[i] += n
+	}
+	s.took += other.took
+	s.last = max(s.last, other.last)
+	s.bins.addHistogram(&other.bins)
+}
+
+// at returns the value of a key, made when it is not there.
+func at[K comparable](m map[K]*sum, key K) *sum {
+	if m[key] == nil {
+		m[key] = &sum{}
+	}
+	return m[key]
+}
+
+// tell fills in the lists of an answer, in no order.
+func (u *usageSums) tell(out *Usage) {
+	out.Total = u.total.use(Use{})
+	for name, one := range u.servers {
+		out.ByServer = append(out.ByServer, one.use(Use{Server: name}))
+	}
+	for p, one := range u.tools {
+		out.ByTool = append(out.ByTool, one.use(Use{Server: p.a, Tool: p.b}))
+	}
+	for p, one := range u.clients {
+		out.ByClient = append(out.ByClient, one.use(Use{Client: p.a, Token: p.b}))
+	}
+	for t, one := range u.series {
+		out.Series = append(out.Series, one.use(Use{At: time.Unix(t, 0).UTC()}))
+	}
+}
