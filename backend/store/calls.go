@@ -47,7 +47,7 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []hub.Call, next int6
 		s.settle(ctx)
 	}
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		calls, next, err = findCalls(ctx, h.read, q)
+		calls, next, err = s.findCalls(ctx, h.read, q)
 		return err
 	})
 	return calls, next, err
@@ -65,13 +65,13 @@ func (s *Store) settle(ctx context.Context) {
 	s.recorder.Flush(ctx)
 }
 
-func findCalls(ctx context.Context, db *sql.DB, q Query) ([]hub.Call, int64, error) {
+func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]hub.Call, int64, error) {
 	where, args, err := conditions(ctx, db, q)
 	if err != nil || where == nil {
 		return nil, 0, err
 	}
 	if q.Text != "" {
-		return searchCalls(ctx, db, q, where, args)
+		return s.searchCalls(ctx, db, q, where, args)
 	}
 	out, err := selectCalls(ctx, db, where, args, q.Limit+1)
 	if err != nil || len(out) <= q.Limit {
@@ -83,7 +83,7 @@ func findCalls(ctx context.Context, db *sql.DB, q Query) ([]hub.Call, int64, err
 // searchRounds is how often one question looks for more hits, when filters leave few of them.
 const searchRounds = 5
 
-func searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]hub.Call, int64, error) {
+func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]hub.Call, int64, error) {
 	words := wordsOf(q.Text)
 	if len(words) == 0 {
 		return nil, 0, nil
@@ -95,7 +95,7 @@ func searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args 
 	}
 	var out []hub.Call
 	for range searchRounds {
-		found, end, tired, err := hits(ctx, db, words, after, before, most)
+		found, end, tired, err := s.hits(ctx, db, words, after, before, most)
 		if err != nil {
 			return nil, 0, err
 		}

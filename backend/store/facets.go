@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -82,7 +83,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 		if q.narrow() {
 			return t.fromSums(ctx, s, h, s.o.Now())
 		}
-		out.Newest, err = t.fromCalls(ctx, h)
+		out.Newest, err = t.fromCalls(ctx, s, h)
 		return err
 	})
 	if err != nil {
@@ -169,41 +170,62 @@ func (c counts) read(ctx context.Context, db queryer, ranges []part) error {
 }
 
 // fromCalls counts the newest calls. It returns FacetHits when there may be more.
-func (t *tally) fromCalls(ctx context.Context, h *handle) (int, error) {
+func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error) {
 	q := t.q
 	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
 	where, args, err := conditions(ctx, h.read, q)
 	if err != nil || where == nil {
 		return 0, err
 	}
-	looked := 0
-	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM call c`
-	if q.Text != "" {
-		after, before := q.bounds()
-		found, _, _, err := hits(ctx, h.read, wordsOf(q.Text), after, before, FacetHits)
-		if err != nil || len(found) == 0 {
+	if q.Text == "" {
+		n, err := t.each(ctx, h, `call c`, nil, where, args, ` ORDER BY c.id DESC LIMIT ?`, FacetHits)
+		return min(n, FacetHits), err
+	}
+	words := wordsOf(q.Text)
+	if len(words) == 0 {
+		return 0, nil
+	}
+	after, before := q.bounds()
+	if before <= 0 {
+		before = 1 << 62
+	}
+	fresh, oldest, err := st.pendingHits(ctx, h.read, words, after, before)
+	if err != nil {
+		return 0, err
+	}
+	list := make([]byte, 0, 20*len(fresh))
+	for _, id := range fresh {
+		list = appendID(list, id)
+	}
+	if _, err := t.each(ctx, h, `json_each(?) f CROSS JOIN call c ON c.id = f.value`, []any{"[" + string(list) + "]"}, where, args, ``); err != nil {
+		return 0, err
+	}
+	// How many the index finds, and what those are that pass the filters, in one question.
+	hits := `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?) f`
+	bound := []any{match(words), before, max(after, oldest), FacetHits - len(fresh)}
+	n, err := t.each(ctx, h, hits+` CROSS JOIN call c ON c.id = f.id`, bound, where, args, ``)
+	if err != nil {
+		return 0, err
+	}
+	if len(where) > 0 && n+len(fresh) < FacetHits { // some of them were left out
+		if err := h.read.QueryRowContext(ctx, `SELECT count(*) FROM `+hits, bound...).Scan(&n); err != nil {
 			return 0, err
 		}
-		looked = len(found)
-		list := make([]byte, 0, 20*len(found))
-		for _, id := range found {
-			list = appendID(list, id)
-		}
-		stmt = `SELECT c.target_id, c.client_id, c.outcome FROM json_each(?) f CROSS JOIN call c ON c.id = f.value`
-		args = append([]any{"[" + string(list) + "]"}, args...)
 	}
-	for i, condition := range where {
-		stmt += map[bool]string{true: ` WHERE `, false: ` AND `}[i == 0] + condition
+	return min(n+len(fresh), FacetHits), nil
+}
+
+// each counts the calls of a source that pass the filters. It returns how many there were.
+func (t *tally) each(ctx context.Context, h *handle, source string, before []any, where []string, args []any, rest string, after ...any) (n int, err error) {
+	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM ` + source
+	if len(where) > 0 {
+		stmt += ` WHERE ` + strings.Join(where, ` AND `)
 	}
-	if q.Text == "" {
-		stmt += ` ORDER BY c.id DESC`
-	}
-	rows, err := h.read.QueryContext(ctx, stmt+` LIMIT ?`, append(args, FacetHits)...)
+	rows, err := h.read.QueryContext(ctx, stmt+rest, slices.Concat(before, args, after)...)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = rows.Close() }()
-	n := 0
 	for rows.Next() {
 		var target, client int64
 		var outcome int
@@ -213,8 +235,5 @@ func (t *tally) fromCalls(ctx context.Context, h *handle) (int, error) {
 		n++
 		t.add(target, client, outcomeNames[outcome], 1)
 	}
-	if max(n, looked) == FacetHits {
-		return FacetHits, rows.Err()
-	}
-	return max(n, looked), rows.Err()
+	return n, rows.Err()
 }

@@ -251,11 +251,11 @@ const (
 // that the index knows, and of the others those that have them. end is where a next
 // question goes on, 0 when there is nothing older; tired says that it looked through as
 // many calls as one question should.
-func hits(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, tired bool, err error) {
+func (s *Store) hits(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, tired bool, err error) {
 	if before <= 0 {
 		before = 1 << 62
 	}
-	fresh, oldest, err := pendingHits(ctx, db, words, after, before)
+	fresh, oldest, err := s.pendingHits(ctx, db, words, after, before)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -282,32 +282,6 @@ func hits(ctx context.Context, db *sql.DB, words []word, after, before int64, li
 		return found[:limit], found[limit-1], oldest > 0, rows.Err()
 	}
 	return found, oldest, oldest > 0, rows.Err()
-}
-
-// pendingHits looks through the newest calls that the index does not know. oldest is
-// the last one looked at when there are more, else 0.
-func pendingHits(ctx context.Context, db *sql.DB, words []word, after, before int64) (found []int64, oldest int64, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT c.id, `+wordColumns+` FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+`
-		WHERE p.id < ? AND p.id > ? ORDER BY p.id DESC LIMIT ?`, before, after, pendingRows)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = rows.Close() }()
-	n, id := 0, int64(0)
-	for rows.Next() {
-		text, late, err := scanWords(rows, &id)
-		if err != nil {
-			return nil, 0, err
-		}
-		n++
-		if late == nil && hasWords(text, words) { // what is in a pack was indexed before
-			found = append(found, id)
-		}
-	}
-	if n == pendingRows {
-		oldest = id
-	}
-	return found, oldest, rows.Err()
 }
 
 // unsearch takes calls out of the index, before their rows go. Whoever calls it

@@ -215,19 +215,19 @@ func TestLargeHistory(t *testing.T) {
 	state, err := s.Index(t.Context())
 	t.Logf("the index is %d calls behind, %v; %+v", state.Pending, err, s.recorder.Stats())
 	writes, inWrites := s.writes.Read()
-	var steps []time.Duration
+	var steps, work []time.Duration
 	began = time.Now()
 	for range min(n/10/pruneRows, 100) {
-		began := time.Now()
+		began, before := time.Now(), worked()
 		if _, err := s.prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: int64(n / 2)}, pruneRows); err != nil {
 			t.Fatal(err)
 		}
-		steps = append(steps, time.Since(began))
+		steps, work = append(steps, time.Since(began)), append(work, worked()-before)
 	}
 	if len(steps) > 0 {
 		after, inAll := s.writes.Read()
-		t.Logf("prune while written: %d calls in %v, a step of %d took | %s | ms; %d batches meanwhile took %v on average; %+v", len(steps)*pruneRows, time.Since(began).Round(time.Millisecond),
-			pruneRows, spread(steps), after-writes, ((inAll - inWrites) / time.Duration(max(after-writes, 1))).Round(time.Microsecond), s.recorder.Stats())
+		t.Logf("prune while written: %d calls in %v, a step of %d took | %s | ms, of the processor | %s |; %d batches meanwhile took %v on average; %+v", len(steps)*pruneRows, time.Since(began).Round(time.Millisecond),
+			pruneRows, spread(steps), spread(work), after-writes, ((inAll - inWrites) / time.Duration(max(after-writes, 1))).Round(time.Microsecond), s.recorder.Stats())
 	}
 	cancel()
 	<-done

@@ -20,8 +20,9 @@ type Keep struct {
 // tidyEvery is how often the history is brought within its bounds.
 const tidyEvery = 30 * time.Second
 
-// pruneRows is how many calls one step deletes: it holds the writer for about 20 ms.
-const pruneRows = 100
+// pruneRows is how many calls one step deletes: it holds the writer for about 20 ms, most
+// of them for the index.
+const pruneRows = 50
 
 func (k *Keep) defaults() {
 	if k.Age == 0 {
@@ -60,6 +61,7 @@ func (s *Store) tidy(ctx context.Context) {
 	}
 	s.usage.forget()
 	s.counts.forget()
+	s.unknown.forget()
 }
 
 // Prune brings the history within the bounds k at once, in steps between which calls

@@ -39,10 +39,11 @@ type Store struct {
 	renamed atomic.Uint64
 	// past grows whenever sums of spans that are over may have changed: after the
 	// transaction that does it has ended.
-	past   atomic.Uint64
-	opened atomic.Pointer[opened]
-	usage  finished[usageSums]
-	counts finished[counts]
+	past    atomic.Uint64
+	opened  atomic.Pointer[opened]
+	unknown unknown
+	usage   finished[usageSums]
+	counts  finished[counts]
 
 	mu     sync.RWMutex // guards what follows; held for reading while h is in use
 	h      *handle      // nil: cannot be used, for the reason in fault

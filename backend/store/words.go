@@ -128,9 +128,8 @@ func match(words []word) string {
 	return b.String()
 }
 
-// hasWords says of a text whether search would find it by these words.
+// hasWords says of a text in lower case whether search would find it by these words.
 func hasWords(text []byte, words []word) bool {
-	text = bytes.ToLower(text)
 	for _, w := range words {
 		if !hasWord(text, w) {
 			return false
