@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Run writes what was recorded, in batches of 50 ms or 256 calls, until ctx ends;
+// Run writes what was recorded, in batches of 50 ms or 512 calls, until ctx ends;
 // then it writes what is left, for at most 3 s. It never returns an error: what goes
 // wrong with the disk is in Stats.
 func (r *Recorder) Run(ctx context.Context) error {
@@ -47,9 +47,10 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// gather lets a batch grow for batchDelay, unless it is large already or somebody waits.
+// gather lets a batch grow until its first call has waited for batchDelay, unless it is
+// large already or somebody waits.
 func (r *Recorder) gather(ctx context.Context) {
-	delay := time.NewTimer(batchDelay)
+	delay := time.NewTimer(r.left())
 	defer delay.Stop()
 	for !r.urgent() {
 		select {
@@ -60,6 +61,18 @@ func (r *Recorder) gather(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// left is what remains of batchDelay for the first call of the queue: it may have
+// ended while the batch before was written.
+func (r *Recorder) left() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.queue) == 0 {
+		return batchDelay
+	}
+	c := &r.queue[0].call
+	return min(max(batchDelay-time.Since(c.At.Add(c.Took)), 0), batchDelay)
 }
 
 func (r *Recorder) urgent() bool {

@@ -53,7 +53,8 @@ func openFile(ctx context.Context, path string) (*handle, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		pragmas = append(pragmas, "auto_vacuum(incremental)") // before the first table; later it would only write
 	}
-	pragmas = append(pragmas, "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
+	// Statements of many rows note what they change, which would be a file.
+	pragmas = append(pragmas, "temp_store(memory)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
 		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)")
 	write, err := sql.Open("sqlite", dsn(path, "immediate", append(slices.Clone(pragmas), "foreign_keys(on)")...))
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 
 // Bounds of the recorder.
 const (
-	MaxField   = 64 << 10 // bytes kept of arguments, result or error, unless SetMaxField says otherwise
-	maxQueued  = 4096     // calls waiting for the disk
-	maxBytes   = 32 << 20 // bytes of payload waiting for the disk
-	batchRows  = 256      // a batch is written when it has so many calls ...
-	batchDelay = 50 * time.Millisecond
+	MaxField   = 64 << 10              // bytes kept of arguments, result or error, unless SetMaxField says otherwise
+	maxQueued  = 4096                  // calls waiting for the disk
+	maxBytes   = 32 << 20              // bytes of payload waiting for the disk
+	batchRows  = 512                   // a batch is written when it has so many calls ...
+	batchDelay = 50 * time.Millisecond // ... or its first call has waited so long
 	retryDelay = time.Second
 	stopLimit  = 3 * time.Second // for what waits when Run ends
 	writeLimit = 10 * time.Second

@@ -11,7 +11,7 @@ import (
 	"drawbridge/backend/hub"
 )
 
-// What a recorded call costs the writer: a batch of 256 of 64 sessions on the disk.
+// What a recorded call costs the writer: batches of 64 sessions on the disk.
 func BenchmarkWrite(b *testing.B) {
 	for _, size := range []int{60, 10 << 10} {
 		b.Run(strconv.Itoa(size)+"B", func(b *testing.B) {
