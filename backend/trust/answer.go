@@ -13,15 +13,15 @@ import (
 
 // ToolChange is a definition that is not the one that was trusted.
 type ToolChange struct {
-	Server   string    `json:"server"`
-	Kind     string    `json:"kind" enum:"tool,instructions"`
-	Name     string    `json:"name"` // the server's own; empty of instructions
-	At       time.Time `json:"at"`   // when it was noticed
-	State    string    `json:"state" enum:"waiting,blocked,added,changed,removed"`
-	OldHash  string    `json:"oldHash"`
-	NewHash  string    `json:"newHash"` // empty when it is blocked and has not changed
-	Diff     []DiffLine    `json:"diff" nullable:"false"`
-	Warnings []Warning `json:"warnings" nullable:"false"` // of the new definition
+	Server   string     `json:"server"`
+	Kind     string     `json:"kind" enum:"tool,instructions"`
+	Name     string     `json:"name"` // the server's own; empty of instructions
+	At       time.Time  `json:"at"`   // when it was noticed
+	State    string     `json:"state" enum:"waiting,blocked,added,changed,removed"`
+	OldHash  string     `json:"oldHash"`
+	NewHash  string     `json:"newHash"` // empty when it is blocked and has not changed
+	Diff     []DiffLine `json:"diff" nullable:"false"`
+	Warnings []Warning  `json:"warnings" nullable:"false"` // of the new definition
 }
 
 // States of a ToolChange that is withheld.
