@@ -19,6 +19,13 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) (answe
 	if kind, ok := listKinds[rq.method]; ok {
 		return b.list(ctx, rq, kind)
 	}
+	if rq.at.mode != "" {
+		var f *failure
+		if rq, f = unfold(rq); f != nil {
+			return answered{}, f
+		}
+		sink.rq = rq
+	}
 	if rq.era == hub.Modern && !rq.spans.RequestState.Empty() {
 		if reply, err, is := b.resume(ctx, rq, sink); is {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
@@ -78,7 +85,7 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered
 	view := b.view(rq.at, rq.client.Token)
 	result := b.listed(rq.at, view, kind)
 	if kind == hub.Tools {
-		b.present.note(rq.client, rq.at, shown(view), b.Now())
+		b.present.note(rq.client, rq.at, shown(rq.at, view), b.Now())
 	}
 	if rq.era == hub.Modern {
 		return answered{result[:len(result)-1], b.suffix}, nil
@@ -128,10 +135,17 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 		return nil, failed(codeInvalidParams, "the params name nothing to "+verb(rq.method))
 	}
 	call.PublicName, call.Name = public, public
+	if rq.at.mode != "" {
+		if call.Local = b.standing(rq); call.Local != nil {
+			call.Server, call.BytesIn = ownServer, len(call.Params)
+			return call, nil
+		}
+	}
 	target, ok := find(b.view(rq.at, rq.client.Token), public)
-	if !ok && rq.at.server == "" && rq.at.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
-		target, ok = b.Self.All().Lookup(hub.Tools, public)
-		ok = ok && rq.method == "tools/call"
+	if !ok && rq.at.server == "" && rq.method == "tools/call" {
+		if own := b.ownView(rq.at); own != nil {
+			target, ok = own.Lookup(hub.Tools, public)
+		}
 	}
 	if !ok {
 		// It may belong to a server that is starting.

@@ -27,18 +27,20 @@ type offering struct {
 
 // aggregate returns the tools of the aggregate as a whole list result.
 func (b *Bridge) aggregate(at endpoint, v *registry.View) []byte {
-	mode, own := "", (*registry.View)(nil)
-	if b.DescribeServer != nil {
+	mode, own := at.mode, b.ownView(at)
+	if mode == "" && b.DescribeServer != nil {
 		mode = b.DescribeServer()
 	}
-	if at.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
-		own = b.Self.All()
-	}
 	plain := v.ListResult(hub.Tools)
-	if mode != describeTitle && mode != describeDescription && own == nil {
+	if at.mode == "" && mode != describeTitle && mode != describeDescription && own == nil {
 		return plain
 	}
 	if tools := b.offerings.find(v, own, mode); tools != nil {
+		return tools
+	}
+	if at.mode != "" {
+		tools := b.brief(at, v, own)
+		b.offerings.keep(offering{view: v, own: own, mode: mode, tools: tools})
 		return tools
 	}
 	labels := map[string]string{}

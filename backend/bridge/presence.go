@@ -71,5 +71,14 @@ func (b *Bridge) Presences() []Presence {
 	return all
 }
 
-// shown is how many tools a view offers.
-func shown(view *registry.View) int { return len(view.Items(hub.Tools)) }
+// shown is how many tools are listed of a view.
+func shown(at endpoint, view *registry.View) int {
+	n := len(view.Items(hub.Tools))
+	switch at.mode {
+	case ToolsSearch:
+		return 2
+	case ToolsDeferred:
+		return n + 1
+	}
+	return n
+}

@@ -34,6 +34,7 @@ type request struct {
 	params       []byte // raw object as the client wrote it, or nil
 	spans        wire.Params
 	capabilities json.RawMessage
+	unfolded     bool   // it came in a call_tool
 	repaired     bool   // its text was no valid Unicode
 	level        string // what the client wants to hear of the server's log, "" for nothing said
 }

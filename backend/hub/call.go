@@ -98,6 +98,10 @@ type Call struct {
 	// Profile is the one that bounds what its client sees, "" for none. It is not recorded.
 	Profile string
 
+	// Local answers the call in place of a server: the tools that stand for others are
+	// ours. Nil for every other call. It is not recorded.
+	Local func(context.Context) Reply
+
 	// ByPerson marks a call that the person at this machine makes through the API: it
 	// needs no approval. Continues marks a further round of a call that policy let
 	// through. Neither is recorded.

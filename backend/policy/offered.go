@@ -12,6 +12,9 @@ import (
 // that the server does not have, or that the configuration hides. The target's Raw is
 // nil when the server has not been listed, so that the question is still open.
 func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
+	if call.Local != nil {
+		return listed, nil
+	}
 	var kind hub.Kind
 	var word string
 	switch call.Method {

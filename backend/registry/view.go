@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"sync"
 
 	"drawbridge/backend/hub"
 	"drawbridge/config"
@@ -27,6 +28,9 @@ type View struct {
 	hash      string
 	scope     *config.Profile // that narrows it; nil for none
 	closed    bool            // of one server whose resources the profile does not hold
+
+	indexing sync.Once
+	index    *index // of tools, made when they are first searched
 }
 
 // Offer is a server's own words in a View.
