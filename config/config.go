@@ -75,6 +75,7 @@ type Server struct {
 
 	URL     string            // http and sse
 	Headers map[string]string // http and sse
+	OAuth   OAuth             // http and sse
 
 	Docker Docker // docker
 

@@ -123,6 +123,7 @@ func TestSchemaAgreesWithTheParser(t *testing.T) {
 	checkObject(t, "", rootFields(Default(), &rules{}, &boxes), root)
 	checkObject(t, "server.", serverFields(&entry{Server: Server{keys: map[string]Position{}}}), server)
 	checkObject(t, "server.docker.", dockerFields(&Docker{}), server.Properties["docker"].schemaObject)
+	checkObject(t, "server.oauth.", oauthFields(&OAuth{}, new(string)), server.Properties["oauth"].schemaObject)
 
 	checkObject(t, "tool.", toolFields(&Tool{}), defs["tool"])
 	for name, fields := range map[string]field{

@@ -13,7 +13,7 @@ var secretRef = regexp.MustCompile(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
 func SecretsOf(c *Config) map[string][]string {
 	used := map[string][]string{}
 	for _, s := range c.Servers {
-		texts := append([]string{s.Command, s.Cwd, s.URL}, s.Args...)
+		texts := append([]string{s.Command, s.Cwd, s.URL, s.OAuth.ClientSecret}, s.Args...)
 		texts = append(slices.AppendSeq(texts, maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers))...)
 		for _, text := range texts {
 			for _, m := range secretRef.FindAllStringSubmatch(text, -1) {

@@ -38,6 +38,7 @@ func serverFields(e *entry) []field {
 		str("url", &s.URL, httpAddress),
 		str("httpUrl", &e.httpURL, httpAddress),
 		stringMap("headers", &s.Headers, s.keys),
+		oauthField(&s.OAuth),
 		str("container", &e.container, notBlank),
 		section("docker", dockerFields(&s.Docker)...),
 		boolean("disabled", &s.Disabled),

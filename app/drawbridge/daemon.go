@@ -120,12 +120,15 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	vault := secret.For(o.Folders.Data, os.Getenv)
-	records := newRecords(history, views, log, vault)
+	logins := newLogins(vault, log)
+	life.onStop("sign-ins", 3*time.Second, logins.keeper.Close)
+	records := newRecords(history, views, log, vault, logins.keeper)
+	logins.learned = records.keeper.again
 	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
 		Secret:   records.keeper.guarding(vault),
-		Onlooker: records.timeline,
-		Spawner:  spawner, Logs: logs, Log: log, DockerLedger: containers,
+		Onlooker: records.timeline, SignIn: logins,
+		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
 		OnNotification: func(server, method string, params json.RawMessage) {
@@ -140,8 +143,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	servers := supervisor.New(supervisor.Options{
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
-		LastLines: dialer.LastLines, Progress: dialer.Progress, Usage: dialer.Usage, Approvals: approved{history},
+		LastLines: dialer.LastLines, Progress: dialer.Progress, Usage: dialer.Usage, Approvals: approved{history}, Logins: logins.keeper.Login,
 	})
+	logins.serve(servers)
 	own.serve(servers)
 	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, Log: log, LastID: lastID})
 	records.serve(history, servers, calls, bus, log)
@@ -204,7 +208,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Seen: front, Doctor: patient(files.Current), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book,
+		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: patient(files.Current), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book,
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
 		Notices: func() []event.Notice { return slices.Concat(left.notices(), vaultNotices(vault), me.notices()) }, Metrics: counts,
 	})

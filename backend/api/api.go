@@ -116,6 +116,7 @@ type Options struct {
 	Doctor  func(ctx context.Context) (doctor.Options, error)
 	Secrets *secret.Store // optional: what ${secret:NAME} stands for
 
+	Logins    Logins                                    // optional: signing in to remote servers
 	Questions Questions                                 // optional: what servers ask a person
 	Rules     Rules                                     // optional: what calls are held to
 	Commands  Commands                                  // optional: new commands that wait for a person's word

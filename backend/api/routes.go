@@ -129,6 +129,7 @@ func (a *API) register() {
 	a.registerDocker(doc)
 	a.registerTrial(doc)
 	a.registerSecrets(doc)
+	a.registerLogins(doc)
 	a.registerDoctor(doc)
 	a.registerHistory(doc)
 	a.registerPolicy(doc)

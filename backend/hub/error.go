@@ -38,6 +38,10 @@ type Error struct {
 	Cause     error
 }
 
+// ErrNeedsLogin in an error's chain says that a remote server answers only once a person has
+// signed in to it.
+var ErrNeedsLogin = errors.New("needs-login")
+
 // FieldError names one wrong value by its path, such as "mcpServers.files.command".
 // It never repeats the value.
 type FieldError struct {

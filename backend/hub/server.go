@@ -33,6 +33,16 @@ const (
 	StateDisabled      State = "disabled"
 )
 
+// Login says how it stands with signing in to a remote server.
+type Login string
+
+const (
+	LoginNone   Login = ""       // nothing is known of any: most servers want none
+	LoginNeeded Login = "needed" // it answers nothing until a person signs in
+	LoginMore   Login = "more"   // it works, and wants a permission that only a new sign-in gives
+	LoginDone   Login = "done"   // a person has signed in
+)
+
 // ServerStatus is what is known of one server at one moment. It is a value:
 // whoever holds one holds a snapshot.
 type ServerStatus struct {
@@ -59,6 +69,7 @@ type ServerStatus struct {
 	ExitCode  *int            `json:"exitCode,omitempty"`
 	Stderr    []string        `json:"stderr,omitempty"`    // the last lines after a crash, safe to show
 	Instances []Instance      `json:"instances,omitempty"` // those of single clients, sessions or folders
+	Login     Login           `json:"login,omitempty"`     // of a remote server
 }
 
 // Instance is a process of a server that belongs to one client, session or folder.

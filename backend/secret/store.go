@@ -111,6 +111,18 @@ func ValidName(s string) bool { return name.MatchString(s) }
 // Get returns a secret. The error has code not_found when there is none of that name,
 // and ErrLocked in its chain while the keyring is locked. It never opens a prompt.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
+	if hidden(name) {
+		return "", missing(name)
+	}
+	return s.get(ctx, name)
+}
+
+func missing(name string) error {
+	return &hub.Error{Code: hub.CodeNotFound, Message: "there is no secret called " + quote(name),
+		Hint: "Store it with: drawbridge secret set " + name}
+}
+
+func (s *Store) get(ctx context.Context, name string) (string, error) {
 	if err := s.lock(ctx); err != nil {
 		return "", err
 	}
@@ -120,8 +132,7 @@ func (s *Store) Get(ctx context.Context, name string) (string, error) {
 	}
 	i, ok := s.values[name]
 	if !ok {
-		return "", &hub.Error{Code: hub.CodeNotFound, Message: "there is no secret called " + quote(name),
-			Hint: "Store it with: drawbridge secret set " + name}
+		return "", missing(name)
 	}
 	return i.Value, nil
 }
@@ -157,6 +168,10 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 
 // Remove takes secrets away. ok is false when none of them was there.
 func (s *Store) Remove(ctx context.Context, names ...string) (ok bool, err error) {
+	return s.remove(ctx, slices.DeleteFunc(slices.Clone(names), hidden))
+}
+
+func (s *Store) remove(ctx context.Context, names []string) (ok bool, err error) {
 	err = s.change(ctx, false, func(all map[string]item) bool {
 		for _, name := range names {
 			_, had := all[name]
@@ -178,7 +193,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	all := make([]Entry, 0, len(s.values))
-	for _, name := range slices.Sorted(maps.Keys(s.values)) {
+	for _, name := range visible(s.values) {
 		all = append(all, Entry{name, s.values[name].Changed})
 	}
 	return all, nil
@@ -233,7 +248,7 @@ func (s *Store) Status(ctx context.Context) Status {
 		st.Locked, st.Notice = errors.Is(err, ErrLocked), sentence(err)
 		return st
 	}
-	st.Count = len(s.values)
+	st.Count = len(visible(s.values))
 	if head.Key == InFile {
 		st.Notice = fmt.Sprintf("This system has no keyring: the key of your secrets is in %s, which only your user can read.", s.keyPath())
 	}
@@ -261,8 +276,8 @@ func (s *Store) unlock() { <-s.turn }
 func (s *Store) remember(values map[string]item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, i := range values {
-		if len(i.Value) >= shortest && !s.past[i.Value] {
+	for name, i := range values {
+		if !hidden(name) && len(i.Value) >= shortest && !s.past[i.Value] {
 			s.past[i.Value], s.known = true, nil
 		}
 	}

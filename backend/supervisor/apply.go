@@ -259,8 +259,9 @@ func launchKey(c *config.Server) string {
 		Docker     config.Docker
 		Framing    string
 		Debug      bool
-		Insecure   bool `json:",omitempty"` // keys from before it was there stay
-	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure})
+		Insecure   bool         `json:",omitempty"` // keys from before it was there stay
+		OAuth      config.OAuth `json:",omitzero"`
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure, c.OAuth})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }

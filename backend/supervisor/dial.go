@@ -45,6 +45,9 @@ type Dialer struct {
 	// missing, and should stay empty. "" is the person's home.
 	Lobby string
 
+	// SignIn authorizes requests to remote servers. May be nil: a refusal is just that.
+	SignIn SignIn
+
 	running running
 	eras    eras // by launchKey: what servers turned out to speak
 	// OnNotification and OnRequest get what a server says outside of any call.
@@ -96,10 +99,13 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 			return Session{}, err
 		}
 		o.Remote, started.Command = at, shown
+		if at.HTTP, err = d.signIn(ctx, c, at, env); err != nil {
+			return Session{Process: started.describe()}, err
+		}
 		// A second connection, in another era, is to the program that runs already.
 		if c.Command != "" && r.Era == "" {
 			conn, err := d.serve(ctx, c, env, started, o)
-			return Session{Conn: conn, Process: started.describe()}, err
+			return Session{Conn: conn, Process: started.describe()}, d.unsigned(c.ID, err)
 		}
 	default:
 		return Session{}, hub.Errorf(hub.CodeValidation, "servers of type %q cannot be reached", c.Type)
@@ -108,7 +114,7 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 	o.First, _ = d.eras.of(key)
 	conn, err := upstream.Connect(ctx, o)
 	if err != nil {
-		return Session{Process: started.describe()}, err
+		return Session{Process: started.describe()}, d.unsigned(c.ID, err)
 	}
 	if r.Era == "" {
 		d.eras.note(key, conn.Era())

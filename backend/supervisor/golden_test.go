@@ -73,6 +73,10 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		{title: "backoff", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { pass(time.Second) }},
 		{title: "crashed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { pass(time.Minute) }},
 		{title: "crashed: wrong command", start: always(hub.Errorf(hub.CodeValidation, `executable not found: "npx"`))},
+		{title: "needs login", start: always(fmt.Errorf("%w: %w", ErrAbsent, &hub.Error{Code: hub.CodeUnauthorized, Message: `server "files": it wants you to sign in`, Cause: hub.ErrNeedsLogin})),
+			options: logins(hub.LoginNeeded, "it wants you to sign in"), set: remoteServer},
+		{title: "degraded: more permissions", options: logins(hub.LoginMore, "it asks for one more permission: files:write"), set: remoteServer},
+		{title: "running: signed in", options: logins(hub.LoginDone, ""), set: remoteServer},
 		{title: "needs approval", options: func(g *rig, _ *Options) { g.askFirst(true) }},
 		{title: "disabled", set: func(s *config.Server) { s.Disabled = true }},
 	} {
@@ -109,4 +113,14 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(want, got) {
 		t.Errorf("states read otherwise than %s (%v); after a look run this test with -update\n%s", golden, err, got)
 	}
+}
+
+func logins(state hub.Login, reason string) func(*rig, *Options) {
+	return func(_ *rig, o *Options) {
+		o.Logins = func(string) (hub.Login, string) { return state, reason }
+	}
+}
+
+func remoteServer(s *config.Server) {
+	s.Type, s.Command, s.URL = hub.HTTP, "", "https://example.com/mcp"
 }

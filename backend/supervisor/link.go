@@ -153,6 +153,7 @@ func (r *runner) begun(session Session, err error) {
 		r.connected()
 	case stopping: // it was told to stop; that it failed is no news
 	default:
+		r.unsigned = errors.Is(err, hub.ErrNeedsLogin)
 		r.fail(err)
 		r.noteAbsent(err)
 		r.step(failureOf(err))

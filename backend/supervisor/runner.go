@@ -56,6 +56,7 @@ type runner struct {
 	relist    *time.Timer  // until the lists are read again
 	watch     *time.Ticker // of phaseStarting: what is it doing?
 	rested    bool         // stopped because nobody called it
+	unsigned  bool         // in phaseWaiting: for a person to sign in
 	pinging   bool
 	pinged    time.Time // when the last ping was sent
 	pingTook  time.Duration
@@ -286,6 +287,9 @@ func (r *runner) settle() {
 // delay is the pause before the next start. The first restart comes at once.
 func (r *runner) delay() time.Duration {
 	c := r.config()
+	if r.state.phase == phaseWaiting && r.unsigned {
+		return jitter(loginDelay)
+	}
 	if r.state.phase == phaseWaiting {
 		return jitter(waitingDelay)
 	}
@@ -378,6 +382,7 @@ func (r *runner) sentence(err error) string {
 	for _, prefix := range []string{"cannot connect to", "cannot start"} {
 		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
 	}
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
 	return strings.TrimPrefix(text, ErrAbsent.Error()+": ") // which is the state
 
 }

@@ -109,6 +109,7 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}
+	st.Login, _ = r.login()
 	catalog := r.catalog()
 	if l := r.primary; l != nil {
 		st.Era, st.Version, st.PID = l.Era(), l.Version(), l.Process.PID
@@ -145,6 +146,9 @@ func (r *runner) words(c *config.Server) (hub.State, string) {
 		if r.silent {
 			return hub.StateDegraded, r.reason
 		}
+		if login, reason := r.login(); login == hub.LoginMore {
+			return hub.StateDegraded, reason
+		}
 		return hub.StateRunning, ""
 	case phaseStopping:
 		switch {
@@ -159,6 +163,9 @@ func (r *runner) words(c *config.Server) (hub.State, string) {
 	case phaseBackoff:
 		return hub.StateBackoff, fmt.Sprintf("%s; start %d of %d follows", r.reason, r.state.failures+1, r.state.limit)
 	case phaseWaiting:
+		if r.unsigned {
+			return hub.StateNeedsLogin, r.reason
+		}
 		return hub.StateWaiting, r.reason
 	case phaseCrashed:
 		if r.state.failures > 1 {
@@ -248,7 +255,7 @@ func heard(l *live) (last time.Time) {
 func differ(a, b hub.ServerStatus) bool {
 	return a.State != b.State || a.Reason != b.Reason || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
-		a.Restarts != b.Restarts || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
+		a.Restarts != b.Restarts || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
 		!slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)
 }
 

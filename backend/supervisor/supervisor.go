@@ -27,6 +27,7 @@ const (
 	pingTimeout    = 5 * time.Second  // of one heartbeat
 	retryCrashed   = 30 * time.Second // between the starts that calls can cause
 	waitingDelay   = 3 * time.Second  // between looks at what is outside, such as Docker
+	loginDelay     = time.Hour        // the same where a person has to sign in: that is told, not looked for
 	storeTimeout   = 5 * time.Second  // of the caches
 	parallel       = 4                // starts at once: enough to overlap their waiting, few enough for a small machine
 	slotTime       = 5 * time.Second  // then a start is waiting for the network rather than working, and another may begin
@@ -131,6 +132,8 @@ type Options struct {
 	Progress func(server string) string
 	// Usage measures the processes of a server. May be nil.
 	Usage func(server string) (process.Usage, error)
+	// Logins are asked how it stands with signing in to remote servers. May be nil.
+	Logins Logins
 	// Approvals remembers which commands a person has agreed to; nil: for this run only.
 	Approvals Approvals
 }

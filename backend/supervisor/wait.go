@@ -116,6 +116,9 @@ func (r *runner) manual() error {
 // unavailable says why there is no connection. What a server wrote to stderr stays
 // out of it: the message goes to clients.
 func (r *runner) unavailable(l *live) error {
+	if l.status.State == hub.StateNeedsLogin {
+		return r.unsignedCall()
+	}
 	message := fmt.Sprintf("server %q is %s", r.id, l.status.State)
 	if l.status.Reason != "" {
 		message += ": " + l.status.Reason

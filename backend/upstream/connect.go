@@ -98,7 +98,7 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 		}
 	}
 	err = c.initialize(ctx)
-	if err == nil || c.o.Era != "" || ctx.Err() != nil {
+	if err == nil || c.o.Era != "" || ctx.Err() != nil || errors.Is(err, hub.ErrNeedsLogin) {
 		return c, err
 	}
 	if c, err = discoverInstead(ctx, c, err); err != nil {
@@ -111,8 +111,8 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 // and the legacy era follows.
 func first(ctx context.Context, c *Conn) (*Conn, error) {
 	err := c.discover(ctx)
-	if err == nil {
-		return c, nil
+	if err == nil || errors.Is(err, hub.ErrNeedsLogin) {
+		return c, err
 	}
 	discard(ctx, c)
 	if ctx.Err() != nil {
@@ -136,7 +136,7 @@ func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
 		c = fresh
 	}
 	if err := c.discover(ctx); err != nil {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, hub.ErrNeedsLogin) {
 			return c, err
 		}
 		// The server speaks neither; what it said to initialize tells more.

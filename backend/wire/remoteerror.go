@@ -36,6 +36,9 @@ func unreachable(server string, err error) error {
 	if errors.Is(err, errTooManyRedirects) {
 		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q redirects without end", server), Cause: err}
 	}
+	if own, ok := errors.AsType[*hub.Error](err); ok {
+		return own // of whoever makes the requests: it says more, such as that somebody has to sign in
+	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}

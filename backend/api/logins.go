@@ -1,0 +1,124 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/oauth"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Logins sign in to remote servers.
+type Logins interface {
+	// Begin finds out where to sign in, and waits for the answer. It opens nothing.
+	Begin(ctx context.Context, id string) (oauth.Pending, error)
+	Cancel(id string) error
+	Status(id string) oauth.Status
+	Logout(ctx context.Context, id string) error
+	// Open shows the address of a sign-in under way in the person's browser.
+	Open(id string) error
+}
+
+// LoginStatus is how it stands with signing in to a server.
+type LoginStatus oauth.Status
+
+// LoginPending is a sign-in that waits for the person.
+type LoginPending oauth.Pending
+
+func (a *API) registerLogins(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/servers/{id}/login", "How it stands with signing in to a remote server", a.getLogin)
+	op(a, doc, "POST", "/api/v1/servers/{id}/login", "Find out where to sign in, and wait for the answer; nothing is opened", a.beginLogin)
+	op(a, doc, "DELETE", "/api/v1/servers/{id}/login", "Give up a sign-in that is under way", a.cancelLogin)
+	op(a, doc, "POST", "/api/v1/servers/{id}/login/open", "Open the address of the sign-in that is under way in the browser of this machine", a.openLogin)
+	op(a, doc, "POST", "/api/v1/servers/{id}/logout", "Forget the tokens of a server, and revoke them where that is possible", a.logout)
+}
+
+func (a *API) logins(id string) (Logins, error) {
+	st, ok := a.Servers.Status(id)
+	switch {
+	case !ok:
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	case a.Logins == nil:
+		return nil, hub.Errorf(hub.CodeUnavailable, "signing in is not possible here")
+	case st.Transport != hub.HTTP && st.Transport != hub.SSE:
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "server \"" + id + "\" is no remote server: there is nothing to sign in to"}
+	}
+	return a.Logins, nil
+}
+
+func (a *API) getLogin(_ context.Context, in *serverInput) (*answer[LoginStatus], error) {
+	l, err := a.logins(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return reply(LoginStatus(l.Status(in.ID)))
+}
+
+// wakeLimit is how long a server that is not running may take to say that it wants a sign-in.
+const wakeLimit = 30 * time.Second
+
+func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPending], error) {
+	l, err := a.logins(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if st, _ := a.Servers.Status(in.ID); st.State == hub.StateStopped || st.State == hub.StateStarting || st.State == hub.StateCrashed {
+		if err := a.wake(ctx, in.ID); err != nil {
+			return nil, err
+		}
+	}
+	p, err := l.Begin(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return reply(LoginPending(p))
+}
+
+// wake lets a server say whether it wants a sign-in.
+func (a *API) wake(ctx context.Context, id string) error {
+	if st, _ := a.Servers.Status(id); st.State != hub.StateStarting {
+		if err := a.Servers.Start(ctx, id); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, wakeLimit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if st, ok := a.Servers.Status(id); !ok || st.State != hub.StateStarting && st.State != hub.StateStopped {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil // it may be tried all the same
+		}
+	}
+}
+
+func (a *API) cancelLogin(_ context.Context, in *serverInput) (*none, error) {
+	l, err := a.logins(in.ID)
+	if err == nil {
+		err = l.Cancel(in.ID)
+	}
+	return &none{}, err
+}
+
+func (a *API) openLogin(_ context.Context, in *serverInput) (*none, error) {
+	l, err := a.logins(in.ID)
+	if err == nil {
+		err = l.Open(in.ID)
+	}
+	return &none{}, err
+}
+
+func (a *API) logout(ctx context.Context, in *serverInput) (*none, error) {
+	l, err := a.logins(in.ID)
+	if err == nil {
+		err = l.Logout(ctx, in.ID)
+	}
+	return &none{}, err
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"drawbridge/backend/hub"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// loginPending is the answer of POST servers/{id}/login.
+type loginPending struct {
+	URL       string    `json:"url"`
+	Host      string    `json:"host"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// loginStatus is the answer of GET servers/{id}/login.
+type loginStatus struct {
+	State   hub.Login     `json:"state"`
+	Reason  string        `json:"reason"`
+	Pending *loginPending `json:"pending"`
+	Failed  string        `json:"failed"`
+	Issuer  string        `json:"issuer"`
+}
+
+// loginTick is the time between two looks at a sign-in under way.
+const loginTick = 300 * time.Millisecond
+
+func (p *program) login() *cobra.Command {
+	var open bool
+	cmd := &cobra.Command{
+		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server that asks for it", Args: between(1, 1),
+		Long: "Sign in to a remote server. The address is printed, with the host that will ask for your password; the browser is opened\n" +
+			"when you press Enter, or at once with --open. The command ends when you have signed in there.",
+		Example: "  drawbridge login github\n  drawbridge login github --open",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			ctx, at := cmd.Context(), "servers/"+url.PathEscape(args[0])+"/login"
+			var pending loginPending
+			data, err := d.raw(ctx, http.MethodPost, at, nil, nil)
+			if err == nil {
+				err = decode(data, &pending)
+			}
+			if err != nil {
+				return err
+			}
+			if p.json && !open {
+				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
+				return err
+			}
+			fmt.Fprintf(p.Stderr, "%s will ask you to sign in:\n\n  %s\n\n", line(pending.Host), line(pending.URL))
+			if open || p.enter(ctx) {
+				if _, err := d.raw(ctx, http.MethodPost, at+"/open", nil, nil); err != nil {
+					fmt.Fprintln(p.Stderr, line(err.Error()))
+				}
+			}
+			err = d.awaitLogin(ctx, at, args[0])
+			if ctx.Err() != nil {
+				leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+				defer cancel()
+				_, _ = d.raw(leave, http.MethodDelete, at, nil, nil)
+			}
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.document(map[string]any{"server": args[0], "signedIn": true})
+			}
+			_, err = fmt.Fprintln(p.Stdout, line(args[0]+": signed in"))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&open, "open", false, "open the address in the browser without asking")
+	return cmd
+}
+
+// enter reports whether the person at the keyboard wants the browser to be opened. Nobody is
+// waited for: who opens the address otherwise is signed in as well.
+func (p *program) enter(ctx context.Context) bool {
+	f, ok := p.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintln(p.Stderr, "Open it in a browser on this machine.")
+		return false
+	}
+	fmt.Fprint(p.Stderr, "Press Enter to open it in the browser: ")
+	pressed := make(chan bool, 1)
+	go func() { // ends with the command
+		_, err := bufio.NewReader(f).ReadString('\n')
+		pressed <- err == nil
+	}()
+	select {
+	case yes := <-pressed:
+		return yes
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// awaitLogin waits until a sign-in has ended.
+func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
+	tick := time.NewTicker(loginTick)
+	defer tick.Stop()
+	for {
+		var st loginStatus
+		data, err := d.raw(ctx, http.MethodGet, at, nil, nil)
+		if err == nil {
+			err = decode(data, &st)
+		}
+		switch {
+		case err != nil:
+			return err
+		case st.Pending != nil:
+		case st.Failed != "":
+			return &hub.Error{Code: hub.CodeUnauthorized, Message: fmt.Sprintf("cannot sign in to server %q: %s", server, st.Failed)}
+		case st.State == hub.LoginDone:
+			return nil
+		default:
+			return &hub.Error{Code: hub.CodeUnauthorized, Cause: errors.New(st.Reason), Message: fmt.Sprintf("cannot sign in to server %q", server)}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (p *program) logout() *cobra.Command {
+	return &cobra.Command{
+		Use: "logout SERVER", Short: "Forget the tokens of a remote server, and revoke them where that is possible", Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			if _, err := d.raw(cmd.Context(), http.MethodPost, "servers/"+url.PathEscape(args[0])+"/logout", nil, nil); err != nil {
+				return err
+			}
+			if p.json {
+				return p.document(map[string]any{"server": args[0], "signedIn": false})
+			}
+			_, err = fmt.Fprintln(p.Stdout, line(args[0]+": signed out"))
+			return err
+		},
+	}
+}

@@ -1,0 +1,364 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// account is the sign-in of one server, and the http.RoundTripper of requests to it.
+type account struct {
+	k     *Keeper
+	id    string // of the server
+	at    *url.URL
+	base  *http.Transport
+	guard *guard
+
+	mu      sync.Mutex
+	server  Server
+	loaded  bool
+	rec     *record // nil: nobody has signed in
+	state   hub.Login
+	reason  string
+	changed chan struct{} // closed when state has changed
+	last    challenge     // of the last refusal
+	lacks   []string      // scopes that the server asks for beyond those that were granted
+	asked   map[string]int
+	renewal *renewal
+	login   *login // under way
+	failed  string // why the last one came to nothing
+}
+
+// renewal is one refresh; all who need it wait for the same.
+type renewal struct {
+	done  chan struct{}
+	token string
+	err   error
+}
+
+// The pace of tokens.
+const (
+	early        = 30 * time.Second // a token that ends sooner is refreshed before it is used
+	refreshLimit = 20 * time.Second
+	maxStepUps   = 2 // sign-ins for the same permissions, which the server goes on to ask for
+)
+
+func newAccount(k *Keeper, s Server, at *url.URL) *account {
+	g := newGuard()
+	return &account{k: k, id: s.ID, at: at, server: s, guard: g, base: g.transport(), changed: make(chan struct{}), asked: map[string]int{}}
+}
+
+// open reads what is kept, once.
+func (a *account) open(ctx context.Context) error {
+	a.mu.Lock()
+	loaded, s := a.loaded, a.server
+	a.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	rec, err := a.k.load(ctx, s)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	if !a.loaded {
+		a.loaded = true
+		if a.rec == nil {
+			a.rec = rec
+		}
+	}
+	a.mu.Unlock()
+	return nil
+}
+
+// CloseIdleConnections is for http.Client.
+func (a *account) CloseIdleConnections() { a.base.CloseIdleConnections() }
+
+// RoundTrip implements http.RoundTripper. The token goes to the origin of the server alone.
+func (a *account) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != a.at.Scheme || req.URL.Host != a.at.Host {
+		return a.base.RoundTrip(req)
+	}
+	token, err := a.token(req.Context())
+	for tries := 0; err == nil; tries++ {
+		var resp *http.Response
+		if resp, err = a.send(req, token); err != nil {
+			return nil, err
+		}
+		switch {
+		case resp.StatusCode == http.StatusUnauthorized:
+			c := challengeOf(resp.Header)
+			drain(resp)
+			if tries > 0 {
+				return nil, a.needs(token, c)
+			}
+			token, err = a.rejected(req.Context(), token, c)
+		case resp.StatusCode == http.StatusForbidden:
+			if c := challengeOf(resp.Header); c.failed == "insufficient_scope" {
+				drain(resp)
+				return nil, a.wantsMore(c)
+			}
+			return resp, nil
+		default:
+			if token != "" {
+				a.worked(token)
+			}
+			return resp, nil
+		}
+		if err == nil && req.GetBody != nil {
+			req = req.Clone(req.Context())
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+	return nil, err
+}
+
+func (a *account) send(req *http.Request, token string) (*http.Response, error) {
+	if token == "" {
+		return a.base.RoundTrip(req)
+	}
+	own := req.Clone(req.Context())
+	own.Header.Set("Authorization", "Bearer "+token)
+	return a.base.RoundTrip(own)
+}
+
+func drain(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	_ = resp.Body.Close()
+}
+
+// token returns the token to use, refreshed where it is about to end. "" is none.
+func (a *account) token(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	rec := a.rec
+	if rec == nil || rec.Access == "" && rec.Refresh == "" {
+		a.mu.Unlock()
+		return "", nil
+	}
+	access, expires := rec.Access, rec.Expires
+	left := time.Until(expires)
+	due := rec.Refresh != "" && (access == "" || !expires.IsZero() && left < early)
+	a.mu.Unlock()
+	if !due {
+		return access, nil
+	}
+	fresh, err := a.refresh(ctx, access)
+	if err != nil && access != "" && left > 0 {
+		return access, nil // it is good for a moment yet
+	}
+	return fresh, err
+}
+
+// rejected is for a token that the server did not take. It returns another one to try.
+func (a *account) rejected(ctx context.Context, token string, c challenge) (string, error) {
+	a.mu.Lock()
+	rec := a.rec
+	var now, refresh string
+	if rec != nil {
+		now, refresh = rec.Access, rec.Refresh
+	}
+	a.mu.Unlock()
+	switch {
+	case token == "" || rec == nil:
+		return "", a.needs(token, c)
+	case now != token && now != "":
+		return now, nil // somebody has refreshed it meanwhile
+	case refresh == "":
+		return "", a.needs(token, c)
+	}
+	fresh, err := a.refresh(ctx, token)
+	if errors.Is(err, hub.ErrNeedsLogin) {
+		return "", a.needs(token, c)
+	}
+	return fresh, err
+}
+
+// needs notes that only a person can go on, and says so.
+func (a *account) needs(token string, c challenge) error {
+	a.mu.Lock()
+	if token != "" && a.rec != nil && a.rec.Access != "" && a.rec.Access != token {
+		a.mu.Unlock() // somebody has signed in meanwhile: the next request will do
+		return failure(hub.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
+	}
+	a.last = c
+	reason := "it wants you to sign in"
+	if token != "" {
+		reason = "its sign-in has ended"
+	}
+	told := a.set(hub.LoginNeeded, reason)
+	a.mu.Unlock()
+	told()
+	return NeedsLogin(a.id, reason)
+}
+
+// NeedsLogin is the error of a server that waits for a person to sign in.
+func NeedsLogin(id, reason string) error {
+	return &hub.Error{Code: hub.CodeUnauthorized, Cause: hub.ErrNeedsLogin,
+		Message: fmt.Sprintf("server %q: %s", id, reason),
+		Hint:    "Sign in on Drawbridge's page, or with: drawbridge login " + id + "."}
+}
+
+// wantsMore notes that the server asks for permissions that the token has not. The same
+// ones are asked for a few times only: a server may never be content.
+func (a *account) wantsMore(c challenge) error {
+	a.mu.Lock()
+	if c.metadata == "" {
+		c.metadata = a.last.metadata
+	}
+	a.last = c
+	key := strings.Join(slices.Sorted(slices.Values(c.scopes)), " ")
+	if a.rec == nil || a.asked[key] >= maxStepUps {
+		had := a.state == hub.LoginMore
+		told := func() {}
+		if had {
+			told = a.set(hub.LoginDone, "")
+		}
+		a.mu.Unlock()
+		told()
+		return failure(hub.CodeUnauthorized, "Ask whoever runs the server which permission is missing.", nil,
+			"server %q refuses although you signed in for what it asks (%s)", a.id, cut(key, 200))
+	}
+	a.lacks = c.scopes
+	reason := "it asks for one more permission: " + cut(key, 200)
+	if len(c.scopes) != 1 {
+		reason = "it asks for more permissions: " + cut(key, 200)
+	}
+	told := a.set(hub.LoginMore, reason)
+	a.mu.Unlock()
+	told()
+	return NeedsLogin(a.id, reason)
+}
+
+// worked notes that the server took the token.
+func (a *account) worked(token string) {
+	a.mu.Lock()
+	if a.state == hub.LoginDone || a.state == hub.LoginMore || a.rec == nil || a.rec.Access != token {
+		a.mu.Unlock()
+		return
+	}
+	told := a.set(hub.LoginDone, "")
+	a.mu.Unlock()
+	told()
+}
+
+// set changes the state and returns what has to be called without the lock. It needs a.mu.
+func (a *account) set(state hub.Login, reason string) (told func()) {
+	if a.state == state && a.reason == reason {
+		return func() {}
+	}
+	a.state, a.reason = state, reason
+	close(a.changed)
+	a.changed = make(chan struct{})
+	return func() { a.k.o.Changed(a.id) }
+}
+
+// refresh gets a new token in place of stale. All who ask meanwhile get the same one. A refusal
+// is final, and its error holds hub.ErrNeedsLogin.
+func (a *account) refresh(ctx context.Context, stale string) (string, error) {
+	a.mu.Lock()
+	switch {
+	case a.rec == nil || a.rec.Refresh == "":
+		a.mu.Unlock()
+		return "", NeedsLogin(a.id, "its sign-in has ended")
+	case a.rec.Access != stale && a.rec.Access != "":
+		defer a.mu.Unlock()
+		return a.rec.Access, nil
+	}
+	r := a.renewal
+	if r == nil && a.k.ctx.Err() == nil {
+		r = &renewal{done: make(chan struct{})}
+		a.renewal = r
+		rec, s := *a.rec, a.server
+		a.k.work.Go(func() {
+			r.token, r.err = a.renew(rec, s)
+			a.mu.Lock()
+			a.renewal = nil
+			a.mu.Unlock()
+			close(r.done)
+		})
+	}
+	a.mu.Unlock()
+	if r == nil {
+		return "", a.k.ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.token, r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (a *account) renew(rec record, s Server) (string, error) {
+	ctx, cancel := context.WithTimeout(a.k.ctx, refreshLimit)
+	defer cancel()
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {rec.Refresh}}
+	if rec.Resource != "" {
+		form.Set("resource", rec.Resource)
+	}
+	if rec.Client.Source == fromConfig {
+		rec.Client.Secret = s.ClientSecret
+	}
+	got, err := a.guard.ask(ctx, rec.Token, rec.Client, form)
+	if err != nil {
+		return "", a.unrefreshed(ctx, &rec, err)
+	}
+	before := rec.Refresh
+	rec.Access, rec.Expires = got.access, got.expires
+	if got.refresh != "" {
+		rec.Refresh = got.refresh
+	}
+	if got.scopes != nil {
+		rec.Scopes = got.scopes
+	}
+	a.k.remember(rec.Access, rec.Refresh)
+	a.mu.Lock()
+	if a.rec == nil || a.rec.Refresh != before {
+		a.mu.Unlock() // signed out, or in anew, meanwhile
+		return "", NeedsLogin(s.ID, "its sign-in has ended")
+	}
+	a.rec = &rec
+	a.mu.Unlock()
+	// It is in use already: where it cannot be kept, a restart needs a new sign-in.
+	if err := a.k.save(ctx, s.ID, &rec); err != nil {
+		a.k.o.Log.Warn("Cannot keep a refreshed token", "server", s.ID, "error", err)
+	}
+	return rec.Access, nil
+}
+
+// unrefreshed says what a failed refresh means, and forgets a refresh token that is of no use.
+func (a *account) unrefreshed(ctx context.Context, rec *record, err error) error {
+	a.k.o.Log.Info("Cannot refresh a token", "server", a.id, "error", err)
+	if !final(err) {
+		return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Cause: err,
+			Message: fmt.Sprintf("server %q: its token cannot be refreshed: %s", a.id, err)}
+	}
+	a.mu.Lock()
+	var keep *record
+	if a.rec != nil && a.rec.Refresh == rec.Refresh {
+		own := *a.rec
+		own.Refresh = ""
+		a.rec, keep = &own, &own
+	}
+	a.mu.Unlock()
+	if keep != nil {
+		if err := a.k.save(ctx, a.id, keep); err != nil {
+			a.k.o.Log.Warn("Cannot forget a token", "server", a.id, "error", err)
+		}
+	}
+	return NeedsLogin(a.id, "its sign-in has ended")
+}

@@ -1,0 +1,105 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// answer serves the address that the person's browser is sent back to. Only a request with
+// the state of this sign-in counts, and only the first.
+func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		// Another name for this address is a page that rebinds its own.
+		if host, _, err := net.SplitHostPort(r.Host); err != nil || host != "127.0.0.1" && host != "localhost" || r.Method != http.MethodGet || r.URL.Path != callback {
+			http.Error(w, "not found", http.StatusNotFound)
+			return
+		}
+		code, ours, err := l.take(r.URL.Query())
+		if !ours {
+			say(w, http.StatusBadRequest, "This is not the answer that was waited for.", "The sign-in goes on where it was begun.")
+			if err != nil {
+				done <- err
+			}
+			return
+		}
+		if err == nil {
+			err = a.exchange(ctx, l, code)
+		}
+		if err != nil {
+			say(w, http.StatusOK, "Drawbridge is not signed in.", upper(cut(err.Error(), 500))+".")
+		} else {
+			say(w, http.StatusOK, "Drawbridge is signed in to "+a.id+".", "You can close this page.")
+		}
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+		done <- err
+	})
+}
+
+// take reads an answer. ours is false for one that is not of this sign-in; with an error too
+// many of them have come.
+func (l *login) take(q url.Values) (code string, ours bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if one := q["state"]; l.taken || len(one) != 1 || !same(one[0], l.state) {
+		if l.wrong++; l.wrong == maxAnswers {
+			return "", false, errors.New("too many wrong answers came for it")
+		}
+		return "", false, nil
+	}
+	l.taken = true
+	return l.codeOf(q)
+}
+
+func (l *login) codeOf(q url.Values) (code string, ours bool, err error) {
+	// RFC 9207: who answers says so, in an error as well. Compared as it is written.
+	issuer := l.place.server.Issuer
+	switch iss := q["iss"]; {
+	case len(iss) > 1 || len(iss) == 1 && iss[0] != issuer:
+		return "", true, fmt.Errorf("another authorization server answered, %s", cut(strings.Join(iss, ", "), 200))
+	case len(iss) == 0 && l.place.server.AuthorizationResponseIssParameterSupported:
+		return "", true, errors.New("the answer does not say from whom it is")
+	}
+	if q.Has("error") {
+		why := &tokenError{code: cut(q.Get("error"), 60), said: cut(q.Get("error_description"), 200)}
+		if why.code == "access_denied" {
+			return "", true, errors.New("the sign-in was declined there: " + why.Error())
+		}
+		return "", true, errors.New("the authorization server refused: " + why.Error())
+	}
+	if one := q["code"]; len(one) == 1 && one[0] != "" && len(one[0]) <= maxToken {
+		return one[0], true, nil
+	}
+	return "", true, errors.New("the answer holds no code")
+}
+
+var page = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Drawbridge</title>
+<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem}h1{font-size:1.25rem}</style>
+</head><body><main><h1>{{.Title}}</h1><p>{{.Text}}</p></main></body></html>
+`))
+
+func say(w http.ResponseWriter, status int, title, text string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = page.Execute(w, struct{ Title, Text string }{title, text})
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

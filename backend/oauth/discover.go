@@ -1,0 +1,249 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// challenge is what a server said when it refused a request.
+type challenge struct {
+	metadata string   // where it describes itself; "" when it did not say
+	scopes   []string // what the request would have needed
+	failed   string   // the error code
+}
+
+// challengeOf reads the header. What is malformed counts as not said: the well-known
+// addresses are left.
+func challengeOf(h http.Header) (c challenge) {
+	list, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	if err != nil {
+		return c
+	}
+	for _, one := range list {
+		if one.Scheme != "bearer" && one.Scheme != "dpop" {
+			continue
+		}
+		if c.metadata == "" && len(one.Params["resource_metadata"]) <= 4096 {
+			c.metadata = one.Params["resource_metadata"]
+		}
+		if c.failed == "" {
+			c.failed = one.Params["error"]
+		}
+		if c.scopes == nil {
+			c.scopes = scopesOf(one.Params["scope"])
+		}
+	}
+	return c
+}
+
+// maxScopes bounds the list that a stranger makes us ask for.
+const maxScopes = 100
+
+// scopesOf splits a scope parameter. What no scope can be is left out.
+func scopesOf(text string) (list []string) {
+	for _, s := range strings.Fields(text) {
+		if validScope(s) && !slices.Contains(list, s) && len(list) < maxScopes {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func validScope(s string) bool {
+	if s == "" || len(s) > 512 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7F || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// place is where to sign in to a server.
+type place struct {
+	metadata string // the address at which the server describes itself, "" when it does not
+	resource string // what a token is for, exactly as the server wrote it
+	scopes   []string
+	server   oauthex.AuthServerMeta
+	pathless bool // an old server: it describes nothing, and its usual addresses have to do
+}
+
+// discover finds out where to sign in. wanted is the issuer that the configuration names,
+// or "".
+func (g *guard) discover(ctx context.Context, server *url.URL, c challenge, wanted string) (*place, error) {
+	p := &place{}
+	prm, err := g.resource(ctx, server, c.metadata, p)
+	if err != nil {
+		return nil, err
+	}
+	if prm == nil {
+		return p, g.old(ctx, server, p)
+	}
+	issuer, err := choose(prm.AuthorizationServers, wanted)
+	if err != nil {
+		return nil, err
+	}
+	p.resource, p.scopes = prm.Resource, scopesOf(strings.Join(prm.ScopesSupported, " "))
+	meta, err := g.issuer(ctx, issuer)
+	if err != nil {
+		return nil, fmt.Errorf("its authorization server %s: %w", cut(issuer, 200), err)
+	}
+	if meta == nil {
+		return nil, fmt.Errorf("its authorization server %s does not describe itself", cut(issuer, 200))
+	}
+	p.server = *meta
+	return p, nil
+}
+
+func choose(list []string, wanted string) (string, error) {
+	switch {
+	case len(list) == 0:
+		return "", errors.New("it names no authorization server")
+	case wanted == "":
+		return list[0], nil
+	}
+	for _, one := range list[:min(len(list), 50)] {
+		if sameIssuer(one, wanted) {
+			return one, nil
+		}
+	}
+	return "", errors.New("it does not name the issuer that oauth.issuer asks for")
+}
+
+// sameIssuer compares as strings, but for the slash that ends an address without a path:
+// documents leave it out as often as not.
+func sameIssuer(a, b string) bool {
+	return a == b || strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
+}
+
+// resource reads what the server says of itself (RFC 9728): where it said, else at the
+// well-known address with its path, else at the one without. nil is that there is nothing.
+func (g *guard) resource(ctx context.Context, server *url.URL, said string, p *place) (*oauthex.ProtectedResourceMetadata, error) {
+	const known = "/.well-known/oauth-protected-resource"
+	root := url.URL{Scheme: server.Scheme, Host: server.Host, Path: known}
+	deep := root
+	deep.Path = known + "/" + strings.TrimLeft(server.Path, "/")
+	addresses := []string{}
+	if said != "" {
+		addresses = append(addresses, said)
+	}
+	if strings.Trim(server.Path, "/") != "" {
+		addresses = append(addresses, deep.String())
+	}
+	addresses = append(addresses, root.String())
+	for _, address := range addresses {
+		body, ok, err := g.get(ctx, address)
+		if err != nil {
+			return nil, fmt.Errorf("its description cannot be read: %w", err)
+		}
+		prm := &oauthex.ProtectedResourceMetadata{}
+		if !ok || json.Unmarshal(body, prm) != nil || prm.Resource == "" && len(prm.AuthorizationServers) == 0 {
+			continue
+		}
+		if !covers(prm.Resource, server) {
+			return nil, fmt.Errorf("it describes another server, %s", cut(prm.Resource, 200))
+		}
+		p.metadata = address
+		return prm, nil
+	}
+	return nil, nil
+}
+
+// covers reports whether resource is the server's address, or a folder above it at the same
+// origin. A description of something else would get us a token for that.
+func covers(resource string, server *url.URL) bool {
+	r, err := url.Parse(resource)
+	if err != nil || !strings.EqualFold(r.Scheme, server.Scheme) || !strings.EqualFold(r.Host, server.Host) || r.Fragment != "" || r.User != nil || r.RawQuery != "" && r.RawQuery != server.RawQuery {
+		return false
+	}
+	above := strings.TrimSuffix(r.EscapedPath(), "/")
+	return above == "" || server.EscapedPath() == above || strings.HasPrefix(server.EscapedPath(), above+"/")
+}
+
+// issuer reads the metadata of an authorization server: OAuth's (RFC 8414), then OpenID's,
+// with the issuer's path in each of the places where servers put it. nil is that there is none.
+func (g *guard) issuer(ctx context.Context, issuer string) (*oauthex.AuthServerMeta, error) {
+	base, err := g.check("the issuer", issuer)
+	if err != nil {
+		return nil, err
+	}
+	if base.RawQuery != "" {
+		return nil, errors.New("its address has a query")
+	}
+	path := strings.Trim(base.EscapedPath(), "/")
+	paths := []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
+	if path != "" {
+		paths = []string{paths[0] + "/" + path, paths[1] + "/" + path, "/" + path + paths[1]}
+	}
+	for _, at := range paths {
+		body, ok, err := g.get(ctx, base.Scheme+"://"+base.Host+at)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		meta := &oauthex.AuthServerMeta{}
+		if err := json.Unmarshal(body, meta); err != nil {
+			return nil, errors.New("its description is no JSON that can be read")
+		}
+		return meta, g.sound(meta, issuer)
+	}
+	return nil, nil
+}
+
+// sound checks what we are going to use of the metadata.
+func (g *guard) sound(m *oauthex.AuthServerMeta, issuer string) error {
+	switch {
+	case !sameIssuer(m.Issuer, issuer):
+		return fmt.Errorf("its description is of another one, %s", cut(m.Issuer, 200))
+	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
+		return errors.New("it does not say that it protects codes (PKCE with S256)")
+	case m.AuthorizationEndpoint == "" || m.TokenEndpoint == "":
+		return errors.New("its description lacks addresses")
+	}
+	for what, address := range map[string]string{
+		"authorization_endpoint": m.AuthorizationEndpoint, "token_endpoint": m.TokenEndpoint,
+		"registration_endpoint": m.RegistrationEndpoint, "revocation_endpoint": m.RevocationEndpoint,
+	} {
+		if address == "" {
+			continue
+		}
+		if _, err := g.check(what, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// old is for servers of the revision 2025-03-26, which are their own authorization servers
+// and need not describe themselves.
+func (g *guard) old(ctx context.Context, server *url.URL, p *place) error {
+	origin := server.Scheme + "://" + server.Host
+	p.resource = origin + server.EscapedPath()
+	meta, err := g.issuer(ctx, origin)
+	if err != nil {
+		return fmt.Errorf("its authorization server: %w", err)
+	}
+	if meta != nil {
+		p.server = *meta
+		return nil
+	}
+	p.pathless = true
+	p.server = oauthex.AuthServerMeta{
+		Issuer: origin, AuthorizationEndpoint: origin + "/authorize", TokenEndpoint: origin + "/token", RegistrationEndpoint: origin + "/register",
+	}
+	return g.sound(&oauthex.AuthServerMeta{
+		Issuer: origin, AuthorizationEndpoint: origin + "/authorize", TokenEndpoint: origin + "/token", CodeChallengeMethodsSupported: []string{"S256"},
+	}, origin)
+}

@@ -1,0 +1,325 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// The bounds of what strangers may answer.
+const (
+	maxDocument   = 256 << 10 // bytes of metadata, or of the answer of a token endpoint
+	maxHeaders    = 64 << 10
+	maxRedirects  = 3
+	requestLimit  = 15 * time.Second // one request with its redirects
+	maxMCPHeaders = 256 << 10        // of the server itself, as wire has it
+)
+
+// zone is how far inside an address is.
+type zone int32
+
+const (
+	public zone = iota + 1
+	private
+	loopback
+	nowhere // link-local with the metadata services of clouds, multicast, reserved
+)
+
+func (z zone) String() string {
+	return map[zone]string{public: "public", private: "private", loopback: "local", nowhere: "reserved"}[z]
+}
+
+var (
+	reserved = prefixes("0.0.0.0/8", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "2001::/32", "100::/64", "fec0::/10")
+	inner    = prefixes("100.64.0.0/10")
+	nat64    = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFor = netip.MustParsePrefix("2002::/16")
+	oldForm  = netip.MustParsePrefix("::/96")
+)
+
+func prefixes(list ...string) (all []netip.Prefix) {
+	for _, one := range list {
+		all = append(all, netip.MustParsePrefix(one))
+	}
+	return all
+}
+
+// zoneOf sees through the forms in which IPv6 carries an IPv4 address.
+func zoneOf(ip netip.Addr) zone {
+	ip = ip.Unmap().WithZone("")
+	switch {
+	case !ip.IsValid(), ip.IsUnspecified():
+		return nowhere
+	case ip.IsLoopback():
+		return loopback
+	}
+	if ip.Is6() {
+		b := ip.As16()
+		switch {
+		case nat64.Contains(ip), oldForm.Contains(ip):
+			return zoneOf(netip.AddrFrom4([4]byte(b[12:16])))
+		case sixToFor.Contains(ip):
+			return zoneOf(netip.AddrFrom4([4]byte(b[2:6])))
+		}
+	}
+	if ip.IsLinkLocalUnicast() || ip.IsMulticast() {
+		return nowhere
+	}
+	for _, p := range reserved {
+		if p.Contains(ip) {
+			return nowhere
+		}
+	}
+	if ip.IsPrivate() {
+		return private
+	}
+	for _, p := range inner {
+		if p.Contains(ip) {
+			return private
+		}
+	}
+	return public
+}
+
+// zoneOfName is what a host says of itself without asking anybody; 0 for a name.
+func zoneOfName(host string) zone {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return loopback
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return zoneOf(ip)
+	}
+	return 0
+}
+
+// refused is what the guard does not let through.
+type refused struct{ what string }
+
+func (e *refused) Error() string { return e.what }
+
+// guard is the way to what a server named.
+type guard struct {
+	// from is the zone in which the server was last reached. What it names may lie as far
+	// inside, and no further.
+	from atomic.Int32
+	http *http.Client
+
+	mu      sync.Mutex
+	proxies map[string]bool // host:port of proxies that our environment names
+}
+
+func newGuard() *guard {
+	g := &guard{proxies: map[string]bool{}}
+	g.from.Store(int32(public))
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: -1}
+	checked := *dialer
+	checked.Control = func(_, address string, _ syscall.RawConn) error { return g.dialable(address) }
+	g.http = &http.Client{
+		Timeout: requestLimit,
+		Transport: &http.Transport{
+			Proxy: g.proxy, MaxResponseHeaderBytes: maxHeaders, TLSHandshakeTimeout: 10 * time.Second,
+			ForceAttemptHTTP2: true, DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if g.isProxy(address) {
+					return dialer.DialContext(ctx, network, address)
+				}
+				return checked.DialContext(ctx, network, address)
+			},
+		},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return &refused{"it redirects without end"}
+			}
+			if via[0].Method != http.MethodGet {
+				return &refused{"it redirects a request that holds secrets"}
+			}
+			if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
+				return &refused{"it redirects from https to " + cut(req.URL.Scheme, 20)}
+			}
+			return g.named(req.URL)
+		},
+	}
+	return g
+}
+
+// proxy is http.ProxyFromEnvironment, with a note of whom it names.
+func (g *guard) proxy(req *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(req)
+	if u != nil {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
+		}
+		if port == "" {
+			port = "80"
+		}
+		g.mu.Lock()
+		g.proxies[net.JoinHostPort(u.Hostname(), port)] = true
+		g.mu.Unlock()
+	}
+	return u, err
+}
+
+func (g *guard) isProxy(address string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.proxies[address]
+}
+
+// dialable decides about an address that a name turned out to be, when it is dialed: a
+// name that is looked up twice may have two answers.
+func (g *guard) dialable(address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &refused{"its address cannot be read"}
+	}
+	return g.allows(zoneOf(at.Addr()))
+}
+
+func (g *guard) allows(z zone) error {
+	if z <= zone(g.from.Load()) {
+		return nil
+	}
+	return &refused{fmt.Sprintf("it leads to a %s address, and the server is at a %s one", z, zone(g.from.Load()))}
+}
+
+// named decides about an address as it is written: https, or http on this machine where the
+// server is on it as well; no credentials.
+func (g *guard) named(u *url.URL) error {
+	z := zoneOfName(u.Hostname())
+	switch {
+	case u.Host == "" || u.Hostname() == "" || u.User != nil || u.Opaque != "":
+		return &refused{"it is no plain web address"}
+	case u.Scheme == "http" && z != loopback:
+		return &refused{"it is plain http to another machine"}
+	case u.Scheme != "https" && u.Scheme != "http":
+		return &refused{fmt.Sprintf("its scheme is %q", cut(u.Scheme, 20))}
+	}
+	return g.allows(max(z, public))
+}
+
+// check reads an address that a stranger named.
+func (g *guard) check(what, address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || len(address) > 4096 {
+		return nil, &refused{what + ": it is no address"}
+	}
+	if err := g.named(u); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what, shown(u), err)
+	}
+	if u.Fragment != "" {
+		return nil, &refused{what + " has a fragment"}
+	}
+	return u, nil
+}
+
+// reached notes where the server itself was found.
+func (g *guard) reached(addr net.Addr, proxied bool) {
+	z := public
+	if at, err := netip.ParseAddrPort(addr.String()); err == nil && !proxied {
+		z = zoneOf(at.Addr())
+	}
+	if z == nowhere {
+		z = public
+	}
+	g.from.Store(int32(z))
+}
+
+// get fetches a document. ok is false when there is none, or something else than JSON.
+func (g *guard) get(ctx context.Context, address string) (body []byte, ok bool, err error) {
+	if _, err := g.check("the address", address); err != nil {
+		return nil, false, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return nil, false, unwrapped(err)
+	}
+	defer resp.Body.Close()
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode >= 500:
+		return nil, false, fmt.Errorf("it answers with HTTP status %d", resp.StatusCode)
+	case resp.StatusCode != http.StatusOK, !strings.HasSuffix(media, "json"):
+		return nil, false, nil
+	}
+	body, err = limited(resp.Body)
+	return body, err == nil, err
+}
+
+func limited(r io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err == nil && len(body) > maxDocument {
+		err = &refused{fmt.Sprintf("its answer is larger than %d KiB", maxDocument>>10)}
+	}
+	return body, err
+}
+
+// unwrapped is err without the address, whose query may hold a secret.
+func unwrapped(err error) error {
+	if own, ok := errors.AsType[*refused](err); ok {
+		return own
+	}
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		return outer.Err
+	}
+	return err
+}
+
+// shown is an address for people.
+func shown(u *url.URL) string {
+	return cut(u.Scheme+"://"+u.Host+u.Path, 200)
+}
+
+// cut is foreign text for one line: without control characters, and short.
+func cut(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ' || r == 0x7F || 0x80 <= r && r < 0xA0 || 0x200B <= r && r <= 0x200F || 0x202A <= r && r <= 0x202E || 0x2060 <= r && r <= 0x206F || r == 0xFEFF:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
+	}
+	return text
+}
+
+// transport makes the requests to the server itself, and tells the guard where that is.
+func (g *guard) transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxResponseHeaderBytes = maxMCPHeaders
+	t.Proxy = g.proxy
+	dial := t.DialContext
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err == nil {
+			g.reached(conn.RemoteAddr(), g.isProxy(address))
+		}
+		return conn, err
+	}
+	return t
+}
+
+func failure(code hub.Code, hint string, cause error, format string, args ...any) error {
+	return &hub.Error{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint, Cause: cause}
+}

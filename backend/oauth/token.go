@@ -1,0 +1,184 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// client is what we are to one authorization server.
+type client struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret,omitempty"`
+	Method string `json:"method"` // how it proves itself at the token endpoint
+	Source string `json:"source"` // one of the sources below
+}
+
+// Where a client comes from.
+const (
+	fromDocument     = "document"     // its id is the address of a document that describes it
+	fromConfig       = "config"       // the person registered it
+	fromRegistration = "registration" // we registered it ourselves
+)
+
+// How a client proves itself.
+const (
+	authNone  = "none"
+	authBasic = "client_secret_basic"
+	authPost  = "client_secret_post"
+)
+
+// grant is what a token endpoint gave.
+type grant struct {
+	access, refresh string
+	expires         time.Time // zero when it did not say
+	scopes          []string  // nil when it did not say: those that were asked for
+}
+
+// tokenError is a refusal of a token endpoint that asking again does not change.
+type tokenError struct {
+	code string // as the standards have it; what is foreign to them is left out
+	said string // for people, already cut
+}
+
+func (e *tokenError) Error() string {
+	switch {
+	case e.said != "" && e.code != "":
+		return e.code + " (" + e.said + ")"
+	case e.said != "":
+		return e.said
+	}
+	return e.code
+}
+
+// The bounds of a token: it becomes a header.
+const (
+	maxToken = 16 << 10
+	maxAge   = 366 * 24 * time.Hour
+)
+
+// ask sends one request to a token endpoint.
+func (g *guard) ask(ctx context.Context, endpoint string, c client, form url.Values) (*grant, error) {
+	resp, err := g.post(ctx, endpoint, c, form)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := limited(resp.Body)
+	if err != nil {
+		return nil, unwrapped(err)
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
+		return nil, fmt.Errorf("its token endpoint answers with HTTP status %d", resp.StatusCode)
+	case resp.StatusCode != http.StatusOK:
+		return nil, refusal(resp.StatusCode, body)
+	case !strings.HasSuffix(media, "json"):
+		return nil, &tokenError{said: "its token endpoint answers " + cut(media, 60) + ", which is no JSON"}
+	}
+	return grantOf(body)
+}
+
+// post sends a form with the proof of the client. Redirects are refused.
+func (g *guard) post(ctx context.Context, endpoint string, c client, form url.Values) (*http.Response, error) {
+	if _, err := g.check("token_endpoint", endpoint); err != nil {
+		return nil, err
+	}
+	if c.Method != authBasic {
+		form.Set("client_id", c.ID)
+	}
+	if c.Method == authPost {
+		form.Set("client_secret", c.Secret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	if c.Method == authBasic { // RFC 6749, 2.3.1: both are form-encoded first
+		req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.Secret))
+	}
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return nil, unwrapped(err)
+	}
+	return resp, nil
+}
+
+// refusal reads the error of a token endpoint. Its words are a stranger's.
+func refusal(status int, body []byte) error {
+	var answer struct {
+		Code string `json:"error"`
+		Said string `json:"error_description"`
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Code == "" {
+		return &tokenError{said: fmt.Sprintf("its token endpoint answers with HTTP status %d", status)}
+	}
+	return &tokenError{code: cut(answer.Code, 60), said: cut(answer.Said, 200)}
+}
+
+func grantOf(body []byte) (*grant, error) {
+	var answer struct {
+		Access  string          `json:"access_token"`
+		Refresh string          `json:"refresh_token"`
+		Type    string          `json:"token_type"`
+		Expires json.RawMessage `json:"expires_in"`
+		Scope   *string         `json:"scope"`
+		Error   string          `json:"error"`
+		Said    string          `json:"error_description"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, &tokenError{said: "the answer of its token endpoint cannot be read"}
+	}
+	switch {
+	case answer.Error != "": // some say so with status 200
+		return nil, &tokenError{code: cut(answer.Error, 60), said: cut(answer.Said, 200)}
+	case !strings.EqualFold(answer.Type, "bearer"):
+		return nil, &tokenError{said: fmt.Sprintf("it gives tokens of type %q, and only Bearer is understood", cut(answer.Type, 40))}
+	case !validToken(answer.Access):
+		return nil, &tokenError{said: "it gives a token that cannot be sent"}
+	case answer.Refresh != "" && len(answer.Refresh) > maxToken:
+		return nil, &tokenError{said: "it gives a refresh token that is too large"}
+	}
+	g := &grant{access: answer.Access, refresh: answer.Refresh, expires: expiry(answer.Expires)}
+	if answer.Scope != nil {
+		g.scopes = append([]string{}, scopesOf(*answer.Scope)...)
+	}
+	return g, nil
+}
+
+// expiry reads expires_in, which some write as a string.
+func expiry(raw json.RawMessage) time.Time {
+	var seconds float64
+	if err := json.Unmarshal([]byte(strings.Trim(string(raw), `"`)), &seconds); err != nil || seconds <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(min(seconds, maxAge.Seconds()) * float64(time.Second))).UTC()
+}
+
+// validToken reports whether text can stand in a header (RFC 6750, 2.1, and a little more).
+func validToken(text string) bool {
+	if text == "" || len(text) > maxToken {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] >= 0x7F {
+			return false
+		}
+	}
+	return true
+}
+
+// final reports whether a person has to sign in again after this refusal.
+func final(err error) bool {
+	_, ok := errors.AsType[*tokenError](err)
+	return ok
+}

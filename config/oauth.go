@@ -1,0 +1,57 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+)
+
+// OAuth says how to sign in to a server that is reached by http or sse. The zero value finds
+// everything out when the server asks for it.
+type OAuth struct {
+	Off bool `json:",omitempty"` // a refusal of the server is just that
+	// ClientID and ClientSecret are of a client that the person registered at the
+	// authorization server. The secret is as written: ${secret:NAME} is expanded at use.
+	ClientID     string `json:",omitempty"`
+	ClientSecret string `json:",omitempty"`
+	// ClientMetadataURL is the https address of a document that describes the client.
+	ClientMetadataURL string   `json:",omitempty"`
+	Scopes            []string `json:",omitempty"` // to ask for, instead of what the server names
+	Issuer            string   `json:",omitempty"` // which of the authorization servers that the server names
+	CallbackPort      int      `json:",omitempty"` // of the address on this machine that the answer comes to; 0 is any
+}
+
+// oauthFields are the keys of the section "oauth". scope is scopes in one string.
+func oauthFields(o *OAuth, scope *string) []field {
+	return []field{
+		str("clientId", &o.ClientID, notBlank),
+		str("clientSecret", &o.ClientSecret, notBlank),
+		str("clientMetadataUrl", &o.ClientMetadataURL, documentAddress),
+		list("scopes", &o.Scopes),
+		str("scope", scope),
+		str("issuer", &o.Issuer, httpAddress),
+		count("callbackPort", &o.CallbackPort, 0, 65535),
+		booleanOf("enabled", func(on bool) { o.Off = !on }),
+	}
+}
+
+func oauthField(o *OAuth) field {
+	var scope string
+	section := section("oauth", oauthFields(o, &scope)...)
+	return field{"oauth", func(r *reader, name string, at Position, n *node) {
+		section.read(r, name, at, n)
+		if len(o.Scopes) == 0 {
+			o.Scopes = strings.Fields(scope)
+		}
+		if o.ClientSecret != "" && o.ClientID == "" {
+			r.report(n.at, "oauth.clientSecret", false, "name the client that it belongs to", "'clientSecret' without 'clientId'%s", r.in())
+		}
+	}}
+}
+
+func documentAddress(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Host == "" || len(u.Path) < 2 || u.User != nil || u.Fragment != "" {
+		return "must be an https address with a path"
+	}
+	return ""
+}
