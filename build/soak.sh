@@ -10,7 +10,7 @@ export CI=true # limits as on a busy machine
 failed=()
 
 e2e() { # TESTS [TIMEOUT]
-	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | grep -E '^ *(---|PASS|FAIL|ok|panic| +[a-z_]+_test.go)'
+	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | grep -E '^ *(---|PASS|FAIL|ok|panic| +[a-z_]+_test.go|[a-z_]+.go:)'
 }
 
 # 500 kills each of the daemon, of its watchdog and of both; 10,000 restarts.
@@ -23,9 +23,15 @@ history() {
 	DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | grep -E '^ *(---|PASS|FAIL|ok|panic)'
 }
 
+# A million calls of 16 clients to 8 servers, with 500 crashes, 500 changes of the
+# configuration and 1,000 reconnects. build/e2e/output/soak.html has the plots.
+fire() {
+	DRAWBRIDGE_SOAK_CALLS=${DRAWBRIDGE_SOAK_CALLS:-1000000} e2e 'TestUnderFire' | cut -c1-1000
+}
+
 make --no-print-directory daemon
 build/setup.sh e2e
-[ $# -gt 0 ] || set -- servers history
+[ $# -gt 0 ] || set -- servers history fire
 for part; do
 	printf '\n== soak: %s\n' "$part"
 	"$part" || failed+=("$part")

@@ -91,7 +91,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
 
 	history, err := store.Open(ctx, store.Options{
-		Path: filepath.Join(o.Folders.Data, "history.db"), Log: log,
+		Path: filepath.Join(o.Folders.Data, "history.db"), Log: log, Now: clock,
 		Notify: func(sentence string) {
 			bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
 		},
@@ -147,10 +147,10 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 	logins.serve(servers)
 	own.serve(servers)
-	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, Log: log, LastID: lastID})
+	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, Log: log, LastID: lastID, Now: clock})
 	records.serve(history, servers, calls, bus, log)
 	front = bridge.New(bridge.Options{
-		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version,
+		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version, Now: clock,
 		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes,
 		WantsWorkspace: servers.WantsWorkspace, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
@@ -193,7 +193,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	port := uint16(listener.Addr().(*net.TCPAddr).Port)
 	url := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
-	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log})
+	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: clock})
 	startedAt := time.Now().UTC()
 
 	connector, guard, err := watchClients(o, bus, tokens, vault, url, log)

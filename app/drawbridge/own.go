@@ -35,7 +35,7 @@ func newOwn(configured *registry.Registry, history *store.Store) *ownServer {
 // serve begins to offer the tools. It must come before the first call.
 func (o *ownServer) serve(servers *supervisor.Supervisor) {
 	o.servers = servers
-	o.server = selfserver.NewOwn(selfserver.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version})
+	o.server = selfserver.NewOwn(selfserver.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version, Now: clock})
 	o.views.Set(selfserver.ID, "Drawbridge", o.server.Catalog())
 }
 

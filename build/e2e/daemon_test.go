@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,6 +32,8 @@ type daemon struct {
 	cmd   *exec.Cmd
 	log   *lockedBuffer
 	done  chan struct{}
+	// program is the one to start; "": the usual.
+	program string
 }
 
 type lockedBuffer struct {
@@ -71,7 +74,7 @@ func (d *daemon) launch(env ...string) {
 		listen = strings.TrimPrefix(d.url, "http://")
 	}
 	d.done = make(chan struct{})
-	d.cmd = exec.Command(binary, "serve", "--data", d.data, "--listen", listen)
+	d.cmd = exec.Command(cmp.Or(d.program, binary), "serve", "--data", d.data, "--listen", listen)
 	d.cmd.Env = append(d.env(), env...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	if err := d.cmd.Start(); err != nil {

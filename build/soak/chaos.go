@@ -1,0 +1,148 @@
+//go:build linux
+
+package soak
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tick is how often deeds look whether they are due.
+const tick = 20 * time.Millisecond
+
+// crash kills servers.
+func (r *run) crash(ctx context.Context) {
+	for wait(ctx, tick) {
+		if r.claim(&r.crashes, r.Crashes) && !r.crashOne() {
+			r.crashes.Add(-1) // none was there to be killed
+		}
+	}
+}
+
+func (r *run) crashOne() bool {
+	s := &r.Servers[rand.IntN(len(r.Servers))]
+	if s.Crash != nil {
+		if err := s.Crash(); err != nil {
+			r.wrong("the driver cannot crash %s: %v", s.ID, err)
+			return false
+		}
+		return true
+	}
+	killed := false
+	for _, pid := range marked(s.Mark) {
+		killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
+	}
+	return killed
+}
+
+// stand makes servers stand still for a while.
+func (r *run) stand(ctx context.Context) {
+	for wait(ctx, tick) {
+		if !r.claim(&r.stops, r.Stops) {
+			continue
+		}
+		pids := marked(r.Servers[rand.IntN(len(r.Servers))].Mark)
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+		}
+		if len(pids) == 0 {
+			r.stops.Add(-1)
+			continue
+		}
+		wait(ctx, 100*time.Millisecond+rand.N(1900*time.Millisecond))
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	}
+}
+
+// marked are the processes with a mark in their command line.
+func marked(mark string) (pids []int) {
+	if mark == "" {
+		return nil
+	}
+	dirs, _ := os.ReadDir("/proc")
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(dir.Name())
+		if err != nil {
+			continue
+		}
+		line, _ := os.ReadFile("/proc/" + dir.Name() + "/cmdline")
+		if strings.Contains(string(line), "\x00"+mark+"\x00") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// reload changes the configuration.
+func (r *run) reload(ctx context.Context) {
+	for wait(ctx, tick) {
+		if !r.claim(&r.reloads, r.Reloads) {
+			continue
+		}
+		if err := r.Reload(ctx, int(r.reloads.Load())); err != nil && ctx.Err() == nil {
+			r.wrong("change %d of the configuration: %v", r.reloads.Load(), err)
+		}
+	}
+}
+
+// jump sets the daemon's clock wrong, by up to two hours either way.
+func (r *run) jump(ctx context.Context) {
+	for r.Jump != nil && wait(ctx, tick) {
+		if !r.claim(&r.jumps, r.Jumps) {
+			continue
+		}
+		if err := r.Jump(rand.N(4*time.Hour) - 2*time.Hour); err != nil {
+			r.wrong("the driver cannot set the clock: %v", err)
+		}
+	}
+}
+
+// haunt is a client that vanishes in the middle of its calls, without ending its
+// connection or its session.
+func (r *run) haunt(ctx context.Context) {
+	server := Server{ID: r.Ghost, Tool: "echo"}
+	for r.Ghost != "" && wait(ctx, 500*time.Millisecond) {
+		c := newClient(r, 0, r.Tokens[0])
+		c.name, c.server = GhostName, nil
+		if err := c.connect(ctx); err != nil {
+			if ctx.Err() == nil {
+				r.wrong("a ghost cannot connect: %v", err)
+			}
+			return
+		}
+		r.ghosts.Add(1)
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		name, body := c.request(&server, 1, "boo")
+		if resp, err := c.post(short, "/mcp", "tools/call", name, body); err == nil {
+			_, _ = read(resp)
+		}
+		cancel()
+		c.http.CloseIdleConnections()
+		if r.Jump == nil { // nothing would take its session away in this run
+			c.leave(ctx)
+		}
+	}
+}
+
+// gape opens the stream of events and reads nothing of it, so that its queue is full.
+func (r *run) gape(ctx context.Context) {
+	for ctx.Err() == nil {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
+		if err != nil {
+			r.wrong("cannot connect: %v", err)
+			return
+		}
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		_, _ = conn.Write([]byte("GET /api/v1/events HTTP/1.1\r\nHost: " + strings.TrimPrefix(r.URL, "http://") + "\r\nAuthorization: Bearer " + r.Admin + "\r\n\r\n"))
+		wait(ctx, 5*time.Second)
+		_ = conn.Close()
+	}
+}

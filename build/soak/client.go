@@ -1,0 +1,277 @@
+//go:build linux
+
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// client is one MCP client of either era. One goroutine owns it.
+type client struct {
+	run    *run
+	name   string
+	token  string
+	modern bool
+	// server is the one that it speaks to at an address of its own; nil: all of them at
+	// the address for all.
+	server  *Server
+	http    *http.Client
+	session string
+	id      int
+	count   Count
+	turn    int // of reconnecting
+}
+
+func newClient(r *run, i int, token string) *client {
+	c := &client{run: r, name: fmt.Sprintf("soak-%02d", i), token: token, modern: i%2 == 1, count: Count{Codes: map[string]int{}}}
+	if i%4 >= 2 && i < 4 {
+		c.server = &r.Servers[0]
+	}
+	c.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, DisableCompression: true}, Timeout: 2 * time.Minute}
+	return c
+}
+
+// work calls until the run is over.
+func (c *client) work(ctx context.Context) {
+	if err := c.connect(ctx); err != nil {
+		c.run.wrong("%s cannot connect: %v", c.name, err)
+		return
+	}
+	for ctx.Err() == nil && !c.run.over() {
+		c.run.pace.wait(ctx)
+		if c.run.claim(&c.run.connects, c.run.Reconnects) {
+			if err := c.reconnect(ctx); err != nil && ctx.Err() == nil {
+				c.run.wrong("%s cannot connect again: %v", c.name, err)
+				return
+			}
+		}
+		s := c.server
+		if s == nil {
+			s = c.run.pick()
+		}
+		c.call(ctx, s)
+	}
+}
+
+// connect begins a session where the era has them.
+func (c *client) connect(ctx context.Context) error {
+	c.session = ""
+	if c.modern {
+		return nil
+	}
+	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + c.name + `","version":"1"}}}`
+	resp, err := c.post(ctx, c.path(), "initialize", "", []byte(body))
+	if err != nil {
+		return err
+	}
+	if _, err := read(resp); err != nil {
+		return err
+	}
+	if c.session = resp.Header.Get("Mcp-Session-Id"); c.session == "" {
+		return fmt.Errorf("initialize is answered %s without a session", resp.Status)
+	}
+	resp, err = c.post(ctx, c.path(), "notifications/initialized", "", []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	if err != nil {
+		return err
+	}
+	_, err = read(resp)
+	return err
+}
+
+// reconnect ends the session, every second time without a word, and begins another.
+func (c *client) reconnect(ctx context.Context) error {
+	if c.turn++; c.turn%2 == 0 {
+		c.leave(ctx)
+	}
+	c.http.CloseIdleConnections()
+	return c.connect(ctx)
+}
+
+// leave ends the session as a client does that is closed.
+func (c *client) leave(ctx context.Context) {
+	if c.session != "" {
+		req, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.run.URL+c.path(), nil)
+		if err == nil {
+			c.head(req, "", "")
+			if resp, err := c.http.Do(req); err == nil {
+				_, _ = read(resp)
+			}
+		}
+		c.session = ""
+	}
+	c.http.CloseIdleConnections()
+}
+
+func (c *client) path() string {
+	if c.server != nil {
+		return "/s/" + c.server.ID + "/mcp"
+	}
+	return "/mcp"
+}
+
+func (c *client) head(req *http.Request, method, name string) {
+	h := req.Header
+	h.Set("Authorization", "Bearer "+c.token)
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	if c.session != "" {
+		h.Set("Mcp-Session-Id", c.session)
+		h.Set("Mcp-Protocol-Version", "2025-11-25")
+	}
+	if c.modern {
+		h.Set("Mcp-Protocol-Version", "2026-07-28")
+		h.Set("Mcp-Method", method)
+		if name != "" {
+			h.Set("Mcp-Name", name)
+		}
+	}
+}
+
+func (c *client) post(ctx context.Context, path, method, name string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.run.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	c.head(req, method, name)
+	return c.http.Do(req)
+}
+
+func read(resp *http.Response) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }()
+	return io.ReadAll(resp.Body)
+}
+
+// request is a call of a tool, and the public name of that.
+func (c *client) request(s *Server, id int, text string) (name string, body []byte) {
+	name = s.ID + "__" + s.Tool
+	if c.server != nil {
+		name = s.Tool
+	}
+	body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q}`, id, name, text)
+	if c.modern {
+		body = fmt.Appendf(body, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"}}`, c.name)
+	}
+	return name, append(body, `}}`...)
+}
+
+var errExpired = errors.New("the session is unknown")
+
+// call makes one call and counts how it was answered: exactly once, and either with the
+// answer to this very call or with an error that names its code.
+func (c *client) call(ctx context.Context, s *Server) {
+	for tries := 1; ; tries++ {
+		c.id++
+		text := c.name + "-" + strconv.Itoa(c.id)
+		began := time.Now()
+		code, err := c.once(ctx, s, text)
+		if errors.Is(err, errExpired) && tries < 5 {
+			c.run.expired.Add(1)
+			if err = c.connect(ctx); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			c.run.wrong("%s, call %d of %s: %v", c.name, c.id, s.ID, err)
+			c.run.calls.Add(1) // it counts, or the run would not end
+			return
+		}
+		c.run.took.add(time.Since(began))
+		c.run.calls.Add(1)
+		c.count.Calls++
+		if code == "" {
+			c.count.OK++
+		} else {
+			c.count.Codes[code]++
+		}
+		return
+	}
+}
+
+func (c *client) once(ctx context.Context, s *Server, text string) (code string, err error) {
+	name, body := c.request(s, c.id, text)
+	// A call that was begun is waited for when the run ends: it has to be answered, too.
+	resp, err := c.post(context.WithoutCancel(ctx), c.path(), "tools/call", name, body)
+	if err != nil {
+		return "", fmt.Errorf("not answered: %w", err)
+	}
+	answer, err := read(resp)
+	if err != nil {
+		return "", fmt.Errorf("the answer breaks off: %w", err)
+	}
+	if resp.StatusCode == http.StatusNotFound && c.session != "" {
+		return "", errExpired
+	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		answer = events(answer)
+	}
+	return c.judge(s, text, answer, resp.Status)
+}
+
+// events are the data of a stream, one message a line.
+func events(stream []byte) (lines []byte) {
+	for line := range bytes.Lines(stream) {
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			lines = append(lines, data...)
+		}
+	}
+	return lines
+}
+
+// judge reads the one answer to a call.
+func (c *client) judge(s *Server, text string, answer []byte, status string) (code string, err error) {
+	type message struct {
+		ID     json.RawMessage
+		Result *struct {
+			IsError bool
+			Meta    map[string]struct{ Code string } `json:"_meta"`
+		}
+		Error *struct {
+			Code    int
+			Message string
+			Data    struct{ Code string }
+		}
+	}
+	says := s.Says
+	if says == "" {
+		says = text
+	}
+	var ours []message
+	for lines := json.NewDecoder(bytes.NewReader(answer)); ; {
+		var raw json.RawMessage
+		if err := lines.Decode(&raw); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return "", fmt.Errorf("%s with what cannot be read: %.300s", status, answer)
+		}
+		var m message
+		_ = json.Unmarshal(raw, &m) // a _meta of the server's own may have any shape
+		if string(m.ID) == strconv.Itoa(c.id) && (m.Result != nil || m.Error != nil) {
+			ours = append(ours, m)
+		}
+	}
+	if len(ours) != 1 {
+		return "", fmt.Errorf("answered %d times: %s %.300s", len(ours), status, answer)
+	}
+	switch m := ours[0]; {
+	case m.Error != nil && m.Error.Data.Code != "":
+		return m.Error.Data.Code, nil
+	case m.Error != nil:
+		return "", fmt.Errorf("an error that names no code: %.300s", answer)
+	case m.Result.IsError && m.Result.Meta["drawbridge/error"].Code != "":
+		return m.Result.Meta["drawbridge/error"].Code, nil
+	case m.Result.IsError:
+		return "", fmt.Errorf("a failure that names no code: %.300s", answer)
+	case !bytes.Contains(answer, []byte(says)):
+		return "", fmt.Errorf("the answer to another call, without %q: %.300s", says, answer)
+	}
+	return "", nil
+}

@@ -1,0 +1,295 @@
+//go:build linux
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server is one of those that are called.
+type Server struct {
+	ID, Tool string
+	Weight   int // how often it is called, against the others
+	// Says is what a good answer holds; "" is the text that was sent.
+	Says string
+	// Mark stands in the command line of its process and in no other's; "" where it is
+	// not to be killed or stopped by the driver.
+	Mark string
+	// Crash ends it in another way and begins it anew; nil: what has the Mark is killed.
+	Crash func() error
+}
+
+// Plan says what is done to whom.
+type Plan struct {
+	URL, Admin string
+	PID        int // the daemon's own
+	Tokens     []string
+	Servers    []Server
+	// Ghost is a server that never answers: clients vanish in the middle of its calls.
+	Ghost string
+
+	// It ends when so many calls were made and everything below was done; or after For,
+	// whatever was done by then, where that is set.
+	Calls int
+	For   time.Duration
+	Rate  int // most calls in a second, of all clients together; 0: as many as there can be
+
+	Crashes, Reloads, Reconnects, Stops, Jumps int
+	// Reload makes the n-th change of the configuration and waits until it is in force. The
+	// last one, 0, makes it what it was at first.
+	Reload func(ctx context.Context, n int) error
+	// Jump sets the clock of the daemon off by so much. Nil: it has no such clock.
+	Jump func(offset time.Duration) error
+
+	Settle time.Duration // how long what is held may take to become what it was
+	Log    func(format string, a ...any)
+}
+
+// Count is what one client saw.
+type Count struct {
+	Calls, OK int            // answered calls, and those with the answer of their server
+	Codes     map[string]int // the others, by the code that they named
+}
+
+// Report is what happened.
+type Report struct {
+	Began     time.Time
+	Took      time.Duration
+	Clients   map[string]*Count
+	Ghosts    int // calls that nobody waited for: at most one row each, by the client GhostName
+	Expired   int // sessions that were gone when the clock had jumped; their calls were made again
+	Crashes   int
+	Reloads   int
+	Connects  int // reconnects
+	Stops     int
+	Jumps     int
+	Before    Sample // at rest
+	After     Sample
+	Samples   []Sample
+	Wrong     []string // broken promises, the first of them
+	WrongMore int      // and how many more
+}
+
+// GhostName is the client that vanishes in the middle of its calls.
+const GhostName = "soak-ghost"
+
+// Total adds up all clients.
+func (r *Report) Total() Count {
+	all := Count{Codes: map[string]int{}}
+	for _, c := range r.Clients {
+		all.Calls += c.Calls
+		all.OK += c.OK
+		for code, n := range c.Codes {
+			all.Codes[code] += n
+		}
+	}
+	return all
+}
+
+// run is one run of a plan.
+type run struct {
+	Plan
+	began time.Time
+	pace  pace
+
+	calls, crashes, reloads, connects, stops, jumps, ghosts, expired atomic.Int64
+	took                                                             histogram
+
+	mu     sync.Mutex // guards report
+	report *Report
+}
+
+// wrong notes a broken promise.
+func (r *run) wrong(format string, a ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.report.Wrong) >= 20 {
+		r.report.WrongMore++
+		return
+	}
+	r.report.Wrong = append(r.report.Wrong, time.Since(r.began).Round(time.Millisecond).String()+": "+fmt.Sprintf(format, a...))
+}
+
+// progress is how much of the plan is done, from 0 to 1.
+func (r *run) progress() float64 {
+	if r.For > 0 {
+		return min(1, float64(time.Since(r.began))/float64(r.For))
+	}
+	return min(1, float64(r.calls.Load())/float64(max(r.Calls, 1)))
+}
+
+func (r *run) over() bool {
+	if r.For > 0 {
+		return time.Since(r.began) >= r.For
+	}
+	return int(r.calls.Load()) >= r.Calls && int(r.crashes.Load()) >= r.Crashes && int(r.reloads.Load()) >= r.Reloads &&
+		int(r.connects.Load()) >= r.Reconnects && int(r.stops.Load()) >= r.Stops && int(r.jumps.Load()) >= r.Jumps
+}
+
+// claim takes one of total deeds that are due by now.
+func (r *run) claim(done *atomic.Int64, total int) bool {
+	due := int64(r.progress() * float64(total))
+	for {
+		n := done.Load()
+		if n >= due {
+			return false
+		}
+		if done.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Run carries a plan out. The error is for what keeps the driver from working; broken
+// promises are in the report.
+func Run(ctx context.Context, p Plan) (*Report, error) {
+	if p.Log == nil {
+		p.Log = func(string, ...any) {}
+	}
+	r := &run{Plan: p, began: time.Now(), report: &Report{Began: time.Now().UTC(), Clients: map[string]*Count{}}}
+	r.pace.every = 0
+	if p.Rate > 0 {
+		r.pace.every = time.Second / time.Duration(p.Rate)
+	}
+	clients := make([]*client, len(p.Tokens))
+	for i, token := range p.Tokens {
+		clients[i] = newClient(r, i, token)
+		r.report.Clients[clients[i].name] = &clients[i].count
+	}
+
+	// What every server and client costs once is not a leak.
+	if err := r.warm(ctx, clients); err != nil {
+		return nil, err
+	}
+	before, err := r.atRest(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.report.Before = before
+	r.Log("at rest: %s", before)
+
+	r.began = time.Now()
+	r.calls.Store(0)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var deeds, workers sync.WaitGroup
+	for _, deed := range []func(context.Context){r.crash, r.stand, r.reload, r.jump, r.haunt, r.gape, r.watch} {
+		deeds.Go(func() { deed(ctx) })
+	}
+	for _, c := range clients {
+		workers.Go(func() { c.work(ctx) })
+	}
+	workers.Wait()
+	err = context.Cause(ctx)
+	stop()
+	deeds.Wait()
+	r.report.Took = time.Since(r.began)
+	for _, c := range clients {
+		c.leave(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot finish: %w", err)
+	}
+
+	if err := r.Reload(context.WithoutCancel(ctx), 0); err != nil {
+		return nil, err
+	}
+	if r.Jump != nil { // what clients left behind without a word is taken away when it idled for long
+		if err := r.Jump(3 * time.Hour); err != nil {
+			return nil, err
+		}
+	}
+	after, err := r.atRest(context.WithoutCancel(ctx), &before)
+	if err != nil {
+		return nil, err
+	}
+	r.report.After = after
+	if held := after.more(before); held != "" {
+		r.wrong("more is held than before: %s; before: %s; after: %s", held, before, after)
+	}
+	r.report.Ghosts, r.report.Expired = int(r.ghosts.Load()), int(r.expired.Load())
+	r.report.Crashes, r.report.Reloads, r.report.Connects = int(r.crashes.Load()), int(r.reloads.Load()), int(r.connects.Load())
+	r.report.Stops, r.report.Jumps = int(r.stops.Load()), int(r.jumps.Load())
+	return r.report, nil
+}
+
+// warm makes every client call every server, and leave again.
+func (r *run) warm(ctx context.Context, clients []*client) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(clients))
+	for i, c := range clients {
+		all.Go(func() {
+			if errs[i] = c.connect(ctx); errs[i] != nil {
+				return
+			}
+			for n := range 4 * len(r.Servers) {
+				s := c.server
+				if s == nil {
+					s = &r.Servers[n%len(r.Servers)]
+				}
+				c.call(ctx, s)
+			}
+			c.leave(ctx)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// pick is a server by weight.
+func (r *run) pick() *Server {
+	sum := 0
+	for i := range r.Servers {
+		sum += r.Servers[i].Weight
+	}
+	at := rand.IntN(max(sum, 1))
+	for i := range r.Servers {
+		if at -= r.Servers[i].Weight; at < 0 {
+			return &r.Servers[i]
+		}
+	}
+	return &r.Servers[0]
+}
+
+// pace lets one caller through every so often.
+type pace struct {
+	every time.Duration // 0: always
+	mu    sync.Mutex    // guards next
+	next  time.Time
+}
+
+func (p *pace) wait(ctx context.Context) {
+	if p.every == 0 {
+		return
+	}
+	p.mu.Lock()
+	now := time.Now()
+	if p.next.Before(now) {
+		p.next = now // what was missed is not made up for
+	}
+	pause := p.next.Sub(now)
+	p.next = p.next.Add(p.every)
+	p.mu.Unlock()
+	wait(ctx, pause)
+}
+
+// wait waits, and reports whether ctx went on so long.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
