@@ -38,7 +38,7 @@ type ToolSetting struct {
 	Title       string       `json:"title"`
 	Description string       `json:"description" doc:"The server's own"`
 	Shown       bool         `json:"shown"`
-	HiddenBy    string       `json:"hiddenBy" enum:",enabled,includeTools,excludeTools" doc:"The key of the configuration that hides it"`
+	HiddenBy    string       `json:"hiddenBy" enum:",enabled,includeTools,excludeTools,toolChanges" doc:"The key of the configuration that hides it"`
 	ReadOnly    *bool        `json:"readOnly" doc:"As the server says; null when it says nothing"`
 	Destructive *bool        `json:"destructive"`
 	Idempotent  *bool        `json:"idempotent"`
@@ -165,7 +165,11 @@ func (a *API) toolSettings(_ context.Context, in *serverInput) (*answer[List[Too
 	list := List[ToolSetting]{Items: []ToolSetting{}}
 	if catalog := a.catalogOf(c.ID); catalog != nil {
 		for _, item := range catalog.Tools {
-			list.Items = append(list.Items, toolSetting(item, c.Filter, public[item.Name]))
+			one := toolSetting(item, c.Filter, public[item.Name])
+			if one.Shown && a.withheld(c.ID, item.Name) {
+				one.Shown, one.HiddenBy = false, "toolChanges"
+			}
+			list.Items = append(list.Items, one)
 		}
 	}
 	return reply(list)

@@ -142,6 +142,16 @@ func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTru
 	return reply(list)
 }
 
+// withheld reports whether clients do not see a tool because of what it says now.
+func (a *API) withheld(server, tool string) bool {
+	view, ok := a.Views.Server(server)
+	if !ok {
+		return false
+	}
+	_, held := view.Withheld(tool)
+	return held
+}
+
 func worthSaying(st trust.Standing) bool {
 	return st.New || st.Always || st.Withheld != "" || len(st.Warnings) > 0
 }

@@ -12,6 +12,7 @@ import { ServerDetail, type View } from '@/features/servers/server-detail';
 import { ServersPage } from '@/features/servers/servers-page';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
+import { ServerTrust } from '@/features/trust/server-trust';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import { OverviewPage } from './overview-page';
@@ -52,7 +53,13 @@ export function ServersRoute() {
       detail={
         id ? (
           <Boundary key={id} epoch={epoch}>
-            <ServerDetail id={id} view={view} onView={setView} onClose={close} />
+            <ServerDetail
+              id={id}
+              view={view}
+              onView={setView}
+              onClose={close}
+              trust={<ServerTrust server={id} />}
+            />
           </Boundary>
         ) : null
       }

@@ -1,13 +1,17 @@
 import { Boundary } from '@/components/page';
 import { QuestionsPage } from '@/features/questions/questions-page';
 import { useServerLabel } from '@/features/servers/api';
+import { ToolChanges } from '@/features/trust/changes';
 import { useConnection } from '@/lib/connection';
 
 export function QuestionsRoute() {
   const { epoch } = useConnection();
   return (
     <Boundary epoch={epoch}>
-      <QuestionsPage labelOf={useServerLabel()} />
+      <QuestionsPage
+        labelOf={useServerLabel()}
+        changesOf={(server) => <ToolChanges server={server} />}
+      />
     </Boundary>
   );
 }

@@ -9,6 +9,7 @@ import { Explain } from '@/features/policy/explain';
 import { useServerLabel } from '@/features/servers/api';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
+import { TrustBadges, TrustSection } from '@/features/trust/badges';
 import { useConnection } from '@/lib/connection';
 import type { Tool } from '@/types/api';
 
@@ -22,7 +23,10 @@ export function ToolsRoute() {
   const { data: clients } = useQuery(clientsQuery);
   const tokens = [...new Set((clients ?? []).map((c) => c.token).filter(Boolean))];
   const extra = (tool: Tool) => (
-    <Explain key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
+    <>
+      <TrustSection server={tool.server} tool={tool.tool} />
+      <Explain key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
+    </>
   );
   const close = useCallback(
     () => navigate({ search: (old) => ({ ...old, tool: undefined, from: undefined }) }),
@@ -32,7 +36,10 @@ export function ToolsRoute() {
     <Split
       list={
         <Boundary epoch={epoch}>
-          <ToolsPage labelOf={labelOf} />
+          <ToolsPage
+            labelOf={labelOf}
+            mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
+          />
         </Boundary>
       }
       detail={

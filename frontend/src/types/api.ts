@@ -208,7 +208,7 @@ export interface Question {
    * form: fill in what schema says. url: open the address and come back. command: may
    * it run? call: may this client call this tool?
    */
-  kind: 'form' | 'url' | 'command' | 'call';
+  kind: 'form' | 'url' | 'command' | 'call' | 'tools';
   server: string;
   client?: { token?: string; name?: string; version?: string } | null;
   tool: string;

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { MessageCircleQuestion } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { LongText } from '@/components/json-view';
@@ -18,11 +18,19 @@ import { CallCard } from './call-card';
 import { CommandCard } from './command-card';
 import { Grants } from './grants';
 import { TimeLeft } from './time-left';
+import { ToolsCard } from './tools-card';
 
 const t = texts.questions;
 
 /** What servers ask a person, because the client that called them cannot ask. */
-export function QuestionsPage({ labelOf }: { labelOf: (server: string) => string }) {
+export function QuestionsPage({
+  labelOf,
+  changesOf,
+}: {
+  labelOf: (server: string) => string;
+  /** What changed in a server's tools. */
+  changesOf: (server: string) => ReactNode;
+}) {
   const { data: questions } = useSuspenseQuery(questionsQuery);
   return (
     <>
@@ -43,6 +51,13 @@ export function QuestionsPage({ labelOf }: { labelOf: (server: string) => string
                   <CallCard key={question.id} question={question} labelOf={labelOf} />
                 ) : question.kind === 'command' ? (
                   <CommandCard key={question.id} question={question} labelOf={labelOf} />
+                ) : question.kind === 'tools' ? (
+                  <ToolsCard
+                    key={question.id}
+                    question={question}
+                    labelOf={labelOf}
+                    changes={changesOf(question.server)}
+                  />
                 ) : (
                   <QuestionCard
                     key={question.id}

@@ -1,6 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ServerOff, TriangleAlert } from 'lucide-react';
+import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
@@ -33,11 +34,14 @@ export function ServerDetail({
   view,
   onView,
   onClose,
+  trust,
 }: {
   id: string;
   view: View;
   onView: (view: View) => void;
   onClose: () => void;
+  /** What is to be said of its tools' definitions. */
+  trust?: ReactNode;
 }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   if (!servers.some((server) => server.id === id)) {
@@ -49,7 +53,7 @@ export function ServerDetail({
       </DetailFrame>
     );
   }
-  return <Known id={id} view={view} onView={onView} onClose={onClose} />;
+  return <Known id={id} view={view} onView={onView} onClose={onClose} trust={trust} />;
 }
 
 function Known({
@@ -57,11 +61,14 @@ function Known({
   view,
   onView,
   onClose,
+  trust,
 }: {
   id: string;
   view: View;
   onView: (view: View) => void;
   onClose: () => void;
+  /** What is to be said of its tools' definitions. */
+  trust?: ReactNode;
 }) {
   const { data: server } = useSuspenseQuery({
     ...serverQuery(id),
@@ -126,6 +133,7 @@ function Known({
         </div>
       )}
       {view === 'about' && <About server={server} now={now} />}
+      {(view === 'about' || view === 'tools') && trust}
       {view === 'tools' && <ServerTools id={id} />}
       {view === 'log' && <LogView server={server} />}
       {view === 'debug' && <ServerDebug id={id} />}

@@ -106,7 +106,8 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
           aria-checked={tool.shown}
           aria-label={t.offer(name)}
           disabled={
-            change.isPending || tool.hiddenBy === 'includeTools' || tool.hiddenBy === 'excludeTools'
+            change.isPending ||
+            ['includeTools', 'excludeTools', 'toolChanges'].includes(tool.hiddenBy)
           }
           onClick={() => set({ enabled: tool.shown ? false : null })}
           className={classes(

@@ -2,7 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { Wrench, X } from 'lucide-react';
-import { type KeyboardEvent, useEffect, useMemo, useRef } from 'react';
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Empty, PageHeader } from '@/components/page';
@@ -32,7 +32,14 @@ const headHeight = 40;
 const toolHeight = 56;
 
 /** `labelOf` gives the name a person chose for a server. */
-export function ToolsPage({ labelOf }: { labelOf: (server: string) => string }) {
+export function ToolsPage({
+  labelOf,
+  mark,
+}: {
+  labelOf: (server: string) => string;
+  /** What stands beside a tool's name. */
+  mark?: (tool: Tool) => ReactNode;
+}) {
   const { data: tools } = useSuspenseQuery(toolsQuery);
   const { q = '', server, tool: selected, group: by = 'server' } = route.useSearch();
   const navigate = route.useNavigate();
@@ -99,6 +106,7 @@ export function ToolsPage({ labelOf }: { labelOf: (server: string) => string }) 
           groups={groups}
           selected={selected}
           badge={by !== 'server' ? labelOf : undefined}
+          mark={mark}
         />
       )}
     </>
@@ -110,8 +118,10 @@ function ToolList({
   groups,
   selected,
   badge,
+  mark,
 }: {
   groups: Group[];
+  mark: ((tool: Tool) => ReactNode) | undefined;
   selected: string | undefined;
   /** Names the server of each tool, where the group does not. */
   badge: ((server: string) => string) | undefined;
@@ -169,7 +179,13 @@ function ToolList({
               {'group' in row ? (
                 <GroupHead group={row.group} />
               ) : (
-                <ToolRow row={row} index={item.index} selected={selected} badge={badge} />
+                <ToolRow
+                  row={row}
+                  index={item.index}
+                  selected={selected}
+                  badge={badge}
+                  mark={mark}
+                />
               )}
             </li>
           );
@@ -196,7 +212,9 @@ function ToolRow({
   index,
   selected,
   badge,
+  mark,
 }: {
+  mark: ((tool: Tool) => ReactNode) | undefined;
   row: { tool: Tool; first: boolean; last: boolean };
   index: number;
   selected: string | undefined;
@@ -228,6 +246,7 @@ function ToolRow({
               {plain(tool.title.slice(0, 200))}
             </span>
           )}
+          {mark?.(tool)}
         </div>
         <p className="truncate text-sm text-ink2">
           {plain(tool.description.slice(0, 300)) || t.noDescription}

@@ -1,0 +1,131 @@
+import { useQuery } from '@tanstack/react-query';
+import { ShieldAlert } from 'lucide-react';
+import { Button } from '@/components/button';
+import { ScrollArea } from '@/components/scroll-area';
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { ToolChange, ToolWarning } from '@/types/trust';
+import { changesQuery, useToolWord } from './api';
+
+const t = texts.trust;
+const most = 50;
+
+/** What is withheld of a server: what changed in each tool, and what a person can say. */
+export function ToolChanges({ server }: { server: string }) {
+  const { data: changes } = useQuery(changesQuery(server));
+  if (!changes || changes.length === 0) return null;
+  return (
+    <ul className="space-y-3">
+      {changes.slice(0, most).map((change) => (
+        <Change key={`${change.kind} ${change.name}`} change={change} />
+      ))}
+    </ul>
+  );
+}
+
+function Change({ change }: { change: ToolChange }) {
+  const word = useToolWord();
+  const say = (action: 'accept' | 'always' | 'block') =>
+    word.mutate({
+      server: change.server,
+      kind: change.kind,
+      tool: change.name,
+      action,
+      hash: change.newHash,
+    });
+  const name = change.kind === 'instructions' ? t.instructions : plain(change.name.slice(0, 200));
+  return (
+    <li className="rounded-md border bg-panel p-3">
+      <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
+      <p className="text-xs text-ink3">{t.states[change.state]}</p>
+      <Warnings list={change.warnings ?? []} />
+      <ToolDiff lines={change.diff ?? []} label={t.diff(name)} />
+      <div className="mt-3 flex flex-wrap gap-2">
+        <Button
+          look="primary"
+          small
+          disabled={word.isPending}
+          aria-label={`${t.accept}: ${name}`}
+          onClick={() => say('accept')}
+        >
+          {t.accept}
+        </Button>
+        <Button
+          small
+          disabled={word.isPending}
+          title={t.alwaysHint}
+          aria-label={`${t.always}: ${name}`}
+          onClick={() => say('always')}
+        >
+          {t.always}
+        </Button>
+        {change.state === 'waiting' && (
+          <Button
+            small
+            look="quiet"
+            disabled={word.isPending}
+            aria-label={`${t.block}: ${name}`}
+            onClick={() => say('block')}
+          >
+            {t.block}
+          </Button>
+        )}
+      </div>
+    </li>
+  );
+}
+
+/** What went and what came, told by its sign as well as by colour. */
+export function ToolDiff({
+  lines,
+  label,
+}: {
+  lines: { op: string; text: string }[];
+  label: string;
+}) {
+  if (lines.length === 0) return null;
+  return (
+    <ScrollArea
+      aria-label={label}
+      className="mt-2 max-h-72 rounded-md border bg-sunken py-2 font-mono text-xs leading-[1.6]"
+    >
+      {lines.slice(0, 2000).map((line, index) => (
+        <div
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
+          key={index}
+          className={classes(
+            'min-h-[1.6em] px-3 whitespace-pre-wrap [overflow-wrap:anywhere]',
+            line.op === 'new' && 'bg-ok-soft text-ok',
+            line.op === 'old' && 'bg-bad-soft text-bad',
+            line.op === 'gap' && 'text-ink3',
+          )}
+        >
+          {{ new: '+ ', old: '- ', gap: '… ' }[line.op] ?? '  '}
+          {plain(line.text.slice(0, 2000))}
+        </div>
+      ))}
+    </ScrollArea>
+  );
+}
+
+/** Signs of an attack, each with what was found. */
+export function Warnings({ list }: { list: ToolWarning[] }) {
+  const shown = list.filter((warning) => warning.code !== 'same-name');
+  if (shown.length === 0) return null;
+  return (
+    <ul className="mt-2 space-y-1.5 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
+      {shown.map((warning) => (
+        <li key={`${warning.code} ${warning.where} ${warning.reason}`} className="flex gap-2">
+          <ShieldAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          <span className="min-w-0 [overflow-wrap:anywhere]">
+            {plain(warning.reason)}
+            {warning.quote && (
+              <span className="block font-mono text-xs">{plain(warning.quote.slice(0, 400))}</span>
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,72 @@
+import { useQuery } from '@tanstack/react-query';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { changesQuery, toolLogQuery, trustQuery } from './api';
+import { ToolChanges, Warnings } from './changes';
+
+const t = texts.trust;
+
+/** What a person should know of a server's tools: what is withheld, what is suspicious, what happened. */
+export function ServerTrust({ server }: { server: string }) {
+  const { data: changes } = useQuery(changesQuery(server));
+  const { data: trust } = useQuery(trustQuery);
+  const { data: log } = useQuery(toolLogQuery(server));
+  const suspicious = (trust ?? []).filter(
+    (one) =>
+      one.server === server &&
+      !one.withheld &&
+      (one.warnings ?? []).some((warning) => warning.code !== 'same-name'),
+  );
+  const events = (log ?? []).filter((event) => event.what !== 'new' || event.name !== '');
+  if (!changes?.length && suspicious.length === 0 && events.length === 0) return null;
+  return (
+    <div className="space-y-4 border-b px-4 py-4 md:px-5">
+      {changes && changes.length > 0 && (
+        <section aria-label={t.withheld}>
+          <p className="mb-2 font-semibold">{t.withheld}</p>
+          <p className="mb-3 text-sm text-ink2">{t.withheldBody}</p>
+          <ToolChanges server={server} />
+        </section>
+      )}
+      {suspicious.length > 0 && (
+        <section aria-label={t.suspicious}>
+          <p className="mb-2 font-semibold">{t.suspicious}</p>
+          <ul className="space-y-2">
+            {suspicious.slice(0, 50).map((one) => (
+              <li key={one.tool}>
+                <p className="text-sm font-medium [overflow-wrap:anywhere]">
+                  {one.tool ? plain(one.tool.slice(0, 200)) : t.instructions}
+                </p>
+                <Warnings list={one.warnings ?? []} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {events.length > 0 && (
+        <details>
+          <summary className="cursor-pointer text-sm text-ink2">{t.log(events.length)}</summary>
+          <ul className="mt-2 space-y-1 text-xs text-ink2">
+            {events.map((event) => (
+              <li key={event.id} className="[overflow-wrap:anywhere]">
+                <time dateTime={event.at} className="text-ink3">
+                  {new Date(event.at).toLocaleString()}
+                </time>{' '}
+                <span className="font-medium">{plain(event.name.slice(0, 200))}</span>{' '}
+                {t.what[event.what as keyof typeof t.what] ?? plain(event.what)}
+                {event.detail && `: ${plain(event.detail.slice(0, 300))}`}
+                {event.newHash && (
+                  <span className="font-mono text-ink3">
+                    {' '}
+                    {event.oldHash && `${event.oldHash.slice(0, 8)} → `}
+                    {event.newHash.slice(0, 8)}
+                  </span>
+                )}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}
