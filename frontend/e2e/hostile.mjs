@@ -6,6 +6,7 @@ import { startMock } from '../dev/mock.mjs';
 import { patience, sizes } from './browser.mjs';
 import { corpus, hostile } from './corpus.mjs';
 import { inspect, settled, watched } from './harness.mjs';
+import { findings, wary } from './wary.mjs';
 
 const addresses = [
   '/',
@@ -32,47 +33,10 @@ const addresses = [
 // Each round gives every field another string; together they give most fields most strings.
 const rounds = [0, 41, 83, 127, 171];
 
-/** A page in which the slightest success of an attack is noticed. */
-async function wary(context, origin) {
+async function waryPage(context, origin) {
   const page = await watched(context);
-  page.strange = [];
-  page.on('request', (request) => {
-    const url = request.url();
-    if (!url.startsWith(origin) && !url.startsWith('blob:') && !url.startsWith('data:'))
-      page.strange.push(url.slice(0, 200));
-  });
-  await page.addInitScript(() => {
-    window.hits = [];
-    window.hit = () => window.hits.push('a script ran');
-    document.addEventListener('securitypolicyviolation', (event) =>
-      window.hits.push(`policy: ${event.violatedDirective} ${event.blockedURI}`),
-    );
-  });
+  await wary(page, origin);
   return page;
-}
-
-/** What must never be there, whatever a server says. */
-function findings(page) {
-  return page.evaluate(() => {
-    const bad = [...window.hits];
-    for (const a of document.querySelectorAll('[href]')) {
-      const to = a.getAttribute('href');
-      if (/^\s*(javascript|data|vbscript|file|https?):/i.test(to) && a.tagName === 'A')
-        bad.push(`a live link: ${to.slice(0, 80)}`);
-    }
-    for (const one of document.querySelectorAll('body *')) {
-      if (
-        /^(script|iframe|object|embed|form\[action\]|base|meta|style|marquee|math)$/i.test(
-          one.tagName,
-        )
-      )
-        bad.push(`an element: ${one.tagName}`);
-      for (const { name } of one.attributes)
-        if (name.startsWith('on')) bad.push(`a handler: ${name}`);
-    }
-    if ({}.polluted) bad.push('the prototype is polluted');
-    return bad;
-  });
 }
 
 export function hostility(browser, tally) {
@@ -88,7 +52,7 @@ async function walk(browser, tally, offset) {
     const mock = await startMock({ scene: 'trouble', rate: 0, mangle: hostile(offset) });
     const context = await browser.newContext({ viewport: sizes.desktop, reducedMotion: 'reduce' });
     context.setDefaultTimeout(patience);
-    const page = await wary(context, mock.url);
+    const page = await waryPage(context, mock.url);
     const ended = mock.world.calls.filter((call) => call.outcome === 'ok');
     await page.goto(`${mock.url}/`);
     for (const address of addresses) {
@@ -119,7 +83,7 @@ async function large(browser) {
   }
   const context = await browser.newContext({ viewport: sizes.desktop });
   context.setDefaultTimeout(patience);
-  const page = await wary(context, mock.url);
+  const page = await waryPage(context, mock.url);
   await page.goto(`${mock.url}/#/tools`);
   await page.getByRole('searchbox').fill('tool_1999');
   await page.getByRole('link', { name: /tool_1999/ }).click();

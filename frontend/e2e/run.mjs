@@ -9,6 +9,7 @@ import './care-flows.mjs';
 import './client-flows.mjs';
 import './flows.mjs';
 import './history-flows.mjs';
+import './page-flows.mjs';
 import './trouble-flows.mjs';
 import './trust-flows.mjs';
 import { hostility } from './hostile.mjs';

@@ -42,7 +42,7 @@ export const call = (server, tool, args) => api('POST', '/api/v1/call', { server
 export const control = (what) => fetch(order.control + what).then((reply) => reply.text())
 
 /** A call by a client that cannot ask a person; `token` is the client's. */
-export async function callAsClient(server, tool, args, token = order.token) {
+export async function callAsClient(server, tool, args, token = order.token, clientInfo = { name: 'life', version: '1' }) {
   const send = (id, method, params, session) =>
     fetch(`${order.url}/s/${server}/mcp`, {
       method: 'POST',
@@ -54,7 +54,7 @@ export async function callAsClient(server, tool, args, token = order.token) {
       },
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
     })
-  const hello = await send(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'life', version: '1' } })
+  const hello = await send(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
   await hello.text()
   if (!hello.ok) return `refused with ${hello.status}`
   return (await send(2, 'tools/call', { name: tool, arguments: args }, hello.headers.get('mcp-session-id'))).text()

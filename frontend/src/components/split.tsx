@@ -86,7 +86,7 @@ export function DetailFrame({
             </IconButton>
           </span>
         </div>
-        {meta && <div className="mt-1 text-sm text-ink2">{meta}</div>}
+        {meta && <div className="mt-1 text-sm text-ink2 [overflow-wrap:anywhere]">{meta}</div>}
         {actions && <div className="mt-3 flex flex-wrap items-center gap-2">{actions}</div>}
       </header>
       <div ref={scroller} className="scroll-area min-h-0 flex-1">

@@ -923,6 +923,18 @@ export const texts = {
     allowed: (tool: string) => `${tool} may take 5 minutes from now on.`,
     why: 'Why was this turned away?',
   },
+  editor: {
+    proposals: 'What could stand here',
+    line: (line: number) => `Line ${line}`,
+    hint: 'Ctrl+Space proposes what could stand at the caret.',
+    wrong: {
+      unknown: (path: string, near: string) =>
+        `“${path}” is no key that Drawbridge knows${near ? `. Was “${near}” meant?` : '.'}`,
+      type: (path: string, wanted: string) => `“${path}” has to be: ${wanted}.`,
+      choice: (path: string, wanted: string) => `“${path}” has to be one of: ${wanted}.`,
+      range: (path: string, wanted: string) => `“${path}” has to be ${wanted}.`,
+    },
+  },
   byHand: {
     open: 'By hand…',
     text: 'What goes into its file',

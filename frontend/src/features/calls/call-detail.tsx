@@ -22,9 +22,10 @@ import { CallDuration } from './call-duration';
 import { callName } from './call-row';
 import { Compare } from './compare';
 import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
+import { Erase } from './erase';
 import { isFailure } from './filters';
 import { CallNote } from './note';
-import { DeleteCall, ReplayButton } from './replay';
+import { ReplayButton } from './replay';
 
 const t = texts.calls;
 
@@ -169,7 +170,9 @@ function CallActions({
         <Download className="size-3.5" aria-hidden />
         {t.saveCall}
       </Button>
-      {call.outcome !== '' && <DeleteCall call={call} onGone={onGone} />}
+      {call.outcome !== '' && (
+        <Erase what={{ ids: [call.id] }} title={t.deleteTitle} onGone={onGone} />
+      )}
     </div>
   );
 }

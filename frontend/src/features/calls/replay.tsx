@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { LoaderCircle, Repeat, Trash2 } from 'lucide-react';
+import { LoaderCircle, Repeat } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
@@ -9,7 +9,7 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { CallDetail } from '@/types/api';
-import { useErase, useReplay } from './api';
+import { useReplay } from './api';
 
 const t = texts.calls;
 
@@ -64,42 +64,6 @@ export function ReplayButton({ call, readOnly }: { call: CallDetail; readOnly: b
               <JsonView text={call.arguments} label={t.arguments} />
             </div>
           )}
-        </Confirm>
-      )}
-    </>
-  );
-}
-
-/** Deletes this call, or all of its session, after asking. */
-export function DeleteCall({ call, onGone }: { call: CallDetail; onGone: () => void }) {
-  const [asking, setAsking] = useState(false);
-  const erase = useErase();
-  return (
-    <>
-      <Button small look="quiet" onClick={() => setAsking(true)}>
-        <Trash2 className="size-3.5" aria-hidden />
-        {texts.actions.delete}
-      </Button>
-      {asking && (
-        <Confirm
-          title={t.deleteTitle}
-          action={texts.actions.delete}
-          pending={erase.isPending}
-          error={erase.error}
-          onClose={() => setAsking(false)}
-          onConfirm={() =>
-            erase.mutate(
-              { ids: [call.id] },
-              {
-                onSuccess: ({ deleted }) => {
-                  toast('ok', t.deleted(deleted));
-                  onGone();
-                },
-              },
-            )
-          }
-        >
-          {t.deleteBody}
         </Confirm>
       )}
     </>

@@ -1,9 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { FileQuestion, Trash2 } from 'lucide-react';
-import { useState } from 'react';
-import { Button, buttonClasses } from '@/components/button';
-import { Confirm } from '@/components/confirm';
+import { FileQuestion } from 'lucide-react';
+import { buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
 import { Empty } from '@/components/page';
@@ -11,11 +9,11 @@ import { DetailFrame } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { count, duration, exactTime, moment, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
 import type { Call } from '@/types/api';
-import { storyLimit, storyQuery, useErase, useLiveCalls } from './api';
+import { storyLimit, storyQuery, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
+import { Erase } from './erase';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
 import { SessionFrames } from './session-frames';
@@ -70,7 +68,7 @@ export function SessionStory({ session, onClose }: { session: string; onClose: (
           </Link>
           <CopyButton showLabel label={t.copyId} text={session} />
           <ExportMenu filters={{ session }} />
-          <DeleteSession session={session} onGone={onClose} />
+          <Erase what={{ session }} title={t.deleteTitle} onGone={onClose} />
         </div>
       }
       onClose={onClose}
@@ -134,39 +132,4 @@ function Step({ call, before, start }: { call: Call; before: Call | undefined; s
 /** Time since the session's first call. */
 function sinceStart(ms: number): string {
   return ms < 1000 ? t.begin : `+${duration(ms * 1e6).replace(/\.\d+(?= s)/, '')}`;
-}
-
-function DeleteSession({ session, onGone }: { session: string; onGone: () => void }) {
-  const [asking, setAsking] = useState(false);
-  const erase = useErase();
-  return (
-    <>
-      <Button small look="quiet" onClick={() => setAsking(true)}>
-        <Trash2 className="size-3.5" aria-hidden />
-        {texts.actions.delete}
-      </Button>
-      {asking && (
-        <Confirm
-          title={t.deleteTitle}
-          action={texts.actions.delete}
-          pending={erase.isPending}
-          error={erase.error}
-          onClose={() => setAsking(false)}
-          onConfirm={() =>
-            erase.mutate(
-              { session },
-              {
-                onSuccess: ({ deleted }) => {
-                  toast('ok', texts.calls.deleted(deleted));
-                  onGone();
-                },
-              },
-            )
-          }
-        >
-          {texts.calls.deleteBody}
-        </Confirm>
-      )}
-    </>
-  );
 }

@@ -1,6 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, LoaderCircle } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CodeEditor } from '@/components/code-editor';
 import { Loading } from '@/components/page';
@@ -12,8 +12,17 @@ import { messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigFile } from '@/types/api';
+import { caretAt, proposals, type Schema, wrongs } from './config-schema';
 
 const t = texts.settings;
+
+/** The schema comes with the page, and only when somebody edits. */
+const schemaQuery = queryOptions({
+  queryKey: ['config', 'schema'],
+  queryFn: async () =>
+    (await import('../../../../config/schema.json')).default as unknown as Schema,
+  staleTime: Number.POSITIVE_INFINITY,
+});
 
 /** Loads the file and hands it to the editor; the daemon checks what is saved. */
 export function ConfigEditor({ lines }: { lines: number[] }) {
@@ -54,8 +63,14 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   const start = () => {
     if (edited && !conflict && !save.isPending && !fault) save.mutate(base.etag);
   };
+  const schema = useQuery(schemaQuery).data;
+  const wrong = useMemo(
+    () => (schema && edited && !yaml && !fault ? wrongs(schema, text) : []),
+    [schema, edited, yaml, fault, text],
+  );
   const marked = new Set(edited ? linesIn(save.error) : lines);
   if (fault) marked.add(fault.line);
+  for (const { line } of wrong) marked.add(line);
   return (
     <div className="space-y-2">
       <CodeEditor
@@ -67,6 +82,16 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
         }}
         onSave={start}
         marked={marked}
+        complete={
+          schema && !yaml
+            ? (typed, at) => {
+                const caret = caretAt(typed, at);
+                if (!caret) return [];
+                const { from, to } = caret;
+                return proposals(schema, typed, at).map((one) => ({ ...one, from, to }));
+              }
+            : undefined
+        }
         describedBy={`${id}-state`}
       />
       <div id={`${id}-state`} aria-live="polite" className="min-h-5 text-sm">
@@ -90,6 +115,18 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
           <Line bad>{t.syntax(fault.line, fault.column)}</Line>
         ) : save.isError ? (
           <Line bad>{plain(messageOf(save.error))}</Line>
+        ) : wrong.length > 0 ? (
+          <ul className="space-y-1">
+            {wrong.map((one) => (
+              <li key={`${one.path} ${one.kind}`}>
+                <Line bad>
+                  {plain(
+                    `${texts.editor.line(one.line)}: ${texts.editor.wrong[one.kind](one.path, one.wanted)}`,
+                  )}
+                </Line>
+              </li>
+            ))}
+          </ul>
         ) : (
           edited && !yaml && <Line>{t.readable}</Line>
         )}
@@ -106,6 +143,11 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
         <Button look="quiet" disabled={!edited} onClick={() => setText(base.text)}>
           {t.revert}
         </Button>
+        {schema && !yaml && (
+          <span className="ml-auto hidden self-center text-xs text-ink3 sm:inline">
+            {texts.editor.hint}
+          </span>
+        )}
       </div>
     </div>
   );

@@ -54,7 +54,11 @@ export function ToolDetail({
       }
       meta={
         <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-          {tool.title && <span>{plain(tool.title.slice(0, 300))}</span>}
+          {tool.title && (
+            <span className="min-w-0 [overflow-wrap:anywhere]">
+              {plain(tool.title.slice(0, 300))}
+            </span>
+          )}
           <EffectBadges annotations={tool.annotations} />
           <span className="text-xs text-ink3" title={t.tokensHint}>
             {t.tokens(count(tokenCost(tool)))}

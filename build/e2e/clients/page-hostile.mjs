@@ -1,0 +1,112 @@
+// Walks the page of a real daemon whose servers mean harm: every word that a server, a
+// client or the configuration can say is one of 200 hostile strings.
+import { corpus } from '../../../frontend/e2e/corpus.mjs'
+import { findings, wary } from '../../../frontend/e2e/wary.mjs'
+import { accessible, api, call, callAsClient, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+
+found.looks = 0
+await wary(page, order.url)
+await page.goto(order.link)
+await live()
+
+/** The place is shown, nothing of it had its way, and nothing sticks out. */
+async function look(path) {
+  await go(path)
+  await settled(path)
+  const bad = [...(await findings(page)), ...page.strange.splice(0)]
+  if (bad.length > 0) throw new Error(`${path}: ${bad.slice(0, 3)}`)
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  if (wide > 0) throw new Error(`${path} is ${wide} px too wide`)
+  found.looks++
+}
+
+const calls = []
+await step('calls with all of them', async () => {
+  for (let n = 0; n < corpus.length; n += 4) calls.push((await call('evil', 'ok', { from: n })).callId)
+  for (let n = 0; n < corpus.length; n++) {
+    // Each is another client: its name, too, is a stranger's.
+    await callAsClient('evil', n % 2 ? 'fail' : 'broken', { from: n, [corpus[n]]: corpus[(n + 7) % 200] }, undefined, {
+      name: corpus[n],
+      title: corpus[(n + 3) % 200],
+      version: corpus[(n + 5) % 200].slice(0, 60),
+    })
+  }
+  await until('they are written', async () => (await api('GET', '/api/v1/history')).calls >= 250)
+})
+const { items: tools } = await api('GET', '/api/v1/tools?server=evil')
+const { items: servers } = await api('GET', '/api/v1/servers')
+await step('each tool', async () => {
+  if (tools.length < 190) throw new Error(`only ${tools.length} tools are listed`)
+  for (const [n, tool] of tools.entries()) {
+    await look(`/tools?tool=${encodeURIComponent(tool.name)}`)
+    // What is printable stands there as it was said.
+    const said = corpus[(n + 23) % 200]
+    if (/^[\x20-\x7e]{1,200}$/.test(said) && tool.description === said && !/ {2}/.test(said))
+      if (!(await page.locator('main').innerText()).includes(said.trim())) throw new Error(`${said} is not shown`)
+  }
+})
+await step('each result', async () => {
+  for (const id of calls) await look(`/calls/${id}`)
+  await look(`/calls/${calls[0]}?with=${calls[1]}`)
+})
+await step('errors and clients in lists', async () => {
+  await look('/calls')
+  const list = page.locator('.scroll-area:has([aria-label=Calls])')
+  for (let i = 0; i < 12; i++) {
+    await list.evaluate((box) => box.scrollBy(0, 700))
+    const bad = await findings(page)
+    if (bad.length > 0) throw new Error(String(bad.slice(0, 3)))
+  }
+  const { items } = await api('GET', '/api/v1/calls?limit=200')
+  for (const one of items.slice(0, 25)) await look(`/calls/${one.id}`)
+  for (const path of ['/', '/usage', '/clients', '/sessions', `/sessions/${encodeURIComponent(items[0].session)}`]) await look(path)
+})
+await step('servers with such names and commands', async () => {
+  if (servers.length < 100) throw new Error(`only ${servers.length} servers are there`)
+  await look('/servers')
+  for (const one of servers.slice(0, 40)) await look(`/servers/${encodeURIComponent(one.id)}`)
+  for (const view of ['tools', 'log', 'debug']) await look(`/servers/evil?view=${view}`)
+  await page.getByRole('button', { name: /^Show .* message/ }).click()
+  await page.getByText('"jsonrpc"').first().waitFor()
+  await look('/servers/evil?view=debug')
+  await look('/settings')
+  await page.getByRole('button', { name: 'Edit the file' }).click()
+  await look('/settings')
+  await look('/welcome')
+})
+await step('a question made of them', async () => {
+  const waiting = callAsClient('evil', 'ask', {})
+  await page.getByRole('link', { name: 'Answer' }).click()
+  await settled('/questions')
+  await part('evil').or(page.getByRole('listitem').filter({ hasText: 'asks' })).first().waitFor()
+  await look('/questions')
+  await accessible('/questions, hostile')
+  await page.getByRole('button', { name: 'Decline' }).click()
+  await waiting
+})
+await step('the page can still be used', async () => {
+  await go('/tools')
+  await page.getByRole('searchbox').fill('broken')
+  await page.getByRole('link', { name: /broken/ }).click()
+  await page.getByRole('button', { name: 'Run tool' }).click()
+  await page.getByText('Failed', { exact: true }).first().waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Go to or do' }).fill('settings')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/#\/settings/)
+})
+await step('2,000 tools, and words of 1 MB', async () => {
+  await until('all are listed', async () => (await api('GET', '/api/v1/tools')).items.length >= 2000)
+  await look('/tools')
+  await page.getByRole('searchbox').fill('large__tool_999')
+  await page.getByRole('link', { name: /tool_999/ }).first().click()
+  await page.getByRole('heading', { name: /tool_999/ }).waitFor()
+  await look('/tools?tool=large__tool_7')
+  const { callId } = await call('large', 'tool_1', {})
+  await until('it is written', async () => (await api('GET', `/api/v1/calls/${callId}`)).id)
+  await look(`/calls/${callId}`)
+  const shown = await page.evaluate(() => document.body.innerText.length)
+  if (shown > 400_000) throw new Error(`${shown} characters are laid out at once`)
+  await look('/servers/large?view=tools')
+})
+await finish()

@@ -1,0 +1,70 @@
+// What a person does with the file, with tokens, and with clients by hand.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+
+flow(
+  'the configuration is completed while it is typed, and checked before it is saved',
+  quiet,
+  async (page, mock) => {
+    mock.world.config.text = '{\n  "history": {\n    \n  }\n}\n';
+    await page.goto(`${mock.url}/#/settings`);
+    await page.getByRole('button', { name: 'Edit the file' }).click();
+    const box = page.getByLabel('Configuration file', { exact: true });
+    await page.getByText('Ctrl+Space proposes').waitFor(); // the schema is there
+    await box.click();
+    await box.press('Control+Home');
+    await box.press('ArrowDown');
+    await box.press('ArrowDown');
+    await box.press('End');
+    await page.keyboard.type('"keep');
+    const list = page.getByRole('listbox', { name: 'What could stand here' });
+    await list.getByRole('option', { name: /keepDays/ }).waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Enter');
+    await list.waitFor({ state: 'detached' });
+    await page.keyboard.type('7, "enabeld": true');
+    assert.match(await box.inputValue(), /"keepDays": 7, "enabeld": true/);
+    await page.getByText('Was “enabled” meant?').waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Control+z'); // what was proposed and taken can be undone
+    await box.fill('{ "globalSettings": { "approveNewCommands": "maybe" } }');
+    await page.getByText('has to be one of: off, ask').waitFor();
+  },
+);
+
+flow('a token is made and shown once', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  const tokens = page.getByRole('region', { name: 'Tokens' });
+  await tokens.getByLabel('Name of the client').fill('my-script');
+  await tokens.getByRole('button', { name: 'Make a token' }).click();
+  await tokens.getByText('dbr_made-for-the-mock').waitFor();
+  await inspect(page, true);
+});
+
+flow('a client is connected by hand, and an import is taken back', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/clients`);
+  const row = page.getByRole('listitem').filter({ hasText: 'Cursor' });
+  await row.getByRole('button', { name: 'By hand…' }).click();
+  const link = await row.getByRole('link', { name: 'Open in Cursor' }).getAttribute('href');
+  assert.match(link, /^cursor:/);
+  await inspect(page, true);
+  await page.goto(`${mock.url}/#/add`);
+  const taken = page.getByRole('region', { name: 'Taken over before' });
+  await taken.getByRole('button', { name: 'Take back' }).click();
+  await taken.waitFor({ state: 'detached' });
+});
+
+flow('a path that a README leaves open is chosen in a dialog', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/add`);
+  await page
+    .getByLabel('Paste a snippet, a command or an address')
+    .fill('npx -y @modelcontextprotocol/server-filesystem /path/to/allowed/files');
+  await page.getByText('looks like a placeholder').waitFor();
+  await inspect(page, true);
+  await page.getByRole('button', { name: 'Choose a folder…' }).click();
+  await page.getByText('/home/ada/Documents', { exact: true }).waitFor();
+  assert.equal(await page.getByText('looks like a placeholder').count(), 0);
+});

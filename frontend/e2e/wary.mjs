@@ -1,0 +1,42 @@
+// A page in which the slightest success of an attack is noticed.
+
+/** Makes page remember scripts that ran, what its policy reported, and requests to strangers. */
+export async function wary(page, origin) {
+  page.strange = [];
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !url.startsWith('blob:') && !url.startsWith('data:'))
+      page.strange.push(url.slice(0, 200));
+  });
+  await page.addInitScript(() => {
+    window.hits = [];
+    window.hit = () => window.hits.push('a script ran');
+    document.addEventListener('securitypolicyviolation', (event) =>
+      window.hits.push(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
+  });
+}
+
+/** What must never be there, whatever a server says. */
+export function findings(page) {
+  return page.evaluate(() => {
+    const bad = [...window.hits];
+    for (const a of document.querySelectorAll('[href]')) {
+      const to = a.getAttribute('href');
+      if (/^\s*(javascript|data|vbscript|file|https?):/i.test(to) && a.tagName === 'A')
+        bad.push(`a live link: ${to.slice(0, 80)}`);
+    }
+    for (const one of document.querySelectorAll('body *')) {
+      if (
+        /^(script|iframe|object|embed|form\[action\]|base|meta|style|marquee|math)$/i.test(
+          one.tagName,
+        )
+      )
+        bad.push(`an element: ${one.tagName}`);
+      for (const { name } of one.attributes)
+        if (name.startsWith('on')) bad.push(`a handler: ${name}`);
+    }
+    if ({}.polluted) bad.push('the prototype is polluted');
+    return bad;
+  });
+}

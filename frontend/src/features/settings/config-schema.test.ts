@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { caretAt, proposals, type Schema, wrongs } from './config-schema';
+
+const schema: Schema = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../../../config/schema.json'), 'utf8'),
+);
+
+/** The text without its caret, and where that was. */
+const at = (text: string): [string, number] => [text.replace('|', ''), text.indexOf('|')];
+const words = (text: string) => proposals(schema, ...at(text)).map((one) => one.text);
+
+it('keys are proposed where they may stand, what was begun first', () => {
+  expect(words('{ | }')).toContain('mcpServers');
+  expect(words('{ "hist|" }')).toEqual(['history']);
+  expect(words('{ "mcpServers": { "a": { "comm|" } } }')[0]).toBe('command');
+  expect(words('{ "mcpServers": { "a": { "command": "x", "re|')).toContain('restart');
+  expect(words('{ // a comment {\n "history": { | } }')).toContain('keepDays');
+  expect(words('{ "mcpServers": { "| } }')).toEqual([]); // the name is the person's
+});
+
+it('values are proposed where the schema knows them', () => {
+  expect(words('{ "globalSettings": { "approveNewCommands": | } }')).toEqual(['off', 'ask']);
+  expect(words('{ "globalSettings": { "approveNewCommands": "a|" } }')).toEqual(['ask']);
+  expect(words('{ "history": { "enabled": f| } }')).toEqual(['false']);
+  expect(words('{ "history": { "keepDays": | } }')).toEqual([]);
+  expect(words('nothing |')).toEqual([]);
+});
+
+it('a proposal takes the place of what was typed', () => {
+  const [text, caret] = at('{ "history": { "keepD|" } }');
+  const [first] = proposals(schema, text, caret);
+  const { from, to } = caretAt(text, caret) ?? { from: 0, to: 0 };
+  expect(text.slice(0, from) + first?.insert + text.slice(to)).toBe(
+    '{ "history": { "keepDays":  } }',
+  );
+});
+
+it('what the schema does not allow is told with its line', () => {
+  expect(
+    wrongs(
+      schema,
+      '{\n  "history": {\n    "keepDay": 3,\n    "maxBytes": "much",\n    "keepDays": -1\n  },\n  "globalSettings": { "approveNewCommands": "maybe" }\n}',
+    ),
+  ).toEqual([
+    { line: 3, path: 'history.keepDay', kind: 'unknown', wanted: 'keepDays' },
+    { line: 4, path: 'history.maxBytes', kind: 'type', wanted: 'integer' },
+    { line: 5, path: 'history.keepDays', kind: 'range', wanted: '≥ 0' },
+    { line: 7, path: 'globalSettings.approveNewCommands', kind: 'choice', wanted: 'off, ask' },
+  ]);
+  expect(wrongs(schema, '{ "__proto__": 1, "mcpServers": {')).toEqual([]);
+});
+
+it('the examples and the file of a new installation have nothing wrong', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../../../config/default.jsonc'), 'utf8');
+  expect(wrongs(schema, text)).toEqual([]);
+});

@@ -1,0 +1,273 @@
+import { plainJson } from '@/lib/jsonc';
+
+/** The part of JSON Schema that the configuration's schema uses. */
+export interface Schema {
+  $ref?: string;
+  $defs?: Record<string, Schema>;
+  title?: string;
+  description?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  pattern?: string;
+  properties?: Record<string, Schema>;
+  additionalProperties?: boolean | Schema;
+  items?: Schema;
+  oneOf?: Schema[];
+  anyOf?: Schema[];
+  allOf?: Schema[];
+}
+
+type Step = string | number;
+
+/** Where the caret stands, as far as the text before it tells. */
+export interface Caret {
+  /** Of the object or list around it, or of the member whose value is typed. */
+  path: Step[];
+  kind: 'key' | 'value';
+  /** What is typed of it already, without quotation marks. */
+  typed: string;
+  /** The span that a proposal replaces. */
+  from: number;
+  to: number;
+}
+
+/** Reads the text up to the caret; undefined where nothing can be proposed. */
+export function caretAt(text: string, at: number): Caret | undefined {
+  const before = plainJson(text).slice(0, at);
+  const stack: { list: boolean; key: string; index: number; value: boolean }[] = [];
+  let string = -1; // where one begins that does not end before the caret
+  let last = ''; // the last string that ended
+  let from = at; // of the word that is typed
+  for (let i = 0; i < before.length; i++) {
+    const c = before.charAt(i);
+    const top = stack.at(-1);
+    if (string >= 0) {
+      if (c === '\\') i++;
+      else if (c === '"') {
+        last = before.slice(string + 1, i);
+        string = -1;
+        from = at;
+      } else if (c === '\n') string = -1; // it was not closed: the next line is another matter
+      continue;
+    }
+    if (c === '"') {
+      string = i;
+      from = i;
+    } else if (c === '{' || c === '[') {
+      stack.push({ list: c === '[', key: '', index: 0, value: c === '[' });
+      from = at;
+    } else if (c === '}' || c === ']') {
+      stack.pop();
+      from = at;
+    } else if (c === ':' && top) {
+      top.key = last;
+      top.value = true;
+      from = at;
+    } else if (c === ',' && top) {
+      top.index++;
+      top.value = top.list;
+      from = at;
+    } else if (/\s/.test(c)) from = at;
+    else if (from === at) from = i;
+  }
+  const top = stack.at(-1);
+  if (!top) return undefined;
+  const path = stack.slice(0, -1).map((one): Step => (one.list ? one.index : one.key));
+  if (top.value) path.push(top.list ? top.index : top.key);
+  // A string that is typed goes to its end, when it has one on this line.
+  const rest = /^[^"\n]*"?/.exec(text.slice(at))?.[0] ?? '';
+  const to = string >= 0 && rest.endsWith('"') ? at + rest.length : at;
+  return {
+    path,
+    kind: top.value ? 'value' : 'key',
+    typed: text.slice(from, at).replace(/^"/, ''),
+    from,
+    to,
+  };
+}
+
+/** The schema of the value at path, references followed. */
+export function schemaAt(root: Schema, path: Step[]): Schema | undefined {
+  let at = followed(root, root);
+  for (const step of path) {
+    at = branch(root, at, typeof step === 'number' ? [] : {});
+    if (!at) return undefined;
+    const member =
+      typeof step === 'number'
+        ? at.items
+        : (at.properties?.[step] ??
+          (typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined));
+    at = followed(root, member);
+  }
+  return branch(root, at, {});
+}
+
+/** The one of several possible schemas whose type a value has. */
+function branch(root: Schema, schema: Schema | undefined, value: unknown): Schema | undefined {
+  const several = schema?.oneOf ?? schema?.anyOf;
+  if (!several) return schema;
+  return several
+    .map((one) => followed(root, one))
+    .find((one) => one && types(one).some((type) => isOf(value, type)));
+}
+
+function followed(root: Schema, schema: Schema | undefined): Schema | undefined {
+  let at = schema;
+  for (let i = 0; i < 10 && (at?.$ref || at?.allOf); i++)
+    at = at.$ref ? root.$defs?.[at.$ref.replace('#/$defs/', '')] : at.allOf?.[0];
+  return at;
+}
+
+export interface Proposal {
+  text: string;
+  note: string;
+  insert: string;
+}
+
+/** What could stand at the caret, what was begun first. */
+export function proposals(root: Schema, text: string, at: number): Proposal[] {
+  const caret = caretAt(text, at);
+  const schema = caret && schemaAt(root, caret.path);
+  if (!caret || !schema) return [];
+  const word = caret.typed.toLowerCase();
+  const fits = ({ text }: Proposal) => text.toLowerCase().includes(word);
+  const order = (a: Proposal, b: Proposal) =>
+    Number(b.text.toLowerCase().startsWith(word)) - Number(a.text.toLowerCase().startsWith(word));
+  if (caret.kind === 'key') {
+    const colon = /^\s*:/.test(text.slice(caret.to)) ? '' : ': ';
+    return Object.entries(schema.properties ?? {})
+      .map(([name, member]) => ({
+        text: name,
+        note: followed(root, member)?.description ?? kindOf(root, member),
+        insert: `${JSON.stringify(name)}${colon}`,
+      }))
+      .filter(fits)
+      .sort(order);
+  }
+  const values = schema.enum ?? (types(schema).includes('boolean') ? [true, false] : []);
+  return values
+    .map((value) => ({
+      text: String(value),
+      note: value === schema.default ? 'default' : '',
+      insert: JSON.stringify(value),
+    }))
+    .filter(fits)
+    .sort(order);
+}
+
+function kindOf(root: Schema, schema: Schema): string {
+  return types(followed(root, schema) ?? {}).join(', ');
+}
+
+const types = (schema: Schema): string[] =>
+  schema.type === undefined ? [] : Array.isArray(schema.type) ? schema.type : [schema.type];
+
+export interface Wrong {
+  /** From 1. */
+  line: number;
+  path: string;
+  kind: 'unknown' | 'type' | 'choice' | 'range';
+  wanted: string;
+}
+
+/** What the schema does not allow; the first few. The daemon has the last word. */
+export function wrongs(root: Schema, text: string, most = 5): Wrong[] {
+  let value: unknown;
+  const json = plainJson(text);
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return []; // told elsewhere, with its line
+  }
+  const found: Wrong[] = [];
+  const add = (path: Step[], kind: Wrong['kind'], wanted: string) => {
+    found.push({ line: lineOf(json, path), path: path.join('.'), kind, wanted });
+  };
+  const walk = (value: unknown, schema: Schema | undefined, path: Step[]) => {
+    const at = branch(root, followed(root, schema), value);
+    if (!at || found.length >= most) return;
+    const allowed = types(at);
+    if (allowed.length > 0 && !allowed.some((type) => isOf(value, type))) {
+      add(path, 'type', allowed.join(', '));
+      return;
+    }
+    if (at.enum && !at.enum.includes(value)) add(path, 'choice', at.enum.join(', '));
+    if (typeof value === 'number') {
+      if (at.minimum !== undefined && value < at.minimum) add(path, 'range', `≥ ${at.minimum}`);
+      if (at.maximum !== undefined && value > at.maximum) add(path, 'range', `≤ ${at.maximum}`);
+    }
+    if (Array.isArray(value))
+      value.forEach((one, i) => {
+        walk(one, at.items, [...path, i]);
+      });
+    else if (typeof value === 'object' && value !== null) {
+      for (const [name, member] of Object.entries(value)) {
+        const known =
+          at.properties && Object.hasOwn(at.properties, name) ? at.properties[name] : undefined;
+        const other = at.additionalProperties;
+        if (known) walk(member, known, [...path, name]);
+        else if (other === false) add([...path, name], 'unknown', nearest(name, at));
+        else if (typeof other === 'object') walk(member, other, [...path, name]);
+      }
+    }
+  };
+  walk(value, root, []);
+  return found.slice(0, most);
+}
+
+function isOf(value: unknown, type: string): boolean {
+  switch (type) {
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value);
+    case 'array':
+      return Array.isArray(value);
+    case 'integer':
+      return Number.isInteger(value);
+    case 'null':
+      return value === null;
+    default:
+      return typeof value === type;
+  }
+}
+
+/** A key of the schema that was probably meant, or ''. */
+function nearest(name: string, schema: Schema): string {
+  const word = name.toLowerCase();
+  const near = Object.keys(schema.properties ?? {})
+    .map((key) => ({ key, far: distance(word, key.toLowerCase()) }))
+    .sort((a, b) => a.far - b.far)[0];
+  return near && near.far <= Math.max(1, Math.floor(near.key.length / 3)) ? near.key : '';
+}
+
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length && i < 60; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++)
+      next.push(
+        Math.min(
+          (row[j] ?? 0) + 1,
+          (next[j - 1] ?? 0) + 1,
+          (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1),
+        ),
+      );
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+/** The line of a member's key, or of the nearest thing around it that has one. */
+function lineOf(json: string, path: Step[]): number {
+  let at = 0;
+  for (const step of path) {
+    if (typeof step === 'number') continue;
+    const found = json.indexOf(JSON.stringify(step), at);
+    if (found < 0) break;
+    at = found + 1;
+  }
+  return json.slice(0, at).split('\n').length;
+}
