@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"drawbridge/backend/doctor"
+	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
 	"drawbridge/config"
 )
@@ -20,5 +21,15 @@ func patient(current func() *config.Config) func(context.Context) (doctor.Option
 			Config: current(), Getenv: os.Getenv, Listening: doctor.Listening, Docker: doctor.AskDocker,
 			LookPath: func(program string) (string, error) { return process.Resolve(program, path) },
 		}, nil
+	}
+}
+
+// diagnosed says where a bundle for a bug report is collected from.
+func diagnosed(folders config.Folders, sources config.Sources) func(context.Context) doctor.BundleOptions {
+	return func(ctx context.Context) doctor.BundleOptions {
+		home, _ := os.UserHomeDir()
+		paths, _ := sources.Paths() // a folder that cannot be read leaves its files out
+		admin, _ := loopback.ReadAdmin(folders.Data)
+		return doctor.BundleOptions{Folders: folders, Config: paths, Home: home, Secrets: []string{admin}, Getenv: process.Lookup(ctx, os.Getenv)}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
+	"drawbridge/backend/store"
 	"drawbridge/config"
 )
 
@@ -33,7 +34,7 @@ func main() {
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Version: version, Serve: serve, Desktop: showDesktop,
+		Version: version, Serve: serve, Desktop: showDesktop, Redact: store.Redacted,
 		Show: func(url string, f config.Folders) error { return show(url, f.Data, os.Stdout) },
 	})
 	stop()

@@ -115,6 +115,8 @@ type Options struct {
 	// Doctor looks for what keeps servers and clients from working; optional.
 	Doctor  func(ctx context.Context) (doctor.Options, error)
 	Secrets *secret.Store // optional: what ${secret:NAME} stands for
+	// Diagnosed says where to look for a bug report's bundle; optional.
+	Diagnosed func(ctx context.Context) doctor.BundleOptions
 
 	Logins    Logins                                    // optional: signing in to remote servers
 	Questions Questions                                 // optional: what servers ask a person

@@ -131,6 +131,7 @@ func (a *API) register() {
 	a.registerSecrets(doc)
 	a.registerLogins(doc)
 	a.registerDoctor(doc)
+	a.registerDiagnostics(doc)
 	a.registerHistory(doc)
 	a.registerPolicy(doc)
 	a.registerTrust(doc)

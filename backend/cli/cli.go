@@ -26,6 +26,8 @@ type Options struct {
 	// Desktop is what the bare command does: show the window of the running daemon,
 	// or start one with tray and window.
 	Desktop func(ctx context.Context, o ServeOptions) error
+	// Redact takes what looks like a secret out of a text. nil takes nothing.
+	Redact func(text string) string
 	// Show brings an address with a one-time code to the person. nil prints it.
 	Show func(url string, f config.Folders) error
 
@@ -141,7 +143,7 @@ func (p *program) command() *cobra.Command {
 		p.serve(), p.stdio(), p.demo(),
 		p.status(), p.tools(), p.call(), p.historyUpkeep(p.history()), p.checks(), p.logs(),
 		p.act("start"), p.act("stop"), p.act("restart"), p.act("enable"), p.act("disable"), p.add(), p.test(), p.remove(), p.login(), p.logout(), p.debug(), p.explainCall(), p.approvals(),
-		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.uninstall(), p.open(), p.quit(), p.version(),
+		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.diagnostics(), p.uninstall(), p.open(), p.quit(), p.version(),
 	)
 	return root
 }

@@ -70,3 +70,15 @@ func asMap(list []string) map[string]string {
 	}
 	return env
 }
+
+// Lookup finds a variable as servers get it: in the environment that getenv reads, else in
+// that of the login shell.
+func Lookup(ctx context.Context, getenv func(string) string) func(name string) string {
+	login, _ := LoginEnv(ctx) // without an answer it is our own environment
+	return func(name string) string {
+		if v := getenv(name); v != "" {
+			return v
+		}
+		return login[name]
+	}
+}

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"drawbridge/backend/doctor"
+	"drawbridge/backend/hub"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+func (a *API) registerDiagnostics(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/diagnostics", "What a bug report needs, without secrets: the files with their texts", a.diagnostics)
+	op(a, doc, "GET", "/api/v1/diagnostics/zip", "The same as one zip", a.diagnosticsZip)
+}
+
+func (a *API) diagnostics(ctx context.Context, _ *none) (*answer[List[doctor.File]], error) {
+	files, err := a.bundleFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return reply(List[doctor.File]{Items: files})
+}
+
+func (a *API) diagnosticsZip(ctx context.Context, _ *none) (*bundleAnswer, error) {
+	files, err := a.bundleFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var b bytes.Buffer
+	if err := doctor.WriteZip(&b, files, now); err != nil {
+		return nil, err
+	}
+	return &bundleAnswer{"application/zip", `attachment; filename="` + doctor.BundleName(now) + `"`, b.Bytes()}, nil
+}
+
+func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
+	if a.Diagnosed == nil {
+		return nil, hub.Errorf(hub.CodeUnavailable, "diagnostics are not in reach")
+	}
+	o := a.Diagnosed(ctx)
+	o.Version, o.Now, o.Redact = a.Version, time.Now(), a.Redact
+	o.Documents = map[string]any{"servers": a.Servers.Statuses(), "config-problems": a.Files.Problems(), "sessions": len(a.Bridge.Sessions())}
+	o.Documents["status"] = a.statusNow()
+	if findings, err := a.examine(ctx, nil); err == nil {
+		o.Documents["doctor"] = findings.Body.Items
+	}
+	tokens, err := a.Tokens.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tokens {
+		o.Secrets = append(o.Secrets, t.Token)
+	}
+	if a.Secrets != nil {
+		o.Secrets = append(o.Secrets, a.Secrets.Known()...)
+	}
+	return doctor.Bundle(o), nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"drawbridge/backend/doctor"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/process"
+	"drawbridge/config"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) diagnostics() *cobra.Command {
+	var yes bool
+	var output string
+	cmd := &cobra.Command{
+		Use: "diagnostics", Short: "Write one zip for a bug report, without secrets, after showing what is in it", Args: noArgs,
+		Long: "Write one zip for a bug report: versions, states, findings of the doctor, the ends of the logs, and the configuration with\n" +
+			"secrets masked. What is in it is shown first. Nothing is sent. With --json the texts are printed, and nothing is written.",
+		Example: "  drawbridge diagnostics\n  drawbridge diagnostics --yes --output report.zip",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			files, err := p.collect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.document(items[doctor.File]{Items: files})
+			}
+			now := time.Now()
+			if output == "" {
+				output = doctor.BundleName(now)
+			}
+			t := table{title: "What is in it", head: []string{"File", "Bytes"}, right: []bool{false, true}}
+			for _, f := range files {
+				t.add(f.Name, fmt.Sprint(f.Bytes))
+			}
+			if err := t.print(p.Stdout, p.Terminal()); err != nil {
+				return err
+			}
+			if !yes {
+				if err := p.ask("Write " + output + "?"); err != nil {
+					return err
+				}
+			}
+			if err := writeBundle(output, files, now); err != nil {
+				return err
+			}
+			path, err := filepath.Abs(output)
+			fmt.Fprintln(p.Stdout, "Written: "+line(path)+"\nLook through it before you hand it on.")
+			return err
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "name of the zip; one that exists is left alone")
+	return cmd
+}
+
+func writeBundle(path string, files []doctor.File, now time.Time) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot write the zip: %w", err)
+	}
+	if err := doctor.WriteZip(f, files, now); err != nil {
+		f.Close()
+		return fmt.Errorf("cannot write the zip: %w", err)
+	}
+	return f.Close()
+}
+
+// collect asks the running daemon, which knows more; without one it looks itself.
+func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
+	if p.running() {
+		d, err := p.daemon()
+		if err != nil {
+			return nil, err
+		}
+		data, err := d.raw(ctx, http.MethodGet, "diagnostics", nil, nil)
+		if hub.CodeOf(err) != hub.CodeNotFound {
+			var list items[doctor.File]
+			if err == nil {
+				err = decode(data, &list)
+			}
+			return list.Items, err
+		}
+	}
+	folders, err := p.folders()
+	if err != nil {
+		return nil, err
+	}
+	paths, _ := config.SourcesFor("", folders, p.Getenv).Paths() // a folder that cannot be read leaves its files out
+	admin, _ := loopback.ReadAdmin(folders.Data)
+	o := doctor.BundleOptions{
+		Version: p.Version, Now: time.Now(), Folders: folders, Config: paths, Home: p.Getenv("HOME"), Getenv: process.Lookup(ctx, p.Getenv),
+		Secrets: []string{admin}, Redact: p.Redact, Documents: map[string]any{"running": false},
+	}
+	if tokens, err := loopback.NewTokens(folders.Data, nil); err == nil {
+		list, err := tokens.List()
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list {
+			o.Secrets = append(o.Secrets, t.Token)
+		}
+	}
+	if vault, err := p.vault(); err == nil {
+		if st := vault.Status(ctx); !st.Locked {
+			all, err := vault.List(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range all {
+				if v, err := vault.Get(ctx, e.Name); err == nil {
+					o.Secrets = append(o.Secrets, v)
+				}
+			}
+		}
+	}
+	if patient, err := p.patient(ctx); err == nil {
+		o.Documents["doctor"] = doctor.Examine(ctx, patient)
+	}
+	return doctor.Bundle(o), nil
+}

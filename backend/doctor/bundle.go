@@ -1,0 +1,242 @@
+package doctor
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"drawbridge/config"
+)
+
+// File is one text of a bundle for a bug report.
+type File struct {
+	Name  string `json:"name"` // with forward slashes
+	Bytes int    `json:"bytes"`
+	Text  string `json:"text"`
+}
+
+// BundleOptions are what a bundle is made from.
+type BundleOptions struct {
+	Version string
+	Now     time.Time
+	Folders config.Folders
+	Config  []string // the configuration files; one that is not there is left out
+	// Documents are what is known beside, as name.json: states, findings.
+	Documents map[string]any
+	// Secrets are values that must not be in it, wherever they stand.
+	Secrets []string
+	// Redact takes out of a text what looks like a secret.
+	Redact func(string) string
+	Home   string              // is written as ~
+	Getenv func(string) string // as servers get it
+}
+
+func (o BundleOptions) getenv(name string) string {
+	if o.Getenv == nil {
+		return ""
+	}
+	return o.Getenv(name)
+}
+
+// Limits of a bundle: the end of a log is what tells.
+const (
+	mostOfLog  = 256 << 10
+	mostOfEach = 64 << 10 // of a server's log
+	mostLogs   = 60
+)
+
+const bundleNote = `What Drawbridge found out about itself for a bug report. Nothing was sent anywhere: you decide who gets this file.
+
+Inside: versions, states and reasons of servers, findings of the doctor, the ends of the logs, and the configuration as
+JSON without comments. Values of env and headers, and whatever is or looks like a secret, are replaced by [masked] or
+[redacted]; your home folder is ~. Calls, their arguments and results are not in it.
+
+Names of servers, of tools and of programs, and the addresses of remote servers are. Look through it before you hand it on.
+`
+
+// Bundle collects the files of a bundle. It reads only. What cannot be read is left out, and
+// said so in its place.
+func Bundle(o BundleOptions) []File {
+	texts := map[string][]byte{"README.txt": []byte(bundleNote)}
+	secrets := slices.Clone(o.Secrets)
+	for _, path := range o.Config {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		name := "config/" + filepath.Base(path) + ".json"
+		text, values, variables, err := config.Masked(path, src)
+		if err != nil {
+			text = []byte(err.Error() + "\n")
+		}
+		texts[name] = text
+		secrets = append(secrets, values...)
+		for _, name := range variables {
+			// What a reference stands for may have been printed by a server. A path is no secret.
+			if v := o.getenv(name); !filepath.IsAbs(v) {
+				secrets = append(secrets, v)
+			}
+		}
+	}
+	for name, document := range o.Documents {
+		texts[name+".json"] = indented(document)
+	}
+	texts["versions.json"] = indented(o.versions())
+	addEnd(texts, "logs/drawbridge.log", filepath.Join(o.Folders.Logs, "drawbridge.log"), mostOfLog)
+	addEnd(texts, "logs/last-end.txt", o.Folders.LastEnd(), mostOfEach)
+	servers, _ := filepath.Glob(filepath.Join(o.Folders.Logs, "servers", "*.log"))
+	for i, path := range servers {
+		if i < mostLogs {
+			addEnd(texts, "logs/servers/"+filepath.Base(path), path, mostOfEach)
+		}
+	}
+	hide := hider(secrets, o.Home)
+	files := make([]File, 0, len(texts))
+	for name, text := range texts {
+		clean := string(text)
+		if name != "README.txt" {
+			clean = hide.Replace(clean)
+			if o.Redact != nil {
+				clean = redactLines(clean, o.Redact)
+			}
+		}
+		files = append(files, File{Name: name, Bytes: len(clean), Text: clean})
+	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return files
+}
+
+// plainValue is a line of a document whose value can be no secret, whatever its name says.
+var plainValue = regexp.MustCompile(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
+
+// redactLines hands each line over by itself, which keeps lines together that hold nothing.
+func redactLines(text string, redact func(string) string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if plainValue.MatchString(line) {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString(redact(strings.TrimSuffix(line, "\n")))
+		if strings.HasSuffix(line, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// hider replaces values in each form in which a log or a document may hold them.
+func hider(secrets []string, home string) *strings.Replacer {
+	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }
+	var forms []string
+	for _, s := range secrets {
+		if len(s) < 6 {
+			continue
+		}
+		quoted, _ := json.Marshal(s)
+		forms = append(forms, s, string(quoted[1:len(quoted)-1]), url.QueryEscape(s))
+		for line := range strings.Lines(s) { // a key of several lines, as a log shows it
+			if line = strings.TrimSpace(line); len(line) >= 16 {
+				forms = append(forms, line)
+			}
+		}
+	}
+	slices.SortFunc(forms, longest) // one may hold another
+	var pairs []string
+	for _, f := range slices.Compact(forms) {
+		pairs = append(pairs, f, "[masked]")
+	}
+	if len(home) > 1 {
+		pairs = append(pairs, home, "~")
+		if quoted, _ := json.Marshal(home); string(quoted) != `"`+home+`"` {
+			pairs = append(pairs, string(quoted[1:len(quoted)-1]), "~")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// versions is what of this machine matters for a bug.
+func (o BundleOptions) versions() any {
+	facts := map[string]string{
+		"drawbridge": o.Version, "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH,
+		"desktop": o.getenv("XDG_CURRENT_DESKTOP"), "session": o.getenv("XDG_SESSION_TYPE"),
+		"made": o.Now.UTC().Format(time.RFC3339),
+	}
+	for key, path := range map[string]string{"kernel": "/proc/sys/kernel/osrelease", "distribution": "/etc/os-release"} {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		text := strings.TrimSpace(string(src))
+		if key == "distribution" {
+			_, text, _ = strings.Cut(text, "PRETTY_NAME=")
+			text, _, _ = strings.Cut(text, "\n")
+			text = strings.Trim(text, `"`)
+		}
+		facts[key] = text
+	}
+	return facts
+}
+
+func indented(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return []byte("cannot be shown: " + err.Error() + "\n")
+	}
+	return b.Bytes()
+}
+
+// addEnd adds the last whole lines of a file, at most so many bytes.
+func addEnd(texts map[string][]byte, name, path string, most int64) {
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	from := max(0, info.Size()-most)
+	text, err := io.ReadAll(io.LimitReader(io.NewSectionReader(f, from, most), most))
+	if err != nil || len(text) == 0 {
+		return
+	}
+	if from > 0 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	texts[name] = text
+}
+
+// WriteZip writes a bundle as one zip.
+func WriteZip(w io.Writer, files []File, now time.Time) error {
+	z := zip.NewWriter(w)
+	for _, f := range files {
+		part, err := z.CreateHeader(&zip.FileHeader{Name: "drawbridge-diagnostics/" + f.Name, Method: zip.Deflate, Modified: now.UTC()})
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(part, f.Text); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// BundleName is what a zip made at a time is called.
+func BundleName(now time.Time) string {
+	return "drawbridge-diagnostics-" + now.Format("20060102-150405") + ".zip"
+}

@@ -1,0 +1,66 @@
+package doctor
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/config"
+)
+
+func TestBundleHidesWhatItKnowsInEveryForm(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, "logs")
+	if err := os.MkdirAll(filepath.Join(logs, "servers"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	key := "-----BEGIN KEY-----\nMIIEcanaryLINEone0123\nMIIEcanaryLINEtwo0123\n-----END KEY-----"
+	text := strings.Repeat("old line\n", 40_000) + "k=canary/quoted\" 1 and canary%2Fquoted%22+1 and MIIEcanaryLINEtwo0123 in /home/someone/x, from canary-env, shape?\n"
+	if err := os.WriteFile(filepath.Join(logs, "drawbridge.log"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.jsonc"), []byte(`{"mcpServers":{"a":{"command":"x","env":{"A":"${FROM_ENV}"}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte(`{canary`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	files := Bundle(BundleOptions{
+		Version: "1", Now: now, Folders: config.Folders{Logs: logs, State: dir}, Home: "/home/someone",
+		Config:    []string{filepath.Join(dir, "config.jsonc"), filepath.Join(dir, "bad.json"), filepath.Join(dir, "none.json")},
+		Documents: map[string]any{"status": map[string]string{"reason": `it said canary/quoted" 1`}},
+		Secrets:   []string{`canary/quoted" 1`, key, "short", ""},
+		Getenv:    func(name string) string { return map[string]string{"FROM_ENV": "canary-env"}[name] },
+		Redact:    func(s string) string { return strings.ReplaceAll(s, "shape?", "[redacted]") },
+	})
+	all := ""
+	for _, f := range files {
+		all += f.Name + "\n" + f.Text
+		if f.Bytes != len(f.Text) || f.Bytes > mostOfLog {
+			t.Errorf("%s has %d bytes, told are %d", f.Name, len(f.Text), f.Bytes)
+		}
+	}
+	for _, gone := range []string{"canary", "/home/someone", "shape?", "none.json"} {
+		if at := strings.Index(all, gone); at >= 0 {
+			t.Errorf("%q is left: %s", gone, all[max(0, at-60):min(len(all), at+40)])
+		}
+	}
+	for _, there := range []string{"README.txt", "versions.json", "config/config.jsonc.json", "config/bad.json.json", "~/x", "[redacted]", `"${FROM_ENV}"`} {
+		if !strings.Contains(all, there) {
+			t.Errorf("%q is missing", there)
+		}
+	}
+	var b bytes.Buffer
+	if err := WriteZip(&b, files, now); err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil || len(z.File) != len(files) {
+		t.Fatalf("%d files in the zip, %d told (%v)", len(z.File), len(files), err)
+	}
+}

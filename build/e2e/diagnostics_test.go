@@ -1,0 +1,123 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDiagnosticsHoldNoSecret plants a secret in every place that a bundle reads, makes the
+// bundle in each of the three ways, and looks for them.
+func TestDiagnosticsHoldNoSecret(t *testing.T) {
+	canaries := []string{
+		"canary-env-1", "canary-arg-2", "canary-header-3", "canary-query-4", "canary-user-5", "canary-vault-6", "canary-comment-7",
+		"canary-stderr-8", "canary-conf-9", "canary-otlp-10", "canary-expanded-11", "canary-note-12", "canary \"quoted\" 13",
+	}
+	// It prints what it knows, as careless servers do.
+	chatty := `echo "key=$MY_KEY other $PLAIN vault $VAULT exp $EXPANDED q $QUOTED password: canary-stderr-8" >&2; exec "$0" demo-server`
+	config := object{
+		"mcpServers": object{
+			"chatty": object{
+				"command": "sh", "args": []string{"-c", chatty, binary, "--token", "canary-arg-2"},
+				"env": object{"MY_KEY": "canary-env-1", "PLAIN": "canary-note-12", "VAULT": "${secret:my.key}", "EXPANDED": "${CANARY_ENV}", "QUOTED": "canary \"quoted\" 13"},
+			},
+			"remote": object{"url": "http://canary-user-5:x@127.0.0.1:9/mcp?key=canary-query-4", "headers": object{"X-Custom": "canary-header-3"}, "start": "manual"},
+		},
+		"metrics": object{"otlp": object{"headers": object{"X-Key": "canary-otlp-10"}}},
+	}
+	d := start(t, object{}, "CANARY_ENV=canary-expanded-11", "DRAWBRIDGE_KEYRING=off")
+	stored := command(t, append(d.env(), "DRAWBRIDGE_KEYRING=off"), binary, "secret", "set", "my.key", "--data", d.data)
+	stored.Stdin = strings.NewReader("canary-vault-6")
+	run(t, stored, 0)
+	if err := os.Mkdir(filepath.Join(d.data, "conf.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	yaml := "# canary-comment-7\nmcpServers:\n  more:\n    command: no-such-program-anywhere\n    env: {A: canary-conf-9}\n"
+	if err := os.WriteFile(filepath.Join(d.data, "conf.d/more.yaml"), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.write("config.jsonc", config)
+	d.running("chatty")
+	token := d.token("some-client")
+	canaries = append(canaries, token, d.admin)
+	d.cli(0, "call", "chatty", "echo", `{"text":"canary-payload"}`)
+	canaries = append(canaries, "canary-payload")
+
+	unpack := func(path string) (all, names string) {
+		t.Helper()
+		z, err := zip.OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		for _, f := range z.File {
+			r, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += "\n== " + f.Name + "\n" + string(text)
+			names += f.Name + "\n"
+		}
+		return all, names
+	}
+	check := func(how, all string, needs ...string) {
+		t.Helper()
+		for _, c := range canaries {
+			quoted, _ := json.Marshal(c)
+			for _, form := range []string{c, string(quoted[1 : len(quoted)-1])} {
+				if at := strings.Index(all, form); at >= 0 {
+					t.Errorf("%s holds %q: …%s…", how, c, all[max(0, at-120):min(len(all), at+60)])
+				}
+			}
+		}
+		if strings.Contains(all, d.home) {
+			t.Errorf("%s names the home folder", how)
+		}
+		for _, need := range needs {
+			if !strings.Contains(all, need) {
+				t.Errorf("%s lacks %q", how, need)
+			}
+		}
+	}
+
+	running := filepath.Join(t.TempDir(), "running.zip")
+	d.cli(2, "diagnostics", "--output", running) // nobody can be asked
+	if _, err := os.Stat(running); err == nil {
+		t.Fatal("it is written without a word")
+	}
+	shown := d.cli(0, "diagnostics", "--yes", "--output", running)
+	all, names := unpack(running)
+	for name := range strings.Lines(names) {
+		if name = strings.TrimPrefix(strings.TrimSpace(name), "drawbridge-diagnostics/"); !strings.Contains(shown, name) {
+			t.Errorf("%s is in it and was not shown:\n%s", name, shown)
+		}
+	}
+	check("the zip", all, `"chatty"`, `"running"`, "[masked]", "no-such-program-anywhere", "logs/servers/chatty.log", "config/more.yaml.json", "doctor.json", "Debian")
+	d.cli(1, "diagnostics", "--yes", "--output", running) // what is there is left alone
+	if info, err := os.Stat(running); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the zip is for %v (%v)", info.Mode(), err)
+	}
+	code, body := d.do("GET", "/api/v1/diagnostics/zip", nil)
+	page := filepath.Join(t.TempDir(), "page.zip")
+	if err := os.WriteFile(page, []byte(body), 0o600); err != nil || code != 200 {
+		t.Fatal(code, err)
+	}
+	all, _ = unpack(page)
+	check("the page's zip", all, `"chatty"`, `"running"`)
+
+	d.stop()
+	alone := filepath.Join(t.TempDir(), "alone.zip")
+	run(t, command(t, append(d.env(), "DRAWBRIDGE_KEYRING=off", "CANARY_ENV=canary-expanded-11"), binary, "diagnostics", "--yes", "--output", alone, "--data", d.data), 0)
+	all, _ = unpack(alone)
+	check("the zip without a daemon", all, "config/config.jsonc.json", "[masked]", "== drawbridge-diagnostics/running.json\nfalse", "logs/drawbridge.log")
+}

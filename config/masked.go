@@ -1,0 +1,248 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/tailscale/hujson"
+)
+
+// mask stands where a value was that is nobody's business.
+const mask = "[masked]"
+
+var (
+	reference  = regexp.MustCompile(`\$\{[^}]*\}`)
+	withValue  = regexp.MustCompile(`^\$\{([^}]*?):-[^}]*\}$`)
+	secretKey  = regexp.MustCompile(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
+	assignment = regexp.MustCompile(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
+	tokenLike  = regexp.MustCompile(`[A-Za-z0-9+/_=.~-]{20,}`)
+)
+
+// Masked returns a configuration file as JSON for a stranger's eyes: without comments, and
+// with every value masked that is or might be a secret. All of environments and headers
+// counts as that, but for references such as ${TOKEN}. values are those that were masked,
+// and variables the names that are referred to, so that both can be looked for elsewhere. A file that is not understood is an error that
+// repeats nothing of it.
+func Masked(file string, src []byte) (text []byte, values, variables []string, err error) {
+	plain := src
+	if isYAML(file) {
+		plain, err = yaml.YAMLToJSON(src)
+	} else {
+		plain, err = hujson.Standardize(bytes.Clone(src))
+	}
+	var document any
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(plain))
+		d.UseNumber()
+		err = d.Decode(&document)
+	}
+	if err != nil {
+		return nil, nil, nil, Problems{{File: file, Message: "it cannot be read, so nothing of it is shown"}}
+	}
+	m := masker{}
+	document = m.value("", document)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(document); err != nil {
+		return nil, nil, nil, err
+	}
+	return b.Bytes(), m.values, m.variables, nil
+}
+
+type masker struct{ values, variables []string }
+
+func (m *masker) value(key string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, inner := range v {
+			switch {
+			case key == "env" || key == "headers":
+				v[k] = m.all(inner)
+			default:
+				v[k] = m.value(k, inner)
+			}
+		}
+		return v
+	case []any:
+		if key == "redact" { // what somebody looks for may say what they hide
+			for i := range v {
+				v[i] = m.all(v[i])
+			}
+			return v
+		}
+		m.list(key, v)
+		return v
+	case string:
+		return m.text(key, v)
+	case json.Number:
+		if secretKey.MatchString(key) && !strings.HasSuffix(key, "Ms") {
+			return m.all(v)
+		}
+	}
+	return v
+}
+
+// list masks arguments: what follows a flag with a telling name, and the value of NAME=value.
+func (m *masker) list(key string, list []any) {
+	secretNext := false
+	for i, one := range list {
+		s, ok := one.(string)
+		if !ok {
+			if secretNext {
+				list[i] = m.all(one)
+			} else {
+				list[i] = m.value(key, one)
+			}
+			secretNext = false
+			continue
+		}
+		a := assignment.FindStringSubmatch(s)
+		switch {
+		case secretNext && key == "args":
+			if a != nil && strings.Trim(a[1], "-") == a[1] { // -e NAME=value
+				list[i] = a[1] + "=" + m.literal(a[2])
+			} else {
+				list[i] = m.literal(s)
+			}
+		case a != nil && secretKey.MatchString(a[1]):
+			list[i] = a[1] + "=" + m.literal(a[2])
+		case key == "args" && a != nil:
+			list[i] = a[1] + "=" + m.text("", a[2])
+		default:
+			list[i] = m.text(key, s)
+		}
+		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (secretKey.MatchString(s) || s == "-e" || s == "--env" || s == "-H" || s == "--header" || s == "-p" || s == "-u" || s == "--user")
+	}
+}
+
+// text masks within a string that need not be a secret.
+func (m *masker) text(key, s string) string {
+	if secretKey.MatchString(key) && !fixedWords[key] {
+		return m.literal(s)
+	}
+	if strings.Contains(s, "://") {
+		s = m.address(s)
+	}
+	return m.tokens(s)
+}
+
+// fixedWords are keys of ours with a telling name and a harmless value.
+var fixedWords = map[string]bool{"session": true, "approval": true}
+
+func (m *masker) tokens(s string) string {
+	return tokenLike.ReplaceAllStringFunc(s, func(word string) string {
+		letters, digits := false, false
+		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return r == '/' || r == '.' || r == '=' }) {
+			if len(part) < 16 {
+				continue
+			}
+			letters = letters || strings.ContainsFunc(part, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
+			digits = digits || strings.ContainsFunc(part, func(r rune) bool { return r >= '0' && r <= '9' })
+		}
+		if !letters || !digits {
+			return word
+		}
+		m.keep(word)
+		return mask
+	})
+}
+
+// address masks who, the values of the query and the fragment.
+func (m *masker) address(s string) string {
+	u, err := url.Parse(reference.ReplaceAllString(s, "x"))
+	if err != nil {
+		return m.literal(s)
+	}
+	if u.User != nil {
+		rest := s[strings.Index(s, "://")+3:]
+		if at := strings.LastIndex(strings.SplitN(rest, "/", 2)[0], "@"); at >= 0 {
+			m.keep(rest[:at])
+			if _, password, ok := strings.Cut(rest[:at], ":"); ok {
+				m.keep(password)
+			}
+			s = strings.Replace(s, rest[:at], mask, 1)
+		}
+	}
+	s, fragment, hasFragment := strings.Cut(s, "#")
+	before, query, hasQuery := strings.Cut(s, "?")
+	if hasQuery {
+		pairs := strings.Split(query, "&")
+		for i, pair := range pairs {
+			if name, value, ok := strings.Cut(pair, "="); ok {
+				pairs[i] = name + "=" + m.literal(value)
+			} else {
+				pairs[i] = m.literal(pair)
+			}
+		}
+		before += "?" + strings.Join(pairs, "&")
+	}
+	if hasFragment {
+		m.keep(fragment)
+		before += "#" + mask
+	}
+	return before
+}
+
+func (m *masker) all(v any) any {
+	switch v := v.(type) {
+	case string:
+		return m.literal(v)
+	case json.Number:
+		return m.literal(v.String())
+	case map[string]any:
+		for k, inner := range v {
+			v[k] = m.all(inner)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = m.all(inner)
+		}
+	}
+	return v
+}
+
+// literal masks everything but references, whose defaults are masked as well.
+func (m *masker) literal(s string) string {
+	if s == "" {
+		return s
+	}
+	var b strings.Builder
+	at := 0
+	for _, r := range reference.FindAllStringIndex(s, -1) {
+		if r[0] > at {
+			m.keep(s[at:r[0]])
+			b.WriteString(mask)
+		}
+		ref := s[r[0]:r[1]]
+		name, _, _ := strings.Cut(strings.TrimPrefix(ref[2:len(ref)-1], "env:"), ":-")
+		m.variables = append(m.variables, name)
+		if d := withValue.FindStringSubmatch(ref); d != nil {
+			m.keep(ref[len(d[1])+4 : len(ref)-1])
+			ref = "${" + d[1] + ":-" + mask + "}"
+		}
+		b.WriteString(ref)
+		at = r[1]
+	}
+	if at < len(s) {
+		m.keep(s[at:])
+		b.WriteString(mask)
+	}
+	return b.String()
+}
+
+// keep remembers a value that was masked. Short ones are everywhere and tell nothing.
+func (m *masker) keep(value string) {
+	const short = 6
+	for _, v := range []string{value, strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(value, "Bearer "), "Basic "))} {
+		if len(v) >= short && !filepath.IsAbs(v) { // a path is no secret, and masked everywhere would hide what matters
+			m.values = append(m.values, v)
+		}
+	}
+}
