@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"drawbridge/backend/hub"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	// Learned is told that Known has grown, before anybody can use what is new. It must not
 	// call the Keeper but for Known.
 	Learned func()
+	// Patience is how long a sign-in waits for the person; ten minutes when zero.
+	Patience time.Duration
 }
 
 // Keeper holds the sign-ins of all servers. All methods may be called from any goroutine.
@@ -59,6 +62,9 @@ func New(o Options) *Keeper {
 	}
 	if o.Changed == nil {
 		o.Changed = func(string) {}
+	}
+	if o.Patience == 0 {
+		o.Patience = loginLife
 	}
 	k := &Keeper{o: o, accounts: map[string]*account{}}
 	k.ctx, k.cancel = context.WithCancel(context.Background())

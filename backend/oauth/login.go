@@ -83,7 +83,7 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	defer cancel()
 	l, err := a.prepare(ctx)
 	if err != nil {
-		if hub.CodeOf(err) == hub.CodeInternal {
+		if _, own := errors.AsType[*hub.Error](err); !own {
 			err = failure(hub.CodeUnavailable, "If the server takes a token of another kind, put it into \"headers\".", err,
 				"cannot sign in to server %q: %s", id, sentence(ctx, err))
 		}
@@ -140,7 +140,7 @@ func (a *account) prepare(ctx context.Context) (*login, error) {
 		q.Set("prompt", "consent") // OpenID Connect 11: else a server may leave offline_access out
 	}
 	to.RawQuery = q.Encode()
-	l.pending = Pending{URL: to.String(), Host: to.Host, Issuer: where.server.Issuer, Scopes: l.scopes, ExpiresAt: time.Now().Add(loginLife).UTC().Truncate(time.Second)}
+	l.pending = Pending{URL: to.String(), Host: to.Host, Issuer: where.server.Issuer, Scopes: l.scopes, ExpiresAt: time.Now().Add(a.k.o.Patience).UTC()}
 	a.mu.Lock()
 	if a.k.ctx.Err() != nil || a.login != nil {
 		a.mu.Unlock()
@@ -346,63 +346,6 @@ func (a *account) exchange(ctx context.Context, l *login, code string) error {
 	a.mu.Unlock()
 	told()
 	return nil
-}
-
-// Logout forgets the tokens of a server, and tells the authorization server where that takes
-// it (RFC 7009).
-func (k *Keeper) Logout(ctx context.Context, id string) error {
-	a, err := k.account(id)
-	if err != nil {
-		return err
-	}
-	a.endLogin(errors.New("the server was signed out"))
-	a.mu.Lock()
-	rec := a.rec
-	a.mu.Unlock()
-	if _, err := k.o.Vault.Remove(ctx, nameOfServer(id)); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	a.rec, a.lacks, a.failed = nil, nil, ""
-	a.asked = map[string]int{}
-	told := func() {}
-	if rec != nil {
-		a.last = challenge{metadata: rec.Metadata}
-		told = a.set(hub.LoginNeeded, "you signed out")
-	}
-	s := a.server
-	a.mu.Unlock()
-	told()
-	if rec == nil {
-		return hub.Errorf(hub.CodeNotFound, "nobody is signed in to server %q", id)
-	}
-	a.base.CloseIdleConnections()
-	k.work.Go(func() { a.revoke(rec, s) })
-	return nil
-}
-
-// revoke ends tokens at the one who gave them. Where that fails they end by themselves.
-func (a *account) revoke(rec *record, s Server) {
-	if rec.Revocation == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(a.k.ctx, refreshLimit)
-	defer cancel()
-	c := rec.Client
-	if c.Source == fromConfig {
-		c.Secret = s.ClientSecret
-	}
-	for _, one := range [][2]string{{"refresh_token", rec.Refresh}, {"access_token", rec.Access}} {
-		if one[1] == "" {
-			continue
-		}
-		resp, err := a.guard.post(ctx, rec.Revocation, c, url.Values{"token": {one[1]}, "token_type_hint": {one[0]}})
-		if err != nil {
-			a.k.o.Log.Info("Cannot revoke a token", "server", a.id, "error", err)
-			return
-		}
-		drain(resp)
-	}
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

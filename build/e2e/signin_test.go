@@ -164,7 +164,7 @@ func (p *visitor) click() error {
 		return fmt.Errorf("the sign-in came to nothing: %s (%v)", st.Failed, err)
 	}
 	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(30 * time.Millisecond) {
-		if state, login, err := p.settled(); err != nil || state != "needs-login" && login == "done" {
+		if state, login, err := p.settled(); err != nil || state != "needs-login" || login != "done" {
 			return err
 		}
 	}

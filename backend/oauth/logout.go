@@ -1,0 +1,66 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"drawbridge/backend/hub"
+)
+
+// Logout forgets the tokens of a server, and tells the authorization server where that takes
+// it (RFC 7009).
+func (k *Keeper) Logout(ctx context.Context, id string) error {
+	a, err := k.account(id)
+	if err != nil {
+		return err
+	}
+	a.endLogin(errors.New("the server was signed out"))
+	a.mu.Lock()
+	rec := a.rec
+	a.mu.Unlock()
+	if _, err := k.o.Vault.Remove(ctx, nameOfServer(id)); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.rec, a.lacks, a.failed = nil, nil, ""
+	a.asked = map[string]int{}
+	told := func() {}
+	if rec != nil {
+		a.last = challenge{metadata: rec.Metadata}
+		told = a.set(hub.LoginNeeded, "you signed out")
+	}
+	s := a.server
+	a.mu.Unlock()
+	told()
+	if rec == nil {
+		return hub.Errorf(hub.CodeNotFound, "nobody is signed in to server %q", id)
+	}
+	a.base.CloseIdleConnections()
+	k.work.Go(func() { a.revoke(rec, s) })
+	return nil
+}
+
+// revoke ends tokens at the one who gave them. Where that fails they end by themselves.
+func (a *account) revoke(rec *record, s Server) {
+	if rec.Revocation == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.k.ctx, refreshLimit)
+	defer cancel()
+	c := rec.Client
+	if c.Source == fromConfig {
+		c.Secret = s.ClientSecret
+	}
+	for _, one := range [][2]string{{"refresh_token", rec.Refresh}, {"access_token", rec.Access}} {
+		if one[1] == "" {
+			continue
+		}
+		resp, err := a.guard.post(ctx, rec.Revocation, c, url.Values{"token": {one[1]}, "token_type_hint": {one[0]}})
+		if err != nil {
+			a.k.o.Log.Info("Cannot revoke a token", "server", a.id, "error", err)
+			return
+		}
+		drain(resp)
+	}
+}

@@ -1,0 +1,222 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"drawbridge/backend/secret"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// party is a server with its authorization server, at one address.
+type party struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex
+	meta     func(m map[string]any)                            // changes the metadata
+	special  func(w http.ResponseWriter, r *http.Request) bool // answers instead
+	answer   func(q url.Values)                                // changes what the browser brings back
+	token    func(form url.Values, out map[string]any) int     // changes the answer of the token endpoint
+	lifetime int
+	valid    map[string]bool // access tokens
+	refresh  map[string]bool // refresh tokens
+	count    map[string]int  // requests by path, and by grant
+	serial   int
+	resource string
+	revoked  []string
+	seen     []string // Authorization headers
+}
+
+func newParty(t *testing.T) *party {
+	p := &party{t: t, lifetime: 3600, valid: map[string]bool{}, refresh: map[string]bool{}, count: map[string]int{}}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *party) endpoint() string { return p.URL + "/mcp" }
+
+func (p *party) counted(what string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count[what]
+}
+
+func (p *party) set(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+}
+
+func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	special := p.special
+	p.count[r.URL.Path]++
+	p.mu.Unlock()
+	if special != nil && special(w, r) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reply := func(status int, doc map[string]any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(doc)
+	}
+	switch r.URL.Path {
+	case "/mcp":
+		header := r.Header.Get("Authorization")
+		p.seen = append(p.seen, header)
+		if !p.valid[strings.TrimPrefix(header, "Bearer ")] {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+p.URL+`/.well-known/oauth-protected-resource/mcp", scope="read"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
+	case "/.well-known/oauth-protected-resource/mcp":
+		resource := p.resource
+		if resource == "" {
+			resource = p.URL + "/mcp"
+		}
+		reply(200, map[string]any{"resource": resource, "authorization_servers": []string{p.URL}})
+	case "/.well-known/oauth-authorization-server":
+		m := map[string]any{
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize?tenant=1", "token_endpoint": p.URL + "/token",
+			"registration_endpoint": p.URL + "/register", "revocation_endpoint": p.URL + "/revoke",
+			"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"},
+			"authorization_response_iss_parameter_supported": true,
+		}
+		if p.meta != nil {
+			p.meta(m)
+		}
+		reply(200, m)
+	case "/register":
+		p.serial++
+		reply(201, map[string]any{"client_id": fmt.Sprintf("client-%d", p.serial)})
+	case "/authorize":
+		q := r.URL.Query()
+		back := url.Values{"code": {"the-code"}, "state": {q.Get("state")}, "iss": {p.URL}}
+		if p.answer != nil {
+			p.answer(back)
+		}
+		http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+	case "/token":
+		_ = r.ParseForm()
+		p.count[r.Form.Get("grant_type")]++
+		if old := r.Form.Get("refresh_token"); old != "" {
+			if !p.refresh[old] {
+				reply(400, map[string]any{"error": "invalid_grant", "error_description": "<b>gone</b>\x1b[31m"})
+				return
+			}
+			delete(p.refresh, old)
+		}
+		p.serial++
+		access, refresh := fmt.Sprintf("access-%d", p.serial), fmt.Sprintf("refresh-%d", p.serial)
+		p.valid[access], p.refresh[refresh] = true, true
+		out := map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "bearer", "expires_in": p.lifetime}
+		status := 200
+		if p.token != nil {
+			status = p.token(r.Form, out)
+		}
+		reply(status, out)
+	case "/revoke":
+		_ = r.ParseForm()
+		p.revoked = append(p.revoked, r.Form.Get("token"))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// rig is a Keeper with a real store of secrets.
+type rig struct {
+	*Keeper
+	t *testing.T
+}
+
+func vaultIn(dir string) Vault {
+	return secret.For(dir, func(string) string { return "off" }).Private("oauth")
+}
+
+func newRig(t *testing.T, dir string, change ...func(*Options)) *rig {
+	t.Helper()
+	o := Options{Vault: vaultIn(dir)}
+	for _, c := range change {
+		c(&o)
+	}
+	k := New(o)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := k.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return &rig{k, t}
+}
+
+// post sends something to a server as wire does.
+func (r *rig) post(s Server, text string) (string, error) {
+	c, err := r.Client(r.t.Context(), s)
+	if err != nil {
+		return "", err
+	}
+	defer c.CloseIdleConnections()
+	resp, err := c.Post(s.URL, "application/json", strings.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return fmt.Sprintf("%d %s", resp.StatusCode, body), err
+}
+
+func (r *rig) says(s Server, want string) {
+	r.t.Helper()
+	if got, err := r.post(s, "hello"); err != nil || got != want {
+		r.t.Fatalf("%q (%v), want %q", got, err, want)
+	}
+}
+
+// follow opens an address as a browser does, and returns the page that it ends at.
+func follow(t *testing.T, address string) string {
+	t.Helper()
+	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	resp, err := own.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return string(body)
+}
+
+// signIn goes all the way and returns what the person reads at the end.
+func (r *rig) signIn(s Server) string {
+	r.t.Helper()
+	p, err := r.Begin(r.t.Context(), s.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return follow(r.t, p.URL)
+}
+
+func has(t *testing.T, what, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%s is %q, which lacks %q", what, text, part)
+	}
+}
