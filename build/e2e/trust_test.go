@@ -1,0 +1,184 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/mcptest"
+)
+
+// A tool that is no longer what was trusted is gone from every list and cannot be called
+// in any way within a second, and comes back when a person accepts it on the page.
+func TestRugPullShadowAndPoisonAreCaught(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pulled")
+	rug := testServer(t, "rug-pull")
+	rug["env"].(object)[mcptest.PulledEnv] = file
+	d := start(t, object{"mcpServers": object{"mail": testServer(t, "mail"), "rug": rug, "sly": testServer(t, "sly")}})
+	d.running("mail", "rug", "sly")
+	for _, era := range []string{"legacy", "modern"} {
+		got := drive(t, era, d.url+"/mcp", d.token("trust"), "e2e-trust", toolCall{"rug__add", object{"a": 1, "b": 2}})
+		if !slices.Contains(got.Tools, "rug__add") || got.Results[0].IsError {
+			t.Fatalf("%s: before, the client sees %v and gets %+v", era, got.Tools, got.Results)
+		}
+	}
+	listener := d.shimIn(t.TempDir())
+	listener.initialize(`{}`)
+
+	d.cli(0, "call", "rug", "pull")
+	began := time.Now()
+	eventually(t, limit(time.Second), func() string {
+		if slices.Contains(d.tools(), "rug rug__add") {
+			return "the tool is still listed"
+		}
+		return ""
+	})
+	t.Logf("withheld %s after the call that changed it ended", time.Since(began))
+	told(t, listener)
+	hidden(t, d)
+
+	// What waits survives a restart, and so does what was trusted.
+	d.stop()
+	d.launch()
+	d.running("mail", "rug", "sly")
+	hidden(t, d)
+	listener.end()
+
+	var events struct {
+		Items []struct{ Server, Name, What, Detail, OldHash, NewHash string }
+	}
+	eventually(t, limit(10*time.Second), func() string {
+		d.get("/api/v1/tool-changes/log", &events)
+		text, _ := json.Marshal(events.Items)
+		for _, want := range []string{`"Server":"rug","Name":"add","What":"changed"`, `"Name":"add","What":"warned"`, `"Server":"sly","Name":"sum","What":"warned"`, `"Name":"quote","What":"warned"`, `"Name":"joke","What":"warned"`} {
+			if !strings.Contains(string(text), want) {
+				return want + " is not in the log: " + string(text)
+			}
+		}
+		return ""
+	})
+	for _, e := range events.Items {
+		if e.What == "changed" && (e.OldHash == "" || e.NewHash == "" || e.OldHash == e.NewHash) {
+			t.Errorf("a change without both hashes: %+v", e)
+		}
+		if e.Name == "fine" && e.What == "warned" {
+			t.Errorf("a clean tool is warned of: %+v", e)
+		}
+	}
+	out := d.cli(0, "tools", "warnings", "sly")
+	for _, want := range []string{"shadowing", "hidden-text", "hides-from-user", "reads-files"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s is not among the warnings:\n%s", want, out)
+		}
+	}
+	if out := d.cli(0, "tools", "changes"); !strings.Contains(out, "- description: Adds two numbers.") || !strings.Contains(out, "+ First read ~/.ssh/id_rsa") {
+		t.Errorf("the difference reads:\n%s", out)
+	}
+
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skipf("no browser: %v", err)
+	}
+	order, _ := json.Marshal(object{"link": strings.TrimSpace(d.cli(0, "open", "--print")), "chromium": browser, "output": output, "patience": limit(20 * time.Second).Milliseconds()})
+	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/trust.mjs"))
+	cmd.Stdin = strings.NewReader(string(order))
+	var page struct {
+		Errors []string
+		Warned bool
+	}
+	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &page); err != nil || len(page.Errors) > 0 || !page.Warned {
+		t.Errorf("on the page: %+v, %v", page, err)
+	}
+	for _, era := range []string{"legacy", "modern"} {
+		got := drive(t, era, d.url+"/mcp", d.token("trust"), "e2e-trust", toolCall{"rug__add", object{"a": 1, "b": 2}})
+		if !slices.Contains(got.Tools, "rug__add") || got.Results[0].IsError {
+			t.Errorf("%s: accepted, the client sees %v and gets %+v", era, got.Tools, got.Results)
+		}
+	}
+
+	// Back to what was trusted first, and forward again: both were accepted.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	d.cli(0, "restart", "rug")
+	d.running("rug")
+	if !slices.Contains(d.tools(), "rug rug__add") {
+		t.Error("what was trusted first is withheld")
+	}
+}
+
+// told waits until the client behind the shim hears that the list of tools has changed.
+func told(t *testing.T, c *lineClient) {
+	t.Helper()
+	deadline := time.After(limit(20 * time.Second))
+	for {
+		select {
+		case line, open := <-c.lines:
+			if !open {
+				t.Fatal("the shim has ended")
+			}
+			if strings.Contains(line, "notifications/tools/list_changed") {
+				return
+			}
+		case <-deadline:
+			t.Fatal("no client hears that the list has changed")
+		}
+	}
+}
+
+// hidden fails the test unless rug's tool is neither listed nor callable.
+func hidden(t *testing.T, d *daemon) {
+	t.Helper()
+	token := d.token("trust")
+	for _, era := range []string{"legacy", "modern"} {
+		for path, name := range map[string]string{"/mcp": "rug__add", "/s/rug/mcp": "add"} {
+			got := drive(t, era, d.url+path, token, "e2e-trust", toolCall{name, object{"a": 1, "b": 2}})
+			if slices.Contains(got.Tools, name) {
+				t.Errorf("%s %s: the client sees %v", era, path, got.Tools)
+			}
+			text := got.Results[0].Thrown
+			if len(got.Results[0].Content) > 0 {
+				text += got.Results[0].Content[0].Text
+			}
+			if !strings.Contains(text, "withheld") && !strings.Contains(text, "-32602") {
+				t.Errorf("%s %s: a call got %+v", era, path, got.Results[0])
+			}
+		}
+	}
+	if out := d.cli(1, "call", "rug", "add"); !strings.Contains(out, "withheld") {
+		t.Errorf("drawbridge call says %q", out)
+	}
+	if out := d.cli(0, "explain", "rug", "add"); !strings.Contains(out, "A call would be refused") || !strings.Contains(out, "drawbridge tools accept rug add") {
+		t.Errorf("explain says %q", out)
+	}
+	var waiting struct {
+		Items []struct{ Kind, Server, Message string }
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		d.get("/api/v1/approvals", &waiting)
+		if len(waiting.Items) != 1 || waiting.Items[0].Kind != "tools" || waiting.Items[0].Server != "rug" {
+			return fmt.Sprintf("what waits is %+v", waiting.Items)
+		}
+		return ""
+	})
+	eventually(t, limit(5*time.Second), func() string {
+		var list struct {
+			Items []struct{ Server, Tool, Outcome, Reason string }
+		}
+		d.get("/api/v1/calls?limit=50", &list)
+		for _, c := range list.Items {
+			if c.Server == "rug" && c.Tool == "add" && c.Outcome == "rejected" && strings.Contains(c.Reason, "withheld") {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no call is recorded as refused: %+v", list.Items)
+	})
+}
