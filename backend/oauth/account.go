@@ -19,6 +19,7 @@ import (
 type account struct {
 	k     *Keeper
 	id    string // of the server
+	url   string // its address, as it is configured
 	at    *url.URL
 	base  *http.Transport
 	guard *guard
@@ -54,7 +55,7 @@ const (
 
 func newAccount(k *Keeper, s Server, at *url.URL) *account {
 	g := newGuard()
-	return &account{k: k, id: s.ID, at: at, server: s, guard: g, base: g.transport(), changed: make(chan struct{}), asked: map[string]int{}}
+	return &account{k: k, id: s.ID, url: s.URL, at: at, server: s, guard: g, base: g.transport(), changed: make(chan struct{}), asked: map[string]int{}}
 }
 
 // open reads what is kept, once.

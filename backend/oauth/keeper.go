@@ -99,7 +99,7 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	k.remember(s.ClientSecret)
 	k.mu.Lock()
 	a := k.accounts[s.ID]
-	if a == nil || a.server.URL != s.URL {
+	if a == nil || a.url != s.URL {
 		if a != nil {
 			a.endLogin(errors.New("the server's address was changed"))
 			a.base.CloseIdleConnections()

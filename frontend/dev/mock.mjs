@@ -12,6 +12,7 @@ import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exported, historyRoute } from './history.mjs';
 import { makeScene } from './scenes.mjs';
+import { signInRoute } from './sign-in.mjs';
 
 const types = {
   '.html': 'text/html; charset=utf-8',
@@ -74,6 +75,8 @@ export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => 
     if (past !== undefined) return json(response, past);
     const extra = world.extras.route(request.method, path, url.searchParams, text);
     if (extra !== undefined) return json(response, extra);
+    const signIn = signInRoute(world, request.method, path, (changed) => send('server', changed));
+    if (signIn !== undefined) return json(response, signIn, signIn.status ?? 200);
     if (request.method === 'DELETE' && path[0] === 'servers') {
       world.servers.splice(
         world.servers.findIndex((s) => s.id === path[1]),

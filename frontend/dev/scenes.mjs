@@ -91,7 +91,8 @@ function troubled() {
       label: 'Slack',
       transport: 'http',
       state: 'needs-login',
-      reason: 'The server asks you to sign in.',
+      login: 'needed',
+      reason: 'it wants you to sign in',
       since: ago(12 * minute),
     }),
     server('browser', {

@@ -10,6 +10,7 @@ import './client-flows.mjs';
 import './flows.mjs';
 import './history-flows.mjs';
 import './page-flows.mjs';
+import './sign-in-flows.mjs';
 import './trouble-flows.mjs';
 import './trust-flows.mjs';
 import { hostility } from './hostile.mjs';

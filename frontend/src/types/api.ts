@@ -41,6 +41,31 @@ export interface ServerStatus {
   /** The last lines that it wrote to stderr, when it does not run. */
   stderr?: string[] | null;
   instances?: Instance[] | null;
+  login?: Login;
+}
+
+/** How it stands with signing in to a remote server. */
+export type Login = '' | 'needed' | 'more' | 'done';
+
+/** A sign-in that waits for the person. */
+export interface LoginPending {
+  url: string;
+  host: string;
+  issuer: string;
+  scopes?: string[] | null;
+  expiresAt: string;
+}
+
+export interface LoginStatus {
+  state: Login;
+  reason: string;
+  pending?: LoginPending | null;
+  failed?: string;
+  issuer?: string;
+  scopes?: string[] | null;
+  since?: string;
+  expires?: string;
+  renews: boolean;
 }
 
 /** One process of a server that runs more than one: for a client, a session or a folder. */

@@ -22,6 +22,7 @@ import { ServerDebug } from './server-debug';
 import { LogView } from './server-log';
 import { ServerMore } from './server-more';
 import { ServerTools } from './server-tools';
+import { SignedIn, SignIn } from './sign-in';
 
 const t = texts.servers;
 
@@ -132,6 +133,7 @@ function Known({
           )}
         </div>
       )}
+      <SignIn server={server} />
       {view === 'about' && <About server={server} now={now} />}
       {(view === 'about' || view === 'tools') && trust}
       {view === 'tools' && <ServerTools id={id} />}
@@ -170,6 +172,7 @@ function About({ server, now }: { server: Detail; now: number }) {
       <Section title={t.facts}>
         <ServerFacts server={server} now={now} />
       </Section>
+      <SignedIn server={server} />
       {server.command && (
         <Section title={t.command}>
           <CopyField text={plain(server.command)} label={t.command} />

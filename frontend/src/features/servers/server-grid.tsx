@@ -1,5 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { buttonClasses } from '@/components/button';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { age, bytes, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -7,6 +8,7 @@ import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, serverUseQuery } from './api';
 import { ServerMenu } from './server-actions';
+import { wantsLogin } from './sign-in';
 
 /** Whether a server's state asks for a person, or soon may. */
 export function needsAttention(server: ServerStatus): boolean {
@@ -94,7 +96,17 @@ export function Attention() {
                 {plain(server.reason || server.warnings?.[0] || server.detail || '')}
               </p>
             </div>
-            <div className="relative z-10">
+            <div className="relative z-10 flex items-center gap-1">
+              {wantsLogin(server) && (
+                <Link
+                  to="/servers/$id"
+                  params={{ id: server.id }}
+                  className={buttonClasses('primary', true)}
+                  aria-label={`${texts.signIn.start}: ${plain(server.label || server.id)}`}
+                >
+                  {texts.signIn.start}
+                </Link>
+              )}
               <ServerMenu server={server} />
             </div>
           </li>

@@ -1,0 +1,27 @@
+// Signing in to a remote server.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+
+flow(
+  'a server that needs a login is signed in to, from the overview on',
+  { scene: 'trouble', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/`);
+    await page.getByRole('link', { name: 'Sign in: Slack' }).press('Enter');
+    await page.getByRole('button', { name: 'Sign in', exact: true }).press('Enter');
+    // Who will ask is said before anything is opened.
+    await page.getByText('login.example.com will ask you to sign in.').waitFor();
+    const link = page.getByRole('link', { name: 'Open it in this browser' });
+    assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+    await inspect(page, true);
+    await page.getByRole('button', { name: 'Give up' }).click();
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('button', { name: 'Open login.example.com' }).press('Enter');
+    await page.getByRole('heading', { name: 'Signed in' }).waitFor();
+    await page.getByText('https://login.example.com').waitFor();
+    await inspect(page, true);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
+  },
+);

@@ -1,0 +1,153 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { ExternalLink, KeyRound, LogOut } from 'lucide-react';
+import { Button } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Facts, Section } from '@/components/fields';
+import { age, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf, request, requestText } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { LoginPending, LoginStatus, ServerStatus } from '@/types/api';
+
+const t = texts.signIn;
+const at = (id: string, rest = '') => `/api/v1/servers/${encodeURIComponent(id)}/login${rest}`;
+
+/** Whether a server says anything of a sign-in. */
+export const knowsLogin = (server: ServerStatus) => Boolean(server.login);
+
+/** Whether only a sign-in helps a server on. */
+export const wantsLogin = (server: ServerStatus) =>
+  server.login === 'needed' || server.login === 'more' || server.state === 'needs-login';
+
+function useLogin(id: string, enabled: boolean) {
+  return useQuery({
+    queryKey: ['server', id, 'login'],
+    queryFn: ({ signal }) => request<LoginStatus>('GET', at(id), { signal }),
+    enabled,
+    refetchInterval: (query) => (query.state.data?.pending ? 1000 : 5000),
+    retry: false,
+  });
+}
+
+/** What a person does about a sign-in, above the views of a server. */
+export function SignIn({ server }: { server: ServerStatus }) {
+  const client = useQueryClient();
+  const wanted = wantsLogin(server);
+  const { data } = useLogin(server.id, wanted || knowsLogin(server));
+  const again = () => client.invalidateQueries({ queryKey: ['server', server.id, 'login'] });
+  const begin = useMutation({
+    mutationFn: () => request<LoginPending>('POST', at(server.id)),
+    onError: (error) => toast('bad', messageOf(error)),
+    onSettled: again,
+  });
+  const cancel = useMutation({
+    mutationFn: () => requestText('DELETE', at(server.id)),
+    onSettled: again,
+  });
+  if (data?.pending)
+    return <Pending id={server.id} pending={data.pending} onCancel={() => cancel.mutate()} />;
+  if (!wanted) return null;
+  return (
+    <section aria-label={t.title} className="space-y-2 border-b px-4 py-3 md:px-5">
+      <Button look="primary" disabled={begin.isPending} onClick={() => begin.mutate()}>
+        <KeyRound className="size-3.5" aria-hidden />
+        {begin.isPending ? t.finding : t.start}
+      </Button>
+      {(begin.error || data?.failed) && (
+        <p role="status" className="text-sm text-bad [overflow-wrap:anywhere]">
+          {plain(begin.error ? messageOf(begin.error) : t.failed(data?.failed ?? ''))}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Pending({
+  id,
+  pending,
+  onCancel,
+}: {
+  id: string;
+  pending: LoginPending;
+  onCancel: () => void;
+}) {
+  const open = useMutation({
+    mutationFn: () => requestText('POST', at(id, '/open')),
+    onError: (error) => toast('bad', messageOf(error)),
+  });
+  const host = plain(pending.host);
+  const web = /^https?:\/\//i.test(pending.url);
+  return (
+    <section aria-label={t.title} className="space-y-3 border-b px-4 py-3 md:px-5">
+      <div>
+        <p className="font-semibold [overflow-wrap:anywhere]">{t.who(host)}</p>
+        <p className="text-sm text-ink2">{t.checkHost}</p>
+      </div>
+      <div className="flex flex-wrap gap-2">
+        <Button look="primary" disabled={open.isPending} onClick={() => open.mutate()}>
+          <ExternalLink className="size-3.5" aria-hidden />
+          {t.open(host)}
+        </Button>
+        <Button look="quiet" onClick={onCancel}>
+          {t.cancel}
+        </Button>
+      </div>
+      <CopyField text={plain(pending.url)} label={t.address} />
+      <p className="flex flex-wrap gap-x-3 text-sm text-ink3" role="status">
+        {t.waiting}
+        {web && (
+          <a className="underline" href={pending.url} target="_blank" rel="noopener noreferrer">
+            {t.here}
+          </a>
+        )}
+      </p>
+    </section>
+  );
+}
+
+/** Who gave the tokens that are in use, and the way to give them up. */
+export function SignedIn({ server }: { server: ServerStatus }) {
+  const client = useQueryClient();
+  const now = useNow();
+  const { data } = useLogin(server.id, knowsLogin(server));
+  const again = () => client.invalidateQueries({ queryKey: ['server', server.id] });
+  const out = useMutation({
+    mutationFn: () =>
+      requestText('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/logout`),
+    onSuccess: () => toast('ok', t.outDone(plain(server.label || server.id))),
+    onError: (error) => toast('bad', messageOf(error)),
+    onSettled: again,
+  });
+  const begin = useMutation({
+    mutationFn: () => request<LoginPending>('POST', at(server.id)),
+    onError: (error) => toast('bad', messageOf(error)),
+    onSettled: again,
+  });
+  if (!data?.issuer) return null;
+  return (
+    <Section
+      title={t.done}
+      aside={
+        <span className="flex gap-1">
+          <Button small look="quiet" disabled={begin.isPending} onClick={() => begin.mutate()}>
+            {t.again}
+          </Button>
+          <Button small look="quiet" disabled={out.isPending} onClick={() => out.mutate()}>
+            <LogOut className="size-3.5" aria-hidden />
+            {t.out}
+          </Button>
+        </span>
+      }
+    >
+      <Facts
+        rows={[
+          [t.by, plain(data.issuer)],
+          [t.permissions, data.scopes?.length ? plain(data.scopes.join(' ')) : ''],
+          [t.since, data.since && age(data.since, now)],
+          [t.renews, data.renews ? t.renewsYes : t.renewsNo],
+        ]}
+      />
+    </Section>
+  );
+}
