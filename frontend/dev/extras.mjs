@@ -403,6 +403,16 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return list(scene === 'empty' ? doctor.slice(0, 1) : doctor);
         case 'POST doctor':
           return list(doctor.slice(0, 1));
+        case 'GET diagnostics':
+          return list([
+            { name: 'README.txt', bytes: 19, text: 'Nothing was sent.\n' },
+            {
+              name: 'config/config.jsonc.json',
+              bytes: 1840,
+              text: '{\n  "mcpServers": {\n    "files": {\n      "env": {"KEY": "[masked]"}\n    }\n  }\n}\n',
+            },
+            { name: 'logs/drawbridge.log', bytes: 262144, text: 'line\n'.repeat(200) },
+          ]);
         case 'GET imports':
           return list(imports);
         case 'POST imports':

@@ -7,6 +7,7 @@ import { pages } from './pages.mjs';
 import { size } from './size.mjs';
 import './care-flows.mjs';
 import './client-flows.mjs';
+import './diagnostics-flows.mjs';
 import './flows.mjs';
 import './history-flows.mjs';
 import './page-flows.mjs';

@@ -757,6 +757,15 @@ export const texts = {
         n === 1 ? 'One thing wants attention.' : `${n} things want attention.`,
     },
   },
+  diagnostics: {
+    title: 'Bug report',
+    body: 'Versions, states, findings, the ends of the logs and the configuration with secrets masked, as one file. No calls. Nothing is sent: look through it, then decide who gets it. In a terminal: drawbridge diagnostics.',
+    collect: 'Show what is in it',
+    collecting: 'Collecting…',
+    save: 'Save as a zip',
+    files: 'Files of the bug report',
+    bytes: (n: number) => (n < 1000 ? `${n} B` : `${(n / 1000).toFixed(1)} kB`),
+  },
   welcome: {
     title: 'First steps',
     begin: 'Begin here',

@@ -13,6 +13,7 @@ import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
 import { ConfigEditor } from './config-editor';
+import { DiagnosticsPanel } from './diagnostics-panel';
 import { DoctorPanel } from './doctor-panel';
 import { HistoryPanel } from './history-panel';
 import { SecretsPanel } from './secrets-panel';
@@ -52,6 +53,9 @@ export function SettingsPage() {
           )}
           <Panel title={t.about}>
             <About status={status} />
+          </Panel>
+          <Panel title={texts.diagnostics.title}>
+            <DiagnosticsPanel />
           </Panel>
         </div>
       </div>

@@ -1,0 +1,79 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { FileArchive } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { plain } from '@/lib/format';
+import { messageOf, request, send } from '@/lib/request';
+import { saveBlob } from '@/lib/save';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { List } from '@/types/api';
+
+const t = texts.diagnostics;
+
+interface File {
+  name: string;
+  bytes: number;
+  text: string;
+}
+
+const diagnosticsQuery = queryOptions({
+  queryKey: ['diagnostics'],
+  queryFn: async ({ signal }) =>
+    (await request<List<File>>('GET', '/api/v1/diagnostics', { signal })).items ?? [],
+});
+
+/** Shows what a bug report would hold, file by file, before it is saved as one zip. */
+export function DiagnosticsPanel() {
+  const found = useQuery({ ...diagnosticsQuery, enabled: false });
+  const [open, setOpen] = useState<string>();
+  const files = found.data;
+  return (
+    <div className="space-y-3">
+      <p className="text-sm text-ink2">{t.body}</p>
+      <div className="flex flex-wrap gap-2">
+        <Button disabled={found.isFetching} onClick={() => found.refetch()}>
+          <FileArchive className="size-4" aria-hidden />
+          {found.isFetching ? t.collecting : t.collect}
+        </Button>
+        {files && <Button onClick={() => void save()}>{t.save}</Button>}
+      </div>
+      {found.isError && <p className="text-sm text-bad">{plain(messageOf(found.error))}</p>}
+      {files && (
+        <ul className="overflow-hidden rounded-md border text-sm" aria-label={t.files}>
+          {files.map((file) => (
+            <li key={file.name} className="border-t first:border-t-0">
+              <button
+                type="button"
+                aria-expanded={open === file.name}
+                className="flex min-h-9 w-full items-center justify-between gap-3 px-3 py-1.5 text-left hover:bg-hover"
+                onClick={() => setOpen(open === file.name ? undefined : file.name)}
+              >
+                <span className="min-w-0 [overflow-wrap:anywhere]">{plain(file.name)}</span>
+                <span className="shrink-0 text-xs text-ink3">{t.bytes(file.bytes)}</span>
+              </button>
+              {open === file.name && (
+                <pre
+                  // biome-ignore lint/a11y/noNoninteractiveTabindex: a text that scrolls is reached by keys
+                  tabIndex={0}
+                  className="max-h-72 overflow-auto border-t bg-sunken px-3 py-2 font-mono text-xs"
+                >
+                  {plain(file.text)}
+                </pre>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+async function save(): Promise<void> {
+  try {
+    const reply = await send('/api/v1/diagnostics/zip', { headers: {} });
+    saveBlob(await reply.blob(), 'drawbridge-diagnostics.zip');
+  } catch (error) {
+    toast('bad', plain(messageOf(error)));
+  }
+}
