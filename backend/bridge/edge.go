@@ -37,7 +37,7 @@ type origin struct {
 
 // caller reads the private headers that are set in front of us and removes them all.
 func caller(header http.Header) origin {
-	from := origin{token: header.Get(ClientHeader), shim: header.Get(ShimHeader), workspace: workspaceOf(header.Get(WorkspaceHeader))}
+	from := origin{token: first(header, ClientHeader), shim: first(header, ShimHeader), workspace: workspaceOf(first(header, WorkspaceHeader))}
 	for name := range header {
 		if len(name) > len(privatePrefix) && strings.EqualFold(name[:len(privatePrefix)], privatePrefix) {
 			delete(header, name)
@@ -121,7 +121,7 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 }
 
 func (b *Bridge) postModern(w http.ResponseWriter, r *http.Request, x *exchange) {
-	r.Header.Del(sessionHeader) // has no meaning in this era
+	delete(r.Header, sessionHeader) // has no meaning in this era
 	if x.env.Kind == wire.Request && !b.cold && x.plain(r.Header) && b.plainModern(r.Header, x) {
 		b.hot(w, r, x)
 		return
@@ -137,7 +137,7 @@ func (b *Bridge) postModern(w http.ResponseWriter, r *http.Request, x *exchange)
 }
 
 func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange) {
-	if id := r.Header.Get(sessionHeader); id != "" {
+	if id := first(r.Header, sessionHeader); id != "" {
 		s := b.sessions.acquire(id, x.from.token, x.at.path, b.Now())
 		if s == nil {
 			writeError(w, http.StatusNotFound, x.id(), codeNotFound, "the session is unknown or has ended")
@@ -164,7 +164,7 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 				writeError(w, http.StatusOK, x.id(), codeMethodNotFound, "there is no such method")
 				return
 			}
-			if v := r.Header.Get(versionHeader); (v == "" || legacyVersions[v]) && !b.cold && x.plain(r.Header) {
+			if v := first(r.Header, versionHeader); (v == "" || legacyVersions[v]) && !b.cold && x.plain(r.Header) {
 				b.hot(w, r, x)
 				return
 			}
@@ -195,7 +195,7 @@ func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from o
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
 		return
 	}
-	if id := r.Header.Get(sessionHeader); id != "" {
+	if id := first(r.Header, sessionHeader); id != "" {
 		s := b.sessions.acquire(id, from.token, at.path, b.Now())
 		if s == nil {
 			refuse(w, http.StatusNotFound, codeNotFound, "the session is unknown or has ended")
@@ -219,7 +219,7 @@ func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, fro
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
 		return
 	}
-	id := r.Header.Get(sessionHeader)
+	id := first(r.Header, sessionHeader)
 	if id == "" {
 		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the Mcp-Session-Id header is missing")
 		return
@@ -235,19 +235,19 @@ func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, fro
 
 // readBody reads at most MaxBody bytes.
 func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	limited := http.MaxBytesReader(w, r.Body, b.MaxBody)
 	if r.ContentLength > b.MaxBody {
 		return nil, &http.MaxBytesError{Limit: b.MaxBody}
 	}
-	var buf bytes.Buffer
-	// One more than the length, so that the end is seen without growing.
-	buf.Grow(int(max(r.ContentLength, 511)) + bytes.MinRead + 1)
-	_, err := buf.ReadFrom(limited)
-	return buf.Bytes(), err
+	if r.ContentLength >= 0 {
+		body := make([]byte, r.ContentLength)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, b.MaxBody))
 }
 
 func saysJSON(header http.Header) bool {
-	v := header.Get("Content-Type")
+	v := first(header, "Content-Type")
 	if v == "application/json" {
 		return true
 	}

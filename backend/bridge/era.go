@@ -21,12 +21,20 @@ var legacyVersions = map[string]bool{
 	"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, "2025-11-25": true,
 }
 
+// first is Get for a key that is spelled as the map spells it: Get looks at each letter.
+func first(header http.Header, key string) string {
+	if v := header[key]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
 // eraOf is the era switch. A request is modern when its header names a modern
 // revision or its params carry a protocol version in _meta, whichever it is: a
 // request whose two halves disagree must be refused as a modern one. Everything
 // else is legacy, also an initialize without _meta that carries modern headers.
 func eraOf(header http.Header, p *wire.Params) hub.Era {
-	if header.Get(versionHeader) >= hub.ModernVersion || !p.ProtocolVersion.Empty() {
+	if first(header, versionHeader) >= hub.ModernVersion || !p.ProtocolVersion.Empty() {
 		return hub.Modern
 	}
 	return hub.Legacy

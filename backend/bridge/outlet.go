@@ -89,12 +89,17 @@ func (o *outlet) reply(status int, parts ...[]byte) {
 		h := o.w.Header()
 		h["Content-Type"] = jsonType
 		h["Cache-Control"] = noStore
-		h.Set("Content-Length", strconv.Itoa(size))
+		if size > ownLength {
+			h["Content-Length"] = []string{strconv.Itoa(size)}
+		}
 		o.w.WriteHeader(status)
 		o.write(parts...)
 	}
 	o.stop()
 }
+
+// ownLength is how long a reply may be whose length net/http finds out by itself.
+const ownLength = 2 << 10
 
 var (
 	jsonType   = []string{"application/json"}

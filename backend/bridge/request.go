@@ -76,7 +76,7 @@ func (x *exchange) plain(header http.Header) bool {
 // repeated in headers is left to go-sdk, which compares them.
 func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 	raw, p := x.rawParams(), &x.params
-	if header.Get(versionHeader) != hub.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+hub.ModernVersion+`"` {
+	if first(header, versionHeader) != hub.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+hub.ModernVersion+`"` {
 		return false
 	}
 	if can := wire.Bytes(raw, p.ClientCapabilities); len(can) == 0 || can[0] != '{' {
@@ -85,7 +85,7 @@ func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 	if info := wire.Bytes(raw, p.ClientInfo); len(info) > 0 && info[0] != '{' {
 		return false
 	}
-	if header.Get(methodHeader) != x.env.Method {
+	if first(header, methodHeader) != x.env.Method {
 		return false
 	}
 	var named hub.Span
@@ -98,7 +98,7 @@ func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 		return true
 	}
 	name, ok := wire.Unquote(wire.Bytes(raw, named))
-	if !ok || name == "" || header.Get(nameHeader) != name {
+	if !ok || name == "" || first(header, nameHeader) != name {
 		return false
 	}
 	return x.env.Method != "tools/call" || !b.wantsHeaders(b.edge(x.at), x.from.token, name)
@@ -111,7 +111,7 @@ func (x *exchange) request(header http.Header) *request {
 		at: x.at, era: x.era, session: x.session, shim: x.from.shim, workspace: x.from.workspace,
 		method: x.env.Method, params: raw, spans: x.params, repaired: x.repaired,
 	}
-	rq.trace, rq.span = traceParent(header.Get("Traceparent"))
+	rq.trace, rq.span = traceParent(first(header, "Traceparent"))
 	if rq.trace == "" && !x.params.TraceParent.Empty() {
 		parent, _ := wire.Unquote(wire.Bytes(raw, x.params.TraceParent))
 		rq.trace, rq.span = traceParent(parent)

@@ -137,7 +137,11 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) bool {
 	if rc.SetReadDeadline(time.Now().Add(g.BodyTimeout)) != nil {
 		rc = nil // not a real connection
 	}
-	r.Body = &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, g.MaxBody), rc: rc}
+	body := r.Body
+	if r.ContentLength < 0 { // else net/http holds it to what it said
+		body = http.MaxBytesReader(w, body, g.MaxBody)
+	}
+	r.Body = &timedBody{ReadCloser: body, rc: rc}
 	return true
 }
 

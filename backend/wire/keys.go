@@ -14,20 +14,28 @@ const maxKeys = 128
 // by case folding: a parser that ignores case would see one key there.
 // The zero keySet is empty. It allocates nothing for usual objects.
 type keySet struct {
-	few  [12]hub.Span
-	n    int
-	many []hub.Span
+	few     [12]hub.Span
+	n       int
+	strange uint16 // one bit for each of few that is not plain ASCII
+	many    []hub.Span
 }
 
 func (k *keySet) add(s *scanner, key hub.Span) error {
 	b := s.b[key.Start+1 : key.End-1]
-	if hasNUL(b) {
+	usual := skipPlain(b, 0) == len(b)
+	if !usual && hasNUL(b) {
 		return s.refuse(key.Start, "a key with U+0000")
 	}
-	for _, other := range k.few[:k.n] {
-		if foldEqual(b, s.b[other.Start+1:other.End-1]) {
-			return s.refuse(key.Start, "a key that occurs twice")
+	for i, other := range k.few[:k.n] {
+		if usual && k.strange&(1<<i) == 0 {
+			// No escapes, no letters beyond ASCII: as long as each other, if they are alike.
+			if other.End-other.Start != key.End-key.Start || !asciiEqual(b, s.b[other.Start+1:other.End-1]) {
+				continue
+			}
+		} else if !foldEqual(b, s.b[other.Start+1:other.End-1]) {
+			continue
 		}
+		return s.refuse(key.Start, "a key that occurs twice")
 	}
 	for _, other := range k.many {
 		if foldEqual(b, s.b[other.Start+1:other.End-1]) {
@@ -36,6 +44,9 @@ func (k *keySet) add(s *scanner, key hub.Span) error {
 	}
 	if k.n < len(k.few) {
 		k.few[k.n] = key
+		if !usual {
+			k.strange |= 1 << k.n
+		}
 		k.n++
 		return nil
 	}
@@ -44,6 +55,16 @@ func (k *keySet) add(s *scanner, key hub.Span) error {
 	}
 	k.many = append(k.many, key)
 	return nil
+}
+
+// asciiEqual is foldEqual for equally long texts of plain ASCII.
+func asciiEqual(a, b []byte) bool {
+	for i, c := range a {
+		if d := b[i]; c != d && (c|0x20 != d|0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
 }
 
 // hasNUL reports whether the inside of a valid string literal spells U+0000. A raw
