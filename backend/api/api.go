@@ -68,6 +68,8 @@ type Files interface {
 	Disable(ctx context.Context, id string) error
 	Add(ctx context.Context, label string, entry json.RawMessage) error
 	Remove(ctx context.Context, id string) error
+	Renaming(id, label string) (to string, err error)
+	Rename(ctx context.Context, id, label string) (to string, err error)
 	SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error
 }
 

@@ -26,6 +26,7 @@ type Upkeep interface {
 	Prune(ctx context.Context, k store.Keep) (deleted int64, err error)
 	Vacuum(ctx context.Context) error
 	Backup(ctx context.Context, path string) error
+	RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error)
 	Recording() store.Recording
 	SaveRecording(ctx context.Context, want store.Recording) error
 	Check(ctx context.Context, name string) ([]byte, error)

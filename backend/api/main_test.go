@@ -78,6 +78,14 @@ func (f *fakes) Enable(_ context.Context, id string) error  { return f.note("ena
 func (f *fakes) Disable(_ context.Context, id string) error { return f.note("disable", id) }
 
 func (f *fakes) Remove(_ context.Context, id string) error { return f.note("remove", id) }
+func (f *fakes) Renaming(_, label string) (string, error)  { return hub.Slug(label), nil }
+func (f *fakes) Rename(_ context.Context, id, label string) (string, error) {
+	if label == "Full Disk" {
+		return "", hub.Errorf(hub.CodeUnavailable, "cannot write the file")
+	}
+	return hub.Slug(label), f.note("rename", id+" "+label)
+}
+
 func (f *fakes) Add(_ context.Context, label string, entry json.RawMessage) error {
 	return f.note("add", label+" "+string(entry))
 }

@@ -111,6 +111,7 @@ func (a *API) register() {
 	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are other words for the first three", a.changeServer)
 	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
 	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Take a server out of the configuration", a.removeServer)
+	op(a, doc, "POST", "/api/v1/servers/{id}/rename", "Give a server another name in the configuration; its history follows", a.renameServer)
 	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "All that is known of a server, with the messages that were exchanged last, without the secrets that are recognised", a.debugServer)
 	op(a, doc, "GET", "/api/v1/servers/{id}/log", "The log of a server: what it wrote to stderr, and what happened to it", a.serverLog)
 	op(a, doc, "GET", "/api/v1/server-usage", "What each server takes of this machine", a.serverUsage)

@@ -81,3 +81,25 @@ func (p *program) remove() *cobra.Command {
 		},
 	}
 }
+
+func (p *program) rename() *cobra.Command {
+	return &cobra.Command{
+		Use: "rename SERVER NAME", Short: "Give a server another name in the configuration; its history follows", Args: between(2, 2),
+		Long: `Give a server another name in the configuration; its history follows.
+
+The server is started anew under that name. Profiles, saved checks, what is recorded of it and what is
+trusted of it follow too. Its tools get other public names, so rules in a client's own settings that name
+them want a change there.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var s hub.ServerStatus
+			body := struct {
+				Name string `json:"name"`
+			}{args[1]}
+			if done, err := p.fetch(cmd.Context(), http.MethodPost, "servers/"+url.PathEscape(args[0])+"/rename", nil, body, &s); done || err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(p.Stdout, line(args[0]+": is now "+name(s)))
+			return err
+		},
+	}
+}

@@ -17,7 +17,7 @@ const (
 	MaxText      = 1000 // characters of Query.Text
 )
 
-const callColumns = `c.id, c.at, s.name, t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
+const callColumns = `c.id, c.at, coalesce(s.renamed, s.name), t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, ''),
 	coalesce(h.cached, 0), coalesce(h.approval, '')`
@@ -192,8 +192,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		find   string
 		values []any
 	}{
-		{q.Tool != "", `c.target_id`, `SELECT t.id FROM target t JOIN server s ON s.id = t.server_id WHERE t.name = ? AND (? = '' OR s.name = ?) LIMIT 200`, []any{q.Tool, q.Server, q.Server}},
-		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE name = ?`, []any{q.Server}},
+		{q.Tool != "", `c.target_id`, `SELECT t.id FROM target t JOIN server s ON s.id = t.server_id WHERE t.name = ? AND (? = '' OR coalesce(s.renamed, s.name) = ?) LIMIT 200`, []any{q.Tool, q.Server, q.Server}},
+		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE coalesce(renamed, name) = ?`, []any{q.Server}},
 		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
 		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},

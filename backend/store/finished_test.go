@@ -115,8 +115,11 @@ func TestPruningEndsWhileCallsAreRecorded(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			case <-time.After(100 * time.Microsecond):
-				b.Recorder().Record(aCall(n), aReply)
+			case <-time.After(100 * time.Microsecond): // more than a step takes away
+				for range 2 * pruneRows {
+					b.Recorder().Record(aCall(n), aReply)
+					n++
+				}
 			}
 		}
 	}()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,21 @@ func packsOf(t *testing.T, b *bench) (packs, calls, loose int) {
 }
 
 func TestPackedCallsAreReadAsTheyWereRecorded(t *testing.T) {
-	b := old(t, 300)
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	for i := range 300 {
+		c := aCall(i)
+		c.Reason = fmt.Sprint("because ", i)
+		b.Recorder().Record(c, longReply(i))
+	}
+	indexed(t, b)
+	before, err := b.Call(t.Context(), aCall(150).ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packAll(t, b)
+	if after, err := b.Call(t.Context(), aCall(150).ID); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("a call was\n%+v\nand is\n%+v\n%v", before, after, err)
+	}
 	if packs, calls, loose := packsOf(t, b); packs < 3 || packs > 20 || calls != 300 || loose != 0 {
 		t.Fatalf("%d packs hold %d calls, %d are not packed", packs, calls, loose)
 	}
@@ -181,6 +196,17 @@ func TestPruningTakesPacksAway(t *testing.T) {
 	}
 	if packs, calls, _ := packsOf(t, b); packs > 2 || calls != 30 {
 		t.Errorf("%d packs with %d calls are left of 30 calls", packs, calls)
+	}
+	err := b.use(func(h *handle) error { // with all their words
+		var n int
+		err := h.write.QueryRow(`SELECT count(*) FROM search WHERE search MATCH 'every'`).Scan(&n)
+		if n != 30 {
+			t.Errorf("the index has %d calls of 30", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, word := range []string{"answer5", "answer369"} {
 		if got, _, err := b.Calls(t.Context(), Query{Text: word}); err != nil || len(got) != 0 {

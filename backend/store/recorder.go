@@ -79,11 +79,16 @@ func newRecorder(s *Store) *Recorder {
 // even that does not fit, the call is dropped and counted.
 func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	rules := r.rules.Load()
-	keep := rules.keep(call.Server, call.Name)
+	server := call.Server
+	if now, ok := rules.renamed[server]; ok {
+		server = now
+	}
+	keep := rules.keep(server, call.Name)
 	if keep == KeepNothing {
 		return
 	}
 	e := entry{call: *call}
+	e.call.Server = server
 	e.call.Params, e.call.Capabilities = nil, nil
 	e.call.Arguments, e.call.ProgressToken = hub.Span{}, hub.Span{}
 	e.call.Name = rules.text(call.Name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"sync/atomic"
 
@@ -44,6 +45,7 @@ type rules struct {
 	known    *values
 	patterns []*regexp.Regexp
 	ceiling  map[string]Keeping // by server, in the configuration: no rule keeps more
+	renamed  map[string]string  // by the name that a server had when a call began
 }
 
 func (r *rules) keep(server, tool string) Keeping {
@@ -92,7 +94,15 @@ func (r *Recorder) SetMaxField(bytes int) {
 
 // SetCeiling says what is kept of each server's calls at most, as the configuration says.
 func (r *Recorder) SetCeiling(byServer map[string]Keeping) {
-	change(&r.rules, func(n *rules) { n.ceiling = byServer })
+	change(&r.rules, func(n *rules) {
+		n.ceiling = byServer
+		for name := range n.renamed {
+			if _, again := byServer[name]; again { // it is another server's now
+				n.renamed = maps.Clone(n.renamed)
+				delete(n.renamed, name)
+			}
+		}
+	})
 }
 
 // SetSecrets says which values must never be kept, in whatever spelling they travel, and

@@ -68,7 +68,7 @@ func (n names) matches(target, client int64, server, tool, name string) bool {
 
 func loadNames(ctx context.Context, db queryer) (names, error) {
 	n := names{make(map[int64]target), make(map[int64]hub.Client)}
-	rows, err := db.QueryContext(ctx, `SELECT t.id, s.name, t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
+	rows, err := db.QueryContext(ctx, `SELECT t.id, coalesce(s.renamed, s.name), t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
 	if err != nil {
 		return n, err
 	}

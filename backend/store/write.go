@@ -200,7 +200,11 @@ func (w *writer) id(d dimension) (int64, error) {
 	var args []any
 	switch d.table {
 	case "server":
-		find, insert = `SELECT id FROM server WHERE name = ?`, `INSERT INTO server (name) VALUES (?)`
+		// Search knows a row's calls by its name. One that was renamed keeps it: who has that
+		// name now gets a row of another, which search splits into the same word and a number.
+		find = `SELECT id FROM server WHERE name = ?1 AND renamed IS NULL OR renamed = ?1 AND substr(name, 1, length(?1) + 2) = ?1 || ' ('`
+		insert = `INSERT INTO server (name, renamed) SELECT iif(taken, ?1 || ' (' || (SELECT max(id) + 1 FROM server) || ')', ?1), iif(taken, ?1, NULL)
+			FROM (SELECT EXISTS (SELECT 1 FROM server WHERE name = ?1) AS taken)`
 		args = []any{d.a}
 	case "session":
 		find, insert = `SELECT id FROM session WHERE name = ?`, `INSERT INTO session (name) VALUES (?)`

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"drawbridge/backend/history"
+	"drawbridge/backend/hub"
+)
+
+type renameInput struct {
+	ID   string `path:"id"`
+	Body struct {
+		Name string `json:"name" minLength:"1" maxLength:"64" doc:"As it will stand in the configuration"`
+	}
+}
+
+// renameServer gives a server another name in the configuration. Its history comes along:
+// before it starts under the new name, and back when the file cannot be written.
+func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[hub.ServerStatus], error) {
+	old, ok := a.Servers.Status(in.ID)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	to, err := a.Files.Renaming(old.ID, in.Body.Name)
+	if err != nil {
+		return nil, err
+	}
+	back := func(context.Context) error { return nil }
+	if to != old.ID {
+		if back, err = a.Upkeep.RenameServer(ctx, old.ID, to); err != nil {
+			return nil, err
+		}
+		if a.Commands != nil {
+			a.Commands.Expect(to) // its command was agreed to under the old name
+		}
+	}
+	if _, err := a.Files.Rename(ctx, old.ID, in.Body.Name); err != nil {
+		if _, done := a.Servers.Status(to); !done {
+			if undone := back(context.WithoutCancel(ctx)); undone != nil {
+				a.Log.Error("Cannot take the renaming of a server's history back", "server", old.ID, "error", undone)
+			}
+		}
+		return nil, err
+	}
+	if err := a.renameInChecks(ctx, old.ID, to); err != nil {
+		a.Log.Warn("Cannot rename a server in the saved checks", "server", old.ID, "error", err)
+	}
+	st, ok := a.Servers.Status(to)
+	if !ok { // the configuration is in force a moment later
+		st = hub.ServerStatus{ID: to, Label: in.Body.Name, State: hub.StateStopped}
+	}
+	return reply(st)
+}
+
+func (a *API) renameInChecks(ctx context.Context, from, to string) error {
+	documents, err := a.Upkeep.Checks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, document := range documents {
+		var c history.Check
+		if err := json.Unmarshal(document, &c); err != nil {
+			return err
+		}
+		named := false
+		for i := range c.Steps {
+			if c.Steps[i].Server == from {
+				c.Steps[i].Server, named = to, true
+			}
+		}
+		if !named {
+			continue
+		}
+		changed, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		if err := a.Upkeep.SaveCheck(ctx, c.Name, changed); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package reload
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/hub"
+
+	"github.com/tailscale/hujson"
+)
+
+// Renaming checks whether a server can be renamed, and returns its id then. It changes nothing.
+func (r *Reloader) Renaming(id, label string) (string, error) {
+	s, err := r.server(id)
+	if err != nil {
+		return "", err
+	}
+	if ext := strings.ToLower(filepath.Ext(s.Source.File)); ext == ".yaml" || ext == ".yml" {
+		return "", &hub.Error{Code: hub.CodeRejected, Message: "cannot edit " + s.Source.File + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
+	}
+	to := hub.Slug(label)
+	if !hub.ValidServerID(to) {
+		return "", &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: "name", Error: "must have a letter or a digit"}}}
+	}
+	if other, taken := r.Current().Server(to); taken && other.ID != s.ID {
+		return "", hub.Errorf(hub.CodeConflict, "there is already a server %q", other.ID)
+	}
+	return to, nil
+}
+
+// Rename gives a server another name in the file that defines it, and in the profiles
+// that name it. It returns the new id.
+func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error) {
+	to, err := r.Renaming(id, label)
+	if err != nil {
+		return "", err
+	}
+	s, err := r.server(id)
+	if err != nil {
+		return "", err
+	}
+	err = r.Edit(ctx, s.Source.File, func(d *Document) error {
+		d.RenameInProfiles(s.ID, to)
+		return d.Rename(s.Label, label)
+	})
+	if err != nil || to == s.ID {
+		return to, err
+	}
+	for _, p := range r.Current().Profiles { // in other files; where there are none, nothing is written
+		if _, named := p.Servers[s.ID]; !named {
+			continue
+		}
+		for _, file := range r.Current().Files {
+			if ext := strings.ToLower(filepath.Ext(file)); file == s.Source.File || ext == ".yaml" || ext == ".yml" {
+				continue
+			}
+			if err := r.Edit(ctx, file, func(d *Document) error { d.RenameInProfiles(s.ID, to); return nil }); err != nil {
+				return to, err
+			}
+		}
+		break
+	}
+	return to, nil
+}
+
+// Rename gives the server called label another name; all else keeps its bytes.
+func (d *Document) Rename(label, to string) error {
+	if o, _ := d.server(to); o != nil && to != label {
+		return hub.Errorf(hub.CodeConflict, "there is already a server %q", to)
+	}
+	for _, box := range d.boxes() {
+		switch b := box.value.Value.(type) {
+		case *hujson.Object:
+			if i := find(b, label); i >= 0 {
+				b.Members[i].Name.Value = hujson.String(to)
+				return nil
+			}
+		case *hujson.Array:
+			for _, e := range b.Elements {
+				if o, ok := e.Value.(*hujson.Object); ok && nameOf(o) == label {
+					o.Members[find(o, "name")].Value.Value = hujson.String(to)
+					return nil
+				}
+			}
+		}
+	}
+	return noServer(label)
+}
+
+// RenameInProfiles lets profiles that name the server id name it to.
+func (d *Document) RenameInProfiles(id, to string) {
+	for _, profile := range members(d.root.Value.(*hujson.Object), "profiles") {
+		o, ok := profile.Value.Value.(*hujson.Object)
+		if !ok {
+			continue
+		}
+		servers := members(o, "servers")
+		i := slices.IndexFunc(servers, func(m hujson.ObjectMember) bool { return strings.EqualFold(nameIn(m), id) })
+		if i >= 0 {
+			servers[i].Name.Value = hujson.String(to)
+		}
+	}
+}
+
+// members are those of the object under a name; none when there is no such object.
+func members(o *hujson.Object, name string) []hujson.ObjectMember {
+	if i := find(o, name); i >= 0 {
+		if inner, ok := o.Members[i].Value.Value.(*hujson.Object); ok {
+			return inner.Members
+		}
+	}
+	return nil
+}
+
+func nameIn(m hujson.ObjectMember) string {
+	l, _ := m.Name.Value.(hujson.Literal)
+	return l.String()
+}

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+)
+
+// RenameServer lets everything that is known of a server be known under another name: its
+// calls, sums, saved catalog, what is trusted of it and what is recorded of it. Search goes
+// on to know its older calls by the words of the name that they had. back undoes it.
+func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error) {
+	s.settle(ctx) // those that come later are recorded under the new name
+	s.recorder.rename(from, to)
+	var rows []any
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if rows, err = ids(ctx, tx, `SELECT id FROM server WHERE coalesce(renamed, name) = ?`, from); err != nil {
+			return err
+		}
+		return renameServer(ctx, tx, rows, from, to)
+	})
+	if err == nil {
+		err = s.renameRules(ctx, from, to)
+	}
+	s.changedNames()
+	if err != nil {
+		s.recorder.rename(to, from)
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		s.recorder.rename(to, from)
+		defer s.changedNames()
+		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return renameServer(ctx, tx, rows, to, from) })
+		if err != nil {
+			return err
+		}
+		return s.renameRules(ctx, to, from)
+	}, nil
+}
+
+func (s *Store) changedNames() {
+	s.renamed.Add(1)
+	s.past.Add(1)
+}
+
+func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) error {
+	for _, id := range rows {
+		if _, err := tx.ExecContext(ctx, `UPDATE server SET renamed = nullif(?1, name) WHERE id = ?2`, to, id); err != nil {
+			return err
+		}
+	}
+	for _, stmt := range []string{
+		// What an earlier server of the new name has left gives way.
+		`UPDATE OR REPLACE catalog SET server = ?2 WHERE server = ?1`,
+		`UPDATE OR REPLACE fact SET key = 'era/' || ?2 WHERE key = 'era/' || ?1`,
+		`UPDATE OR REPLACE fact SET key = 'approved/' || ?2 || substr(key, length('approved/' || ?1) + 1) WHERE substr(key, 1, length('approved/' || ?1 || '/')) = 'approved/' || ?1 || '/'`,
+		`UPDATE OR REPLACE trust SET server = ?2 WHERE server = ?1`,
+		`UPDATE trust_event SET server = ?2 WHERE server = ?1`,
+	} {
+		if _, err := tx.ExecContext(ctx, stmt, from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renameRules lets what a person decided about recording follow.
+func (s *Store) renameRules(ctx context.Context, from, to string) error {
+	want := s.Recording()
+	if !slices.ContainsFunc(want.Rules, func(r Rule) bool { return r.Server == from }) {
+		return nil
+	}
+	want.Rules = slices.Clone(want.Rules)
+	for i := range want.Rules {
+		if want.Rules[i].Server == from {
+			want.Rules[i].Server = to
+		}
+	}
+	return s.SaveRecording(ctx, want)
+}
+
+// rename lets calls of a server that are under way be recorded under its new name.
+func (r *Recorder) rename(from, to string) {
+	change(&r.rules, func(n *rules) {
+		renamed := maps.Clone(n.renamed)
+		if renamed == nil {
+			renamed = make(map[string]string)
+		}
+		delete(renamed, to)
+		for old, now := range renamed {
+			if now == from {
+				renamed[old] = to
+			}
+		}
+		renamed[from] = to
+		delete(renamed, to)
+		n.renamed = renamed
+	})
+}
