@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"drawbridge/backend/atomicfile"
@@ -56,7 +57,7 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 	sweep(dir)
 	temp, err := os.OpenFile(filepath.Join(dir, tempPrefix+rand.Text()+".tmp"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return cannotWrite(err)
 	}
 	defer os.Remove(temp.Name()) // gone after the rename
 	_, err = temp.Write(content)
@@ -67,15 +68,28 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 		err = temp.Sync()
 	}
 	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
+		return cannotWrite(err)
 	}
 	if err := unchanged(path, before, existed); err != nil {
 		return err
 	}
 	if err := atomicfile.Rename(temp.Name(), path); err != nil {
-		return err
+		return cannotWrite(err)
 	}
 	return syncDir(dir)
+}
+
+// cannotWrite says what a person can do about it; the file is as it was.
+func cannotWrite(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write the file: the disk is full", Cause: err,
+			Hint: "The file is as it was. Make room on the disk and try again.", Retriable: true}
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return &hub.Error{Code: hub.CodeRejected, Message: "cannot write the file: the system does not allow it", Cause: err,
+			Hint: "The file is as it was. See to the permissions of its folder, or paste the entry by hand."}
+	}
+	return err
 }
 
 // unchanged fails with code conflict unless path still holds before.
