@@ -21,13 +21,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 var update = flag.Bool("update", false, "write golden files again")
 
+// leakless fails when goroutines are left at the end.
+type leakless struct{ *testing.M }
+
+func (l leakless) Run() int {
+	code := l.M.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
 // The test binary is drawbridge itself in the scripts.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(leakless{m}, map[string]func(){
 		"drawbridge": func() {
 			serve := func(ctx context.Context, o ServeOptions) error {
 				fmt.Printf("serve data=%s file=%s listen=%s tray=%v strict=%v debug=%v\n",

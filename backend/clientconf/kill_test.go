@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // TestMain lets the test binary be the writer that is killed.
@@ -16,7 +18,7 @@ func TestMain(m *testing.M) {
 	if home := os.Getenv("CLIENTCONF_WRITE"); home != "" {
 		writeForEver(home, os.Getenv("CLIENTCONF_DIR"))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // writeForEver connects and disconnects until somebody ends it.
