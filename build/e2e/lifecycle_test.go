@@ -4,10 +4,13 @@ package e2e
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -82,6 +85,48 @@ func TestEndOfTheDaemonLeavesNothingBehind(t *testing.T) {
 		t.Fatalf("only %d processes were there to be left behind", n)
 	}
 	d.stop() // holds the promise
+}
+
+// A terminal that is closed, and a session that ends, say HUP: it is an end like any other,
+// also in the middle of a call, which is answered.
+func TestClosedTerminalEndsTheDaemonLikeAnyOther(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo(), "silent": with(testServer(t, "silent-call"), object{"concurrency": object{"max": 5}}), "stubborn": testServer(t, "stubborn")}})
+	d.running("demo", "silent", "stubborn")
+	family := descendants(d.cmd.Process.Pid)
+	answered := make(chan string, 1)
+	go func() {
+		req, _ := http.NewRequest("POST", d.url+"/api/v1/call", strings.NewReader(`{"server":"silent","tool":"echo","arguments":{}}`))
+		req.Header.Set("Authorization", "Bearer "+d.admin)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		answered <- string(body)
+	}()
+	eventually(t, limit(5*time.Second), func() string {
+		if _, body := d.do("GET", "/api/v1/policy", nil); !strings.Contains(body, `"running":1`) {
+			return "the call is not under way: " + body
+		}
+		return ""
+	})
+	d.cmd.Process.Signal(syscall.SIGHUP)
+	select {
+	case <-d.done:
+	case <-time.After(limit(6 * time.Second)):
+		t.Error("still there after SIGHUP")
+		return
+	}
+	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("SIGHUP: exit %d", code)
+	}
+	eventually(t, limit(2*time.Second), func() string { return alive(family) })
+	if body := <-answered; !strings.Contains(body, `"success":false`) {
+		t.Errorf("the call is answered %s", body)
+	}
 }
 
 func TestKilledDaemonLeavesNothingBehind(t *testing.T) {

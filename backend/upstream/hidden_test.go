@@ -1,0 +1,53 @@
+package upstream
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// What an address holds besides host and path may be a secret: no error and no line of
+// the log repeats it, whatever the server answers and also when nobody does.
+func TestNoErrorRepeatsTheSecretsOfAnAddress(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"not found":    http.NotFound,
+		"unauthorized": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://elsewhere.invalid/?k=hunter3", 307)
+		},
+		"breaks off": func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, _ := http.NewResponseController(w).Hijack()
+			_ = conn.Close()
+		},
+		"nobody": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(answer)
+			host := strings.TrimPrefix(srv.URL, "http://")
+			defer srv.Close()
+			if answer == nil {
+				srv.Close()
+			}
+			var log bytes.Buffer
+			c, err := Connect(t.Context(), Options{
+				Server: "test", Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				Remote: &Remote{URL: "http://bob:hunter2@" + host + "/mcp?api_key=hunter3", HTTP: &http.Client{}},
+			})
+			if err == nil {
+				_ = c.Close(t.Context())
+				t.Fatal("it connects")
+			}
+			message, hint := hub.Describe(err)
+			for _, said := range []string{err.Error(), message, hint, log.String()} {
+				if strings.Contains(said, "hunter2") || strings.Contains(said, "hunter3") {
+					t.Errorf("a secret is repeated: %s", said)
+				}
+			}
+		})
+	}
+}
