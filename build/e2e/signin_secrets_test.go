@@ -1,0 +1,196 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// issued are the secrets of a sign-in.
+var issued = map[string]string{
+	"access token": "cnryA1-access-token-value", "refresh token": "cnryA2-refresh-token-value", "second access token": "cnryA3-access-token-value",
+	"rotated refresh token": "cnryA4-refresh-token-value", "code": "cnryA5-code-value", "client secret": "cnryA6-client-secret-value",
+}
+
+// guarded is a remote server with its authorization server; its tool answers with the token
+// that it was sent.
+func guarded(t *testing.T) (server *httptest.Server, expire *atomic.Bool) {
+	expire = &atomic.Bool{}
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		say := func(status int, doc any) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			json.NewEncoder(w).Encode(doc)
+		}
+		base := "http://" + r.Host
+		switch r.URL.Path {
+		case "/.well-known/oauth-protected-resource/mcp":
+			say(200, object{"resource": base + "/mcp", "authorization_servers": []string{base}})
+		case "/.well-known/oauth-authorization-server":
+			say(200, object{"issuer": base, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token", "registration_endpoint": base + "/register",
+				"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"client_secret_post"}})
+		case "/register":
+			say(201, object{"client_id": "drawbridge-1", "client_secret": issued["client secret"], "token_endpoint_auth_method": "client_secret_post"})
+		case "/authorize":
+			q := r.URL.Query()
+			http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {issued["code"]}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
+		case "/token":
+			r.ParseForm()
+			access, refresh := issued["access token"], issued["refresh token"]
+			switch {
+			case r.Form.Get("client_secret") != issued["client secret"]:
+				say(401, object{"error": "invalid_client"})
+				return
+			case r.Form.Get("grant_type") == "refresh_token" && r.Form.Get("refresh_token") != issued["refresh token"]:
+				say(400, object{"error": "invalid_grant"})
+				return
+			case r.Form.Get("grant_type") == "refresh_token":
+				access, refresh = issued["second access token"], issued["rotated refresh token"]
+			}
+			say(200, object{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": 3600})
+		case "/mcp":
+			token, want := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), issued["access token"]
+			if expire.Load() {
+				want = issued["second access token"]
+			}
+			if token != want {
+				w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+token+` is not known"`)
+				say(401, object{"error": "invalid_token", "was": token})
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			id := between(string(body), `"id":`, `,`)
+			result := `{"content":[{"type":"text","text":"you sent ` + token + `"}]}`
+			switch {
+			case r.Method != http.MethodPost:
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			case id == "":
+				w.WriteHeader(http.StatusAccepted)
+				return
+			case strings.Contains(string(body), `"initialize"`):
+				result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
+			case strings.Contains(string(body), `"tools/list"`):
+				result = `{"tools":[{"name":"whoami","inputSchema":{"type":"object"}}]}`
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server, expire
+}
+
+// A person signs in by the command line; a call, a refresh and a restart later the tokens
+// are in use, and found nowhere but where they are sealed.
+func TestTokensOfASignInAreFoundNowhere(t *testing.T) {
+	server, expire := guarded(t)
+	d := start(t, object{"mcpServers": object{"web": object{"url": server.URL + "/mcp", "debug": true}}}, "DRAWBRIDGE_KEYRING=off")
+	eventually(t, limit(10*time.Second), func() string {
+		if state := d.state("web"); state != "needs-login" {
+			return "the server is " + state
+		}
+		return ""
+	})
+	_, refused := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"web","tool":"whoami","arguments":{}}`))
+	if !strings.Contains(refused, "sign in") || !strings.Contains(refused, "drawbridge login web") {
+		t.Errorf("a call before the sign-in says %s", refused)
+	}
+	var pending struct{ URL, Host string }
+	if err := json.Unmarshal([]byte(d.cli(0, "login", "web", "--json")), &pending); err != nil {
+		t.Fatal(err)
+	}
+	if pending.Host != strings.TrimPrefix(server.URL, "http://") {
+		t.Errorf("the host that is shown is %q", pending.Host)
+	}
+	resp, err := http.Get(pending.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if !strings.Contains(string(page), "is signed in to web") {
+		t.Fatalf("%s", page)
+	}
+	d.running("web")
+	if bad := d.says("web", "whoami", `{}`); bad != "" {
+		t.Fatal(bad)
+	}
+	expire.Store(true) // the token ends before its time: it is refreshed, and nobody is asked
+	if bad := d.says("web", "whoami", `{}`); bad != "" {
+		t.Fatal(bad)
+	}
+	d.stop()
+	d.launch("DRAWBRIDGE_KEYRING=off")
+	d.running("web")
+	if bad := d.says("web", "whoami", `{}`); bad != "" {
+		t.Fatal(bad)
+	}
+	look := func(where, text string) {
+		t.Helper()
+		for what, value := range issued {
+			if strings.Contains(text, value) {
+				t.Errorf("%s holds the %s", where, what)
+			}
+		}
+	}
+	for _, path := range []string{"calls?limit=200", "export", "status", "servers", "servers/web", "servers/web/debug", "servers/web/log", "servers/web/login", "frames?server=web", "secrets", "config"} {
+		code, text := d.do("GET", "/api/v1/"+path, nil)
+		if code != 200 {
+			t.Errorf("GET %s: %d", path, code)
+		}
+		look("GET "+path, text)
+	}
+	for _, row := range d.calls() {
+		_, text := d.do("GET", "/api/v1/calls/"+row.ID, nil)
+		look("call "+row.Tool, text)
+		if strings.Contains(text, `"outcome":"ok"`) && !strings.Contains(text, "you sent ") {
+			t.Errorf("the result was not recorded at all: %s", text)
+		}
+	}
+	if out, err := exec.Command("ps", "-eo", "args").Output(); err == nil {
+		look("the process list", string(out))
+	}
+	if list := d.cli(0, "secret", "list"); strings.Contains(list, "server/web") {
+		t.Errorf("the tokens stand among the person's secrets: %s", list)
+	}
+	if out := d.cli(0, "logout", "web"); !strings.Contains(out, "signed out") {
+		t.Error(out)
+	}
+	eventually(t, limit(10*time.Second), func() string {
+		if state := d.state("web"); state != "needs-login" {
+			return "after the logout the server is " + state
+		}
+		return ""
+	})
+	d.stop()
+	look("the daemon's output", d.log.String())
+	files := 0
+	err = filepath.WalkDir(filepath.Dir(d.data), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		look(path, string(text))
+		return err
+	})
+	if err != nil || files < 4 {
+		t.Errorf("%d files (%v)", files, err)
+	}
+}
