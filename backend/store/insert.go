@@ -12,8 +12,10 @@ import (
 type inserter struct {
 	conn    any // the driver's, for which the statements were prepared
 	call    rowsOf
+	usual   rowsOf // calls with what is constant in usualCall
 	perhaps rowsOf // calls that may be there already
 	body    rowsOf
+	short   rowsOf // bodies with what is constant in shortBody
 	pending rowsOf
 	packer  packer
 
@@ -55,32 +57,43 @@ type rowsOf struct {
 	values  []driver.NamedValue
 }
 
+// What is inserted, and the row of a statement. A value that nearly every call has stands
+// in the statement: to bind one costs as much as to store it.
+const (
+	ofCall    = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress`
+	anyCall   = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	usualCall = `(?,?,?,?,?,?,NULL,?,0,?,'',?,?,?,?,1,0)`
+	ofBody    = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply`
+	anyBody   = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	shortBody = `(?,?,?,'','','',0,0,0,NULL,NULL,NULL,NULL,?,?)`
+)
+
 func (in *inserter) prepare(conn any) error {
 	if in.conn == conn {
 		return nil
 	}
 	in.close()
-	const ofCall = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress`
 	for _, t := range []struct {
 		rows  *rowsOf
-		table string
 		steps steps
-		names string
+		into  string
+		row   string
 		where string
 	}{
-		{&in.call, "call", rowSteps, ofCall, ""},
-		{&in.perhaps, "call", oneStep, ofCall, ` ON CONFLICT (id) DO NOTHING`},
-		{&in.body, "body", rowSteps, `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply`, ""},
-		{&in.pending, "pending", rowSteps, `id, counted`, ""},
+		{&in.call, rowSteps, `call (` + ofCall + `)`, anyCall, ""},
+		{&in.usual, rowSteps, `call (` + ofCall + `)`, usualCall, ""},
+		{&in.perhaps, oneStep, `call (` + ofCall + `)`, anyCall, ` ON CONFLICT (id) DO NOTHING`},
+		{&in.body, rowSteps, `body (` + ofBody + `)`, anyBody, ""},
+		{&in.short, rowSteps, `body (` + ofBody + `)`, shortBody, ""},
+		{&in.pending, rowSteps, `pending (id, counted)`, `(?,1)`, ""},
 	} {
-		t.rows.columns, t.rows.steps = strings.Count(t.names, ",")+1, t.steps
-		row := `(?` + strings.Repeat(`,?`, t.rows.columns-1) + `)`
+		t.rows.columns, t.rows.steps = strings.Count(t.row, "?"), t.steps
 		for i, n := range t.steps {
 			if n == 0 {
 				break
 			}
 			stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(context.Background(),
-				`INSERT OR FAIL INTO `+t.table+` (`+t.names+`) VALUES `+row+strings.Repeat(`,`+row, n-1)+t.where)
+				`INSERT OR FAIL INTO `+t.into+` VALUES `+t.row+strings.Repeat(`,`+t.row, n-1)+t.where)
 			if err != nil {
 				in.close()
 				return err
@@ -94,7 +107,7 @@ func (in *inserter) prepare(conn any) error {
 
 // close ends the statements; the next batch prepares new ones.
 func (in *inserter) close() {
-	for _, t := range []*rowsOf{&in.call, &in.perhaps, &in.body, &in.pending} {
+	for _, t := range in.tables() {
 		for i, stmt := range t.stmts {
 			if stmt != nil {
 				_ = stmt.(driver.Stmt).Close()
@@ -107,36 +120,26 @@ func (in *inserter) close() {
 }
 
 func (in *inserter) clear() {
-	in.call.clear()
-	in.perhaps.clear()
-	in.body.clear()
-	in.pending.clear()
+	for _, t := range in.tables() {
+		t.clear()
+	}
 	in.packer.reset()
 }
 
-// newCall adds a call and reports whether it is new. One that may be there already is
-// inserted at once, to find out.
-func (in *inserter) newCall(perhaps bool, values ...any) (bool, error) {
-	if !perhaps {
-		in.call.add(values...)
-		return true, nil
-	}
-	in.perhaps.add(values...)
-	n, err := in.perhaps.flush()
-	return n > 0, err
+// tables are in the order in which they are written.
+func (in *inserter) tables() [6]*rowsOf {
+	return [...]*rowsOf{&in.call, &in.usual, &in.perhaps, &in.body, &in.short, &in.pending}
 }
 
 // flush inserts what was added of new calls.
 func (in *inserter) flush() error {
 	defer in.clear()
-	if _, err := in.call.flush(); err != nil {
-		return err
+	for _, t := range in.tables() {
+		if _, err := t.flush(); err != nil {
+			return err
+		}
 	}
-	if _, err := in.body.flush(); err != nil {
-		return err
-	}
-	_, err := in.pending.flush()
-	return err
+	return nil
 }
 
 func (t *rowsOf) add(values ...any) {

@@ -159,19 +159,35 @@ func (w *writer) calls(batch []entry) error {
 
 func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 	c := &e.call
-	fresh, err = w.in.newCall(e.again, c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
-		c.Era == hub.Modern, c.FromServer, int64(outcomes[c.Outcome]), string(c.Code), int64(c.Took), int64(c.Queued),
-		int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
-	if err != nil || !fresh {
-		return false, err
+	outcome := int64(outcomes[c.Outcome])
+	if !e.again && r.workspace == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
+		w.in.usual.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == hub.Modern,
+			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut))
+	} else {
+		rows := &w.in.call
+		if e.again {
+			rows = &w.in.perhaps // written at once, to find out
+		}
+		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
+			c.Era == hub.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
+			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
+		if e.again {
+			if n, err := rows.flush(); err != nil || n == 0 {
+				return false, err
+			}
+		}
 	}
-	w.in.pending.add(c.ID, true)
+	w.in.pending.add(c.ID)
 	var args, reply []byte
 	if e.payload != nil {
 		args, reply = (*e.payload)[:e.arguments], (*e.payload)[e.arguments:]
 	}
 	packedArgs, argsEnc := w.in.packer.pack(args)
 	packedReply, replyEnc := w.in.packer.pack(reply)
+	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == encPlain && replyEnc == encPlain && e.argsCut == nil && e.replyCut == nil {
+		w.in.short.add(c.ID, shorten(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
+		return true, nil
+	}
 	e.argsCut.hash()
 	e.replyCut.hash()
 	argsSize, argsHash := e.argsCut.columns()

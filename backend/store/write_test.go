@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"compress/flate"
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,5 +103,87 @@ func TestDeflatedPayloadsAreRead(t *testing.T) {
 	}
 	if _, err := unpack([]byte("\xff\xff\xff\xff\x0fno"), encS2); err == nil {
 		t.Error("no error for what claims to be larger than anything")
+	}
+}
+
+// Calls with what nearly every call has are inserted by statements of their own.
+func TestCallsComeBackWhateverIsUsualAboutThem(t *testing.T) {
+	s := fresh(t)
+	long := hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", MaxField/10) + `"}`)}
+	packed := hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", 1000) + `"}`)}
+	refused := hub.Reply{Error: []byte(`{"code":-1,"message":"no"}`)}
+	var want []*hub.Call
+	for n, but := range []func(*hub.Call, *hub.Reply){
+		func(*hub.Call, *hub.Reply) {},
+		func(c *hub.Call, _ *hub.Reply) { c.Session = "" },
+		func(c *hub.Call, _ *hub.Reply) { c.Workspace = "/home/somebody" },
+		func(c *hub.Call, _ *hub.Reply) { c.FromServer = true },
+		func(c *hub.Call, _ *hub.Reply) { c.Era = hub.Legacy },
+		func(c *hub.Call, _ *hub.Reply) { c.Code, c.Outcome = hub.CodeTimeout, hub.OutcomeTimeout },
+		func(c *hub.Call, _ *hub.Reply) { c.Outcome, c.Reason = hub.OutcomeToolError, "it failed" },
+		func(c *hub.Call, _ *hub.Reply) { c.Attempts = 2 },
+		func(c *hub.Call, _ *hub.Reply) { c.Attempts = 0 },
+		func(c *hub.Call, _ *hub.Reply) { c.Progress = 3 },
+		func(c *hub.Call, _ *hub.Reply) { c.TraceID = "abc" },
+		func(c *hub.Call, _ *hub.Reply) { c.Shim = "shim-1" },
+		func(_ *hub.Call, r *hub.Reply) { *r = refused },
+		func(_ *hub.Call, r *hub.Reply) { *r = long },
+		func(_ *hub.Call, r *hub.Reply) { *r = packed },
+	} {
+		c, reply := aCall(n), aReply
+		c.Progress, c.TraceID, c.Shim = 0, "", ""
+		but(c, &reply)
+		want = append(want, c)
+		s.Recorder().Record(c, reply)
+	}
+	s.Recorder().Flush(t.Context())
+	for n, w := range want {
+		got, err := s.Call(t.Context(), w.ID)
+		if err != nil {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		plain := *w
+		plain.Params, plain.Arguments = nil, hub.Span{}
+		if fmt.Sprintf("%+v", got.Call) != fmt.Sprintf("%+v", plain) {
+			t.Errorf("call %d: got  %+v\nwant %+v", n, got.Call, plain)
+		}
+		if string(got.Arguments) != string(w.Params[w.Arguments.Start:w.Arguments.End]) {
+			t.Errorf("call %d: arguments %q", n, got.Arguments)
+		}
+		switch cut := len(got.Result) < len(long.Result); {
+		case n == 12 && string(got.Error) != string(refused.Error), n != 12 && got.Error != nil:
+			t.Errorf("call %d: error %q", n, got.Error)
+		case n == 13 && (!cut || len(got.Result) < MaxField-8), n == 14 && string(got.Result) != string(packed.Result), n < 12 && string(got.Result) != string(aReply.Result):
+			t.Errorf("call %d: result of %d bytes", n, len(got.Result))
+		}
+	}
+}
+
+// What the writer allocates for a call: the values that it binds, and little else.
+func TestACallIsWrittenWithFewAllocations(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	r, n := s.Recorder(), 0
+	batch := func() {
+		for range batchRows {
+			c := aCall(n)
+			n++
+			c.Progress, c.TraceID, c.Shim = 0, "", ""
+			r.Record(c, aReply)
+		}
+		if wait := r.step(t.Context()); wait != 0 {
+			t.Fatal(r.Stats())
+		}
+	}
+	calls := testing.AllocsPerRun(5, func() {
+		for range batchRows {
+			_ = aCall(n)
+		}
+	})
+	if got := (testing.AllocsPerRun(5, batch) - calls) / batchRows; got > 18 && !slow { // the race detector allocates by itself
+		t.Errorf("%.1f allocations for a call", got)
 	}
 }
