@@ -1,0 +1,48 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// SEC-03: a person's umask may be open; what Drawbridge writes is theirs alone all the same.
+func TestEveryFileIsPrivateUnderAnOpenUmask(t *testing.T) {
+	was := syscall.Umask(0)
+	defer syscall.Umask(was)
+	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}}}}, "DRAWBRIDGE_KEYRING=off")
+	d.running("demo")
+	d.token("cursor")
+	if code, text := d.do("PUT", "/api/v1/secrets/one", strings.NewReader(`{"value":"a-secret-value"}`)); code >= 300 {
+		t.Fatalf("%d %s", code, text)
+	}
+	if bad := d.says("demo", "echo", `{"text":"x"}`); bad != "" {
+		t.Fatal(bad)
+	}
+	d.stop()
+	files := 0
+	err := filepath.WalkDir(d.data, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		switch name := filepath.Base(path); {
+		case path == d.data || name == "config.jsonc": // made by this test, and the person's own
+		case e.IsDir() && info.Mode().Perm() != 0o700, e.Type().IsRegular() && info.Mode().Perm() != 0o600:
+			t.Errorf("%s is %s", path, info.Mode())
+		default:
+			files++
+		}
+		return nil
+	})
+	if err != nil || files < 8 {
+		t.Errorf("%d files (%v)", files, err)
+	}
+}
