@@ -37,6 +37,8 @@ type Config struct {
 	Profiles []Profile
 	// Clients are what single clients see, by the name of their token.
 	Clients map[string]Client
+	// DirectoryURL is the registry that the list of servers is refreshed from; "" is the official one.
+	DirectoryURL string
 	// MCPEnabled is false for {"mcp": {"enabled": false}}: Servers is then empty.
 	MCPEnabled bool
 	// Problems holds the warnings, and the errors of servers that were left out.

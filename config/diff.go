@@ -54,7 +54,7 @@ func Same(a, b *Config) bool {
 	}
 	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) &&
 		a.MCPEnabled == b.MCPEnabled && a.Global == b.Global && a.Policy.equal(b.Policy) && a.History.Equal(b.History) && a.Metrics.Equal(b.Metrics) && a.Desktop == b.Desktop &&
-		a.Bridge.Equal(b.Bridge) && SameReach(a, b) && a.Locked == b.Locked
+		a.Bridge.Equal(b.Bridge) && SameReach(a, b) && a.DirectoryURL == b.DirectoryURL && a.Locked == b.Locked
 }
 
 // Equal reports whether both mean the same.

@@ -128,6 +128,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 		section("policy", policyFields(policy, &c.Policy.Clients)...),
 		profilesField(&c.Profiles),
 		clientsField(&c.Clients),
+		section("directory", str("url", &c.DirectoryURL, httpAddress)),
 		section("desktop",
 			boolean("notifications", &c.Desktop.Notifications),
 		),

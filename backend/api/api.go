@@ -11,6 +11,7 @@ import (
 
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/clientconf"
+	"drawbridge/backend/directory"
 	"drawbridge/backend/doctor"
 	"drawbridge/backend/event"
 	"drawbridge/backend/history"
@@ -39,6 +40,8 @@ type Servers interface {
 type Views interface {
 	All() *registry.View
 	Server(id string) (*registry.View, bool)
+	Profile(name string, limit int) (*registry.View, bool)
+	Draft(p config.Profile) *registry.View
 }
 
 // Calls is the call path; *gateway.Gateway implements it.
@@ -120,7 +123,12 @@ type Options struct {
 	// Diagnosed says where to look for a bug report's bundle; optional.
 	Diagnosed func(ctx context.Context) doctor.BundleOptions
 
-	Logins    Logins                                    // optional: signing in to remote servers
+	Logins    Logins          // optional: signing in to remote servers
+	Reach     Reach           // optional: writes profiles
+	Sizes     Sizes           // optional: what lists take
+	Directory *directory.List // optional: servers that can be installed
+	Bundles   string          // where bundles are unpacked
+
 	Questions Questions                                 // optional: what servers ask a person
 	Rules     Rules                                     // optional: what calls are held to
 	Commands  Commands                                  // optional: new commands that wait for a person's word

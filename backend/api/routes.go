@@ -125,7 +125,6 @@ func (a *API) register() {
 	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must name the one that was read", a.putConfig)
 	op(a, doc, "GET", "/api/v1/approvals", "What waits for a person: questions of servers, and new commands", a.listApprovals)
 	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer what waits; a command that is not accepted goes on waiting", a.answerApproval)
-	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools", emptyList)
 	a.registerConnections(doc)
 	a.registerDocker(doc)
 	a.registerTrial(doc)
@@ -138,6 +137,8 @@ func (a *API) register() {
 	a.registerTrust(doc)
 	a.registerDesktop(doc)
 	a.registerFeatures(doc)
+	a.registerReach(doc)
+	a.registerDirectory(doc)
 	documentEvents(doc.OpenAPI())
 }
 

@@ -292,3 +292,12 @@ func toolText(text string) hub.Reply {
 func toolError(text string) hub.Reply {
 	return hub.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
 }
+
+// ListSize is how many bytes the list of a view's tools takes, listed in a mode; "" is
+// all of them.
+func (b *Bridge) ListSize(v *registry.View, mode string) int {
+	if mode == ToolsSearch || mode == ToolsDeferred {
+		return len(b.brief(endpoint{mode: mode}, v, nil))
+	}
+	return len(v.ListResult(hub.Tools))
+}

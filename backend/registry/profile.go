@@ -123,3 +123,9 @@ func (h *held) narrowed(p *config.Profile) *View {
 	v.seal()
 	return v
 }
+
+// Draft is what a profile would offer that is not among the profiles.
+func (r *Registry) Draft(p config.Profile) *View {
+	v := r.views.Load()
+	return aggregateOf(v.naming, v.servers, MaxPublicName, &p)
+}

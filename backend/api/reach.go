@@ -1,0 +1,256 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"drawbridge/backend/bridge"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Reach writes what clients see into the configuration; *reload.Reloader implements it.
+type Reach interface {
+	SetProfile(ctx context.Context, name string, raw json.RawMessage) error
+	SetClient(ctx context.Context, token string, raw json.RawMessage) error
+}
+
+// Sizes knows how large lists are; *bridge.Bridge implements it.
+type Sizes interface {
+	ListSize(v *registry.View, mode string) int
+}
+
+// Profile is a named view over servers and tools.
+type Profile struct {
+	Name        string   `json:"name" doc:"Empty for everything, at /mcp"`
+	Description string   `json:"description"`
+	Address     string   `json:"address"`
+	ToolMode    string   `json:"toolMode" enum:"all,search,deferred"`
+	Folders     []string `json:"folders" nullable:"false"`
+	Clients     []string `json:"clients" nullable:"false" doc:"Names of tokens that are bound to it"`
+	Servers     []string `json:"servers" nullable:"false" doc:"Ids of the servers that it names"`
+	EveryServer bool     `json:"everyServer" doc:"It names none, and so offers all"`
+	Tools       int      `json:"tools"`
+	Entry       JSON     `json:"entry" doc:"Its object in the configuration"`
+	Tokens      Modes    `json:"tokens" doc:"What its list of tools takes of a model's context, by mode; about"`
+}
+
+// Modes are numbers for each way to list tools.
+type Modes struct {
+	All      int `json:"all"`
+	Search   int `json:"search"`
+	Deferred int `json:"deferred"`
+}
+
+// ClientView is what the configuration says of one client.
+type ClientView struct {
+	Token    string `json:"token"`
+	Profile  string `json:"profile"`
+	ToolMode string `json:"toolMode"`
+}
+
+// Profiles are all profiles, everything first, and what is set for clients.
+type Profiles struct {
+	Items   []Profile    `json:"items" nullable:"false"`
+	Next    string       `json:"next"`
+	Clients []ClientView `json:"clients" nullable:"false"`
+}
+
+type profileInput struct {
+	Name string `path:"name" maxLength:"32"`
+}
+
+type putProfileInput struct {
+	Name string `path:"name" maxLength:"32"`
+	Body struct {
+		Entry JSON `json:"entry" doc:"Its object in the configuration"`
+	}
+}
+
+type costInput struct {
+	Body struct {
+		Entry JSON `json:"entry" doc:"The object of a profile that is being edited"`
+	}
+}
+
+type clientViewInput struct {
+	Token string `path:"token" maxLength:"64"`
+	Body  struct {
+		Profile  string `json:"profile" maxLength:"32" doc:"Empty for none"`
+		ToolMode string `json:"toolMode" enum:",all,search,deferred" doc:"Empty for that of the profile"`
+	}
+}
+
+func (a *API) registerReach(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools, everything first; what each costs, and who is bound to it", a.listProfiles)
+	op(a, doc, "POST", "/api/v1/profile-cost", "What a profile would offer and cost that is not written yet", a.profileCost)
+	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Write a profile into the configuration", a.putProfile)
+	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Take a profile out of the configuration; refused while a client is bound to it", a.deleteProfile)
+	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set which profile a client is bound to, and how its tools are listed", a.putClientView)
+}
+
+// costOf is what the tools of a view take, listed in each way.
+func (a *API) costOf(p Profile, view *registry.View) Profile {
+	p.Tools = len(view.Items(hub.Tools))
+	if a.Sizes != nil {
+		size := func(mode string) int { return tokens(a.Sizes.ListSize(view, mode)) }
+		p.Tokens = Modes{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
+	}
+	return p
+}
+
+func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
+	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: full(p.Folders),
+		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: entryOf(p)}
+	if out.ToolMode == "" {
+		out.ToolMode = config.ToolsAll
+	}
+	for id := range p.Servers {
+		out.Servers = append(out.Servers, id)
+	}
+	slices.Sort(out.Servers)
+	for token, client := range c.Clients {
+		if client.Profile == p.Name {
+			out.Clients = append(out.Clients, token)
+		}
+	}
+	slices.Sort(out.Clients)
+	return out
+}
+
+// entryOf is a profile as the configuration has it.
+func entryOf(p config.Profile) JSON {
+	type server struct {
+		Include   []string `json:"includeTools,omitempty"`
+		Exclude   []string `json:"excludeTools,omitempty"`
+		Prompts   *bool    `json:"prompts,omitempty"`
+		Resources *bool    `json:"resources,omitempty"`
+	}
+	entry := struct {
+		Description string             `json:"description,omitempty"`
+		Servers     *map[string]server `json:"servers,omitempty"`
+		ToolMode    string             `json:"toolMode,omitempty"`
+		Folders     []string           `json:"folders,omitempty"`
+	}{Description: p.Description, ToolMode: p.ToolMode, Folders: p.Folders}
+	if p.Servers != nil {
+		all, off := map[string]server{}, false
+		for id, s := range p.Servers {
+			one := server{Include: s.Tools.Include, Exclude: s.Tools.Exclude}
+			if s.NoPrompts {
+				one.Prompts = &off
+			}
+			if s.NoResources {
+				one.Resources = &off
+			}
+			all[id] = one
+		}
+		entry.Servers = &all
+	}
+	raw, _ := json.Marshal(entry) // strings and booleans only: cannot fail
+	return JSON(raw)
+}
+
+func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
+	c := a.Files.Current()
+	out := Profiles{Clients: []ClientView{}}
+	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: JSON("{}")}
+	out.Items = append(out.Items, a.costOf(everything, a.Views.All()))
+	for _, p := range c.Profiles {
+		one := a.describeProfile(c, p)
+		if view, ok := a.Views.Profile(p.Name, 0); ok {
+			one = a.costOf(one, view)
+		}
+		out.Items = append(out.Items, one)
+	}
+	for token, client := range c.Clients {
+		out.Clients = append(out.Clients, ClientView{token, client.Profile, client.ToolMode})
+	}
+	slices.SortFunc(out.Clients, func(x, y ClientView) int {
+		if x.Token < y.Token {
+			return -1
+		}
+		return 1
+	})
+	return reply(out)
+}
+
+// draft reads a profile that is not in the configuration.
+func (a *API) draft(raw []byte) (config.Profile, error) {
+	text, err := json.Marshal(map[string]any{"profiles": map[string]json.RawMessage{"draft": raw}})
+	if err != nil {
+		return config.Profile{}, hub.Errorf(hub.CodeValidation, "the profile is no JSON object")
+	}
+	c, problems := config.Parse("profile", text)
+	if c == nil || len(c.Profiles) != 1 {
+		e := hub.Errorf(hub.CodeValidation, "the profile would not be valid")
+		for _, p := range problems {
+			e.Fields = append(e.Fields, hub.FieldError{Field: p.Key, Error: p.String()})
+		}
+		return config.Profile{}, e
+	}
+	return c.Profiles[0], nil
+}
+
+func (a *API) profileCost(_ context.Context, in *costInput) (*answer[Profile], error) {
+	p, err := a.draft([]byte(in.Body.Entry))
+	if err != nil {
+		return nil, err
+	}
+	return reply(a.costOf(a.describeProfile(a.Files.Current(), p), a.Views.Draft(p)))
+}
+
+func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Profile], error) {
+	if _, err := a.draft([]byte(in.Body.Entry)); err != nil {
+		return nil, err
+	}
+	if err := a.Reach.SetProfile(ctx, in.Name, json.RawMessage(in.Body.Entry)); err != nil {
+		return nil, err
+	}
+	c := a.Files.Current()
+	p, ok := c.Profile(in.Name)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeConflict, "the profile is not in force")
+	}
+	view, ok := a.Views.Profile(in.Name, 0)
+	if !ok {
+		return reply(a.describeProfile(c, p))
+	}
+	return reply(a.costOf(a.describeProfile(c, p), view))
+}
+
+func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error) {
+	if p, ok := a.Files.Current().Profile(in.Name); ok {
+		if bound := a.describeProfile(a.Files.Current(), p).Clients; len(bound) > 0 {
+			return nil, hub.Errorf(hub.CodeConflict, "the client %q is bound to the profile: set another one for it first", bound[0])
+		}
+	}
+	return &none{}, a.Reach.SetProfile(ctx, in.Name, nil)
+}
+
+func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, error) {
+	entry := map[string]string{}
+	if in.Body.Profile != "" {
+		if _, ok := a.Files.Current().Profile(in.Body.Profile); !ok {
+			return nil, hub.Errorf(hub.CodeNotFound, "no profile is called %q", in.Body.Profile)
+		}
+		entry["profile"] = in.Body.Profile
+	}
+	if in.Body.ToolMode != "" {
+		entry["toolMode"] = in.Body.ToolMode
+	}
+	if len(entry) == 0 {
+		if _, known := a.Files.Current().Clients[in.Token]; !known {
+			return &none{}, nil
+		}
+		return &none{}, a.Reach.SetClient(ctx, in.Token, nil)
+	}
+	raw, err := json.Marshal(entry)
+	if err != nil {
+		return nil, err
+	}
+	return &none{}, a.Reach.SetClient(ctx, in.Token, raw)
+}

@@ -1,0 +1,33 @@
+package config
+
+import (
+	"encoding/json"
+
+	"github.com/tailscale/hujson"
+)
+
+// ServersOf returns the servers of a configuration text as they are written, by label,
+// whatever the shape of the map. YAML is not read.
+func ServersOf(src []byte) (map[string]json.RawMessage, error) {
+	plain, err := hujson.Standardize(src)
+	if err != nil {
+		return nil, err
+	}
+	var root struct {
+		A   map[string]json.RawMessage `json:"mcpServers"`
+		B   map[string]json.RawMessage `json:"servers"`
+		MCP struct {
+			Servers map[string]json.RawMessage `json:"servers"`
+		} `json:"mcp"`
+	}
+	if err := json.Unmarshal(plain, &root); err != nil {
+		return nil, err
+	}
+	all := map[string]json.RawMessage{}
+	for _, m := range []map[string]json.RawMessage{root.A, root.B, root.MCP.Servers} {
+		for label, entry := range m {
+			all[label] = entry
+		}
+	}
+	return all, nil
+}
