@@ -18,7 +18,7 @@ func TestNoErrorRepeatsTheSecretsOfAnAddress(t *testing.T) {
 		"not found":    http.NotFound,
 		"unauthorized": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://elsewhere.invalid/?k=hunter3", 307)
+			http.Redirect(w, r, "http://elsewhere.invalid/?k=hunter3", http.StatusTemporaryRedirect)
 		},
 		"breaks off": func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
