@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"drawbridge/backend/event"
@@ -20,18 +19,9 @@ func vaultNotices(vault *secret.Store) []event.Notice {
 	return nil
 }
 
-// guarding hands out secrets, and lets the recorder know each before anybody has it.
+// guarding hands out secrets. The recorder knows each before anybody has it, and one that
+// is set as soon as it is.
 func (k *keeper) guarding(vault *secret.Store) func(context.Context, string) (string, error) {
-	var mu sync.Mutex
-	known := 0
-	return func(ctx context.Context, name string) (string, error) {
-		value, err := vault.Get(ctx, name)
-		mu.Lock()
-		defer mu.Unlock()
-		if n := len(vault.Known()); n != known {
-			k.again()
-			known = n
-		}
-		return value, err
-	}
+	vault.OnLearned(k.again)
+	return vault.Get
 }

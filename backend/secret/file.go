@@ -165,11 +165,11 @@ func (s *Store) change(ctx context.Context, ask bool, edit func(map[string]item)
 	if err != nil {
 		return err
 	}
+	s.remember(values) // first: from then on another program can read it
 	if err := atomicfile.Write(s.path(), append(out, '\n'), 0o600); err != nil {
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}
 	s.values, s.seen = nil, nil // read what is there now
-	s.remember(values)
 	return s.open(ctx, false)
 }
 

@@ -71,9 +71,10 @@ type Store struct {
 	seen   os.FileInfo     // the file as values has it
 	values map[string]item // nil until the file was opened
 
-	mu    sync.Mutex      // guards what follows, for a moment
-	past  map[string]bool // every value that was ever seen
-	known []string        // of past, sorted; nil when it has to be made again
+	mu      sync.Mutex      // guards what follows, for a moment
+	learned func()          // told of new values; nil: nobody
+	past    map[string]bool // every value that was ever seen
+	known   []string        // of past, sorted; nil when it has to be made again
 }
 
 // item is one secret.
@@ -272,14 +273,26 @@ func (s *Store) lock(ctx context.Context) error {
 
 func (s *Store) unlock() { <-s.turn }
 
+// OnLearned sets who is told that Known has grown, before anybody else can have the value.
+// f may call Known and nothing else of s.
+func (s *Store) OnLearned(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.learned = f
+}
+
 // remember adds to what Known returns.
 func (s *Store) remember(values map[string]item) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	grown, tell := false, s.learned
 	for name, i := range values {
 		if !hidden(name) && len(i.Value) >= shortest && !s.past[i.Value] {
-			s.past[i.Value], s.known = true, nil
+			s.past[i.Value], s.known, grown = true, nil, true
 		}
+	}
+	s.mu.Unlock()
+	if grown && tell != nil {
+		tell()
 	}
 }
 

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/secret"
+	"drawbridge/backend/store"
+	"drawbridge/config"
+)
+
+// TestASecretIsKnownToTheRecorderAsSoonAsItIsSet sets one that no server names and nobody
+// has asked for.
+func TestASecretIsKnownToTheRecorderAsSoonAsItIsSet(t *testing.T) {
+	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = kept.Close() }()
+	none := map[string]string{"DRAWBRIDGE_KEYRING": "off"}
+	dir := t.TempDir()
+	vault := secret.For(dir, func(name string) string { return none[name] })
+	k := newKeeper(kept.Recorder(), vault)
+	get := k.guarding(vault)
+	k.apply(&config.Config{})
+	text := "before qwx-first-value and qwx-other-value after"
+	if said := kept.Recorder().Redact(text); said != text {
+		t.Fatalf("taken out too early: %s", said)
+	}
+	if err := vault.Set(t.Context(), "first", "qwx-first-value"); err != nil {
+		t.Fatal(err)
+	}
+	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-first-value") || !strings.Contains(said, "qwx-other-value") {
+		t.Errorf("after it was set: %s", said)
+	}
+	// Another program sets one; whoever asks for it has it after the recorder.
+	other := secret.For(dir, func(name string) string { return none[name] })
+	if err := other.Set(t.Context(), "other", "qwx-other-value"); err != nil {
+		t.Fatal(err)
+	}
+	if value, err := get(t.Context(), "other"); err != nil || value != "qwx-other-value" {
+		t.Fatal(value, err)
+	}
+	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-other-value") {
+		t.Errorf("after it was asked for: %s", said)
+	}
+}
