@@ -129,6 +129,21 @@ func unpack(b []byte, enc int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxUnpacked))
 }
 
+// cutText keeps the first most characters.
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n := 0
+	for at := range s {
+		if n == most {
+			return s[:at]
+		}
+		n++
+	}
+	return s
+}
+
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

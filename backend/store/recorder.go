@@ -13,6 +13,7 @@ import (
 // Bounds of the recorder.
 const (
 	MaxField   = 64 << 10              // bytes kept of arguments, result or error, unless SetMaxField says otherwise
+	MaxError   = 10_000                // characters kept of the sentence of an error
 	maxQueued  = 4096                  // calls waiting for the disk
 	maxBytes   = 32 << 20              // bytes of payload waiting for the disk
 	batchRows  = 512                   // a batch is written when it has so many calls ...
@@ -93,7 +94,7 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	e.call.Arguments, e.call.ProgressToken = hub.Span{}, hub.Span{}
 	e.call.Name = rules.text(call.Name)
 	e.call.PublicName = rules.text(call.PublicName)
-	e.call.Reason = rules.text(call.Reason)
+	e.call.Reason = cutText(rules.text(cutText(call.Reason, MaxError+lookAhead)), MaxError)
 
 	answer := reply.Result
 	if len(reply.Error) > 0 {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"drawbridge/backend/hub"
 )
@@ -185,5 +186,17 @@ func TestACallIsWrittenWithFewAllocations(t *testing.T) {
 	})
 	if got := (testing.AllocsPerRun(5, batch) - calls) / batchRows; got > 18 && !slow { // the race detector allocates by itself
 		t.Errorf("%.1f allocations for a call", got)
+	}
+}
+
+func TestTheSentenceOfAnErrorIsCut(t *testing.T) {
+	b := fresh(t)
+	c := aCall(0)
+	c.Reason = strings.Repeat("é", MaxError-4) + " token=ghp_cnry17A1b2C3d4E5f6G7h8I9j0 and more"
+	b.Recorder().Record(c, aReply)
+	flushed(t, b)
+	r, err := b.Call(t.Context(), c.ID)
+	if err != nil || utf8.RuneCountInString(r.Reason) != MaxError || !utf8.ValidString(r.Reason) || strings.Contains(r.Reason, "ghp") {
+		t.Errorf("%d characters are kept, %v", utf8.RuneCountInString(r.Reason), err)
 	}
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/upstream"
@@ -31,4 +32,16 @@ func remote(c *config.Server, env environment) (r *upstream.Remote, shown string
 		r.Header.Set(name, value)
 	}
 	return r, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), nil
+}
+
+// looking shows the messages of a remote server to the onlooker while somebody looks.
+func (d *Dialer) looking(server string) func(sent bool, text []byte) {
+	if d.Onlooker == nil {
+		return nil
+	}
+	return func(sent bool, text []byte) {
+		if d.Onlooker.Server(server) {
+			d.Onlooker.Message(server, sent, time.Now().UTC(), text[:min(len(text), onlookerBytes)], len(text))
+		}
+	}
 }

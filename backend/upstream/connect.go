@@ -195,7 +195,7 @@ func (c *Conn) openRemote(ctx, background context.Context) error {
 	}
 	o := wire.RemoteOptions{
 		Server: c.o.Server, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
-		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnRenewed: c.renewed, Log: c.o.Log,
+		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnRenewed: c.renewed, Log: c.o.Log, OnMessage: c.o.Remote.OnMessage,
 	}
 	if c.o.Remote.Events {
 		c.o.Dial = func(ctx context.Context) (Pipe, error) { return wire.OpenEvents(ctx, o) }

@@ -36,6 +36,9 @@ type RemoteOptions struct {
 	// OnRenewed is called after a session that the server had forgotten was replaced:
 	// what was set in the old one is gone. It must not block.
 	OnRenewed func()
+	// OnMessage sees every message as it travels, of a stream one at a time. The text is
+	// valid until it returns. It must not block. May be nil.
+	OnMessage func(sent bool, text []byte)
 	Log       *slog.Logger
 }
 
@@ -206,6 +209,9 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 	if err != nil {
 		return nil, err
 	}
+	if r.o.OnMessage != nil {
+		r.o.OnMessage(true, body)
+	}
 	for name, values := range header {
 		req.Header[name] = values
 	}
@@ -369,6 +375,9 @@ func (r *Remote) reply(data []byte, id int64, status int) (hub.Reply, bool, erro
 
 // scan also reports whether text had to be repaired.
 func (r *Remote) scan(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
+	if r.o.OnMessage != nil && len(data) > 0 {
+		r.o.OnMessage(false, data)
+	}
 	env, err = Scan(data)
 	if err == nil && env.Dirty() {
 		if repaired = env.Broken; repaired {
