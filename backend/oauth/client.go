@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -77,7 +78,11 @@ func (a *account) registerAt(ctx context.Context, meta *oauthex.AuthServerMeta, 
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, ApplicationType: "native",
 	}, a.guard.http)
 	if err != nil {
-		return client{}, until, fmt.Errorf("its authorization server does not register us: %w", unwrapped(err))
+		err = unwrapped(err)
+		if strings.HasPrefix(err.Error(), "failed to decode successful") {
+			err = errors.New("its answer cannot be read") // which may hold a secret
+		}
+		return client{}, until, fmt.Errorf("its authorization server does not register us: %w", err)
 	}
 	c = client{ID: got.ClientID, Secret: got.ClientSecret, Method: got.TokenEndpointAuthMethod, Source: fromRegistration}
 	switch c.Method {

@@ -416,15 +416,24 @@ func TestHostileAuthorizationServers(t *testing.T) {
 		change func(*party)
 		want   string // of Begin's error, or of the page at the end after "page:"
 	}{
-		"huge metadata":             {set("padding", strings.Repeat("x", 1<<20)), "larger than"},
-		"endless redirects":         {func(p *party) { p.special = endless }, "without end"},
-		"a redirect to a file":      {func(p *party) { p.special = redirect("file:///etc/passwd") }, "no plain web address"},
-		"a redirect to the cloud":   {func(p *party) { p.special = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
-		"a script to open":          {set("authorization_endpoint", "javascript:alert(document.domain)"), "plain web address"},
-		"a file to open":            {set("authorization_endpoint", "file:///etc/passwd"), "plain web address"},
-		"a program to open":         {set("authorization_endpoint", "ms-msdt:/id"), "plain web address"},
-		"plain http elsewhere":      {set("token_endpoint", "http://example.com/token"), "plain http"},
-		"another issuer":            {set("issuer", "https://evil.example"), "of another one"},
+		"huge metadata":           {set("padding", strings.Repeat("x", 1<<20)), "larger than"},
+		"endless redirects":       {func(p *party) { p.special = endless }, "without end"},
+		"a redirect to a file":    {func(p *party) { p.special = redirect("file:///etc/passwd") }, "no plain web address"},
+		"a redirect to the cloud": {func(p *party) { p.special = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
+		"a script to open":        {set("authorization_endpoint", "javascript:alert(document.domain)"), "plain web address"},
+		"a file to open":          {set("authorization_endpoint", "file:///etc/passwd"), "plain web address"},
+		"a program to open":       {set("authorization_endpoint", "ms-msdt:/id"), "plain web address"},
+		"plain http elsewhere":    {set("token_endpoint", "http://example.com/token"), "plain http"},
+		"another issuer":          {set("issuer", "https://evil.example"), "of another one"},
+		"a registration that cannot be read": {func(p *party) {
+			p.special = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/register" {
+					w.WriteHeader(http.StatusCreated)
+					_, _ = io.WriteString(w, `{"client_id":5,"client_secret":"hush-hush"}`)
+				}
+				return r.URL.Path == "/register"
+			}
+		}, "its answer cannot be read"},
 		"no PKCE":                   {set("code_challenge_methods_supported", []string{}), "PKCE"},
 		"PKCE in the clear":         {set("code_challenge_methods_supported", []string{"plain"}), "PKCE"},
 		"another server's resource": {func(p *party) { p.resource = "https://bank.example/mcp" }, "another server"},
@@ -467,6 +476,9 @@ func TestHostileAuthorizationServers(t *testing.T) {
 					t.Fatalf("a sign-in begins: %s", pending.URL)
 				}
 				has(t, "the error", err.Error(), want)
+				if strings.Contains(err.Error(), "hush") {
+					t.Errorf("it repeats a secret: %v", err)
+				}
 				if code := hub.CodeOf(err); code != hub.CodeUnavailable {
 					t.Errorf("code %s", code)
 				}
