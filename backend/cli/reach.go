@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// profileDocument is one profile of profiles --json.
+type profileDocument struct {
+	Name, Address, ToolMode string
+	Clients, Servers        []string
+	EveryServer             bool
+	Tools                   int
+	Tokens                  struct{ All, Search, Deferred int }
+}
+
+// profiles are named views over servers and tools.
+func (p *program) profiles() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "profiles", Aliases: []string{"profile"}, Short: "List profiles: named views over servers and tools", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.listProfiles(cmd.Context()) },
+	}
+	var mode, description string
+	var folders []string
+	set := &cobra.Command{
+		Use: "set NAME SERVER[:TOOLS]...", Short: "Make a profile of servers, or of single tools of them",
+		Example: "  drawbridge profiles set work files github:list_*,get_* --mode search --folder /home/me/work",
+		Args:    between(2, 100),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			servers := map[string]map[string]any{}
+			for _, arg := range args[1:] {
+				id, tools, some := strings.Cut(arg, ":")
+				one := map[string]any{}
+				if some {
+					one["includeTools"] = strings.Split(tools, ",")
+				}
+				servers[id] = one
+			}
+			entry := map[string]any{"servers": servers}
+			if mode != "" {
+				entry["toolMode"] = mode
+			}
+			if description != "" {
+				entry["description"] = description
+			}
+			if len(folders) > 0 {
+				entry["folders"] = folders
+			}
+			return p.do(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
+		},
+	}
+	set.Flags().StringVar(&mode, "mode", "", "how tools are listed: all, search or deferred")
+	set.Flags().StringVar(&description, "description", "", "what it is for")
+	set.Flags().StringArrayVar(&folders, "folder", nil, "a folder whose drawbridge stdio gets it; may be repeated")
+	remove := &cobra.Command{
+		Use: "remove NAME", Short: "Take a profile away", Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.do(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "The profile "+args[0]+" is gone.")
+		},
+	}
+	var profile, list string
+	use := &cobra.Command{
+		Use: "use CLIENT", Short: "Bind a client to a profile, or choose how its tools are listed; without flags both are taken back", Args: between(1, 1),
+		Long: "Bind a client, by the name of its token, to a profile: it can use no other then, at any address. Without flags it sees everything again.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.do(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done; it holds for the next request of "+args[0]+".")
+		},
+	}
+	use.Flags().StringVar(&profile, "profile", "", "the only profile it may use")
+	use.Flags().StringVar(&list, "mode", "", "how its tools are listed: all, search or deferred")
+	cmd.AddCommand(set, remove, use)
+	return cmd
+}
+
+// do asks for a change and says what came of it.
+func (p *program) do(ctx context.Context, method, path string, body any, sentence string) error {
+	if done, err := p.fetch(ctx, method, path, nil, body, nil); done || err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(p.Stdout, sentence)
+	return err
+}
+
+func (p *program) listProfiles(ctx context.Context) error {
+	var list items[profileDocument]
+	if done, err := p.fetch(ctx, http.MethodGet, "profiles", nil, nil, &list); done || err != nil {
+		return err
+	}
+	for _, one := range list.Items {
+		name := one.Name
+		if name == "" {
+			name = "(everything)"
+		}
+		servers := strings.Join(one.Servers, ", ")
+		if one.EveryServer {
+			servers = "all servers"
+		}
+		text := fmt.Sprintf("%s  %s  %d tools of %s, about %d tokens (search %d, deferred %d), listed: %s", name, one.Address, one.Tools, servers,
+			one.Tokens.All, one.Tokens.Search, one.Tokens.Deferred, one.ToolMode)
+		if len(one.Clients) > 0 {
+			text += ", bound: " + strings.Join(one.Clients, ", ")
+		}
+		if _, err := fmt.Fprintln(p.Stdout, line(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installDocument is a plan of an installation, or what came of it.
+type installDocument struct {
+	Label, Entry     string
+	Command, Secrets []string
+}
+
+// directory lists what can be installed.
+func (p *program) directory() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: between(0, 20),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var list struct {
+				Items []struct{ Name, Description, Refused string }
+				Total int
+			}
+			query := url.Values{"search": {strings.Join(args, " ")}}
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "directory", query, nil, &list); done || err != nil {
+				return err
+			}
+			for _, one := range list.Items {
+				text := one.Name + "  " + one.Description
+				if one.Refused != "" {
+					text = one.Name + "  cannot be installed: " + one.Refused
+				}
+				if _, err := fmt.Fprintln(p.Stdout, line(text)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "refresh", Short: "Fetch the list from the registry", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.do(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list is new.")
+		},
+	})
+	return cmd
+}
+
+// install installs a server of the directory, or a bundle.
+func (p *program) install() *cobra.Command {
+	var name string
+	var way int
+	var values []string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "install NAME | FILE.mcpb", Short: "Install a server of the directory, or a bundle", Args: between(1, 1),
+		Long:    "Install a server of the directory, or a bundle. What would be written is shown first; nothing is run by the installation itself.",
+		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{"label": name}
+			if strings.HasSuffix(args[0], ".mcpb") || strings.HasSuffix(args[0], ".dxt") {
+				path, err := absolute(args[0])
+				if err != nil {
+					return err
+				}
+				body["bundle"] = path
+			} else {
+				body["name"], body["way"] = args[0], way
+			}
+			given := map[string]string{}
+			for _, v := range values {
+				key, value, ok := strings.Cut(v, "=")
+				if !ok {
+					return usageError{fmt.Errorf("--set wants KEY=VALUE, not %q", v)}
+				}
+				given[key] = value
+			}
+			body["values"] = given
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			raw, err := d.raw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
+			if err != nil {
+				return err
+			}
+			var plan installDocument
+			if err := json.Unmarshal(raw, &plan); err != nil {
+				return err
+			}
+			if plan.Entry == "" {
+				return errors.New("the bundle asks for values: give them with --set KEY=VALUE")
+			}
+			if !yes {
+				if p.json {
+					_, err := fmt.Fprintf(p.Stdout, "%s\n", raw)
+					return err
+				}
+				fmt.Fprintf(p.Stdout, "%s would be written into the configuration:\n%s\n", line(plan.Label), plan.Entry)
+				if len(plan.Secrets) > 0 {
+					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", line(strings.Join(plan.Secrets, ", ")))
+				}
+				if err := p.ask("Install it?"); err != nil {
+					return err
+				}
+			}
+			body["entry"] = plan.Entry
+			return p.do(cmd.Context(), http.MethodPost, "directory/install", body, line(plan.Label)+" is installed.")
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "", "what the server is called here")
+	f.IntVar(&way, "way", 0, "which of its packages and addresses, from 0")
+	f.StringArrayVar(&values, "set", nil, "a value that it asks for, KEY=VALUE; may be repeated")
+	f.BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
