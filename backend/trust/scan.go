@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -46,66 +47,70 @@ const (
 	private = `(conversation|chat|message|prompt|session) (history|log|context|transcript)|(whole|entire|full|complete|previous|prior|all) (of )?(the |your |our )?(conversation|chat|dialog(ue)?|messages|context window|prompts?)|system (prompt|message|instructions)|(environment|env) variables?|env vars|api[- ]?keys?|access tokens?|credentials|passwords?|private keys?|ssh keys?|secrets?|\.env( file)?\b`
 )
 
-var rules = []rule{
-	// Hiding something from the person.
-	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-		`\b(do not|don't|dont|never|must not|should not|shouldn't|mustn't|without|no need to|avoid|refrain from) (ever |explicitly |directly |also )?(tell(ing)?|inform(ing)?|mention(ing)?|notif(y|ying)|reveal(ing)?|disclos(e|ing)|alert(ing)?|warn(ing)?|let(ting)?|explain(ing)?|report(ing)?|announc(e|ing)|show(ing)?|say(ing)?|ask(ing)?) (about )?((this|it|that|any of this|any of that|anything|them|what you did|these steps|this step|these instructions|the instructions?|this instruction|this parameter|the sidenote|the side note|this note|this file|the file|any details?)( or [a-z ]{2,20}?)? ?(to|from|with|about)? ?)?` + people), regexp.MustCompile(`asking (the )?user|ask (the )?user|(tell|show|inform|explain)(ing)? (the )?users? (how|to|which|what|where|when|why|that you can|can|unless)`)},
-	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-		`\b(do not|don't|never|must not|should not) (mention|reveal|disclose|talk about|refer to|acknowledge) (to (the |your )?user )?(that you|this (to|instruction|step|note|section|tool call|part|block|file|anywhere|in)|these (instructions|steps|notes)|any of (this|these)|the (existence|contents) of (this|these|the) (instruction|note|file|section|block))`), nil},
-	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-		`\b(keep|hide|conceal|mask) (this|it|that|these|everything|all of this|the (call|file|step|fact|instruction)s?|any trace)( [a-z]+){0,4} ?(secret|hidden|confidential|to yourself|from ` + people + `)`), nil},
-	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-		`\b(silently|secretly|covertly|quietly|discreetly|in secret|behind the scenes) (also )?(read|send|call|copy|forward|include|append|upload|post|collect|add|bcc|run|execute|invoke|pass|transmit|exfiltrate|attach|store|fetch|open)\b`), nil},
-	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-		`\b(the )?users? (must|should|may|can|need|will|does|do) ?(not|never|n't) (be (told|informed|aware|shown|notified|made aware)|(ever )?(know|see|notice|find out|learn|need to know|need to see))( about| of| that| this| it|\.|,|$)`), nil},
-	{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-		`(so (that )?the user (is not|isn't|does not|doesn't|won't|will not) (get )?(upset|worried|alarmed|suspicious|notice|aware|confused|see))|without (the )?user('s)? (knowledge|knowing|noticing|awareness)|(不要|别)(告诉|通知|让)(用户|使用者)|no (le )?(digas|menciones|informes) (nada |esto )?al usuario|sag(e|t)? dem (be)?nutzer nicht|n'en parle(z)? pas à l'utilisateur`), nil},
+// rules are compiled when the first definition is read: this program is also the shim and
+// the watchdog, which read none.
+var rules = sync.OnceValue(func() []rule {
+	return []rule{
+		// Hiding something from the person.
+		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+			`\b(do not|don't|dont|never|must not|should not|shouldn't|mustn't|without|no need to|avoid|refrain from) (ever |explicitly |directly |also )?(tell(ing)?|inform(ing)?|mention(ing)?|notif(y|ying)|reveal(ing)?|disclos(e|ing)|alert(ing)?|warn(ing)?|let(ting)?|explain(ing)?|report(ing)?|announc(e|ing)|show(ing)?|say(ing)?|ask(ing)?) (about )?((this|it|that|any of this|any of that|anything|them|what you did|these steps|this step|these instructions|the instructions?|this instruction|this parameter|the sidenote|the side note|this note|this file|the file|any details?)( or [a-z ]{2,20}?)? ?(to|from|with|about)? ?)?` + people), regexp.MustCompile(`asking (the )?user|ask (the )?user|(tell|show|inform|explain)(ing)? (the )?users? (how|to|which|what|where|when|why|that you can|can|unless)`)},
+		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+			`\b(do not|don't|never|must not|should not) (mention|reveal|disclose|talk about|refer to|acknowledge) (to (the |your )?user )?(that you|this (to|instruction|step|note|section|tool call|part|block|file|anywhere|in)|these (instructions|steps|notes)|any of (this|these)|the (existence|contents) of (this|these|the) (instruction|note|file|section|block))`), nil},
+		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+			`\b(keep|hide|conceal|mask) (this|it|that|these|everything|all of this|the (call|file|step|fact|instruction)s?|any trace)( [a-z]+){0,4} ?(secret|hidden|confidential|to yourself|from ` + people + `)`), nil},
+		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+			`\b(silently|secretly|covertly|quietly|discreetly|in secret|behind the scenes) (also )?(read|send|call|copy|forward|include|append|upload|post|collect|add|bcc|run|execute|invoke|pass|transmit|exfiltrate|attach|store|fetch|open)\b`), nil},
+		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+			`\b(the )?users? (must|should|may|can|need|will|does|do) ?(not|never|n't) (be (told|informed|aware|shown|notified|made aware)|(ever )?(know|see|notice|find out|learn|need to know|need to see))( about| of| that| this| it|\.|,|$)`), nil},
+		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
+			`(so (that )?the user (is not|isn't|does not|doesn't|won't|will not) (get )?(upset|worried|alarmed|suspicious|notice|aware|confused|see))|without (the )?user('s)? (knowledge|knowing|noticing|awareness)|(不要|别)(告诉|通知|让)(用户|使用者)|no (le )?(digas|menciones|informes) (nada |esto )?al usuario|sag(e|t)? dem (be)?nutzer nicht|n'en parle(z)? pas à l'utilisateur`), nil},
 
-	// Reading what is none of its business.
-	{ReadsFiles, "It names a file that holds secrets of yours.", regexp.MustCompile(secrets), regexp.MustCompile(`mcp\.json schema`)},
-	{ReadsFiles, "It tells the model to read something private and hand it over.", regexp.MustCompile(
-		`\b(read|open|load|cat|fetch|get|collect|gather|retrieve|extract|take|dump|print|grab|find|access|copy)( out)? [^.]*(` + private + `)[^.]*\b(and|then|to) (then )?(pass|send|include|put|provide|append|attach|add|embed|store|insert|use|paste|supply|write|encode|place|submit|upload|post|return)( [^.]*)? ?(as|in|into|to|with|under|inside)\b`), regexp.MustCompile(`in (the|its) (result|response|output|answer)|metadata in`)},
-	{ReadsFiles, "It tells the model to hand over something private.", regexp.MustCompile(
-		`\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|submit|upload|place|write|fill|leak|share|encode) [^.]*(` + private + `)[^.]*\b(as|in|into|to|with|under|inside) (the |this |a |an )?['"` + "`" + `]?[a-z_]* ?['"` + "`" + `]?(parameter|argument|field|sidenote|side note|note|notes|context|metadata|property|value|input|comment|header|body|url|query|tool|server|endpoint|webhook)`), regexp.MustCompile(`(do not|don't|never|must not|should not|avoid|without|authorization|cannot) [^.]*$`)},
-	{ReadsFiles, "It asks for the conversation or the system prompt.", regexp.MustCompile(
-		`\b(must|always|should|required to|need to|please|you have to|make sure to|be sure to|first)\b[^.]*\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|fill|contain|hold|repeat)[^.]*((whole|entire|full|complete|verbatim|all( of)?( the)?|previous|prior) ?(the |your |our |of )?(the )?(conversation|chat|dialog(ue)?|messages|system prompt|context window|prompts?)|system prompt|(conversation|chat|message) (history|log|transcript))`), nil},
-	{ReadsFiles, "A parameter asks for the conversation or for what the model was told.", regexp.MustCompile(
-		`^(the )?(whole|entire|full|complete|verbatim) (content of |contents of |text of )?(the |your )?(system prompt|conversation|chat|dialogue|messages)\b|\b(list|content|contents|names) of (all|every) (of )?(your )?(available )?(tools|secrets|credentials|api keys|environment variables)( and their| you (have|know)|$)`), nil},
+		// Reading what is none of its business.
+		{ReadsFiles, "It names a file that holds secrets of yours.", regexp.MustCompile(secrets), regexp.MustCompile(`mcp\.json schema`)},
+		{ReadsFiles, "It tells the model to read something private and hand it over.", regexp.MustCompile(
+			`\b(read|open|load|cat|fetch|get|collect|gather|retrieve|extract|take|dump|print|grab|find|access|copy)( out)? [^.]*(` + private + `)[^.]*\b(and|then|to) (then )?(pass|send|include|put|provide|append|attach|add|embed|store|insert|use|paste|supply|write|encode|place|submit|upload|post|return)( [^.]*)? ?(as|in|into|to|with|under|inside)\b`), regexp.MustCompile(`in (the|its) (result|response|output|answer)|metadata in`)},
+		{ReadsFiles, "It tells the model to hand over something private.", regexp.MustCompile(
+			`\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|submit|upload|place|write|fill|leak|share|encode) [^.]*(` + private + `)[^.]*\b(as|in|into|to|with|under|inside) (the |this |a |an )?['"` + "`" + `]?[a-z_]* ?['"` + "`" + `]?(parameter|argument|field|sidenote|side note|note|notes|context|metadata|property|value|input|comment|header|body|url|query|tool|server|endpoint|webhook)`), regexp.MustCompile(`(do not|don't|never|must not|should not|avoid|without|authorization|cannot) [^.]*$`)},
+		{ReadsFiles, "It asks for the conversation or the system prompt.", regexp.MustCompile(
+			`\b(must|always|should|required to|need to|please|you have to|make sure to|be sure to|first)\b[^.]*\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|fill|contain|hold|repeat)[^.]*((whole|entire|full|complete|verbatim|all( of)?( the)?|previous|prior) ?(the |your |our |of )?(the )?(conversation|chat|dialog(ue)?|messages|system prompt|context window|prompts?)|system prompt|(conversation|chat|message) (history|log|transcript))`), nil},
+		{ReadsFiles, "A parameter asks for the conversation or for what the model was told.", regexp.MustCompile(
+			`^(the )?(whole|entire|full|complete|verbatim) (content of |contents of |text of )?(the |your )?(system prompt|conversation|chat|dialogue|messages)\b|\b(list|content|contents|names) of (all|every) (of )?(your )?(available )?(tools|secrets|credentials|api keys|environment variables)( and their| you (have|know)|$)`), nil},
 
-	// Commands.
-	{Commands, "It tells the model to run a command.", regexp.MustCompile(
-		`(curl|wget|iwr|invoke-webrequest)\b[^|\n]{0,120}\| ?(sudo )?(ba|z|da)?sh\b|/dev/tcp/|\b(base64 (-d|--decode)|nc -e|chmod \+x|bash -c|powershell (-enc|-e |-nop)|rm -rf [~/])|\b(first|must|always|before)\b[^.]*\b(run|execute) (the |this |following |these )*(shell |terminal |bash |system )?commands?:? ?['"` + "`" + `]?(curl|wget|cat|env|printenv|nc|scp|ssh|sh|bash|python|node|npx|rm|chmod)\b`), nil},
+		// Commands.
+		{Commands, "It tells the model to run a command.", regexp.MustCompile(
+			`(curl|wget|iwr|invoke-webrequest)\b[^|\n]{0,120}\| ?(sudo )?(ba|z|da)?sh\b|/dev/tcp/|\b(base64 (-d|--decode)|nc -e|chmod \+x|bash -c|powershell (-enc|-e |-nop)|rm -rf [~/])|\b(first|must|always|before)\b[^.]*\b(run|execute) (the |this |following |these )*(shell |terminal |bash |system )?commands?:? ?['"` + "`" + `]?(curl|wget|cat|env|printenv|nc|scp|ssh|sh|bash|python|node|npx|rm|chmod)\b`), nil},
 
-	// Getting in front of other tools.
-	{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
-		`\b(before|after) (each|every|any) tool calls?\b|\b(each|every|any) time (you )(use|call|invoke|run) (a|any|another) (other )?(tool|function)\b|\b(before|prior to|after|whenever|when|each time|every time|any time) (you )?(are )?(us(e|ing)|call(ing)?|invok(e|ing)|execut(e|ing)|run(ning)?) (any|all|every|each)( of)?( the)?( other)?( available)? ?(tools?|functions?|mcp tools?)\b(,| you| must| always| first|\.|$)?`), regexp.MustCompile(`tools? (in|from|of) this (server|mcp)|these tools`)},
-	{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
-		`\b(call|use|invoke|run)(ed)? (this|it|this tool|this function|me) (first|before|instead of|in place of|rather than|prior to)[^.]*\b(any|all|every|each|other)( of)?( the)?( other)?( available)?( [a-z-]+)? ?(tools?|functions?|servers?)\b`), regexp.MustCompile(`(tools? (in|from|of) this (server|mcp))`)},
-	{OtherTools, "It tells the model not to use other tools.", regexp.MustCompile(
-		`\b(do not|don't|never|stop|must not|avoid) (us(e|ing)|call(ing)?|invok(e|ing)|trust(ing)?) (any |all |the )?(other|remaining|built-?in|different|another)( available| mcp)? ?(tools?|servers?|functions?)( anymore| any more|\.|,|$| for| because| as| since| at| again)|\b(all |any |every )?other (tools?|servers?|functions?) (is|are|has been|have been|was|were) (deprecated|disabled|broken|unsafe|obsolete|insecure|compromised|removed|unavailable|outdated|malicious)|\b(replaces|supersedes|overrides|takes precedence over|has priority over|takes priority over) (all|any|every|other|the other|all other|any other) (other )?(available )?(tools?|servers?|functions?)`), nil},
-	{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
-		`\b(when(ever)?|if|every time|each time|once|after|before) (the |any |another |some )?[a-z0-9_./-]*[_-][a-z0-9_.-]+ (tool )?(is|gets|was|has been|are) (called|used|invoked|run|executed|available|present|requested)\b[^.]*\b(must|always|should|change|replace|send|add|include|instead|redirect|forward|set|modify|bcc|append|need to)`), nil},
-	{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
-		`\b(the |any )?(behaviou?r|usage|recipient|recipients|arguments?|parameters?|output|results?) of (the )?([a-z0-9_.-]+ tool|other tools?|another tool|any other tool|[a-z0-9]+_[a-z0-9_]+)\b[^.]*\b(must|should|has to|have to|needs? to|always|is to|are to|must be|change|replace)`), nil},
+		// Getting in front of other tools.
+		{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
+			`\b(before|after) (each|every|any) tool calls?\b|\b(each|every|any) time (you )(use|call|invoke|run) (a|any|another) (other )?(tool|function)\b|\b(before|prior to|after|whenever|when|each time|every time|any time) (you )?(are )?(us(e|ing)|call(ing)?|invok(e|ing)|execut(e|ing)|run(ning)?) (any|all|every|each)( of)?( the)?( other)?( available)? ?(tools?|functions?|mcp tools?)\b(,| you| must| always| first|\.|$)?`), regexp.MustCompile(`tools? (in|from|of) this (server|mcp)|these tools`)},
+		{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
+			`\b(call|use|invoke|run)(ed)? (this|it|this tool|this function|me) (first|before|instead of|in place of|rather than|prior to)[^.]*\b(any|all|every|each|other)( of)?( the)?( other)?( available)?( [a-z-]+)? ?(tools?|functions?|servers?)\b`), regexp.MustCompile(`(tools? (in|from|of) this (server|mcp))`)},
+		{OtherTools, "It tells the model not to use other tools.", regexp.MustCompile(
+			`\b(do not|don't|never|stop|must not|avoid) (us(e|ing)|call(ing)?|invok(e|ing)|trust(ing)?) (any |all |the )?(other|remaining|built-?in|different|another)( available| mcp)? ?(tools?|servers?|functions?)( anymore| any more|\.|,|$| for| because| as| since| at| again)|\b(all |any |every )?other (tools?|servers?|functions?) (is|are|has been|have been|was|were) (deprecated|disabled|broken|unsafe|obsolete|insecure|compromised|removed|unavailable|outdated|malicious)|\b(replaces|supersedes|overrides|takes precedence over|has priority over|takes priority over) (all|any|every|other|the other|all other|any other) (other )?(available )?(tools?|servers?|functions?)`), nil},
+		{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
+			`\b(when(ever)?|if|every time|each time|once|after|before) (the |any |another |some )?[a-z0-9_./-]*[_-][a-z0-9_.-]+ (tool )?(is|gets|was|has been|are) (called|used|invoked|run|executed|available|present|requested)\b[^.]*\b(must|always|should|change|replace|send|add|include|instead|redirect|forward|set|modify|bcc|append|need to)`), nil},
+		{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
+			`\b(the |any )?(behaviou?r|usage|recipient|recipients|arguments?|parameters?|output|results?) of (the )?([a-z0-9_.-]+ tool|other tools?|another tool|any other tool|[a-z0-9]+_[a-z0-9_]+)\b[^.]*\b(must|should|has to|have to|needs? to|always|is to|are to|must be|change|replace)`), nil},
 
-	// Giving orders beyond what a description is for.
-	{Overrides, "It tells the model to set aside what it was told.", regexp.MustCompile(
-		`\b(ignore|disregard|forget|override|bypass|discard|set aside) (all |any |every |the |your |my )*(of the |of your )?(previous|prior|above|earlier|preceding|existing|original|former|other|system|safety|user's?|current|default|security)[ -]?(and [a-z]+ )?(instructions?|rules?|prompts?|guidelines?|directions?|messages?|polic(y|ies)|restrictions?|guardrails|constraints|warnings?|confirmations?)|\byou are (now|no longer) (a|an|in|bound|the|restricted|dan)\b|\b(new|updated|real|actual|true|hidden|secret) (system )?(instructions?|directives?|prompt)( for (you|the (model|assistant|ai|agent)))?( are|:| follow)|\b(system|admin|developer|root|god|maintenance|debug|jailbreak) (override|mode (enabled|activated|on|is on))|\bact as if\b[^.]*\b(no (rules|restrictions|guidelines)|approved|authori[sz]ed)|\bjailbreak|(忽略|无视)(之前|以上|所有|先前)的?(所有)?(指令|指示|规则)`), nil},
-	{Overrides, "It is written like an order to the model, in a block of its own.", regexp.MustCompile(
-		`<\/?(important|system|secret|hidden|critical|mandatory|urgent|priority|assistant|admin|override|internal|instruction to (the )?(ai|model)|im_start|im_end|\|im_start\||\|im_end\||sys|inst)( [a-z]+="?[^>]*)?>|\[\/?(inst|system|sys|important|hidden|admin)\]|<\|(im_start|im_end|system|endoftext)\|>|<<sys>>|(^| )### ?(system|instruction|new instructions?|hidden|assistant|human):?( |$)`), nil},
-	{Overrides, "It tells the model to go without your consent.", regexp.MustCompile(
-		`\b(without|no need (for|to)|do not|don't|never|skip|bypass|avoid) (any |the |waiting |wait |for |ask(ing)? |request(ing)? |requir(e|ing) |get(ting)? )*(the )?(user('s)? |human |explicit |further |additional |prior |manual )+(for )?(confirmation|approval|consent|permission|review)|\b(user|human) (has|have) (already )?(approved|consented to|authori[sz]ed|agreed to) (this|all|every|any|everything)|\bauto[- ]?(approve|accept|confirm) (this|all|every|any)\b`), regexp.MustCompile(`(do not|don't|never) (execut|run|delet|call|us|proceed|send|appl|modif)|(never|do not|don't) skip|(never|don't|do not) bypass|(never|don't|do not) [a-z ]*without`)},
-	{HiddenText, "It holds a comment that a page would not show.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
+		// Giving orders beyond what a description is for.
+		{Overrides, "It tells the model to set aside what it was told.", regexp.MustCompile(
+			`\b(ignore|disregard|forget|override|bypass|discard|set aside) (all |any |every |the |your |my )*(of the |of your )?(previous|prior|above|earlier|preceding|existing|original|former|other|system|safety|user's?|current|default|security)[ -]?(and [a-z]+ )?(instructions?|rules?|prompts?|guidelines?|directions?|messages?|polic(y|ies)|restrictions?|guardrails|constraints|warnings?|confirmations?)|\byou are (now|no longer) (a|an|in|bound|the|restricted|dan)\b|\b(new|updated|real|actual|true|hidden|secret) (system )?(instructions?|directives?|prompt)( for (you|the (model|assistant|ai|agent)))?( are|:| follow)|\b(system|admin|developer|root|god|maintenance|debug|jailbreak) (override|mode (enabled|activated|on|is on))|\bact as if\b[^.]*\b(no (rules|restrictions|guidelines)|approved|authori[sz]ed)|\bjailbreak|(忽略|无视)(之前|以上|所有|先前)的?(所有)?(指令|指示|规则)`), nil},
+		{Overrides, "It is written like an order to the model, in a block of its own.", regexp.MustCompile(
+			`<\/?(important|system|secret|hidden|critical|mandatory|urgent|priority|assistant|admin|override|internal|instruction to (the )?(ai|model)|im_start|im_end|\|im_start\||\|im_end\||sys|inst)( [a-z]+="?[^>]*)?>|\[\/?(inst|system|sys|important|hidden|admin)\]|<\|(im_start|im_end|system|endoftext)\|>|<<sys>>|(^| )### ?(system|instruction|new instructions?|hidden|assistant|human):?( |$)`), nil},
+		{Overrides, "It tells the model to go without your consent.", regexp.MustCompile(
+			`\b(without|no need (for|to)|do not|don't|never|skip|bypass|avoid) (any |the |waiting |wait |for |ask(ing)? |request(ing)? |requir(e|ing) |get(ting)? )*(the )?(user('s)? |human |explicit |further |additional |prior |manual )+(for )?(confirmation|approval|consent|permission|review)|\b(user|human) (has|have) (already )?(approved|consented to|authori[sz]ed|agreed to) (this|all|every|any|everything)|\bauto[- ]?(approve|accept|confirm) (this|all|every|any)\b`), regexp.MustCompile(`(do not|don't|never) (execut|run|delet|call|us|proceed|send|appl|modif)|(never|do not|don't) skip|(never|don't|do not) bypass|(never|don't|do not) [a-z ]*without`)},
+		{HiddenText, "It holds a comment that a page would not show.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
 
-	// Sending things away.
-	{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
-		`\b(must|always|should|also|first|then|please|needs? to|have to|make sure|be sure|automatically|every|all|and) (be )?([a-z]+ ){0,3}(send|sent|forward(ed)?|bcc('?d)?|cc('?d)?|copy|copied|e-?mail(ed)?|post(ed)?|upload(ed)?|report(ed)?|transmit(ted)?|exfiltrat(e|ed)|redirect(ed)?|proxied|routed|go|replaced?|changed?|set) [^.]*\b(to|at|via|through|with|by) [^ ]{0,20}([a-z0-9._%+-]+@[a-z0-9-]+\.[a-z]{2,}|https?://[a-z0-9.-]+|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})`), regexp.MustCompile(`example\.(com|org|net)|localhost|127\.0\.0\.1|user@|e\.g\.`)},
-	{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
-		`\b(attach|append|add|include|encode|embed|put|smuggle|leak|exfiltrat(e|ing)) [^.]*(in|into|to|as|via|through) (a |the )?(dns (query|lookup|request)|image url|markdown image|tracking pixel|webhook|query string|pastebin|gist)|!\[[^\]]*\]\(https?://[^)]{0,80}[?&=][^)]{0,40}(\{|\$|%7b|data|q=|c=|d=|token|secret)`), nil},
-}
+		// Sending things away.
+		{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
+			`\b(must|always|should|also|first|then|please|needs? to|have to|make sure|be sure|automatically|every|all|and) (be )?([a-z]+ ){0,3}(send|sent|forward(ed)?|bcc('?d)?|cc('?d)?|copy|copied|e-?mail(ed)?|post(ed)?|upload(ed)?|report(ed)?|transmit(ted)?|exfiltrat(e|ed)|redirect(ed)?|proxied|routed|go|replaced?|changed?|set) [^.]*\b(to|at|via|through|with|by) [^ ]{0,20}([a-z0-9._%+-]+@[a-z0-9-]+\.[a-z]{2,}|https?://[a-z0-9.-]+|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})`), regexp.MustCompile(`example\.(com|org|net)|localhost|127\.0\.0\.1|user@|e\.g\.`)},
+		{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
+			`\b(attach|append|add|include|encode|embed|put|smuggle|leak|exfiltrat(e|ing)) [^.]*(in|into|to|as|via|through) (a |the )?(dns (query|lookup|request)|image url|markdown image|tracking pixel|webhook|query string|pastebin|gist)|!\[[^\]]*\]\(https?://[^)]{0,80}[?&=][^)]{0,40}(\{|\$|%7b|data|q=|c=|d=|token|secret)`), nil},
+	}
+})
 
 // blob is a long run without a space that could only be encoded text.
-var blob = regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}`)
+var blob = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}`) })
 
 // Bounds of what is read of one definition.
 const (
@@ -213,7 +218,7 @@ func (s *scanner) text(path, text string) {
 		s.add(HiddenText, "Its text goes on far out of sight.", Visible(path), quote(text, at, min(len(text), at+maxQuote)))
 	}
 	if strings.HasSuffix(path, "description") || path == "title" || path == "text" {
-		if m := blob.FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && letters(text[m[0]:m[1]]) > 12 {
+		if m := blob().FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && letters(text[m[0]:m[1]]) > 12 {
 			s.add(Encoded, "It holds a long text that is encoded.", Visible(path), quote(text, m[0], min(m[1], m[0]+40)))
 		}
 		for _, word := range strings.Fields(text) {
@@ -240,11 +245,12 @@ func (s *scanner) match(path, text string) {
 		return
 	}
 	plain := folded(text)
-	for i := range rules {
+	all := rules()
+	for i := range all {
 		if !worth(i, plain) {
 			continue
 		}
-		r := &rules[i]
+		r := &all[i]
 		for _, m := range r.pattern.FindAllStringIndex(plain, 4) {
 			if r.unless != nil && (r.unless.MatchString(plain[m[0]:m[1]]) || r.unless.MatchString(plain[max(0, m[0]-50):m[1]])) {
 				continue
@@ -290,7 +296,9 @@ func quote(text string, from, to int) string {
 }
 
 // word is what could be the name of a tool in a sentence.
-var word = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `] (?:tool|function)|(?:tool|function) ['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `]`)
+var word = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `] (?:tool|function)|(?:tool|function) ['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `]`)
+})
 
 // mentions are the words in a definition's texts that could name other tools.
 func mentions(definition []byte) []string {
@@ -306,7 +314,7 @@ func mentions(definition []byte) []string {
 			if key != "description" && key != "" {
 				return
 			}
-			for _, w := range word.FindAllString(v[:min(len(v), maxScanned)], 4*maxMentions) {
+			for _, w := range word().FindAllString(v[:min(len(v), maxScanned)], 4*maxMentions) {
 				w = strings.Trim(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(w, "tool "), "function "), " tool"), " function"), "'\"`")
 				if !seen[w] && len(list) < maxMentions {
 					seen[w] = true

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,6 +196,9 @@ func killed(ctx context.Context, b *bench) ([]finding, error) {
 			return nil, err
 		}
 		began := time.Now()
+		for syscall.Kill(list[0].PID, 0) == nil && ctx.Err() == nil { // a busy machine lets it answer once more
+			runtime.Gosched()
+		}
 		if err := until(ctx, 30*time.Second, "no call works again", func() bool { return c.call(ctx) == nil }); err != nil {
 			return nil, err
 		}
