@@ -19,9 +19,13 @@ ldflags="-s -w -X main.version=$version"
 rm -rf "$out" "$stage"
 mkdir -p "$out" "$stage/man"
 
+# What the licences of others want with each copy.
+notices() { go run ./build/docs -notices "$stage/THIRD-PARTY.txt"; }
+
 linux() {
 	build/setup.sh ui window go
 	make ui
+	notices
 	CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o build/bin/drawbridge ./app/drawbridge
 	version=$version build/window.sh
 	go run ./build/package/man "$stage/man" "$version"
@@ -45,7 +49,7 @@ linux() {
 		CGO_ENABLED=0 GOFLAGS= go run "$nfpm" package --config "$stage/$kind.yaml" --packager "$kind" --target "$out"
 	done
 	tar -C build/bin --transform "s|^|drawbridge-$version/|" -czf "$out/drawbridge-$version-linux-$(go env GOARCH).tar.gz" \
-		drawbridge -C ../.. LICENSE README.md
+		drawbridge -C ../.. LICENSE README.md -C "$stage" THIRD-PARTY.txt
 }
 
 windows() {
@@ -65,7 +69,8 @@ windows() {
 	"${env[@]}" go build -trimpath -ldflags "$ldflags -H windowsgui" -o "$dir/drawbridgew.exe" ./app/drawbridge
 	"${env[@]}" go build -trimpath -tags desktop,production -ldflags '-s -w -H windowsgui' -o "$dir/drawbridge-window.exe" .
 	rm -f app/drawbridge/rsrc_windows_*.syso rsrc_windows_*.syso
-	cp LICENSE README.md "$dir/"
+	notices
+	cp LICENSE README.md "$stage/THIRD-PARTY.txt" "$dir/"
 	(cd "$dir" && zip -q9r - .) >"$out/drawbridge-$version-windows-amd64.zip"
 	if command -v makensis >/dev/null; then
 		makensis -V2 -NOCD "-DVERSION=$version" "-DPLAIN=$plain" "-DFROM=$dir" "-DTO=$out/drawbridge-$version-windows-amd64-setup.exe" build/package/installer.nsi

@@ -82,7 +82,10 @@ func (d *desk) notices() []event.Notice {
 }
 
 // Quit ends the daemon; an open window closes.
-func (d *desk) Quit() { d.end() }
+func (d *desk) Quit() {
+	d.pages.CloseWindows()
+	d.end()
+}
 
 // open brings the page to the person at a place; "" is where it was.
 func (d *desk) open(to string) {

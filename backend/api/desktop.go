@@ -178,7 +178,7 @@ func (a *API) quit(context.Context, *none) (*none, error) {
 	if a.Desktop == nil {
 		return nil, hub.Errorf(hub.CodeUnavailable, "this daemon ends with the program that started it")
 	}
-	a.windows.tell(windowCommand{Command: "quit"})
+	a.CloseWindows()
 	a.Desktop.Quit()
 	return &none{}, nil
 }

@@ -57,6 +57,9 @@ func (w *windows) any() bool {
 	return len(w.open) > 0
 }
 
+// CloseWindows lets each open window end itself.
+func (a *API) CloseWindows() { a.windows.tell(windowCommand{Command: "quit"}) }
+
 // tell sends a command to the newest window and reports whether one takes it. quit goes
 // to all.
 func (w *windows) tell(c windowCommand) bool {

@@ -28,6 +28,7 @@ Section
 	File "${FROM}/drawbridgew.exe"
 	File "${FROM}/drawbridge-window.exe"
 	File "${FROM}/LICENSE"
+	File "${FROM}/THIRD-PARTY.txt"
 	WriteUninstaller "$INSTDIR\uninstall.exe"
 	CreateShortcut "$SMPROGRAMS\Drawbridge.lnk" "$INSTDIR\drawbridgew.exe"
 	; drawbridge:// links: shown and confirmed, never run.
@@ -54,6 +55,7 @@ Section Uninstall
 	Delete "$INSTDIR\drawbridgew.exe"
 	Delete "$INSTDIR\drawbridge-window.exe"
 	Delete "$INSTDIR\LICENSE"
+	Delete "$INSTDIR\THIRD-PARTY.txt"
 	Delete "$INSTDIR\uninstall.exe"
 	RMDir "$INSTDIR"
 SectionEnd

@@ -1,0 +1,118 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"image"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEntriesOfTheTrayDoWhatTheySay chooses what is not about one server, in the menu of
+// the real program: address, start at login, recording, a client to connect, a log.
+func TestEntriesOfTheTrayDoWhatTheySay(t *testing.T) {
+	needWindow(t)
+	s := desktop(t)
+	tools := t.TempDir()
+	copied := filepath.Join(tools, "copied")
+	script := "#!/bin/sh\ncat >" + copied + ".new && mv " + copied + ".new " + copied + "\n"
+	if err := os.WriteFile(filepath.Join(tools, "wl-copy"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, object{"mcpServers": object{"demo": demo(), "files": demo()}}, append(s.display(), "PATH="+tools+":"+os.Getenv("PATH"))...)
+	d.running("demo", "files")
+	var pid int
+	menu := func() (list []entry) {
+		for _, p := range descendants(d.cmd.Process.Pid) {
+			if list = s.menu(p.pid); len(list) > 0 {
+				pid = p.pid
+				return list
+			}
+		}
+		return nil
+	}
+	choose := func(label string) {
+		t.Helper()
+		eventually(t, limit(5*time.Second), func() string {
+			e, ok := named(menu(), label)
+			if !ok {
+				return fmt.Sprintf("there is no %q in %q", label, labels(menu()))
+			}
+			s.click(pid, e.id)
+			return ""
+		})
+	}
+	becomes := func(what string, done func() bool) {
+		t.Helper()
+		eventually(t, limit(5*time.Second), func() string {
+			if !done() {
+				return what
+			}
+			return ""
+		})
+	}
+
+	choose("Copy bridge address")
+	becomes("the address is not copied", func() bool {
+		got, _ := os.ReadFile(copied)
+		return string(got) == d.url+"/mcp"
+	})
+
+	autostart := func() int {
+		list, _ := filepath.Glob(filepath.Join(d.home, ".config/autostart/*.desktop"))
+		return len(list)
+	}
+	choose("Start at login")
+	becomes("it does not start at login", func() bool { return autostart() == 1 })
+	choose("Start at login")
+	becomes("it still starts at login", func() bool { return autostart() == 0 })
+
+	choose("Pause recording")
+	becomes("the menu does not offer to resume", func() bool { _, ok := named(menu(), "Resume recording"); return ok })
+	d.cli(0, "call", "demo", "echo", `{"text":"not kept"}`)
+	if calls := d.calls(); len(calls) != 0 {
+		t.Errorf("%d calls are recorded in the pause", len(calls))
+	}
+	choose("Resume recording")
+	becomes("the menu does not offer to pause", func() bool { _, ok := named(menu(), "Pause recording"); return ok })
+
+	choose("Connect a client…")
+	s.oneWindow()
+	d.desktopSays(`"window":true`)
+	eventually(t, limit(10*time.Second), func() string {
+		if n := colours(s.picture("tray-connect"), image.Rect(340, 130, 1280, 900)); n < 12 {
+			return fmt.Sprintf("the page has %d colours", n)
+		}
+		return ""
+	})
+	line := menu()
+	for _, e := range line {
+		if strings.Contains(e.label, "demo: ") {
+			log, ok := named(e.under, "Show log")
+			if !ok {
+				t.Fatalf("a server's entries are %q", labels(e.under))
+			}
+			s.click(pid, log.id)
+		}
+	}
+	s.oneWindow()
+	s.picture("tray-log")
+	choose("Quit Drawbridge")
+	select {
+	case <-d.done:
+	case <-time.After(limit(6 * time.Second)):
+		t.Fatal("Quit does not end the program")
+	}
+	if n := len(s.windows("Drawbridge")); n != 0 {
+		eventually(t, limit(5*time.Second), func() string {
+			if len(s.windows("Drawbridge")) != 0 {
+				return "the window outlives Quit"
+			}
+			return ""
+		})
+	}
+}
