@@ -13,7 +13,7 @@ import (
 // contentPolicy is what the page may do: load and reach nothing but ourselves, and be
 // framed by nobody. Text of servers shown as markup by mistake could still do nothing,
 // and browsers that know trusted types do not even parse it.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; " +
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // types are by suffix and not the system's, which may know them wrongly.

@@ -302,6 +302,12 @@ const reasons = {
 };
 
 // A small board of squares.
+/** A tenth of a second of it, as a WAV file. */
+const silence = Buffer.concat([
+  Buffer.from('UklGRkQDAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSADAAA=', 'base64'),
+  Buffer.alloc(800, 128),
+]).toString('base64');
+
 const picture =
   'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAh0lEQVR42u3aMQ0AIAwEwDrAICsaEIgH9FRDR8olP3/SGz+NeW4pY+1SXu8PQIAAAQIECBAgQIAAAQIECBCgZkC/HVztBwQIECBAgAABAgQIECBAgAAB6gZkMLMoAgIECBAgQIAAAQIECBAgQID8BxnMLIqAAAECBAgQIECAAAECBAgQoLZACbqSgf8VpXf+AAAAAElFTkSuQmCC';
 
@@ -492,7 +498,10 @@ export function makeScene(scene) {
                 text: '# Notes\n\nThe bridge is lowered by two chains.\nEach carries 4 t; the gate itself weighs 2.6 t.\n\n- check the pulleys\n- oil the hinge',
               },
               ...(call.tool.startsWith('read')
-                ? [{ type: 'image', mimeType: 'image/png', data: picture }]
+                ? [
+                    { type: 'image', mimeType: 'image/png', data: picture },
+                    { type: 'audio', mimeType: 'audio/wav', data: silence },
+                  ]
                 : []),
             ],
           });

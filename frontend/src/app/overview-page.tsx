@@ -132,11 +132,14 @@ function Figure({
   return (
     <div className="flex flex-col bg-panel px-4 py-3">
       <dt className="text-xs text-ink3">{label}</dt>
-      <dd className={classes('mt-0.5 text-xl font-semibold tracking-tight', tone && tones[tone])}>
-        <span className="whitespace-nowrap">{value}</span>
-        {note && (
-          <span className="ml-1.5 text-xs font-normal whitespace-nowrap text-ink3">{note}</span>
+      <dd
+        className={classes(
+          'mt-0.5 flex flex-wrap items-baseline gap-x-1.5 text-xl font-semibold tracking-tight',
+          tone && tones[tone],
         )}
+      >
+        <span className="whitespace-nowrap">{value}</span>
+        {note && <span className="text-xs font-normal tracking-normal text-ink3">{note}</span>}
       </dd>
     </div>
   );

@@ -7,9 +7,11 @@ import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { Explain } from '@/features/policy/explain';
 import { useServerLabel } from '@/features/servers/api';
+import { OfferTool } from '@/features/servers/server-tools';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/badges';
+import { ToolUse } from '@/features/usage/tool-use';
 import { useConnection } from '@/lib/connection';
 import type { Tool } from '@/types/api';
 
@@ -25,6 +27,8 @@ export function ToolsRoute() {
   const extra = (tool: Tool) => (
     <>
       <TrustSection server={tool.server} tool={tool.tool} />
+      <OfferTool key={`offer ${tool.name}`} server={tool.server} tool={tool.tool} />
+      <ToolUse key={`use ${tool.name}`} server={tool.server} tool={tool.tool} />
       <Explain key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
     </>
   );

@@ -117,7 +117,8 @@ export function SelectField({
         onChange={(event) => onChange(event.target.value)}
         className={classes(
           'h-8 appearance-none @2xl:max-w-44 @max-2xl:w-full truncate rounded-md border bg-panel pr-7 pl-2.5 text-sm text-ink',
-          value === '' ? 'border-strong' : 'border-accent',
+          // A choice that narrows something stands out; one that has to be made does not.
+          value !== '' && options[0]?.value === '' ? 'border-accent' : 'border-strong',
         )}
       >
         {options.map((option) => (

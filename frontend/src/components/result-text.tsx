@@ -88,18 +88,17 @@ ResultText.canShow = (result: string): boolean => {
 
 // What browsers decode without running anything; SVG is left out, it is a document.
 const pictures = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
-const maxPicture = 12_000_000;
+const sounds = /^audio\/(wav|x-wav|wave|mpeg|mp3|ogg|webm|flac|aac|mp4)$/;
+const most = 12_000_000;
 
 function PartView({ part }: { part: Part }) {
-  const isPicture =
-    part.data !== undefined &&
-    pictures.test(part.mimeType ?? '') &&
-    part.data.length < maxPicture &&
-    /^[A-Za-z0-9+/]+={0,2}$/.test(part.data);
+  const playable =
+    part.data !== undefined && part.data.length < most && /^[A-Za-z0-9+/]+={0,2}$/.test(part.data);
   return (
     <div className="space-y-2">
       {part.type !== 'text' && <PartLabel part={part} />}
-      {isPicture && <Picture part={part} />}
+      {playable && pictures.test(part.mimeType ?? '') && <Picture part={part} />}
+      {playable && sounds.test(part.mimeType ?? '') && <Sound part={part} />}
       {part.text !== undefined && <PartText text={part.text} />}
     </div>
   );
@@ -140,6 +139,22 @@ function Picture({ part }: { part: Part }) {
       alt={t.picture}
       onError={() => setBroken(true)}
       className="max-h-[28rem] max-w-full rounded-md border bg-sunken object-contain"
+    />
+  );
+}
+
+function Sound({ part }: { part: Part }) {
+  const [broken, setBroken] = useState(false);
+  if (broken) return <p className="text-xs text-warn">{t.brokenSound}</p>;
+  return (
+    // biome-ignore lint/a11y/useMediaCaption: what a tool answers has no captions
+    <audio
+      controls
+      preload="metadata"
+      aria-label={t.sound}
+      src={`data:${part.mimeType};base64,${part.data}`}
+      onError={() => setBroken(true)}
+      className="h-10 w-full max-w-md"
     />
   );
 }

@@ -206,6 +206,8 @@ export const texts = {
     tooling: {
       shown: (shown: number, all: number) => `${shown} of ${all} tools are offered to clients.`,
       offer: (tool: string) => `Offer ${tool} to clients`,
+      offered: 'Offered to clients',
+      more: 'Approval and limits',
       approval: (tool: string) => `Who is asked before ${tool} runs`,
       approvals: {
         unset: 'Approval: default',
@@ -455,6 +457,8 @@ export const texts = {
     structured: 'Structured content',
     picture: 'Picture from the server',
     brokenPicture: 'The picture could not be shown.',
+    sound: 'Sound of the result',
+    brokenSound: 'The sound cannot be played here. Save it as a file.',
     saveFile: 'Save',
     error: 'Error',
     noArguments: 'No arguments were sent.',
@@ -656,6 +660,7 @@ export const texts = {
   },
   settings: {
     title: 'Settings',
+    parts: 'Parts of the settings',
     appearance: 'Appearance',
     theme: 'Theme',
     themes: { system: 'System', light: 'Light', dark: 'Dark' },
@@ -966,6 +971,11 @@ export const texts = {
       choice: (path: string, wanted: string) => `“${path}” has to be one of: ${wanted}.`,
       range: (path: string, wanted: string) => `“${path}” has to be ${wanted}.`,
     },
+  },
+  toolUse: {
+    title: 'Used in 30 days',
+    never: 'Nobody called it.',
+    last: (age: string) => `last ${age} ago`,
   },
   byHand: {
     open: 'By hand…',

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { SearchField, SelectField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
-import { classes } from '@/lib/classes';
+import { Switch } from '@/components/switch';
 import { plain } from '@/lib/format';
 import { messageOf, RequestError, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -41,6 +41,33 @@ export function useToolSetting(server: string) {
     },
     onError: (error) => toast('bad', plain(messageOf(error))),
   });
+}
+
+/** Whether clients see one tool, where it is looked at among all tools. */
+export function OfferTool({ server, tool }: { server: string; tool: string }) {
+  const change = useToolSetting(server);
+  const { data } = useQuery(toolSettingsQuery(server));
+  const found = data?.find((one) => one.tool === tool);
+  if (!found) return null;
+  return (
+    <div className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm md:px-5">
+      <Switch
+        label={t.offer(plain(tool.slice(0, 200)))}
+        on={found.shown}
+        disabled={change.isPending}
+        onChange={(on) => change.mutate({ tool, set: { enabled: on ? null : false } })}
+      />
+      {t.offered}
+      <Link
+        to="/servers/$id"
+        params={{ id: server }}
+        search={{ view: 'tools' }}
+        className="ml-auto text-accent underline-offset-2 hover:underline"
+      >
+        {t.more}
+      </Link>
+    </div>
+  );
 }
 
 /** Every tool that a server has: which are offered, who is asked, how long a call may take. */
@@ -100,28 +127,17 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
   return (
     <li className="border-t px-3 py-2.5 first:border-t-0">
       <div className="flex items-start gap-3">
-        <button
-          type="button"
-          role="switch"
-          aria-checked={tool.shown}
-          aria-label={t.offer(name)}
-          disabled={
-            change.isPending ||
-            ['includeTools', 'excludeTools', 'toolChanges'].includes(tool.hiddenBy)
-          }
-          onClick={() => set({ enabled: tool.shown ? false : null })}
-          className={classes(
-            'mt-0.5 h-5 w-9 shrink-0 rounded-full border p-0.5 transition-colors disabled:opacity-50',
-            tool.shown ? 'border-accent bg-accent' : 'border-strong bg-sunken',
-          )}
-        >
-          <span
-            className={classes(
-              'block size-3.5 rounded-full transition-transform',
-              tool.shown ? 'translate-x-4 bg-on-accent' : 'bg-ink3',
-            )}
+        <span className="mt-0.5">
+          <Switch
+            label={t.offer(name)}
+            on={tool.shown}
+            disabled={
+              change.isPending ||
+              ['includeTools', 'excludeTools', 'toolChanges'].includes(tool.hiddenBy)
+            }
+            onChange={(on) => set({ enabled: on ? null : false })}
           />
-        </button>
+        </span>
         <div className="min-w-0 flex-1">
           <p className="font-medium [overflow-wrap:anywhere]">
             {tool.publicName ? (

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, Monitor, Moon, Sun, TriangleAlert } from 'lucide-react';
 import { ToggleGroup } from 'radix-ui';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
@@ -27,45 +27,87 @@ export function SettingsPage() {
     <>
       <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        <div className="max-w-3xl space-y-4">
-          <Panel title={t.appearance}>
-            <ThemeChoice />
-          </Panel>
-          <Panel title={t.history.title}>
-            <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />
-          </Panel>
-          <Panel title={t.tokenPanel.title}>
-            <TokensPanel />
-          </Panel>
-          <Panel title={t.secrets.title}>
-            <SecretsPanel />
-          </Panel>
-          <Panel title={t.doctor.title}>
-            <DoctorPanel />
-          </Panel>
-          <Panel title={t.config}>
-            <ConfigPanel status={status} />
-          </Panel>
-          {status.notices && status.notices.length > 0 && (
-            <Panel title={t.notices}>
-              <Notices notices={status.notices} />
+        <div className="flex items-start gap-8">
+          <div className="min-w-0 max-w-3xl flex-1 space-y-4">
+            <Panel title={t.appearance}>
+              <ThemeChoice />
             </Panel>
-          )}
-          <Panel title={t.about}>
-            <About status={status} />
-          </Panel>
-          <Panel title={texts.diagnostics.title}>
-            <DiagnosticsPanel />
-          </Panel>
+            <Panel title={t.history.title}>
+              <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />
+            </Panel>
+            <Panel title={t.tokenPanel.title}>
+              <TokensPanel />
+            </Panel>
+            <Panel title={t.secrets.title}>
+              <SecretsPanel />
+            </Panel>
+            <Panel title={t.doctor.title}>
+              <DoctorPanel />
+            </Panel>
+            <Panel title={t.config}>
+              <ConfigPanel status={status} />
+            </Panel>
+            {status.notices && status.notices.length > 0 && (
+              <Panel title={t.notices}>
+                <Notices notices={status.notices} />
+              </Panel>
+            )}
+            <Panel title={t.about}>
+              <About status={status} />
+            </Panel>
+            <Panel title={texts.diagnostics.title}>
+              <DiagnosticsPanel />
+            </Panel>
+          </div>
+          <Contents />
         </div>
       </div>
     </>
   );
 }
 
+/** The parts of a long page, where there is room beside it. */
+function Contents() {
+  const [titles, setTitles] = useState<string[]>([]);
+  const nav = useRef<HTMLElement>(null);
+  const panels = () => [
+    ...(nav.current?.parentElement?.querySelectorAll<HTMLElement>('section[data-panel]') ?? []),
+  ];
+  useEffect(() => {
+    const now = panels().map((panel) => panel.getAttribute('aria-label') ?? '');
+    if (now.join('\n') !== titles.join('\n')) setTitles(now);
+  });
+  return (
+    <nav ref={nav} aria-label={t.parts} className="sticky top-0 hidden w-44 shrink-0 xl:block">
+      <ul className="space-y-0.5 border-l text-sm">
+        {titles.map((title, index) => (
+          <li key={title}>
+            <button
+              type="button"
+              onClick={() => {
+                const panel = panels()[index];
+                panel?.scrollIntoView({ block: 'start' });
+                panel?.focus({ preventScroll: true });
+              }}
+              className="-ml-px block w-full border-l border-transparent px-3 py-1 text-left text-ink2 hover:border-accent hover:text-ink"
+            >
+              {title}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
 function Panel({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <section aria-label={title} className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
+    <section
+      aria-label={title}
+      data-panel
+      tabIndex={-1}
+      className="scroll-mt-1 outline-none rounded-lg border bg-panel p-4 shadow-card md:p-5"
+    >
       <h2 className="mb-3 font-semibold">{title}</h2>
       {children}
     </section>

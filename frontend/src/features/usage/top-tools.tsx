@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { classes } from '@/lib/classes';
 import { count, duration, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Use } from '@/types/history';
@@ -38,6 +37,7 @@ export function DayAtAGlance({ labelOf }: { labelOf: (server: string) => string 
           list={report.tools.slice(0, rows)}
           labelOf={labelOf}
           value={(use) => count(use.calls)}
+          errors
         />
         <h2 className="mt-4 mb-1.5 text-sm font-semibold">
           {t.slowest} <span className="font-normal text-ink3">p95</span>
@@ -52,10 +52,12 @@ function Tops({
   list,
   labelOf,
   value,
+  errors = false,
 }: {
   list: Use[];
   labelOf: (server: string) => string;
   value: (use: Use) => string;
+  errors?: boolean;
 }) {
   if (list.length === 0) return <p className="text-sm text-ink3">{t.nothingYet}</p>;
   return (
@@ -70,12 +72,12 @@ function Tops({
             <span className="text-ink3">{plain(labelOf(use.server ?? '').slice(0, 60))} / </span>
             {plain((use.tool ?? '').slice(0, 120))}
           </Link>
-          <span
-            className={classes('shrink-0', use.errors > use.calls / 10 && 'text-bad')}
-            title={use.errors > 0 ? texts.sessions.failed(count(use.errors)) : undefined}
-          >
-            {value(use)}
-          </span>
+          {errors && use.errors > 0 && (
+            <span className="shrink-0 text-xs text-bad">
+              {texts.sessions.failed(count(use.errors))}
+            </span>
+          )}
+          <span className="min-w-10 shrink-0 text-right tabular-nums">{value(use)}</span>
         </li>
       ))}
     </ul>

@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Section } from '@/components/fields';
+import { age, count, duration, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import { usageQuery } from './api';
+
+const t = texts.toolUse;
+
+/** How often one tool was called in 30 days, how that went, and when it was last. */
+export function ToolUse({ server, tool }: { server: string; tool: string }) {
+  const { data } = useQuery(usageQuery({ range: '30d', server, tool }, 60_000));
+  const now = useNow();
+  if (!data) return null;
+  const use = data.tools.find((one) => one.server === server && one.tool === tool);
+  return (
+    <Section
+      title={t.title}
+      aside={
+        use && (
+          <Link
+            to="/usage"
+            search={{ server, tool, range: '30d' }}
+            className="text-sm text-accent underline-offset-2 hover:underline"
+          >
+            {texts.usage.title}
+          </Link>
+        )
+      }
+    >
+      {use ? (
+        <p className="flex flex-wrap gap-x-5 gap-y-1 text-sm text-ink2">
+          <Link
+            to="/calls"
+            search={{ server, tool }}
+            className="font-medium text-ink underline-offset-2 hover:underline"
+          >
+            {texts.clients.calls(count(use.calls))}
+          </Link>
+          {use.errors > 0 && (
+            <span className="text-bad">{texts.sessions.failed(count(use.errors))}</span>
+          )}
+          <span>p50 {duration(use.p50Ns)}</span>
+          <span>p95 {duration(use.p95Ns)}</span>
+          {use.lastUsed && <span>{t.last(plain(age(use.lastUsed, now)))}</span>}
+        </p>
+      ) : (
+        <p className="text-sm text-ink3">{t.never}</p>
+      )}
+    </Section>
+  );
+}
