@@ -63,8 +63,9 @@ type Global struct {
 // Server is one entry of the server map. Strings are as written: ${VAR} is
 // expanded at use (Expand), never stored expanded. Durations are filled in.
 type Server struct {
-	ID    string // the label as a slug: names the server everywhere
-	Label string // the name as written
+	ID    string   // the label as a slug: names the server everywhere
+	Label string   // the name as written
+	Tags  []string // words of the person's, to find servers by
 	Type  hub.Transport
 
 	// Command is for stdio and docker. With http and sse it is the program that serves

@@ -7,7 +7,7 @@ import (
 
 // Equal reports whether both mean the same server. Where they are written does not count.
 func (s Server) Equal(o Server) bool {
-	return s.ID == o.ID && s.Label == o.Label && s.Type == o.Type &&
+	return s.ID == o.ID && s.Label == o.Label && slices.Equal(s.Tags, o.Tags) && s.Type == o.Type &&
 		s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) &&
 		slices.Equal(s.InheritEnv, o.InheritEnv) && s.Cwd == o.Cwd &&
 		s.URL == o.URL && maps.Equal(s.Headers, o.Headers) &&

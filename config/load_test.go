@@ -191,3 +191,13 @@ func TestFolders(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+func TestTagsOfAServerAreKeptAndAreAChange(t *testing.T) {
+	a := parse(t, `{"mcpServers": {"s": {"command": "x", "tags": ["work", 2026]}}}`)
+	if got := a.Servers[0].Tags; !slices.Equal(got, []string{"work", "2026"}) {
+		t.Errorf("tags %q", got)
+	}
+	if _, changed, _ := Diff(a, parse(t, `{"mcpServers": {"s": {"command": "x"}}}`)); len(changed) != 1 {
+		t.Errorf("their end is no change: %q", changed)
+	}
+}

@@ -49,6 +49,7 @@ func serverFields(e *entry) []field {
 		oneOf("session", &s.Session, SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot, SessionPerCall),
 		oneOf("start", &s.Start, StartAuto, StartOnDemand, StartManual),
 		str("namespace", &s.Namespace, serverID),
+		list("tags", &s.Tags),
 		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
 		oneOf("record", &s.Record, RecordFull, RecordMeta, RecordOff),
 		oneOf("toolChanges", &s.ToolChanges, ToolChangesAsk, ToolChangesAccept, ToolChangesBlock),

@@ -47,7 +47,8 @@ const (
 // whoever holds one holds a snapshot.
 type ServerStatus struct {
 	ID        string          `json:"id"`
-	Label     string          `json:"label"` // the name as written in the config
+	Label     string          `json:"label"`          // the name as written in the config
+	Tags      []string        `json:"tags,omitempty"` // the person's words
 	Transport Transport       `json:"transport"`
 	State     State           `json:"state"`
 	Reason    string          `json:"reason"`           // one sentence; empty when there is nothing to say

@@ -101,7 +101,7 @@ func (r *runner) tell(old, now hub.ServerStatus) {
 func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 	c, now := r.config(), time.Now().UTC()
 	st := hub.ServerStatus{
-		ID: r.id, Label: c.Label, Transport: c.Type,
+		ID: r.id, Label: c.Label, Tags: c.Tags, Transport: c.Type,
 		Since: now, Updated: old.Updated, Restarts: r.restarts,
 		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
 	}
@@ -256,7 +256,7 @@ func differ(a, b hub.ServerStatus) bool {
 	return a.State != b.State || a.Reason != b.Reason || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
 		a.Restarts != b.Restarts || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
-		!slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)
+		!slices.Equal(a.Tags, b.Tags) || !slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)
 }
 
 // Statuses returns what is known of every server, in the order of the config; those

@@ -469,6 +469,10 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));
           return undefined;
         case 'POST servers': {
+          if (third === 'rename') {
+            Object.assign(found, { label: JSON.parse(body).name });
+            return found;
+          }
           if (third !== 'tools') return undefined;
           const { tool, set } = JSON.parse(body);
           const known = tools.find((t) => t.server === id && t.tool === tool);

@@ -42,6 +42,7 @@ function healthy() {
     }),
     server('github', {
       label: 'GitHub',
+      tags: ['work'],
       transport: 'http',
       tools: 38,
       prompts: 4,

@@ -68,3 +68,30 @@ flow('a path that a README leaves open is chosen in a dialog', quiet, async (pag
   await page.getByText('/home/ada/Documents', { exact: true }).waitFor();
   assert.equal(await page.getByText('looks like a placeholder').count(), 0);
 });
+
+flow('a server gets another name, and tags that find it', quiet, async (page, mock) => {
+  mock.world.config.text = '{ "mcpServers": { "filesystem": { "command": "npx" } } }';
+  await page.goto(`${mock.url}/#/servers/filesystem`);
+  const more = page
+    .getByRole('region', { name: 'filesystem' })
+    .getByRole('button', { name: 'More actions' });
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Tags' }).click();
+  await page.getByRole('textbox', { name: 'Tags' }).fill('home, files, home');
+  await inspect(page, true);
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.deepEqual(JSON.parse(mock.world.config.text).mcpServers.filesystem.tags, [
+    'home',
+    'files',
+  ]);
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Rename' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('My files');
+  const asked = page.waitForRequest((r) => r.url().endsWith('/servers/filesystem/rename'));
+  await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
+  assert.deepEqual((await asked).postDataJSON(), { name: 'My files' });
+  await page.getByText('It is called My files now.').waitFor();
+  await page.goto(`${mock.url}/#/servers?q=work`);
+  await page.getByRole('link', { name: 'GitHub' }).waitFor();
+});

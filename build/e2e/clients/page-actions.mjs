@@ -204,6 +204,23 @@ await step('a server is stopped, started, disabled and enabled', async () => {
     await detail.getByText(state, { exact: true }).first().waitFor()
   }
 })
+await step('a server gets tags and another name, and its calls follow', async () => {
+  await call('later', 'echo', { text: 'before the name changed' })
+  await go('/servers/later')
+  await part('later').getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Tags' }).click()
+  await page.getByRole('textbox', { name: 'Tags' }).fill('slow, mine')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await part('later').getByRole('link', { name: 'mine' }).waitFor()
+  const { pid } = await api('GET', '/api/v1/servers/later')
+  await part('later').getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Rename' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('sooner')
+  await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
+  await page.getByRole('heading', { name: 'sooner' }).waitFor()
+  if (!pid) throw new Error('tags ended its process')
+  await until('its calls follow', async () => (await api('GET', '/api/v1/calls?server=sooner')).items.some((one) => one.tool === 'echo'))
+})
 await step('a tool is tried with a form', async () => {
   await go('/tools?tool=demo__add')
   await page.getByLabel(/^a/).fill('2')

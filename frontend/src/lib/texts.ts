@@ -191,6 +191,16 @@ export const texts = {
     },
     logSearch: 'Search the log',
     logCopy: 'Copy these lines',
+    edit: {
+      rename: 'Rename',
+      renameTitle: (label: string) => `Rename ${label}`,
+      renameBody: 'Its calls and what was trusted of it follow the new name.',
+      renamed: (label: string) => `It is called ${label} now.`,
+      tags: 'Tags',
+      tagTitle: (label: string) => `Tags of ${label}`,
+      tagBody: 'Words to find it by, with commas between. They stand in its entry.',
+      tagExample: 'work, slow',
+    },
     more: {
       entry: 'Show its entry',
       duplicate: 'Add another like it',

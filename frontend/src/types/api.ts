@@ -19,6 +19,8 @@ export type Transport = 'stdio' | 'docker' | 'http' | 'sse';
 export interface ServerStatus {
   id: string;
   label: string;
+  /** The person's words. */
+  tags?: string[];
   transport: Transport;
   state: State;
   reason: string;

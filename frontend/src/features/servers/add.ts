@@ -60,11 +60,14 @@ const places = [['mcpServers'], ['servers'], ['mcp', 'servers']];
 
 /** A server's entry as it stands in the file, comments and all; undefined when it stands elsewhere. */
 export function entryOf(text: string, name: string): string | undefined {
-  for (const place of places) {
-    const at = placeOf(text, [...place, name]);
-    if (at) return text.slice(at.start, at.end);
-  }
-  return undefined;
+  const path = entryPath(text, name);
+  const at = path && placeOf(text, path);
+  return at && text.slice(at.start, at.end);
+}
+
+/** Where a server's entry stands in the file. */
+export function entryPath(text: string, name: string): string[] | undefined {
+  return places.map((place) => [...place, name]).find((path) => placeOf(text, path));
 }
 
 /** The file with the servers added, or undefined when it has no place for them. */

@@ -89,6 +89,16 @@ function Known({
         <span className="flex flex-wrap items-center gap-x-2">
           <StateBadge state={server.state} />
           {since && <span className="text-ink3">{t.stateFor(since)}</span>}
+          {(server.tags ?? []).map((tag) => (
+            <Link
+              key={tag}
+              to="/servers"
+              search={{ q: tag }}
+              className="rounded bg-sunken px-1.5 text-xs leading-5 text-ink2 hover:text-ink"
+            >
+              {plain(tag.slice(0, 40))}
+            </Link>
+          ))}
         </span>
       }
       actions={

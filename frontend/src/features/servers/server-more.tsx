@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { CopyPlus, Ellipsis, Eye, Trash2 } from 'lucide-react';
-import { useState } from 'react';
+import { CopyPlus, Ellipsis, Eye, PenLine, Tags, Trash2 } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { CopyButton } from '@/components/copy-button';
@@ -17,9 +17,12 @@ import { useRemoveServer } from './api';
 
 const t = texts.servers.more;
 
+const RenameServer = lazy(async () => ({ default: (await import('./server-edit')).RenameServer }));
+const TagServer = lazy(async () => ({ default: (await import('./server-edit')).TagServer }));
+
 /** What is done with a server rarely: look at its entry, make another one like it, take it out. */
 export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: () => void }) {
-  const [open, setOpen] = useState<'entry' | 'remove' | undefined>(undefined);
+  const [open, setOpen] = useState<'entry' | 'remove' | 'rename' | 'tags' | undefined>(undefined);
   const remove = useRemoveServer(server.id);
   const navigate = useNavigate();
   const label = server.label || server.id;
@@ -34,6 +37,8 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
             icon: CopyPlus,
             onSelect: () => navigate({ to: '/add', search: { like: label } }),
           },
+          { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
+          { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
           { text: t.remove, icon: Trash2, danger: true, onSelect: () => setOpen('remove') },
         ]}
       >
@@ -42,6 +47,10 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
         </IconButton>
       </Menu>
       {open === 'entry' && <Entry label={label} onClose={close} />}
+      <Suspense fallback={null}>
+        {open === 'rename' && <RenameServer server={server} onClose={close} />}
+        {open === 'tags' && <TagServer server={server} onClose={close} />}
+      </Suspense>
       {open === 'remove' && (
         <Confirm
           title={t.removeTitle(plain(label.slice(0, 200)))}

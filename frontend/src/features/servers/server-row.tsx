@@ -52,6 +52,11 @@ export function ServerRow({
               {server.pid ? (
                 <span className="@max-xl:hidden"> · {texts.servers.pid(server.pid)}</span>
               ) : null}
+              {(server.tags ?? []).map((tag) => (
+                <span key={tag} className="ml-1.5 rounded bg-sunken px-1 text-ink2">
+                  {plain(tag.slice(0, 40))}
+                </span>
+              ))}
               {server.tools > 0 && (
                 <span className="@xl:hidden"> · {texts.servers.tools(server.tools)}</span>
               )}

@@ -30,6 +30,7 @@ export function matchesServer(server: ServerStatus, filter: string): boolean {
     server.transport,
     texts.states[server.state],
     server.reason,
+    ...(server.tags ?? []),
   ]
     .join(' ')
     .toLowerCase();
