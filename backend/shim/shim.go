@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ const (
 	maxInFlight = 128
 	// patience is how long a message waits for a daemon that is starting.
 	patience = 60 * time.Second
+	// started is when a start is surely over.
+	started = 2 * time.Second
 	// lastWords is how long answers are waited for after the client closed stdin.
 	lastWords = 10 * time.Second
 	// retryEvery is the pause between two tries to reach a daemon that went away.
@@ -102,6 +105,7 @@ func (s *Shim) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.http.CloseIdleConnections()
+	defer time.AfterFunc(started, debug.FreeOSMemory).Stop() // what only the start needed
 	messages := make(chan []byte)
 	end := make(chan error, 1)
 	go func() {

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,9 +195,11 @@ func killed(ctx context.Context, b *bench) ([]finding, error) {
 			return nil, err
 		}
 		began := time.Now()
-		for syscall.Kill(list[0].PID, 0) == nil && ctx.Err() == nil { // a busy machine lets it answer once more
-			runtime.Gosched()
+		gone := time.NewTicker(time.Millisecond) // a busy machine lets it answer once more
+		for syscall.Kill(list[0].PID, 0) == nil && ctx.Err() == nil {
+			<-gone.C
 		}
+		gone.Stop()
 		if err := until(ctx, 30*time.Second, "no call works again", func() bool { return c.call(ctx) == nil }); err != nil {
 			return nil, err
 		}
@@ -301,6 +302,9 @@ func shims(ctx context.Context, b *bench) ([]finding, error) {
 		}
 		first = append(first, s.first)
 		through, err := s.median(300)
+		if settled := settle(ctx, 3*time.Second); err == nil {
+			err = settled
+		}
 		took = memoryOf(s.cmd.Process.Pid)
 		s.stop()
 		if err != nil {
