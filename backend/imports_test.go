@@ -46,6 +46,7 @@ var edges = map[string]string{
 	"backend/history":    "backend/hub backend/store backend/gateway",
 	"backend/clientconf": "backend/atomicfile backend/hub config backend/secret",
 	"backend/directory":  "backend/hub config",
+	"backend/version":    "backend/hub config backend/dockerexec", // which argument of docker is the image
 	"backend/metrics":    "backend/hub backend/event",
 	"backend/desktop":    "backend/atomicfile backend/hub backend/event backend/inbox",
 	"backend/doctor":     "backend/hub config backend/clientconf",

@@ -116,3 +116,12 @@ func withoutT(word string) (short string, had bool) {
 	}
 	return short, had
 }
+
+// RunImage finds the image among the arguments of a docker command that runs one.
+func RunImage(args []string) (index int, ok bool) {
+	_, _, _, rest, ok := splitRun(args)
+	if !ok || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return 0, false
+	}
+	return len(args) - len(rest), true
+}

@@ -1,0 +1,154 @@
+// Package version knows which version of a package a server runs, and how its entry in
+// the configuration names one. It asks a registry only when it is told to.
+package version
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"drawbridge/backend/dockerexec"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// Launchers that fetch what they run.
+const (
+	NPX   = "npx"
+	UVX   = "uvx"
+	Image = "image"
+)
+
+// Spec is what of a server's entry names a package and its version.
+type Spec struct {
+	Launcher string `json:"launcher" enum:"npx,uvx,image"`
+	Package  string `json:"package"` // without a version
+	Wanted   string `json:"wanted"`  // version, tag or digest as written; "" for none
+	Text     string `json:"text"`    // as written
+	Arg      int    `json:"-"`       // its place among the arguments; -1: docker.image
+	prefix   string // of the argument, as in --from=
+}
+
+// Find looks for a package in a server's entry. What stands in a variable, a folder or a
+// repository has no version that could be told or changed.
+func Find(s *config.Server) (Spec, bool) {
+	if s.Type == hub.Docker {
+		return image(s.Docker.Image, -1)
+	}
+	name := strings.ToLower(filepath.Base(strings.ReplaceAll(s.Command, `\`, "/")))
+	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	switch name {
+	case "npx":
+		return find(s.Args, NPX, map[string]bool{"-p": true, "--package": true}, map[string]bool{"-c": true, "--call": true, "-w": true, "--workspace": true})
+	case "uvx":
+		return find(s.Args, UVX, map[string]bool{"--from": true}, uvValues)
+	case "docker", "podman":
+		if at, ok := dockerexec.RunImage(s.Args); ok {
+			return image(s.Args[at], at)
+		}
+	}
+	return Spec{}, false
+}
+
+var uvValues = map[string]bool{
+	"--with": true, "-w": true, "--python": true, "-p": true, "--index": true, "--index-url": true, "-i": true, "--default-index": true,
+	"--extra-index-url": true, "--with-requirements": true, "--directory": true, "--cache-dir": true, "--config-file": true, "--refresh-package": true,
+}
+
+// find takes the arguments of npx or uvx apart. named are the options whose value is the
+// package, values those with another value.
+func find(args []string, launcher string, named, values map[string]bool) (Spec, bool) {
+	for n := 0; n < len(args); n++ {
+		option, value, joined := strings.Cut(args[n], "=")
+		switch {
+		case named[option] && joined:
+			return split(launcher, value, n, option+"=")
+		case named[option] && n+1 < len(args):
+			return split(launcher, args[n+1], n+1, "")
+		case values[option] && !joined:
+			n++
+		case strings.HasPrefix(args[n], "-"):
+		default:
+			return split(launcher, args[n], n, "")
+		}
+	}
+	return Spec{}, false
+}
+
+var (
+	npmName   = regexp.MustCompile(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
+	pyName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
+	imageName = regexp.MustCompile(`^[a-z0-9][a-z0-9._:/-]*$`)
+	exact     = regexp.MustCompile(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
+	imageTag  = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
+	anyTag    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
+)
+
+func split(launcher, text string, arg int, prefix string) (Spec, bool) {
+	s := Spec{Launcher: launcher, Text: text, Arg: arg, prefix: prefix, Package: text}
+	if i := strings.LastIndex(text, "@"); i > 0 {
+		s.Package, s.Wanted = text[:i], text[i+1:]
+	}
+	pattern := npmName
+	if launcher == UVX {
+		pattern = pyName
+		if name, version, ok := strings.Cut(text, "=="); ok {
+			s.Package, s.Wanted = name, version
+		}
+	}
+	return s, pattern.MatchString(s.Package) && !strings.Contains(text, "${")
+}
+
+func image(text string, arg int) (Spec, bool) {
+	s := Spec{Launcher: Image, Text: text, Arg: arg, Package: text}
+	if name, digest, ok := strings.Cut(text, "@"); ok {
+		s.Package, s.Wanted = name, digest
+		if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+			s.Package = name[:i]
+		}
+	} else if i := strings.LastIndex(text, ":"); i > strings.LastIndex(text, "/") {
+		s.Package, s.Wanted = text[:i], text[i+1:]
+	}
+	return s, imageName.MatchString(s.Package)
+}
+
+// Pinned reports whether the entry names one version that stays what it is.
+func (s Spec) Pinned() bool {
+	if s.Launcher == Image {
+		return strings.HasPrefix(s.Wanted, "sha256:")
+	}
+	return exact.MatchString(s.Wanted)
+}
+
+// At is the text that names another version of the same package; ok is false for what
+// can be no version.
+func (s Spec) At(version string) (text string, ok bool) {
+	switch s.Launcher {
+	case Image:
+		if strings.HasPrefix(version, "sha256:") {
+			return s.Package + "@" + version, imageTag.MatchString(version)
+		}
+		return s.Package + ":" + version, imageTag.MatchString(version)
+	case UVX:
+		if strings.Contains(s.Text, "==") || s.prefix != "" {
+			return s.Package + "==" + version, anyTag.MatchString(version)
+		}
+	}
+	return s.Package + "@" + version, anyTag.MatchString(version)
+}
+
+// Apply returns s's server with text in the place of the one that names the package.
+func (s Spec) Apply(server config.Server, text string) config.Server {
+	if s.Arg < 0 {
+		server.Docker.Image = text
+		return server
+	}
+	server.Args = append([]string{}, server.Args...)
+	server.Args[s.Arg] = s.Argument(text)
+	return server
+}
+
+// Argument is text as it stands among the arguments.
+func (s Spec) Argument(text string) string { return s.prefix + text }

@@ -1,0 +1,103 @@
+package version
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func TestPackageOfAnEntryIsFoundAndPinned(t *testing.T) {
+	for _, c := range []struct {
+		command, image string
+		args           []string
+		pkg, wanted    string
+		pinned         bool
+		at             string // with 9.9.9
+	}{
+		{"npx", "", []string{"-y", "@modelcontextprotocol/server-memory"}, "@modelcontextprotocol/server-memory", "", false, "@modelcontextprotocol/server-memory@9.9.9"},
+		{"/usr/bin/npx", "", []string{"--yes", "thing@1.2.3", "--flag"}, "thing", "1.2.3", true, "thing@9.9.9"},
+		{`C:\node\npx.cmd`, "", []string{"thing@latest"}, "thing", "latest", false, "thing@9.9.9"},
+		{"npx", "", []string{"-p", "@a/b@^1.0.0", "run"}, "@a/b", "^1.0.0", false, "@a/b@9.9.9"},
+		{"npx", "", []string{"--package=@a/b", "run"}, "@a/b", "", false, "@a/b@9.9.9"},
+		{"uvx", "", []string{"mcp-server-time"}, "mcp-server-time", "", false, "mcp-server-time@9.9.9"},
+		{"uvx", "", []string{"--python", "3.12", "--from", "a[x]==1.0", "run"}, "a[x]", "1.0", true, "a[x]==9.9.9"},
+		{"docker", "", []string{"run", "-i", "--rm", "-e", "A=b", "mcp/time:1.0", "x"}, "mcp/time", "1.0", false, "mcp/time:9.9.9"},
+		{"", "localhost:5000/mcp/time", nil, "localhost:5000/mcp/time", "", false, "localhost:5000/mcp/time:9.9.9"},
+		{"npx", "", []string{"-y", "/home/me/server"}, "", "", false, ""},
+		{"npx", "", []string{"-y", "${PKG}"}, "", "", false, ""},
+		{"npx", "", []string{"github:me/it"}, "", "", false, ""},
+		{"node", "", []string{"x.js"}, "", "", false, ""},
+	} {
+		s := config.Server{Type: hub.Stdio, Command: c.command, Args: c.args}
+		if c.image != "" {
+			s = config.Server{Type: hub.Docker, Docker: config.Docker{Image: c.image}}
+		}
+		spec, ok := Find(&s)
+		if ok != (c.pkg != "") {
+			t.Errorf("%s %v: found is %v: %+v", c.command, c.args, ok, spec)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		at, valid := spec.At("9.9.9")
+		if spec.Package != c.pkg || spec.Wanted != c.wanted || spec.Pinned() != c.pinned || at != c.at || !valid {
+			t.Errorf("%s %v: %+v, at %q", c.command, c.args, spec, at)
+		}
+		again := spec.Apply(s, at)
+		if next, ok := Find(&again); !ok || next.Wanted != "9.9.9" || next.Package != c.pkg {
+			t.Errorf("%s %v: with another version it is %+v", c.command, c.args, again)
+		}
+		if _, valid := spec.At("1.0 --evil"); valid {
+			t.Error("an option passes as a version")
+		}
+	}
+}
+
+func TestResolvedVersionSaysWhereItIsKnownFrom(t *testing.T) {
+	home := t.TempDir()
+	put := func(path, text string) {
+		t.Helper()
+		full := filepath.Join(home, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(".npm/_npx/0123456789abcdef/node_modules/@a/b/package.json", `{"version":"1.4.2"}`)
+	put(".cache/uv/archive-v0/xyz/lib/python3.12/site-packages/mcp_server_time-2025.1.dist-info/METADATA", "")
+	where := Where{Home: home, Getenv: func(string) string { return "" }}
+	info := json.RawMessage(`{"name":"x","version":"0.1"}`)
+	for args, want := range map[[2]string]Resolved{
+		{"npx", "@a/b"}:            {"1.4.2", FromCache},
+		{"npx", "@a/b@1.0.0"}:      {"1.0.0", FromConfig},
+		{"npx", "other"}:           {"0.1", FromServer},
+		{"uvx", "mcp-server-time"}: {"2025.1", FromCache},
+	} {
+		spec, ok := Find(&config.Server{Type: hub.Stdio, Command: args[0], Args: []string{args[1]}})
+		if got := Resolve(spec, where, []int{os.Getpid()}, info); !ok || got != want {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestAnswersOfRegistriesAreRead(t *testing.T) {
+	for out, want := range map[string]string{"\"2026.8.31\"\n": "2026.8.31", "mcp-server-time (2025.9.25)\nAvailable versions: 2025.9.25, 2025.8\n": "2025.9.25"} {
+		launcher := NPX
+		if out[0] != '"' {
+			launcher = UVX
+		}
+		if got, err := newest(launcher, out); err != nil || got != want {
+			t.Errorf("%q is read as %q, %v", out, got, err)
+		}
+	}
+	if _, err := newest(NPX, "npm ERR! --evil"); err == nil {
+		t.Error("an error is read as a version")
+	}
+}
