@@ -73,6 +73,7 @@ type Files interface {
 	Remove(ctx context.Context, id string) error
 	Renaming(id, label string) (to string, err error)
 	Rename(ctx context.Context, id, label string) (to string, err error)
+	SetArgument(ctx context.Context, id string, at int, was, now string) error
 	SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error
 }
 
@@ -136,6 +137,7 @@ type Options struct {
 	// Try starts a server for once; optional.
 	Try func(ctx context.Context, c *config.Server) supervisor.Trial
 
+	Facts Facts // optional: what stood in the configuration before
 	Trust Trust // optional: what was trusted, and what changed since
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
@@ -155,6 +157,7 @@ type API struct {
 	waiting waiting
 	trials  chan struct{} // holds one for each server that is being tried
 	windows windows
+	plans   plans
 	readers atomic.Int32 // open event streams
 }
 

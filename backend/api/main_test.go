@@ -90,6 +90,11 @@ func (f *fakes) Add(_ context.Context, label string, entry json.RawMessage) erro
 	return f.note("add", label+" "+string(entry))
 }
 
+func (f *fakes) SetArgument(_ context.Context, id string, _ int, _, now string) error {
+	f.did = append(f.did, "argument "+id+" "+now)
+	return nil
+}
+
 func (f *fakes) SetTool(_ context.Context, id, tool string, set map[string]json.RawMessage) error {
 	raw, _ := json.Marshal(set)
 	return f.note("tool", id+" "+tool+" "+string(raw))

@@ -135,6 +135,7 @@ func (a *API) register() {
 	a.registerHistory(doc)
 	a.registerPolicy(doc)
 	a.registerTrust(doc)
+	a.registerVersions(doc)
 	a.registerDesktop(doc)
 	a.registerFeatures(doc)
 	a.registerReach(doc)

@@ -144,7 +144,7 @@ func (p *program) command() *cobra.Command {
 		p.status(), p.tools(), p.call(), p.historyUpkeep(p.history()), p.checks(), p.logs(),
 		p.act("start"), p.act("stop"), p.act("restart"), p.act("enable"), p.act("disable"), p.add(), p.test(), p.remove(), p.rename(), p.login(), p.logout(), p.debug(), p.explainCall(), p.approvals(),
 		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.diagnostics(), p.uninstall(), p.profiles(), p.directory(), p.install(), p.share(), p.take(), p.backup(),
-		p.open(), p.quit(), p.version(),
+		p.open(), p.quit(), p.version(), p.versions(),
 	)
 	return root
 }

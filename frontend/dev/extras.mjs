@@ -464,6 +464,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         case 'POST connections':
           return third === 'import' ? this.importPlan : undefined;
         case 'GET servers':
+          if (third === 'version') return versionOf(id, say);
           if (third === 'debug') return found && this.debug(found);
           if (third === 'log') return undefined;
           if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));
@@ -473,6 +474,15 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
             Object.assign(found, { label: JSON.parse(body).name });
             return found;
           }
+          if (third === 'version')
+            return {
+              ...versionOf(id, say),
+              key: 'k1',
+              was: '@modelcontextprotocol/server-filesystem',
+              becomes: '@modelcontextprotocol/server-filesystem@2026.8.31',
+              changes: [{ ...toolChanges(scene, evil)[0], state: 'changed' }],
+              applied: false,
+            };
           if (third !== 'tools') return undefined;
           const { tool, set } = JSON.parse(body);
           const known = tools.find((t) => t.server === id && t.tool === tool);
@@ -487,6 +497,22 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
     },
   };
 }
+
+const versionOf = (id, say) => ({
+  server: id,
+  known: id === 'filesystem' || id === 'hostile',
+  launcher: 'npx',
+  package: say('@modelcontextprotocol/server-filesystem'),
+  written: say('@modelcontextprotocol/server-filesystem'),
+  pinned: false,
+  version: say('2026.7.4'),
+  source: 'process',
+  latest: '',
+  pin: say('@modelcontextprotocol/server-filesystem@2026.7.4'),
+  earlier: [
+    { written: say('@modelcontextprotocol/server-filesystem@2026.1.14'), until: ago(86_400_000) },
+  ],
+});
 
 const suspicious = (say) => ({
   code: 'reads-files',

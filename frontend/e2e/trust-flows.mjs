@@ -46,3 +46,22 @@ flow(
     await inspect(page, true);
   },
 );
+
+flow(
+  'another version shows how its tools differ before it is written',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/servers/filesystem`);
+    await page.getByText('The running process').waitFor();
+    await page.getByRole('button', { name: 'Try the newest version' }).click();
+    await page.getByText('One tool differs.').waitFor();
+    await inspect(page, true);
+    const apply = sent(page, 'POST', '/servers/filesystem/version');
+    await page.getByRole('button', { name: 'Update, and accept these tools' }).click();
+    assert.deepEqual((await apply).postDataJSON(), { action: 'apply', key: 'k1' });
+    await page.getByText('One tool differs.').waitFor({ state: 'detached' });
+    const back = sent(page, 'POST', '/servers/filesystem/version');
+    await page.getByRole('button', { name: /^Go back to/ }).click();
+    assert.deepEqual((await back).postDataJSON(), { action: 'back' });
+  },
+);

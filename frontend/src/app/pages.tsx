@@ -13,6 +13,7 @@ import { ServersPage } from '@/features/servers/servers-page';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
 import { ServerTrust } from '@/features/trust/server-trust';
+import { ServerVersionSection } from '@/features/trust/version';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import { OverviewPage } from './overview-page';
@@ -59,6 +60,7 @@ export function ServersRoute() {
               onView={setView}
               onClose={close}
               trust={<ServerTrust server={id} />}
+              version={<ServerVersionSection server={id} />}
             />
           </Boundary>
         ) : null

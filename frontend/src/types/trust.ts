@@ -45,3 +45,27 @@ export interface ToolEvent {
   oldHash: string;
   newHash: string;
 }
+
+/** The package that a server runs. */
+export interface ServerVersion {
+  server: string;
+  known: boolean;
+  launcher: string;
+  package: string;
+  written: string;
+  pinned: boolean;
+  version: string;
+  source: '' | 'configuration' | 'process' | 'cache' | 'server';
+  latest: string;
+  pin: string;
+  earlier: { written: string; until: string }[] | null;
+}
+
+/** What another version would change. */
+export interface VersionPlan extends ServerVersion {
+  key: string;
+  was: string;
+  becomes: string;
+  changes: ToolChange[] | null;
+  applied: boolean;
+}

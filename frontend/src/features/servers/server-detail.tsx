@@ -36,6 +36,7 @@ export function ServerDetail({
   onView,
   onClose,
   trust,
+  version,
 }: {
   id: string;
   view: View;
@@ -43,6 +44,8 @@ export function ServerDetail({
   onClose: () => void;
   /** What is to be said of its tools' definitions. */
   trust?: ReactNode;
+  /** Which version of its package it runs. */
+  version?: ReactNode;
 }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   if (!servers.some((server) => server.id === id)) {
@@ -54,7 +57,9 @@ export function ServerDetail({
       </DetailFrame>
     );
   }
-  return <Known id={id} view={view} onView={onView} onClose={onClose} trust={trust} />;
+  return (
+    <Known id={id} view={view} onView={onView} onClose={onClose} trust={trust} version={version} />
+  );
 }
 
 function Known({
@@ -63,6 +68,7 @@ function Known({
   onView,
   onClose,
   trust,
+  version,
 }: {
   id: string;
   view: View;
@@ -70,6 +76,8 @@ function Known({
   onClose: () => void;
   /** What is to be said of its tools' definitions. */
   trust?: ReactNode;
+  /** Which version of its package it runs. */
+  version?: ReactNode;
 }) {
   const { data: server } = useSuspenseQuery({
     ...serverQuery(id),
@@ -145,6 +153,7 @@ function Known({
       )}
       <SignIn server={server} />
       {view === 'about' && <About server={server} now={now} />}
+      {view === 'about' && version}
       {(view === 'about' || view === 'tools') && trust}
       {view === 'tools' && <ServerTools id={id} />}
       {view === 'log' && <LogView server={server} />}

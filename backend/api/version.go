@@ -1,0 +1,291 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/trust"
+	"drawbridge/backend/version"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Facts keep small values; *store.Store implements it.
+type Facts interface {
+	Fact(ctx context.Context, key string) (value []byte, ok bool, err error)
+	SaveFact(ctx context.Context, key string, value []byte) error
+}
+
+// ServerVersion is the package that a server runs.
+type ServerVersion struct {
+	Server   string           `json:"server"`
+	Known    bool             `json:"known" doc:"The entry names a package: npx, uvx or an image"`
+	Launcher string           `json:"launcher" enum:",npx,uvx,image"`
+	Package  string           `json:"package"`
+	Written  string           `json:"written" doc:"As in the configuration"`
+	Pinned   bool             `json:"pinned" doc:"The entry names one version that stays what it is"`
+	Version  string           `json:"version" doc:"What runs, as far as that is known"`
+	Source   string           `json:"source" enum:",configuration,process,cache,server" doc:"Where version is known from: cache is the newest that was fetched, server is the server's own word"`
+	Latest   string           `json:"latest" doc:"The newest in the registry, when it was just asked"`
+	Pin      string           `json:"pin" doc:"What pinning would write; empty when there is nothing to pin"`
+	Earlier  []EarlierVersion `json:"earlier" nullable:"false" doc:"What stood there before, newest first"`
+}
+
+// EarlierVersion is what stood in the configuration before.
+type EarlierVersion struct {
+	Written string    `json:"written"`
+	Until   time.Time `json:"until"`
+}
+
+// VersionPlan is what another version would change.
+type VersionPlan struct {
+	ServerVersion
+	Key      string             `json:"key" doc:"Names this plan to apply it; empty when nothing was planned"`
+	Was      string             `json:"was" doc:"In the configuration now"`
+	Becomes  string             `json:"becomes"`
+	Changes  []trust.ToolChange `json:"changes" nullable:"false" doc:"Tools that come, go or read differently"`
+	Applied  bool               `json:"applied"`
+	TriedNs  int64              `json:"triedNs"`
+	Software JSON               `json:"software" doc:"What the candidate says of itself"`
+}
+
+// candidateVersion is a candidate that was tried and waits for a yes.
+type candidateVersion struct {
+	key, becomes string
+	spec         version.Spec
+	tools        []hub.Item
+	at           time.Time
+}
+
+// plans holds the newest plan of each server for a while. The zero value is ready.
+type plans struct {
+	mu  sync.Mutex
+	all map[string]candidateVersion
+}
+
+const (
+	planFor     = 30 * time.Minute
+	maxEarlier  = 10
+	maxPlans    = 50
+	versionFact = "version/"
+)
+
+func (a *API) registerVersions(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/versions", "The packages that servers run, and which version", a.listVersions)
+	op(a, doc, "GET", "/api/v1/servers/{id}/version", "The package that a server runs, and which version", a.getVersion)
+	op(a, doc, "POST", "/api/v1/servers/{id}/version", "Look for a newer version, try one beside the server and see how its tools differ, apply it, pin, or go back", a.changeVersion)
+}
+
+func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVersion]], error) {
+	list := List[ServerVersion]{Items: []ServerVersion{}}
+	cfg := a.Files.Current()
+	for i := range cfg.Servers {
+		v, _, err := a.versionOf(ctx, &cfg.Servers[i])
+		if err != nil {
+			return nil, err
+		}
+		if v.Known {
+			list.Items = append(list.Items, v)
+		}
+	}
+	return reply(list)
+}
+
+func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVersion], error) {
+	s, ok := a.Files.Current().Server(in.ID)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	v, _, err := a.versionOf(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	return reply(v)
+}
+
+func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, version.Spec, error) {
+	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}}
+	spec, ok := version.Find(s)
+	if !ok {
+		return v, spec, nil
+	}
+	v.Known, v.Launcher, v.Package, v.Written, v.Pinned = true, spec.Launcher, spec.Package, spec.Text, spec.Pinned()
+	var pids []int
+	if a.Usage != nil {
+		if usage, err := a.Usage(s.ID); err == nil {
+			for _, p := range usage.Tree {
+				pids = append(pids, p.PID)
+			}
+		}
+	}
+	st, _ := a.Servers.Status(s.ID)
+	home, _ := os.UserHomeDir()
+	found := version.Resolve(spec, version.Where{Home: home, Getenv: os.Getenv}, pids, st.Info)
+	v.Version, v.Source = found.Version, found.Source
+	if !v.Pinned && spec.Launcher != version.Image && (found.Source == version.FromProcess || found.Source == version.FromCache) {
+		v.Pin, _ = spec.At(found.Version)
+	}
+	if a.Facts != nil {
+		text, known, err := a.Facts.Fact(ctx, versionFact+s.ID)
+		if err != nil {
+			return v, spec, err
+		}
+		if known {
+			_ = json.Unmarshal(text, &v.Earlier) // what cannot be read is forgotten
+			v.Earlier = full(v.Earlier)
+		}
+	}
+	return v, spec, nil
+}
+
+type changeVersionInput struct {
+	ID   string `path:"id" maxLength:"64"`
+	Body struct {
+		Action  string `json:"action" enum:"look,plan,apply,pin,back" doc:"look asks the registry; plan tries a version beside the server; apply writes the plan that key names; pin writes the version that runs; back writes what stood there before"`
+		Version string `json:"version,omitempty" maxLength:"128" doc:"Of plan: which one; the newest in the registry when absent"`
+		Key     string `json:"key,omitempty" maxLength:"64" doc:"Of apply: key of the plan"`
+	}
+}
+
+func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answer[VersionPlan], error) {
+	s, ok := a.Files.Current().Server(in.ID)
+	if !ok {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+	}
+	v, spec, err := a.versionOf(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	if !v.Known {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the server's entry names no package of npx or uvx, and no image", Hint: "Its version can only be changed where it is installed."}
+	}
+	out := VersionPlan{ServerVersion: v, Was: spec.Text, Changes: []trust.ToolChange{}}
+	switch in.Body.Action {
+	case "look":
+		out.Latest, err = a.latest(ctx, spec)
+	case "plan":
+		err = a.planVersion(ctx, &s, spec, in.Body.Version, &out)
+	case "apply":
+		err = a.applyVersion(ctx, &s, in.Body.Key, &out)
+	case "pin":
+		if v.Pin == "" {
+			return nil, &hub.Error{Code: hub.CodeConflict, Message: "there is nothing to pin: the entry names a version already, or it is not known which one runs", Hint: "Start the server, or name a version with update."}
+		}
+		err = a.writeVersion(ctx, &s, spec, v.Pin, &out)
+	case "back":
+		if len(v.Earlier) == 0 {
+			return nil, &hub.Error{Code: hub.CodeConflict, Message: "there is no earlier version to go back to", Hint: "Name a version with update."}
+		}
+		err = a.writeVersion(ctx, &s, spec, v.Earlier[0].Written, &out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply(out)
+}
+
+func (a *API) latest(ctx context.Context, spec version.Spec) (string, error) {
+	latest, err := version.Latest(ctx, spec)
+	if err != nil {
+		return "", &hub.Error{Code: hub.CodeUnavailable, Message: "the newest version cannot be found out", Cause: err, Hint: "Name a version, or try again when the registry answers."}
+	}
+	return latest, nil
+}
+
+// planVersion tries another version beside the running server, and compares its tools
+// with those that are trusted.
+func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Spec, wanted string, out *VersionPlan) (err error) {
+	if a.Try == nil || a.Trust == nil {
+		return hub.Errorf(hub.CodeUnavailable, "servers cannot be tried here")
+	}
+	if wanted == "" {
+		if wanted, err = a.latest(ctx, spec); err != nil {
+			return err
+		}
+		out.Latest = wanted
+	}
+	text, ok := spec.At(wanted)
+	if !ok {
+		return hub.Errorf(hub.CodeValidation, "this can be no version")
+	}
+	out.Becomes = text
+	if text == spec.Text {
+		return nil
+	}
+	select {
+	case a.trials <- struct{}{}:
+		defer func() { <-a.trials }()
+	default:
+		return &hub.Error{Code: hub.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
+	}
+	candidate := spec.Apply(*s, text)
+	t := a.Try(ctx, &candidate)
+	out.TriedNs, out.Software = int64(t.Took), JSON(t.Catalog.Info)
+	if t.Err != nil {
+		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
+	}
+	if out.Changes, err = a.Trust.Compare(ctx, s.ID, t.Catalog.Tools); err != nil {
+		return err
+	}
+	out.Key = planKey(text, t.Catalog.Tools)
+	a.plans.mu.Lock()
+	defer a.plans.mu.Unlock()
+	if a.plans.all == nil || len(a.plans.all) >= maxPlans {
+		a.plans.all = map[string]candidateVersion{}
+	}
+	a.plans.all[s.ID] = candidateVersion{out.Key, text, spec, t.Catalog.Tools, time.Now()}
+	return nil
+}
+
+func planKey(text string, tools []hub.Item) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\x00", text)
+	for _, tool := range tools {
+		fmt.Fprintf(sum, "%s\x00%s\x00", tool.Name, tool.Raw)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}
+
+// applyVersion writes a plan, after what it showed of the tools was accepted.
+func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, out *VersionPlan) error {
+	a.plans.mu.Lock()
+	p, ok := a.plans.all[s.ID]
+	delete(a.plans.all, s.ID)
+	a.plans.mu.Unlock()
+	if spec, _ := version.Find(s); !ok || key == "" || p.key != key || time.Since(p.at) > planFor || spec.Text != p.spec.Text || spec.Arg != p.spec.Arg {
+		return &hub.Error{Code: hub.CodeConflict, Message: "this plan is no longer the one that was made", Hint: "Plan the update again."}
+	}
+	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.becomes); err != nil {
+		return err
+	}
+	return a.writeVersion(ctx, s, p.spec, p.becomes, out)
+}
+
+// writeVersion changes the configuration, and remembers what stood there.
+func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.Spec, text string, out *VersionPlan) error {
+	out.Becomes = text
+	if err := a.Files.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {
+		return err
+	}
+	out.Applied = true
+	if a.Facts == nil {
+		return nil
+	}
+	earlier := slices.DeleteFunc(out.Earlier, func(e EarlierVersion) bool { return e.Written == text || e.Written == spec.Text })
+	earlier = slices.Insert(earlier, 0, EarlierVersion{spec.Text, time.Now().UTC().Truncate(time.Second)})
+	out.Earlier = earlier[:min(len(earlier), maxEarlier)]
+	value, err := json.Marshal(out.Earlier)
+	if err != nil {
+		return err
+	}
+	return a.Facts.SaveFact(ctx, versionFact+s.ID, value)
+}

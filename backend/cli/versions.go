@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// serverVersion is the package of a server, as GET versions has it.
+type serverVersion struct {
+	Server   string `json:"server"`
+	Known    bool   `json:"known"`
+	Launcher string `json:"launcher"`
+	Package  string `json:"package"`
+	Written  string `json:"written"`
+	Pinned   bool   `json:"pinned"`
+	Version  string `json:"version"`
+	Source   string `json:"source"`
+	Latest   string `json:"latest"`
+	Pin      string `json:"pin"`
+	Earlier  []struct {
+		Written string `json:"written"`
+	} `json:"earlier"`
+}
+
+type versionPlan struct {
+	serverVersion
+	Key     string       `json:"key"`
+	Was     string       `json:"was"`
+	Becomes string       `json:"becomes"`
+	Changes []toolChange `json:"changes"`
+	Applied bool         `json:"applied"`
+}
+
+type versionOrder struct {
+	Action  string `json:"action"`
+	Version string `json:"version,omitempty"`
+	Key     string `json:"key,omitempty"`
+}
+
+// versionSources say where a version is known from.
+var versionSources = map[string]string{
+	"configuration": "configuration", "process": "running process", "cache": "newest that was fetched", "server": "its own word",
+}
+
+func (p *program) versions() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "versions", Short: "Show which versions of packages the servers run; pin, update and roll back", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var list items[serverVersion]
+			if done, err := p.fetch(cmd.Context(), http.MethodGet, "versions", nil, nil, &list); done || err != nil {
+				return err
+			}
+			t := table{title: plural(len(list.Items), "package"), head: []string{"Server", "By", "Package", "Version", "Known from", "Pinned", "Before"}}
+			for _, v := range list.Items {
+				pinned, before := "no", ""
+				if v.Pinned {
+					pinned = "yes"
+				}
+				if len(v.Earlier) > 0 {
+					before = v.Earlier[0].Written
+				}
+				t.add(v.Server, v.Launcher, v.Package, v.Version, versionSources[v.Source], pinned, before)
+			}
+			return t.print(p.Stdout, p.Terminal())
+		},
+	}
+	cmd.AddCommand(
+		p.versionAct("look", "Ask the registry for the newest version"),
+		p.versionAct("pin", "Write the version that runs into the configuration"),
+		p.versionAct("rollback", "Write what stood in the configuration before"),
+		p.versionUpdate(),
+	)
+	return cmd
+}
+
+func (p *program) versionAct(word, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: word + " SERVER", Short: short, Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			action := word
+			if word == "rollback" {
+				action = "back"
+			}
+			var v versionPlan
+			if done, err := p.fetch(cmd.Context(), http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: action}, &v); done || err != nil {
+				return err
+			}
+			if word == "look" {
+				_, err := fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s: the newest %s is %s; %s runs (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
+				return err
+			}
+			p.printBecomes(&v)
+			return nil
+		},
+	}
+}
+
+func versionPath(server string) string { return "servers/" + url.PathEscape(server) + "/version" }
+
+func (p *program) printBecomes(v *versionPlan) {
+	fmt.Fprintln(p.Stdout, "- "+line(v.Was))
+	fmt.Fprintln(p.Stdout, "+ "+line(v.Becomes))
+}
+
+func (p *program) versionUpdate() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "update SERVER [VERSION]", Short: "Try another version beside the server, show how its tools differ, and write it with --yes", Args: between(1, 2),
+		Long: "Try another version beside the server, and show how its tools differ from those you trusted. Nothing changes without --yes. Without VERSION the registry is asked for the newest.",
+		RunE: func(cmd *cobra.Command, args []string) error { return p.updateVersion(cmd.Context(), args, yes) },
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "write it, and accept its tools as they are shown")
+	return cmd
+}
+
+func (p *program) updateVersion(ctx context.Context, args []string, yes bool) error {
+	order := versionOrder{Action: "plan"}
+	if len(args) == 2 {
+		order.Version = args[1]
+	}
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	data, err := d.raw(ctx, http.MethodPost, versionPath(args[0]), nil, order)
+	if err != nil {
+		return err
+	}
+	var v versionPlan
+	if err := decode(data, &v); err != nil {
+		return err
+	}
+	if yes && v.Key != "" {
+		changes := v.Changes
+		if data, err = d.raw(ctx, http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: "apply", Key: v.Key}); err != nil {
+			return err
+		}
+		if err := decode(data, &v); err != nil {
+			return err
+		}
+		v.Changes = changes
+	}
+	if p.json {
+		_, err := p.Stdout.Write(append([]byte(strings.TrimSpace(string(data))), '\n'))
+		return err
+	}
+	if v.Key == "" && !v.Applied {
+		_, err := fmt.Fprintln(p.Stdout, line(v.Server+": "+v.Written+" is it already"))
+		return err
+	}
+	p.printBecomes(&v)
+	if len(v.Changes) == 0 {
+		fmt.Fprintln(p.Stdout, "Its tools are the same.")
+	} else if err := p.printToolChanges(v.Changes); err != nil {
+		return err
+	}
+	switch {
+	case v.Applied:
+		fmt.Fprintln(p.Stdout, "Written. Go back with: drawbridge versions rollback "+line(v.Server))
+	case yes:
+		return errors.New("cannot apply the update: the daemon did not say that it did")
+	default:
+		fmt.Fprintln(p.Stdout, "Nothing was changed. Write it with --yes.")
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package reload
+
+import (
+	"context"
+
+	"github.com/tailscale/hujson"
+
+	"drawbridge/backend/hub"
+)
+
+// SetArgument changes one argument of a server in the file that defines it, or its image
+// when at is -1. Everything else in the file stays, comments too. What stands there has
+// to be was.
+func (r *Reloader) SetArgument(ctx context.Context, id string, at int, was, now string) error {
+	s, err := r.server(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetArgument(s.Label, at, was, now) })
+}
+
+// SetArgument changes one argument of the server called label, or its image when at is -1.
+func (d *Document) SetArgument(label string, at int, was, now string) error {
+	server, _ := d.server(label)
+	if server == nil {
+		return noServer(label)
+	}
+	moved := &hub.Error{Code: hub.CodeConflict, Message: "the server's entry was changed meanwhile", Hint: "Look at it again."}
+	set := func(v *hujson.Value) error {
+		old, ok := v.Value.(hujson.Literal)
+		if !ok || old.Kind() != '"' || old.String() != was {
+			return moved
+		}
+		v.Value = hujson.String(now)
+		return nil
+	}
+	if at < 0 {
+		i := find(server, "docker")
+		if i < 0 {
+			return moved
+		}
+		docker, ok := server.Members[i].Value.Value.(*hujson.Object)
+		if !ok {
+			return moved
+		}
+		if i = find(docker, "image"); i < 0 {
+			return moved
+		}
+		return set(&docker.Members[i].Value)
+	}
+	i := find(server, "args")
+	if i < 0 {
+		return moved
+	}
+	args, ok := server.Members[i].Value.Value.(*hujson.Array)
+	if !ok || at >= len(args.Elements) {
+		return moved
+	}
+	return set(&args.Elements[at])
+}

@@ -1,0 +1,33 @@
+package reload
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOneArgumentChangesAndCommentsStay(t *testing.T) {
+	src := `{"mcpServers": {
+  // mine
+  "a": {"command": "npx", "args": ["-y", /* which */ "pkg@1.0.0", "--x"]}, // behind
+  "b": {"docker": {"image": "x:1"}}
+}}`
+	d, err := NewDocument([]byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SetArgument("a", 1, "pkg@1.0.0", "pkg@2.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SetArgument("b", -1, "x:1", "x:2"); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer("pkg@1.0.0", "pkg@2.0.0", "x:1", "x:2").Replace(src)
+	if got := string(d.Bytes()); got != want {
+		t.Errorf("got %s", got)
+	}
+	for _, at := range []int{-1, 0, 1, 7} {
+		if err := d.SetArgument("a", at, "pkg@1.0.0", "y"); err == nil {
+			t.Errorf("argument %d is changed although it is another one", at)
+		}
+	}
+}

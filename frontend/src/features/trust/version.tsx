@@ -1,0 +1,120 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { Facts, Section } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { messageOf, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { ServerVersion, VersionPlan } from '@/types/trust';
+import { ToolDiff, Warnings } from './changes';
+
+const t = texts.versions;
+
+const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/version`;
+
+const versionQuery = (server: string) =>
+  queryOptions({
+    queryKey: ['server', server, 'version'],
+    queryFn: ({ signal }) => request<ServerVersion>('GET', path(server), { signal }),
+    retry: false,
+  });
+
+/** Which version of a package a server runs: pinned, updated after a look at its tools, put back. */
+export function ServerVersionSection({ server }: { server: string }) {
+  const { data: version } = useQuery(versionQuery(server));
+  const client = useQueryClient();
+  const [plan, setPlan] = useState<VersionPlan>();
+  const change = useMutation({
+    mutationFn: (body: { action: string; key?: string }) =>
+      request<VersionPlan>('POST', path(server), { body }),
+    onSuccess: (result, { action }) => {
+      setPlan(action === 'plan' ? result : undefined);
+      if (action === 'plan' && !result.key) toast('ok', t.current);
+      client.invalidateQueries({ queryKey: ['server', server] });
+    },
+    onError: (error) => toast('bad', plain(messageOf(error))),
+  });
+  if (!version?.known) return null;
+  const before = version.earlier?.[0]?.written;
+  return (
+    <Section title={t.title}>
+      <Facts
+        rows={[
+          [t.package, plain(version.package)],
+          [t.written, plain(version.written)],
+          [t.version, version.version && plain(version.version)],
+          [t.source, version.source && t.sources[version.source]],
+        ]}
+      />
+      <div className="mt-3 flex flex-wrap gap-2">
+        {version.launcher !== 'image' && (
+          <Button
+            small
+            disabled={change.isPending}
+            onClick={() => change.mutate({ action: 'plan' })}
+          >
+            {change.isPending ? t.trying : t.update}
+          </Button>
+        )}
+        {version.pin && (
+          <Button
+            small
+            disabled={change.isPending}
+            title={`${version.written} → ${version.pin}`}
+            onClick={() => change.mutate({ action: 'pin' })}
+          >
+            {t.pin(plain(version.pin))}
+          </Button>
+        )}
+        {before && (
+          <Button
+            small
+            look="quiet"
+            disabled={change.isPending}
+            onClick={() => change.mutate({ action: 'back' })}
+          >
+            {t.back(plain(before))}
+          </Button>
+        )}
+      </div>
+      {plan?.key && (
+        <div className="mt-4 rounded-md border bg-panel p-3">
+          <ToolDiff
+            label={t.plan}
+            lines={[
+              { op: 'old', text: plan.was },
+              { op: 'new', text: plan.becomes },
+            ]}
+          />
+          <p className="mt-2 text-sm text-ink2">{t.changes(plan.changes?.length ?? 0)}</p>
+          <ul className="mt-2 space-y-3">
+            {(plan.changes ?? []).slice(0, 100).map((one) => (
+              <li key={one.name}>
+                <p className="text-sm font-medium [overflow-wrap:anywhere]">
+                  {plain(one.name.slice(0, 200))}{' '}
+                  <span className="font-normal text-ink3">{texts.trust.states[one.state]}</span>
+                </p>
+                <Warnings list={one.warnings ?? []} />
+                <ToolDiff lines={one.diff ?? []} label={t.differs(plain(one.name.slice(0, 200)))} />
+              </li>
+            ))}
+          </ul>
+          <div className="mt-3 flex gap-2">
+            <Button
+              small
+              look="primary"
+              disabled={change.isPending}
+              onClick={() => change.mutate({ action: 'apply', key: plan.key })}
+            >
+              {t.apply}
+            </Button>
+            <Button small look="quiet" onClick={() => setPlan(undefined)}>
+              {t.leave}
+            </Button>
+          </div>
+        </div>
+      )}
+    </Section>
+  );
+}
