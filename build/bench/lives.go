@@ -171,51 +171,57 @@ func (t *target) statuses(ctx context.Context) ([]serverStatus, error) {
 
 // killed ends the upstream the hard way and waits for the next good call.
 func killed(ctx context.Context, b *bench) ([]finding, error) {
-	t, err := start(ctx, "drawbridge", b.program, setup{})
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
-	c := &caller{target: t, http: &http.Client{Transport: &http.Transport{}}, modern: true, payload: "hello"}
 	var took []time.Duration
-	after, failed := 0, 0
+	failed := 0
 	for range 2*b.rounds - 1 {
-		if err := c.call(ctx); err != nil {
+		d, f, err := killOnce(ctx, b)
+		if err != nil {
 			return nil, err
 		}
-		// A server that dies again at once is given a rest: that is not what this is about.
-		if err := settle(ctx, 2*time.Second); err != nil {
-			return nil, err
-		}
-		list, err := t.statuses(ctx)
-		if err != nil || len(list) != 1 || list[0].PID == 0 {
-			return nil, fmt.Errorf("the server's process is not known: %+v, %v", list, err)
-		}
-		if err := syscall.Kill(list[0].PID, syscall.SIGKILL); err != nil {
-			return nil, err
-		}
-		began := time.Now()
-		gone := time.NewTicker(time.Millisecond) // a busy machine lets it answer once more
-		for syscall.Kill(list[0].PID, 0) == nil && ctx.Err() == nil {
-			<-gone.C
-		}
-		gone.Stop()
-		if err := until(ctx, 30*time.Second, "no call works again", func() bool { return c.call(ctx) == nil }); err != nil {
-			return nil, err
-		}
-		took = append(took, time.Since(began))
-		for range 200 {
-			after++
-			if c.call(ctx) != nil {
-				failed++
-			}
-		}
+		took, failed = append(took, d), failed+f
 	}
+	after := 200 * len(took)
 	v := median(took)
 	return []finding{
 		{"upstream SIGKILL to the next good call", "<= 300 ms", fmt.Sprintf("%s (worst %s)", micro(float64(v)), micro(float64(slices.Max(took)))), v > 300*time.Millisecond},
 		{fmt.Sprintf("failed calls among the %d after that", after), "0", strconv.Itoa(failed), failed > 0},
 	}, nil
+}
+
+// killOnce does it once: a server that died before within a minute is given a rest.
+func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, err error) {
+	t, err := start(ctx, "drawbridge", b.program, setup{})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer t.stop()
+	c := &caller{target: t, http: &http.Client{Transport: &http.Transport{}}, modern: true, payload: "hello"}
+	if err := c.call(ctx); err != nil {
+		return 0, 0, err
+	}
+	list, err := t.statuses(ctx)
+	if err != nil || len(list) != 1 || list[0].PID == 0 {
+		return 0, 0, fmt.Errorf("the server's process is not known: %+v, %v", list, err)
+	}
+	if err := syscall.Kill(list[0].PID, syscall.SIGKILL); err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	gone := time.NewTicker(time.Millisecond) // a busy machine lets it answer once more
+	defer gone.Stop()
+	for syscall.Kill(list[0].PID, 0) == nil && ctx.Err() == nil {
+		<-gone.C
+	}
+	if err := until(ctx, 30*time.Second, "no call works again", func() bool { return c.call(ctx) == nil }); err != nil {
+		return 0, 0, err
+	}
+	took = time.Since(began)
+	for range 200 {
+		if c.call(ctx) != nil {
+			failed++
+		}
+	}
+	return took, failed, nil
 }
 
 // edited adds a server to the configuration file and waits until a client has heard of
