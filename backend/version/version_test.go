@@ -8,7 +8,11 @@ import (
 
 	"drawbridge/backend/hub"
 	"drawbridge/config"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPackageOfAnEntryIsFoundAndPinned(t *testing.T) {
 	for _, c := range []struct {
