@@ -248,10 +248,12 @@ func TestARefreshIsBoundedAndKeepsTheOldListWhenItFails(t *testing.T) {
 		t.Errorf("%+v %v", e, err)
 	}
 	for what, f := range map[string]http.HandlerFunc{
-		"an error":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
-		"no JSON":   func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
-		"endless":   func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, maxSnapshot+2)) },
-		"a way out": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://evil.example/", http.StatusFound) },
+		"an error": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"no JSON":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"endless":  func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, maxSnapshot+2)) },
+		"a way out": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
+		},
 	} {
 		answer = f
 		if _, err := l.Refresh(t.Context(), srv.URL); err == nil {
