@@ -200,9 +200,9 @@ func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error
 	if _, err := t.each(ctx, h, `json_each(?) f CROSS JOIN call c ON c.id = f.value`, []any{"[" + string(list) + "]"}, where, args, ``); err != nil {
 		return 0, err
 	}
-	// How many the index finds, and what those are that pass the filters, in one question.
-	hits := `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?) f`
-	bound := []any{match(words), before, max(after, oldest), FacetHits - len(fresh)}
+	// What the index finds. It may have learned of some of those meanwhile.
+	hits := `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? AND rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC LIMIT ?) f`
+	bound := []any{match(words), before, max(after, oldest), "[" + string(list) + "]", FacetHits - len(fresh)}
 	n, err := t.each(ctx, h, hits+` CROSS JOIN call c ON c.id = f.id`, bound, where, args, ``)
 	if err != nil {
 		return 0, err
