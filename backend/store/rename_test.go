@@ -71,7 +71,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 		}
 	}
 	known("files", 100)
-	back, err := b.RenameServer(ctx, "files", "fs")
+	_, err := b.RenameServer(ctx, "files", "fs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 
 	c := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	record(t, c, 0, 10)
-	back, err = c.RenameServer(ctx, "files", "fs")
+	back, err := c.RenameServer(ctx, "files", "fs")
 	if err != nil {
 		t.Fatal(err)
 	}
