@@ -19,7 +19,8 @@ import (
 //	half-open > one call tries: it fails > open; the server answers > closed
 //
 // What ends in another turn than it began in, because the breaker changed meanwhile,
-// does not count. A nil breaker lets everything through. While all is well, a call
+// does not count. Nor do other calls that were under way when a connection was lost: a
+// crash is one failure, however many calls it takes along. A nil breaker lets everything through. While all is well, a call
 // costs two loads and no lock.
 type breaker struct {
 	server string
@@ -27,7 +28,7 @@ type breaker struct {
 	onChange func(BreakerStatus)
 
 	well atomic.Bool   // closed, without a failure in this row
-	turn atomic.Uint64 // counts the changes; a ticket holds it
+	turn atomic.Uint64 // counts changes and lost connections; a ticket holds it
 
 	mu      sync.Mutex // guards what follows
 	state   BreakerState
@@ -66,7 +67,8 @@ type judgement uint8
 const (
 	neutral judgement = iota // it was not the server's turn to show anything
 	worked
-	failed
+	failed // it did not answer in time
+	lost   // the connection broke
 )
 
 // judge tells transport errors and timeouts from everything else. An error of a tool
@@ -81,8 +83,10 @@ func judge(err error, sent bool) judgement {
 		return neutral
 	case !ours:
 		return neutral
-	case e.Code == hub.CodeTimeout || e.Code == hub.CodeUnavailable:
+	case e.Code == hub.CodeTimeout:
 		return failed
+	case e.Code == hub.CodeUnavailable:
+		return lost
 	}
 	return neutral
 }
@@ -154,8 +158,11 @@ func (b *breaker) end(t ticket, j judgement) {
 	default:
 		b.row++
 		b.well.Store(false)
-		if b.row >= b.Failures {
+		switch {
+		case b.row >= b.Failures:
 			b.change(BreakerOpen, now)
+		case j == lost:
+			b.turn.Add(1)
 		}
 	}
 }

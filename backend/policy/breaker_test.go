@@ -47,15 +47,17 @@ func (m *model) end(id int, j judgement, now time.Time) {
 	case m.trying == id && j == worked:
 		m.resting, m.trying, m.row = false, 0, 0
 		m.age++
-	case m.trying == id && j == failed:
+	case m.trying == id && (j == failed || j == lost):
 		rest()
 	case m.trying == id:
 		m.trying = 0
 	case j == worked:
 		m.row = 0
-	case j == failed:
+	case j == failed, j == lost:
 		if m.row++; m.row >= m.limit {
 			rest()
+		} else if j == lost {
+			m.age++
 		}
 	}
 }
@@ -84,7 +86,7 @@ func TestTheBreakerEqualsItsSpecification(t *testing.T) {
 					next++
 				case n < 9:
 					for id, ticket := range open {
-						j := []judgement{neutral, worked, failed, failed, failed}[r.IntN(5)]
+						j := []judgement{neutral, worked, failed, lost, failed, lost}[r.IntN(6)]
 						b.end(ticket, j)
 						m.end(id, j, time.Now())
 						delete(open, id)
@@ -105,7 +107,7 @@ func TestWhatCountsAgainstAServer(t *testing.T) {
 		want judgement
 	}{
 		"an answer":             {nil, true, worked},
-		"a broken connection":   {gone, true, failed},
+		"a broken connection":   {gone, true, lost},
 		"a timeout":             {late, true, failed},
 		"a server that is away": {gone, false, neutral},
 		"a client that left":    {context.Canceled, true, neutral},
@@ -149,6 +151,33 @@ func TestAServerThatFailsFiveTimesRestsForHalfAMinute(t *testing.T) {
 			t.Errorf("told %v", told)
 		}
 	})
+}
+
+// A crash fails every call that is under way, all at once. It is one failure.
+func TestACrashUnderManyCallsCountsOnce(t *testing.T) {
+	b := newBreaker("s", config.Breaker{Failures: 5, Open: time.Minute}, nil)
+	crash := func(calls int) {
+		tickets := make([]ticket, calls)
+		for i := range tickets {
+			var err error
+			if tickets[i], err = b.admit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, ticket := range tickets {
+			b.end(ticket, lost)
+		}
+	}
+	for range 4 {
+		crash(20)
+		if _, resting := b.now(); resting {
+			t.Fatal("it rests though it did not crash five times")
+		}
+	}
+	crash(1)
+	if _, err := b.admit(); hub.CodeOf(err) != hub.CodeBreakerOpen {
+		t.Errorf("after five crashes: %v", err)
+	}
 }
 
 func TestAPersonEndsTheRestAndAChangedServerKeepsIt(t *testing.T) {
