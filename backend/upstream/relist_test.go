@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,24 +65,43 @@ func (s *bubbled) Stop(context.Context) error {
 	return nil
 }
 
+// logged is what was logged.
+type logged struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // A list that is read again has 30 seconds. After that the old one stays, a line in the
 // log says why, and the next change is read as if nothing had been.
 func TestAChangedListHasThirtySeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lists := 0
+		var lists atomic.Int32
 		s := inBubble(func(method string) string {
 			switch method {
 			case "initialize":
 				return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`
 			case "tools/list":
-				if lists++; lists == 2 {
+				n := lists.Add(1)
+				if n == 2 {
 					return ""
 				}
-				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists)
+				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, n)
 			}
 			return "{}"
 		})
-		var log bytes.Buffer
+		var log logged
 		c, err := Connect(t.Context(), Options{
 			Server: "test", Dial: func(context.Context) (Pipe, error) { return s, nil }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
@@ -94,8 +113,8 @@ func TestAChangedListHasThirtySeconds(t *testing.T) {
 		s.say(changed)
 		time.Sleep(debounce + 30*time.Second - time.Millisecond)
 		synctest.Wait()
-		if lists != 2 || log.Len() > 0 {
-			t.Fatalf("before the limit: %d lists read, log %q", lists, log.String())
+		if lists.Load() != 2 || log.String() != "" {
+			t.Fatalf("before the limit: %d lists read, log %q", lists.Load(), log.String())
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()

@@ -143,14 +143,17 @@ func TestShimIsSmallFastAndOutlivesTheDaemon(t *testing.T) {
 				}
 				answers = append(answers, time.Since(began))
 			}
-			own := ownMemory(t, s.cmd.Process.Pid)
+			var own int
+			eventually(t, limit(4*time.Second), func() string { // what only its start needed goes after 2 s
+				if own = ownMemory(t, s.cmd.Process.Pid); own > 8e6 {
+					return fmt.Sprintf("%d bytes of own memory", own)
+				}
+				return ""
+			})
 			slices.Sort(firsts)
 			slices.Sort(answers)
 			t.Logf("own memory %.1f MB; first answer %s after the start (median of %d); a call %s (median of %d)",
 				float64(own)/1e6, firsts[2].Round(time.Millisecond/10), len(firsts), answers[100].Round(time.Millisecond/100), len(answers))
-			if own > 8e6 {
-				t.Errorf("%d bytes of own memory", own)
-			}
 			if most := limit(40 * time.Millisecond); firsts[2] > most || answers[100] > most {
 				t.Errorf("more than %s", most)
 			}
