@@ -24,18 +24,19 @@ const module = "drawbridge"
 var edges = map[string]string{
 	"backend/hub":        "",
 	"backend/atomicfile": "",
-	"config":             "backend/hub",
+	"backend/pattern":    "",
+	"config":             "backend/pattern backend/hub",
 	"backend/event":      "backend/hub",
 	"backend/process":    "",
 	"backend/dockerexec": "",
 	"backend/wire":       "backend/hub", // spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/loopback":   "backend/atomicfile backend/hub",
-	"backend/secret":     "backend/atomicfile backend/hub",
+	"backend/loopback":   "backend/pattern backend/atomicfile backend/hub",
+	"backend/secret":     "backend/pattern backend/atomicfile backend/hub",
 	"backend/oauth":      "backend/hub backend/secret",
 	"backend/store":      "backend/hub",
 	"backend/serverlog":  "backend/hub",
 	"backend/upstream":   "backend/hub config backend/process backend/dockerexec backend/wire",
-	"backend/registry":   "backend/hub config",
+	"backend/registry":   "backend/pattern backend/hub config",
 	"backend/trust":      "backend/hub backend/store",
 	"backend/supervisor": "backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire", // dial.go alone starts processes
 	"backend/inbox":      "backend/hub backend/event",
@@ -43,13 +44,13 @@ var edges = map[string]string{
 	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",
 	"backend/bridge":     "backend/hub backend/wire backend/registry backend/gateway backend/inbox",
 	"backend/reload":     "backend/atomicfile backend/hub config backend/event",
-	"backend/history":    "backend/hub backend/store backend/gateway",
-	"backend/clientconf": "backend/atomicfile backend/hub config backend/secret",
-	"backend/directory":  "backend/hub config",
-	"backend/version":    "backend/hub config backend/dockerexec", // which argument of docker is the image
+	"backend/history":    "backend/pattern backend/hub backend/store backend/gateway",
+	"backend/clientconf": "backend/pattern backend/atomicfile backend/hub config backend/secret",
+	"backend/directory":  "backend/pattern backend/hub config",
+	"backend/version":    "backend/pattern backend/hub config backend/dockerexec", // which argument of docker is the image
 	"backend/metrics":    "backend/hub backend/event",
 	"backend/desktop":    "backend/atomicfile backend/hub backend/event backend/inbox",
-	"backend/doctor":     "backend/hub config backend/clientconf",
+	"backend/doctor":     "backend/pattern backend/hub config backend/clientconf",
 	"backend/selfserver": "backend/hub backend/store",
 	"backend/shim":       "backend/hub backend/wire",                                                                                                                                                                        // apart from cli, so that a process per client stays small
 	"backend/cli":        "backend/hub config backend/api backend/wire backend/loopback backend/serverlog backend/clientconf backend/shim backend/selfserver backend/process backend/doctor backend/secret backend/desktop", // what works without a daemon; the shim launches one

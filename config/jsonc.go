@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
+
+	"drawbridge/backend/pattern"
 
 	"github.com/tailscale/hujson"
 )
 
-var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
+var hujsonPlace = pattern.Lazily(`^hujson: line (\d+), column (\d+): `)
 
 // jsonTree reads JSON with comments and trailing commas. src is UTF-8.
 func jsonTree(file string, src []byte) (*node, *Problem) {
@@ -33,7 +34,7 @@ func jsonProblem(where *lines, src []byte, err error) *Problem {
 	}
 	at := where.at(len(src))
 	message := err.Error()
-	if m := hujsonPlace.FindStringSubmatch(message); m != nil {
+	if m := hujsonPlace().FindStringSubmatch(message); m != nil {
 		message = message[len(m[0]):]
 		at = where.at(byteOffset(src, m[1], m[2]))
 	}

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"drawbridge/backend/pattern"
 
 	"github.com/goccy/go-yaml"
 	"github.com/tailscale/hujson"
@@ -16,11 +17,11 @@ import (
 const mask = "[masked]"
 
 var (
-	reference  = regexp.MustCompile(`\$\{[^}]*\}`)
-	withValue  = regexp.MustCompile(`^\$\{([^}]*?):-[^}]*\}$`)
-	secretKey  = regexp.MustCompile(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
-	assignment = regexp.MustCompile(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
-	tokenLike  = regexp.MustCompile(`[A-Za-z0-9+/_=.~-]{20,}`)
+	reference  = pattern.Lazily(`\$\{[^}]*\}`)
+	withValue  = pattern.Lazily(`^\$\{([^}]*?):-[^}]*\}$`)
+	secretKey  = pattern.Lazily(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
+	assignment = pattern.Lazily(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
+	tokenLike  = pattern.Lazily(`[A-Za-z0-9+/_=.~-]{20,}`)
 )
 
 // Masked returns a configuration file as JSON for a stranger's eyes: without comments, and
@@ -82,7 +83,7 @@ func (m *masker) value(key string, v any) any {
 	case string:
 		return m.text(key, v)
 	case json.Number:
-		if secretKey.MatchString(key) && !strings.HasSuffix(key, "Ms") {
+		if secretKey().MatchString(key) && !strings.HasSuffix(key, "Ms") {
 			return m.all(v)
 		}
 	}
@@ -103,7 +104,7 @@ func (m *masker) list(key string, list []any) {
 			secretNext = false
 			continue
 		}
-		a := assignment.FindStringSubmatch(s)
+		a := assignment().FindStringSubmatch(s)
 		switch {
 		case secretNext && key == "args":
 			if a != nil && strings.Trim(a[1], "-") == a[1] { // -e NAME=value
@@ -111,20 +112,20 @@ func (m *masker) list(key string, list []any) {
 			} else {
 				list[i] = m.literal(s)
 			}
-		case a != nil && secretKey.MatchString(a[1]):
+		case a != nil && secretKey().MatchString(a[1]):
 			list[i] = a[1] + "=" + m.literal(a[2])
 		case key == "args" && a != nil:
 			list[i] = a[1] + "=" + m.text("", a[2])
 		default:
 			list[i] = m.text(key, s)
 		}
-		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (secretKey.MatchString(s) || s == "-e" || s == "--env" || s == "-H" || s == "--header" || s == "-p" || s == "-u" || s == "--user")
+		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (secretKey().MatchString(s) || s == "-e" || s == "--env" || s == "-H" || s == "--header" || s == "-p" || s == "-u" || s == "--user")
 	}
 }
 
 // text masks within a string that need not be a secret.
 func (m *masker) text(key, s string) string {
-	if secretKey.MatchString(key) && !fixedWords[key] {
+	if secretKey().MatchString(key) && !fixedWords[key] {
 		return m.literal(s)
 	}
 	if strings.Contains(s, "://") {
@@ -137,7 +138,7 @@ func (m *masker) text(key, s string) string {
 var fixedWords = map[string]bool{"session": true, "approval": true}
 
 func (m *masker) tokens(s string) string {
-	return tokenLike.ReplaceAllStringFunc(s, func(word string) string {
+	return tokenLike().ReplaceAllStringFunc(s, func(word string) string {
 		letters, digits := false, false
 		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return r == '/' || r == '.' || r == '=' }) {
 			if len(part) < 16 {
@@ -156,7 +157,7 @@ func (m *masker) tokens(s string) string {
 
 // address masks who, the values of the query and the fragment.
 func (m *masker) address(s string) string {
-	u, err := url.Parse(reference.ReplaceAllString(s, "x"))
+	u, err := url.Parse(reference().ReplaceAllString(s, "x"))
 	if err != nil {
 		return m.literal(s)
 	}
@@ -215,7 +216,7 @@ func (m *masker) literal(s string) string {
 	}
 	var b strings.Builder
 	at := 0
-	for _, r := range reference.FindAllStringIndex(s, -1) {
+	for _, r := range reference().FindAllStringIndex(s, -1) {
 		if r[0] > at {
 			m.keep(s[at:r[0]])
 			b.WriteString(mask)
@@ -223,7 +224,7 @@ func (m *masker) literal(s string) string {
 		ref := s[r[0]:r[1]]
 		name, _, _ := strings.Cut(strings.TrimPrefix(ref[2:len(ref)-1], "env:"), ":-")
 		m.variables = append(m.variables, name)
-		if d := withValue.FindStringSubmatch(ref); d != nil {
+		if d := withValue().FindStringSubmatch(ref); d != nil {
 			m.keep(ref[len(d[1])+4 : len(ref)-1])
 			ref = "${" + d[1] + ":-" + mask + "}"
 		}

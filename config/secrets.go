@@ -2,11 +2,12 @@ package config
 
 import (
 	"maps"
-	"regexp"
 	"slices"
+
+	"drawbridge/backend/pattern"
 )
 
-var secretRef = regexp.MustCompile(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
+var secretRef = pattern.Lazily(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
 
 // SecretsOf returns the names of the secrets that servers refer to, each with the ids
 // of those servers in their order.
@@ -16,7 +17,7 @@ func SecretsOf(c *Config) map[string][]string {
 		texts := append([]string{s.Command, s.Cwd, s.URL, s.OAuth.ClientSecret}, s.Args...)
 		texts = append(slices.AppendSeq(texts, maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers))...)
 		for _, text := range texts {
-			for _, m := range secretRef.FindAllStringSubmatch(text, -1) {
+			for _, m := range secretRef().FindAllStringSubmatch(text, -1) {
 				if m[1] == "" && !slices.Contains(used[m[2]], s.ID) {
 					used[m[2]] = append(used[m[2]], s.ID)
 				}

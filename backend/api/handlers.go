@@ -36,10 +36,6 @@ func full[T any](s []T) []T {
 	return s
 }
 
-func emptyList(context.Context, *none) (*answer[List[JSON]], error) {
-	return reply(List[JSON]{Items: []JSON{}})
-}
-
 func (a *API) status(context.Context, *none) (*answer[Status], error) { return reply(a.statusNow()) }
 
 func (a *API) statusNow() Status {

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"drawbridge/backend/pattern"
 )
 
 // ownEntry is a server as our configuration has it, in the order in which it is written.
@@ -168,10 +169,10 @@ func (b *becoming) table(v any) map[string]string {
 }
 
 var (
-	curly    = regexp.MustCompile(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
-	dollar   = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
-	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
-	notName  = regexp.MustCompile(`[^A-Za-z0-9]+`)
+	curly    = pattern.Lazily(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
+	dollar   = pattern.Lazily(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+	variable = pattern.Lazily(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
+	notName  = pattern.Lazily(`[^A-Za-z0-9]+`)
 )
 
 // text writes the references of a string in our syntax. What the client would have
@@ -184,12 +185,12 @@ func (b *becoming) text(s string) string {
 	var out strings.Builder
 	plain := func(s string) {
 		if has("$") {
-			s = dollar.ReplaceAllString(s, "$${$1}")
+			s = dollar().ReplaceAllString(s, "$${$1}")
 		}
 		out.WriteString(s)
 	}
 	last := 0
-	for _, at := range curly.FindAllStringIndex(s, -1) {
+	for _, at := range curly().FindAllStringIndex(s, -1) {
 		plain(s[last:at[0]])
 		out.WriteString(b.reference(s[at[0]:at[1]], has))
 		last = at[1]
@@ -217,7 +218,7 @@ func (b *becoming) reference(ref string, has func(string) bool) string {
 	case !braces:
 		return ref
 	case kind == "input" && has("${input:}"):
-		v := strings.ToUpper(strings.Trim(notName.ReplaceAllString(name, "_"), "_"))
+		v := strings.ToUpper(strings.Trim(notName().ReplaceAllString(name, "_"), "_"))
 		b.note("%s asks for %q: set the variable %s", b.client.Name, name, v)
 		return "${" + v + "}"
 	case strings.HasPrefix(inner, "secrets."):
@@ -230,7 +231,7 @@ func (b *becoming) reference(ref string, has func(string) bool) string {
 		return "${workspaceFolder}"
 	case inner == "userHome":
 		return "${HOME}"
-	case has("${}") && variable.MatchString(inner):
+	case has("${}") && variable().MatchString(inner):
 		return ref
 	}
 	return "$" + ref // literal to the client, literal to us

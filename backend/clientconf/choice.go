@@ -7,11 +7,11 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // TokenVar is the variable that holds a client's token where its file must not.
@@ -157,7 +157,7 @@ func inRepository(file string) bool {
 	}
 }
 
-var bridgePath = regexp.MustCompile(`^/(mcp|[sp]/[^/]+/mcp)$`)
+var bridgePath = pattern.Lazily(`^/(mcp|[sp]/[^/]+/mcp)$`)
 
 // isOurAddress reports whether an entry of an address leads to a bridge of ours:
 // on this machine, with our path, and with a token of ours or a reference to it.
@@ -168,7 +168,7 @@ func isOurAddress(entry json.RawMessage) bool {
 	}
 	address := firstText(m, "url", "httpUrl", "serverUrl", "uri", "baseUrl")
 	u, err := url.Parse(address)
-	if err != nil || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) || !bridgePath.MatchString(u.Path) {
+	if err != nil || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) || !bridgePath().MatchString(u.Path) {
 		return false
 	}
 	text := string(entry)

@@ -2,23 +2,24 @@ package clientconf
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"drawbridge/backend/pattern"
 )
 
 const diffContext = 3
 
 // What is secret by its form, or by the name before it in TOML and YAML.
 var (
-	secretText = regexp.MustCompile(`(?i)\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}|(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
-	secretLine = regexp.MustCompile(`(?i)^(\s*(?:- )?[\w."'-]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w."'-]*\s*[:=]\s*)([^\s\[{].*)$`)
+	secretText = pattern.Lazily(`(?i)\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}|(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
+	secretLine = pattern.Lazily(`(?i)^(\s*(?:- )?[\w."'-]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w."'-]*\s*[:=]\s*)([^\s\[{].*)$`)
 )
 
 // secretMember finds "key": "value" where the key's name says that the value is secret.
-var secretMember = regexp.MustCompile(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
+var secretMember = pattern.Lazily(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
 
 // onlyRef is a value that is a reference, as we write it, and nothing more.
-var onlyRef = regexp.MustCompile(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
+var onlyRef = pattern.Lazily(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
 
 // diff shows what changes between before and after as a unified diff of one hunk,
 // with secrets masked. Our changes touch one place, so one hunk is always enough.
@@ -53,18 +54,18 @@ func diff(path string, before, after []byte) string {
 
 func mask(line string) string {
 	shown := false
-	line = secretMember.ReplaceAllStringFunc(line, func(member string) string {
-		m := secretMember.FindStringSubmatch(member)
-		if onlyRef.MatchString(member[len(m[1]):]) {
+	line = secretMember().ReplaceAllStringFunc(line, func(member string) string {
+		m := secretMember().FindStringSubmatch(member)
+		if onlyRef().MatchString(member[len(m[1]):]) {
 			shown = true
 			return member // it says where the secret is, and nothing of it
 		}
 		return m[1] + `"***"`
 	})
 	if !strings.Contains(line, `"***"`) && !shown {
-		line = secretLine.ReplaceAllString(line, `$1***`)
+		line = secretLine().ReplaceAllString(line, `$1***`)
 	}
-	return secretText.ReplaceAllString(line, "***")
+	return secretText().ReplaceAllString(line, "***")
 }
 
 func lines(b []byte) []string {

@@ -3,14 +3,15 @@ package clientconf
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"drawbridge/backend/pattern"
 )
 
 // EntryName is the name under which clients know us.
 const EntryName = "drawbridge"
 
-var emptyEnv = regexp.MustCompile(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
+var emptyEnv = pattern.Lazily(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
 
 // stdioEntry fills the client's stdio template: the shim's program and arguments.
 func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
@@ -24,7 +25,7 @@ func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
 		`"{{NAME}}"`, jsonString(name),
 		`"{{ENVKEY}}": "{{ENVVAL}}"`, "",
 	).Replace(string(c.Stdio))
-	return json.RawMessage(emptyEnv.ReplaceAllString(filled, ""))
+	return json.RawMessage(emptyEnv().ReplaceAllString(filled, ""))
 }
 
 // isOurs reports whether entry leads to us: it starts our shim, wherever its program

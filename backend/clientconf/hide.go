@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // Vault keeps what must not stand in our configuration; *secret.Store implements it.
@@ -23,13 +23,13 @@ type Vault interface {
 
 var (
 	// secretName is a variable, header or option whose value is a secret.
-	secretName = regexp.MustCompile(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?key|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|(^|[-_])(pat|pwd|key))$`)
+	secretName = pattern.Lazily(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?key|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|(^|[-_])(pat|pwd|key))$`)
 	// secretValue is a secret by its form, whatever its name.
-	secretValue = regexp.MustCompile(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
-	withScheme  = regexp.MustCompile(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
-	notInName   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-	optionOf    = regexp.MustCompile(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
-	harmless    = regexp.MustCompile(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
+	secretValue = pattern.Lazily(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
+	withScheme  = pattern.Lazily(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
+	notInName   = pattern.Lazily(`[^A-Za-z0-9._-]+`)
+	optionOf    = pattern.Lazily(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
+	harmless    = pattern.Lazily(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
 )
 
 // hiding moves the literal secrets of one server into a vault.
@@ -46,7 +46,7 @@ func isSecret(key, value string) bool {
 		return false
 	}
 	_, bare := scheme(value)
-	return secretValue.MatchString(bare) || secretName.MatchString(key) && len(value) >= 4 && !harmless.MatchString(value) || hasPassword(value)
+	return secretValue().MatchString(bare) || secretName().MatchString(key) && len(value) >= 4 && !harmless().MatchString(value) || hasPassword(value)
 }
 
 // hasPassword finds addresses such as postgres://user:password@host/db.
@@ -61,7 +61,7 @@ func hasPassword(value string) bool {
 
 // scheme cuts "Bearer " and its like off.
 func scheme(value string) (prefix, rest string) {
-	if m := withScheme.FindStringSubmatch(value); m != nil {
+	if m := withScheme().FindStringSubmatch(value); m != nil {
 		return m[1], m[2]
 	}
 	return "", value
@@ -70,7 +70,7 @@ func scheme(value string) (prefix, rest string) {
 // put stores value under a name made of key, and returns what stands for it.
 func (h *hiding) put(key, value string) string {
 	prefix, bare := scheme(value)
-	base := strings.Trim(notInName.ReplaceAllString(h.label+"."+key, "-"), ".-_")
+	base := strings.Trim(notInName().ReplaceAllString(h.label+"."+key, "-"), ".-_")
 	name := base
 	for n := 2; h.taken(name, bare) || h.values[name] != "" && h.values[name] != bare; n++ {
 		name = base + "-" + strconv.Itoa(n)
@@ -91,7 +91,7 @@ func (h *hiding) table(m map[string]string) {
 func (h *hiding) args(args []string) {
 	option := ""
 	for i, a := range args {
-		m := optionOf.FindStringSubmatch(a)
+		m := optionOf().FindStringSubmatch(a)
 		switch {
 		case m != nil && m[2] != "" && isSecret(m[1], m[3]):
 			args[i] = a[:len(a)-len(m[3])] + h.put(m[1], m[3])
@@ -180,7 +180,7 @@ func (c *Connector) hide(all []Import) error {
 	return nil
 }
 
-var secretRef = regexp.MustCompile(`\$\{secret:([^}:]+)\}`)
+var secretRef = pattern.Lazily(`\$\{secret:([^}:]+)\}`)
 
 // plainOf is an entry of ours with its secrets in place, to be compared with what
 // clients have. Secrets that cannot be had stay references.
@@ -188,8 +188,8 @@ func (c *Connector) plainOf(entry json.RawMessage) json.RawMessage {
 	if c.vault == nil {
 		return entry
 	}
-	return json.RawMessage(secretRef.ReplaceAllStringFunc(string(entry), func(ref string) string {
-		value, err := c.vault.Get(context.Background(), secretRef.FindStringSubmatch(ref)[1])
+	return json.RawMessage(secretRef().ReplaceAllStringFunc(string(entry), func(ref string) string {
+		value, err := c.vault.Get(context.Background(), secretRef().FindStringSubmatch(ref)[1])
 		if err != nil {
 			return ref
 		}

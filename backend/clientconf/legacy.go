@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"drawbridge/backend/pattern"
 )
 
 // legacyImports reads the servers that the client keeps, or kept, elsewhere: in places
@@ -88,7 +89,7 @@ type run struct {
 	Env     map[string]string `json:"env"`
 }
 
-var bundleVar = regexp.MustCompile(`\$\{([^}]*)\}`)
+var bundleVar = pattern.Lazily(`\$\{([^}]*)\}`)
 
 // extensions reads the bundles that Claude Desktop has installed. Nothing of them is run.
 func extensions(p *Plan, dir string) (all []Import) {
@@ -164,18 +165,18 @@ func extension(p *Plan, m manifest, dir string, given map[string]any, disabled b
 			out = append(out, strings.ReplaceAll(text, "${", "$${"))
 		}
 		if len(out) == 0 {
-			variable := strings.ToUpper(strings.Trim(notName.ReplaceAllString(m.Name+"_"+key, "_"), "_"))
+			variable := strings.ToUpper(strings.Trim(notName().ReplaceAllString(m.Name+"_"+key, "_"), "_"))
 			note("Claude Desktop keeps " + quote(key) + " for itself: set the variable " + variable)
 			return []string{"${" + variable + ":-}"}
 		}
 		return out
 	}
 	fill := func(s string) string {
-		return bundleVar.ReplaceAllStringFunc(s, func(ref string) string { return strings.Join(values(ref[2:len(ref)-1]), ",") })
+		return bundleVar().ReplaceAllStringFunc(s, func(ref string) string { return strings.Join(values(ref[2:len(ref)-1]), ",") })
 	}
 	e := ownEntry{Command: fill(r.Command), Disabled: disabled, Env: map[string]string{}}
 	for _, a := range r.Args {
-		if m := bundleVar.FindStringSubmatch(a); m != nil && m[0] == a {
+		if m := bundleVar().FindStringSubmatch(a); m != nil && m[0] == a {
 			e.Args = append(e.Args, values(m[1])...)
 			continue
 		}

@@ -4,15 +4,16 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"drawbridge/backend/pattern"
 )
 
 // approvals are members of an entry that name tools by their old names.
 var approvals = []string{"autoApprove", "alwaysAllow", "disabledTools", "enabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "tools"}
 
-var ruleOf = regexp.MustCompile(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
+var ruleOf = pattern.Lazily(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
 
 // orphans lists the permission rules that name the server i and would no longer match
 // when it is one of many behind one entry.
@@ -36,7 +37,7 @@ func (c *Connector) orphans(p *Plan, i Import) (all []string) {
 			if err != nil {
 				continue
 			}
-			for _, m := range ruleOf.FindAllStringSubmatch(string(src), -1) {
+			for _, m := range ruleOf().FindAllStringSubmatch(string(src), -1) {
 				if m[2] == i.Name || m[3] == i.Name {
 					lost(m[1], path)
 				}

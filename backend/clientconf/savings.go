@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"drawbridge/backend/atomicfile"
+	"drawbridge/backend/pattern"
 )
 
 // Process is one process of the person.
@@ -96,7 +96,7 @@ func (c *Connector) Savings(self int) Savings {
 	return found
 }
 
-var looksLikeServer = regexp.MustCompile(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
+var looksLikeServer = pattern.Lazily(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
 
 // count finds the servers among processes: the topmost process of each tree counts,
 // with the memory of all below it.
@@ -163,7 +163,7 @@ func serverOf(p Process, known []Import) (Started, bool) {
 		}
 	}
 	for _, w := range p.Args[:min(len(p.Args), 4)] {
-		if looksLikeServer.MatchString(w) && !strings.Contains(w, " ") {
+		if looksLikeServer().MatchString(w) && !strings.Contains(w, " ") {
 			return Started{Name: programName(w)}, true
 		}
 	}

@@ -34,7 +34,7 @@ func Shareable(label string, entry json.RawMessage) (out json.RawMessage, names 
 	}
 	names = slices.Sorted(maps.Keys(h.values))
 	out, err = json.Marshal(all)
-	for _, m := range secretRef.FindAllStringSubmatch(string(out), -1) {
+	for _, m := range secretRef().FindAllStringSubmatch(string(out), -1) {
 		if !slices.Contains(names, m[1]) {
 			names = append(names, m[1])
 		}

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
+
+	"drawbridge/backend/pattern"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -252,10 +253,10 @@ func orderedMembers(object json.RawMessage) ([]member, error) {
 	return members, nil
 }
 
-var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var bareKey = pattern.Lazily(`^[A-Za-z0-9_-]+$`)
 
 func tomlKey(key string) string {
-	if bareKey.MatchString(key) {
+	if bareKey().MatchString(key) {
 		return key
 	}
 	return jsonString(key)

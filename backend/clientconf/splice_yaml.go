@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"drawbridge/backend/pattern"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -63,7 +64,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 		}
 	}
 	f.lines = append(f.lines, len(f.src))
-	if documentMark.Match(f.src) && len(documentMark.FindAll(f.src, -1)) > 1 || len(tree.Docs) > 1 || documentEnd.Match(f.src) {
+	if documentMark().Match(f.src) && len(documentMark().FindAll(f.src, -1)) > 1 || len(tree.Docs) > 1 || documentEnd().Match(f.src) {
 		return nil, errors.New("the file holds several YAML documents")
 	}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
@@ -85,8 +86,8 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 }
 
 var (
-	documentMark = regexp.MustCompile(`(?m)^---(?:\s|$)`)
-	documentEnd  = regexp.MustCompile(`(?m)^\.\.\.(?:\s|$)`)
+	documentMark = pattern.Lazily(`(?m)^---(?:\s|$)`)
+	documentEnd  = pattern.Lazily(`(?m)^\.\.\.(?:\s|$)`)
 )
 
 // line returns line n (from 0) without its end.
@@ -250,10 +251,10 @@ func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byt
 }
 
 // emptyValue is what may stand behind the key of an empty container.
-var emptyValue = regexp.MustCompile(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
+var emptyValue = pattern.Lazily(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
 
 func (f *yamlFile) fill(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
-	m := emptyValue.FindStringSubmatch(f.line(c.key))
+	m := emptyValue().FindStringSubmatch(f.line(c.key))
 	if m == nil {
 		return nil, errors.New("the empty list of servers is written in a form that cannot be edited safely")
 	}
@@ -379,14 +380,14 @@ func yamlScalar(raw json.RawMessage) string {
 	return string(raw)
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+var plainKey = pattern.Lazily(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 func yamlKey(key string) string {
 	switch strings.ToLower(key) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
 		return jsonString(key)
 	}
-	if plainKey.MatchString(key) {
+	if plainKey().MatchString(key) {
 		return key
 	}
 	return jsonString(key)

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // Bundle is a .mcpb file that has been looked at and can be installed.
@@ -88,16 +88,16 @@ func ReadBundle(src []byte) (*Bundle, error) {
 	return b, b.check()
 }
 
-var bundleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$`)
+var bundleName = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$`)
 
 func (b *Bundle) check() error {
 	m := &b.Manifest
 	switch {
 	case m.Version == "" && m.Dxt == "" || len(m.Version+m.Dxt) > 10 || !strings.HasPrefix(m.Version+m.Dxt, "0."):
 		return refusef("the bundle's manifest is of a version that we do not know: %q", shorten(m.Version+m.Dxt))
-	case !bundleName.MatchString(m.Name):
+	case !bundleName().MatchString(m.Name):
 		return refusef("%q cannot be the name of a bundle", shorten(m.Name))
-	case !version.MatchString(m.Release):
+	case !version().MatchString(m.Release):
 		return refusef("%q cannot be the version of a bundle", shorten(m.Release))
 	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, platform()):
 		return refusef("the bundle is for %s, not for this system", shorten(strings.Join(m.Compatibility.Platforms, ", ")))
@@ -112,7 +112,7 @@ func (b *Bundle) check() error {
 	b.Fields = []Field{}
 	for _, key := range sortedKeys(m.UserConfig) {
 		s := m.UserConfig[key]
-		if !variableName.MatchString(key) {
+		if !variableName().MatchString(key) {
 			return refusef("%q cannot name a setting", shorten(key))
 		}
 		if !contains([]string{"string", "number", "boolean", "directory", "file"}, s.Type) {
@@ -264,7 +264,7 @@ func (b *Bundle) begins(c launch) (first string, err error) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`\$\{([^}]*)\}`)
+var placeholder = pattern.Lazily(`\$\{([^}]*)\}`)
 
 // fill replaces the placeholders of a text. One that stands alone for several values
 // becomes several arguments.
@@ -276,7 +276,7 @@ func (b *Bundle) fill(dir, what, s string, of func(string) ([]string, error)) ([
 		return b.setting(strings.TrimSuffix(key, "}"), of)
 	}
 	var failed error
-	out := placeholder.ReplaceAllStringFunc(s, func(p string) string {
+	out := placeholder().ReplaceAllStringFunc(s, func(p string) string {
 		name := p[2 : len(p)-1]
 		if key, ok := strings.CutPrefix(name, "user_config."); ok {
 			values, err := b.setting(key, of)
@@ -294,7 +294,7 @@ func (b *Bundle) fill(dir, what, s string, of func(string) ([]string, error)) ([
 	if failed != nil {
 		return nil, failed
 	}
-	if rest := placeholder.ReplaceAllString(s, ""); strings.Contains(rest, "${") {
+	if rest := placeholder().ReplaceAllString(s, ""); strings.Contains(rest, "${") {
 		return nil, refusef("the %s of the bundle holds a placeholder that does not end", what)
 	}
 	return []string{out}, nil
@@ -363,7 +363,7 @@ func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan,
 		}
 		values := map[string]string{key: values[key]}
 		if values[key] == "" { // its default may name our folders, and nothing else
-			values[key] = placeholder.ReplaceAllStringFunc(plain(s.Default), func(p string) string {
+			values[key] = placeholder().ReplaceAllStringFunc(plain(s.Default), func(p string) string {
 				v, _ := place(dir, p[2:len(p)-1])
 				return v
 			})

@@ -3,11 +3,12 @@ package directory
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"drawbridge/backend/pattern"
 )
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var envName = pattern.Lazily(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // variables that change what programs do before they begin, in capitals. A name that
 // ends in an underscore stands for all that begin so.
@@ -24,7 +25,7 @@ var reserved = []string{
 // variable refuses environment variables that no server needs to be told and that
 // could make its runtime run something else.
 func variable(name string) error {
-	if !envName.MatchString(name) {
+	if !envName().MatchString(name) {
 		return refusef("%q cannot name an environment variable", name)
 	}
 	upper := strings.ToUpper(name)
@@ -37,8 +38,8 @@ func variable(name string) error {
 }
 
 var (
-	headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
-	hole       = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_.-]{0,99})\}`)
+	headerName = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+	hole       = pattern.Lazily(`\{([A-Za-z_][A-Za-z0-9_.-]{0,99})\}`)
 )
 
 func (r *Remote) check() error {
@@ -48,7 +49,7 @@ func (r *Remote) check() error {
 	if strings.ContainsAny(r.URL, "$`\\\"' \n\r\t<>") {
 		return refusef("the address %q holds characters that none has", r.URL)
 	}
-	if err := address(hole.ReplaceAllString(r.URL, "x")); err != nil {
+	if err := address(hole().ReplaceAllString(r.URL, "x")); err != nil {
 		return err
 	}
 	if len(r.Headers)+len(r.Variables) > maxInputs {
@@ -63,7 +64,7 @@ func (r *Remote) check() error {
 		}
 	}
 	for name, v := range r.Variables {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			return refusef("%q cannot name a part of the address", name)
 		}
 		if err := v.check("address's "+name, 1); err != nil {
@@ -76,7 +77,7 @@ func (r *Remote) check() error {
 func header(name string) error {
 	lower := strings.ToLower(name)
 	switch {
-	case !headerName.MatchString(name):
+	case !headerName().MatchString(name):
 	case strings.HasPrefix(lower, "mcp-"), strings.HasPrefix(lower, "proxy-"), strings.HasPrefix(lower, "sec-"):
 	case contains([]string{"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer", "accept", "origin"}, lower):
 	default:

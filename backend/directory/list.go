@@ -89,7 +89,7 @@ func read(src []byte, ours bool) ([]Entry, snapshot, error) {
 			continue
 		}
 		r, err := Parse(one.Server)
-		if r == nil || !serverName.MatchString(r.Name) {
+		if r == nil || !serverName().MatchString(r.Name) {
 			continue
 		}
 		e := Entry{Record: r, Curated: ours}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // Field is one thing that an installation asks for.
@@ -165,7 +166,7 @@ func (in *Input) fill(key, what string, of value) (string, bool, error) {
 		return of(key, what, in)
 	}
 	missing, failed := false, error(nil)
-	out := hole.ReplaceAllStringFunc(in.Value, func(m string) string {
+	out := hole().ReplaceAllStringFunc(in.Value, func(m string) string {
 		name := m[1 : len(m)-1]
 		v, known := in.Variables[name]
 		if !known {
@@ -251,10 +252,10 @@ func wrong(key, text string) error {
 	return &hub.Error{Code: hub.CodeValidation, Message: key + " " + text, Fields: []hub.FieldError{{Field: key, Error: text}}}
 }
 
-var unfit = regexp.MustCompile(`[^A-Za-z0-9]+`)
+var unfit = pattern.Lazily(`[^A-Za-z0-9]+`)
 
 func secretName(label, what string) string {
-	name := strings.Trim(unfit.ReplaceAllString(hub.Slug(label)+"_"+what, "_"), "_")
+	name := strings.Trim(unfit().ReplaceAllString(hub.Slug(label)+"_"+what, "_"), "_")
 	return strings.ToUpper(name)
 }
 

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // Bounds of what is read.
@@ -108,10 +109,10 @@ func shorten(s string) string {
 	return s
 }
 
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var serverName = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func (r *Record) check() error {
-	if !serverName.MatchString(r.Name) {
+	if !serverName().MatchString(r.Name) {
 		return refusef("the name %q is not of the form domain/name", r.Name)
 	}
 	if len(r.Packages)+len(r.Remotes) == 0 {
@@ -159,35 +160,35 @@ func text(what, s string) error {
 type runner struct {
 	program    string
 	base       []string // addresses of the registry that the program asks anyway
-	identifier *regexp.Regexp
+	identifier func() *regexp.Regexp
 	join       string // between identifier and version
 	before     []string
 	allow      func(name, value string, typed bool) bool // an option of the program
 }
 
-var version = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
+var version = pattern.Lazily(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
 
 var runners = map[string]runner{
 	"npm": {
 		program: "npx", base: []string{"https://registry.npmjs.org"}, join: "@", before: []string{"-y"},
-		identifier: regexp.MustCompile(`^(@[a-z0-9][a-z0-9._~-]{0,99}/)?[a-z0-9][a-z0-9._~-]{0,199}$`),
+		identifier: pattern.Lazily(`^(@[a-z0-9][a-z0-9._~-]{0,99}/)?[a-z0-9][a-z0-9._~-]{0,199}$`),
 		allow:      flags("-y", "--yes", "-q", "--quiet"),
 	},
 	"pypi": {
 		program: "uvx", base: []string{"https://pypi.org", "https://pypi.org/simple"}, join: "@",
-		identifier: regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$`),
+		identifier: pattern.Lazily(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$`),
 		allow: func(name, value string, _ bool) bool {
 			return name == "--python" && regexp.MustCompile(`^3(\.[0-9]{1,2}){0,2}$`).MatchString(value) || flags("-q", "--quiet", "--isolated")(name, value, false)
 		},
 	},
 	"oci": {
 		program: "docker", base: []string{"https://docker.io", "https://ghcr.io", "https://quay.io", "https://mcr.microsoft.com", "https://registry.hub.docker.com"}, join: ":",
-		identifier: regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{2,5})?(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
+		identifier: pattern.Lazily(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{2,5})?(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
 		before:     []string{"run", "-i", "--rm"}, allow: dockerOption,
 	},
 	"nuget": {
 		program: "dnx", base: []string{"https://api.nuget.org", "https://api.nuget.org/v3/index.json"}, join: "@", before: []string{"--yes"},
-		identifier: regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`),
+		identifier: pattern.Lazily(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`),
 		allow:      flags("--yes", "-y", "--prerelease"),
 	},
 }
@@ -234,9 +235,9 @@ func (p *Package) check() error {
 		return refusef("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
 	case p.RuntimeHint != "" && p.RuntimeHint != run.program:
 		return refusef("the package wants to be run by %q: packages of type %s are run by %s alone", p.RuntimeHint, p.RegistryType, run.program)
-	case !run.identifier.MatchString(p.Identifier):
+	case !run.identifier().MatchString(p.Identifier):
 		return refusef("%q cannot be the name of a package of type %s", p.Identifier, p.RegistryType)
-	case p.Version != "" && (!version.MatchString(p.Version) || p.Version == "latest"):
+	case p.Version != "" && (!version().MatchString(p.Version) || p.Version == "latest"):
 		return refusef("%q is no single version of a package", p.Version)
 	case p.RegistryBaseURL != "" && !contains(run.base, strings.TrimSuffix(p.RegistryBaseURL, "/")):
 		return refusef("the package comes from %q: only the public registry of type %s is used", p.RegistryBaseURL, p.RegistryType)
@@ -301,17 +302,17 @@ func runtimeArgument(run runner, a Argument) error {
 	return nil
 }
 
-var argumentName = regexp.MustCompile(`^--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+var argumentName = pattern.Lazily(`^--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
 func (a *Argument) check() error {
 	what := "argument " + shorten(a.Name+a.ValueHint)
 	switch a.Type {
 	case "named":
-		if !argumentName.MatchString(a.Name) {
+		if !argumentName().MatchString(a.Name) {
 			return refusef("%q cannot be the name of an argument", a.Name)
 		}
 	case "positional":
-		if a.Name != "" && !argumentName.MatchString("-"+strings.TrimLeft(a.Name, "-")) {
+		if a.Name != "" && !argumentName().MatchString("-"+strings.TrimLeft(a.Name, "-")) {
 			return refusef("%q cannot be the name of an argument", a.Name)
 		}
 		if strings.HasPrefix(a.Value, "-") || strings.HasPrefix(a.Default, "-") {
@@ -343,7 +344,7 @@ func (in *Input) check(what string, depth int) error {
 		return refusef("the %s is called a secret and has a value that everybody can read", what)
 	}
 	for name, v := range in.Variables {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			return refusef("%q cannot name a part of the %s", name, what)
 		}
 		if len(v.Variables) > 0 {
@@ -367,7 +368,7 @@ func fixed(what, s string) error {
 	return nil
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)
+var variableName = pattern.Lazily(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)
 
 func contains(list []string, s string) bool {
 	for _, one := range list {

@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"drawbridge/backend/pattern"
 	"drawbridge/config"
 )
 
@@ -117,13 +117,13 @@ func Bundle(o BundleOptions) []File {
 }
 
 // plainValue is a line of a document whose value can be no secret, whatever its name says.
-var plainValue = regexp.MustCompile(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
+var plainValue = pattern.Lazily(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
 
 // redactLines hands each line over by itself, which keeps lines together that hold nothing.
 func redactLines(text string, redact func(string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if plainValue.MatchString(line) {
+		if plainValue().MatchString(line) {
 			b.WriteString(line)
 			continue
 		}

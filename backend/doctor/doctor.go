@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 	"drawbridge/config"
 )
 
@@ -99,13 +99,13 @@ func Examine(ctx context.Context, o Options) []Finding {
 	return all
 }
 
-var notInID = regexp.MustCompile(`[^A-Za-z0-9]+`)
+var notInID = pattern.Lazily(`[^A-Za-z0-9]+`)
 
 // name gives each finding its id: what it is about, made fit for an address.
 func name(all []Finding) {
 	seen := map[string]int{}
 	for i := range all {
-		id := strings.Trim(all[i].Check+"-"+notInID.ReplaceAllString(all[i].Subject, "-"), "-")
+		id := strings.Trim(all[i].Check+"-"+notInID().ReplaceAllString(all[i].Subject, "-"), "-")
 		if seen[id]++; seen[id] > 1 {
 			id += fmt.Sprintf("-%d", seen[id])
 		}

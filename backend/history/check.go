@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // Check is a named set of calls with what is expected of them.
@@ -53,11 +53,11 @@ type StepReport struct {
 	Changes []Change    `json:"changes,omitempty" doc:"How the result differs from the one that was expected"`
 }
 
-var checkName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var checkName = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Validate says what is wrong with a check, by field.
 func (c *Check) Validate() error {
-	if !checkName.MatchString(c.Name) {
+	if !checkName().MatchString(c.Name) {
 		return field("name", "must be letters, digits, dots, dashes, at most 100")
 	}
 	if len(c.Steps) == 0 {

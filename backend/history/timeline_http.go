@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 const sessionHeader = "Mcp-Session-Id"
@@ -83,7 +83,7 @@ func (b *conversationBody) Read(p []byte) (int, error) {
 func (b *conversationBody) Close() error { return b.body.Close() }
 
 // claimed is the name that a client gives itself, in initialize or in _meta.
-var claimed = regexp.MustCompile(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
+var claimed = pattern.Lazily(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
 
 // tell puts the request on the timeline, once, before the first of its answer. It needs x.mu.
 func (x *conversation) tell() {
@@ -92,7 +92,7 @@ func (x *conversation) tell() {
 	}
 	x.told = true
 	if x.client.Name == "" {
-		if m := claimed.FindSubmatch(x.asked.head); m != nil {
+		if m := claimed().FindSubmatch(x.asked.head); m != nil {
 			x.client.Name = string(m[1])
 		}
 	}

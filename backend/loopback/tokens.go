@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // Token is what one client shows to the bridge.
@@ -25,10 +25,10 @@ type Token struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tokenName = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ValidTokenName reports whether a client can have this name.
-func ValidTokenName(name string) bool { return tokenName.MatchString(name) }
+func ValidTokenName(name string) bool { return tokenName().MatchString(name) }
 
 // Tokens are the clients' tokens in DATA/tokens.json. The file is the truth and
 // several processes may change it; each sees the others' changes at once, but for a

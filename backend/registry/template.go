@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 
+	"drawbridge/backend/pattern"
+
 	"github.com/yosida95/uritemplate/v3"
 )
 
@@ -24,7 +26,7 @@ type template struct {
 	loose  *regexp.Regexp
 }
 
-var expression = regexp.MustCompile(`\{[^{}]*\}`)
+var expression = pattern.Lazily(`\{[^{}]*\}`)
 
 // parseTemplate never fails: a template that is none matches nothing.
 func parseTemplate(server, raw string) template {
@@ -40,7 +42,7 @@ func parseTemplate(server, raw string) template {
 	var b strings.Builder
 	b.WriteString(`\A`)
 	at := 0
-	for _, span := range expression.FindAllStringIndex(raw, -1) {
+	for _, span := range expression().FindAllStringIndex(raw, -1) {
 		b.WriteString(regexp.QuoteMeta(raw[at:span[0]]))
 		b.WriteString(`.+`)
 		at = span[1]

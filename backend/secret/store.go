@@ -16,13 +16,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 )
 
 // Bounds of what is kept.
@@ -104,10 +104,10 @@ func New(o Options) *Store {
 		asking: make(chan struct{}, 1), turn: make(chan struct{}, 1), past: map[string]bool{}}
 }
 
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
+var name = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
 
 // ValidName reports whether a secret can have this name: it stands in ${secret:NAME}.
-func ValidName(s string) bool { return name.MatchString(s) }
+func ValidName(s string) bool { return name().MatchString(s) }
 
 // Get returns a secret. The error has code not_found when there is none of that name,
 // and ErrLocked in its chain while the keyring is locked. It never opens a prompt.

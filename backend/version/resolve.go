@@ -7,12 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"drawbridge/backend/pattern"
 )
 
 // Where a resolved version is known from.
@@ -67,8 +68,8 @@ func said(info json.RawMessage) Resolved {
 }
 
 var (
-	npxFolder = regexp.MustCompile(`[^\x00]*[/\\]_npx[/\\][0-9a-f]{8,64}[/\\]`)
-	uvFolder  = regexp.MustCompile(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
+	npxFolder = pattern.Lazily(`[^\x00]*[/\\]_npx[/\\][0-9a-f]{8,64}[/\\]`)
+	uvFolder  = pattern.Lazily(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
 )
 
 // ofProcess reads the command line of a process, where the system lets us.
@@ -81,12 +82,12 @@ func ofProcess(spec Spec, pid int) string {
 		return ""
 	}
 	if spec.Launcher == NPX {
-		if folder := npxFolder.FindString(string(line)); folder != "" {
+		if folder := npxFolder().FindString(string(line)); folder != "" {
 			return npmVersion(folder, spec.Package)
 		}
 		return ""
 	}
-	if folder := uvFolder.FindString(string(line)); folder != "" {
+	if folder := uvFolder().FindString(string(line)); folder != "" {
 		return pyVersion(folder, spec.Package)
 	}
 	return ""
@@ -96,7 +97,7 @@ func ofProcess(spec Spec, pid int) string {
 func npmVersion(folder, name string) string {
 	text, err := readSome(filepath.Join(folder, "node_modules", filepath.FromSlash(name), "package.json"))
 	var about struct{ Version string }
-	if err != nil || json.Unmarshal(text, &about) != nil || !anyTag.MatchString(about.Version) {
+	if err != nil || json.Unmarshal(text, &about) != nil || !anyTag().MatchString(about.Version) {
 		return ""
 	}
 	return about.Version
@@ -211,7 +212,7 @@ func newest(launcher, out string) (string, error) {
 	if lines := strings.Fields(version); len(lines) > 1 {
 		version = strings.Trim(lines[len(slices.Compact(lines))-1], `"],[`)
 	}
-	if !anyTag.MatchString(version) {
+	if !anyTag().MatchString(version) {
 		return "", fmt.Errorf("the registry's answer holds no version")
 	}
 	return version, nil

@@ -4,11 +4,11 @@ package version
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/pattern"
 	"drawbridge/config"
 )
 
@@ -78,12 +78,12 @@ func find(args []string, launcher string, named, values map[string]bool) (Spec, 
 }
 
 var (
-	npmName   = regexp.MustCompile(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
-	pyName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
-	imageName = regexp.MustCompile(`^[a-z0-9][a-z0-9._:/-]*$`)
-	exact     = regexp.MustCompile(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
-	imageTag  = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
-	anyTag    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
+	npmName   = pattern.Lazily(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
+	pyName    = pattern.Lazily(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
+	imageName = pattern.Lazily(`^[a-z0-9][a-z0-9._:/-]*$`)
+	exact     = pattern.Lazily(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
+	imageTag  = pattern.Lazily(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
+	anyTag    = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
 )
 
 func split(launcher, text string, arg int, prefix string) (Spec, bool) {
@@ -98,7 +98,7 @@ func split(launcher, text string, arg int, prefix string) (Spec, bool) {
 			s.Package, s.Wanted = name, version
 		}
 	}
-	return s, pattern.MatchString(s.Package) && !strings.Contains(text, "${")
+	return s, pattern().MatchString(s.Package) && !strings.Contains(text, "${")
 }
 
 func image(text string, arg int) (Spec, bool) {
@@ -111,7 +111,7 @@ func image(text string, arg int) (Spec, bool) {
 	} else if i := strings.LastIndex(text, ":"); i > strings.LastIndex(text, "/") {
 		s.Package, s.Wanted = text[:i], text[i+1:]
 	}
-	return s, imageName.MatchString(s.Package)
+	return s, imageName().MatchString(s.Package)
 }
 
 // Pinned reports whether the entry names one version that stays what it is.
@@ -119,7 +119,7 @@ func (s Spec) Pinned() bool {
 	if s.Launcher == Image {
 		return strings.HasPrefix(s.Wanted, "sha256:")
 	}
-	return exact.MatchString(s.Wanted)
+	return exact().MatchString(s.Wanted)
 }
 
 // At is the text that names another version of the same package; ok is false for what
@@ -128,15 +128,15 @@ func (s Spec) At(version string) (text string, ok bool) {
 	switch s.Launcher {
 	case Image:
 		if strings.HasPrefix(version, "sha256:") {
-			return s.Package + "@" + version, imageTag.MatchString(version)
+			return s.Package + "@" + version, imageTag().MatchString(version)
 		}
-		return s.Package + ":" + version, imageTag.MatchString(version)
+		return s.Package + ":" + version, imageTag().MatchString(version)
 	case UVX:
 		if strings.Contains(s.Text, "==") || s.prefix != "" {
-			return s.Package + "==" + version, anyTag.MatchString(version)
+			return s.Package + "==" + version, anyTag().MatchString(version)
 		}
 	}
-	return s.Package + "@" + version, anyTag.MatchString(version)
+	return s.Package + "@" + version, anyTag().MatchString(version)
 }
 
 // Apply returns s's server with text in the place of the one that names the package.
