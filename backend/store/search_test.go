@@ -275,6 +275,12 @@ func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
 	if err := b.Backup(t.Context(), backup); hub.CodeOf(err) != hub.CodeConflict {
 		t.Errorf("a backup over another: %v", err)
 	}
+	within := filepath.Join(backup, "a.db")
+	if err := b.Backup(t.Context(), within); hub.CodeOf(err) != hub.CodeValidation {
+		t.Errorf("a backup within a file: %v", err)
+	} else if said, hint := hub.Describe(err); !strings.Contains(said, "is a file") || hint == "" {
+		t.Errorf("%q, %q: nobody can tell what to do", said, hint)
+	}
 	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup is %v, %v", info, err)
 	}

@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"drawbridge/backend/hub"
 )
@@ -84,14 +87,11 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return backupError(err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		if os.IsExist(err) {
-			return hub.Errorf(hub.CodeConflict, "cannot write the backup: there is such a file already")
-		}
-		return err
+		return backupError(err)
 	}
 	_ = f.Close()
 	s.settle(ctx)
@@ -106,6 +106,23 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	})
 	if err != nil {
 		_ = os.Remove(path)
+		return backupError(err)
 	}
-	return err
+	return nil
+}
+
+// backupError says why a backup could not be written, and what to do next.
+func backupError(err error) error {
+	e := &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write the backup", Hint: "See whether the disk has room, and the folder is yours; or choose another folder.", Cause: err}
+	switch {
+	case hub.CodeOf(err) != hub.CodeInternal: // it says enough: who waited gave up, or the store is not open
+		return err
+	case errors.Is(err, fs.ErrExist):
+		e.Code, e.Message, e.Hint = hub.CodeConflict, "cannot write the backup: there is such a file already", "Name another file: a backup never overwrites one."
+	case errors.Is(err, fs.ErrPermission):
+		e.Code, e.Message, e.Hint = hub.CodeValidation, "cannot write the backup: its folder may not be written to", "Choose a folder that is yours."
+	case errors.Is(err, syscall.ENOTDIR):
+		e.Code, e.Message, e.Hint = hub.CodeValidation, "cannot write the backup: a part of its path is a file", "Choose another folder."
+	}
+	return e
 }

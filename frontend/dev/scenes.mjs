@@ -1,4 +1,5 @@
 // Invented data for the mock daemon.
+import { makeChecks } from './checks.mjs';
 import { makeExtras, moreQuestions } from './extras.mjs';
 import { matching } from './history.mjs';
 
@@ -551,6 +552,7 @@ export function makeScene(scene) {
     tools,
     calls,
     extras: makeExtras(scene, { servers, tools, clients: known, evil }),
+    checks: makeChecks(scene, evil),
     readOnly: (call) =>
       tools.some((t) => t.name === call.publicName && t.annotations.includes('readOnlyHint')),
     history: {

@@ -20,6 +20,7 @@ const addresses = [
   '/calls/CALL?with=OTHER',
   '/sessions',
   '/usage',
+  '/checks',
   '/tools',
   '/tools?tool=TOOL',
   '/questions',

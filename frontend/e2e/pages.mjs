@@ -26,6 +26,7 @@ const addresses = [
   '#/sessions',
   '#/sessions/SESSION',
   '#/usage',
+  '#/checks',
   '#/tools',
   '#/tools?tool=TOOL',
   '#/questions',

@@ -6,6 +6,7 @@ import { load } from './load.mjs';
 import { pages } from './pages.mjs';
 import { size } from './size.mjs';
 import './care-flows.mjs';
+import './check-flows.mjs';
 import './client-flows.mjs';
 import './diagnostics-flows.mjs';
 import './flows.mjs';

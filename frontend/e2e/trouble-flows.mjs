@@ -16,6 +16,7 @@ const addresses = [
   '/calls/CALL',
   '/sessions',
   '/usage',
+  '/checks',
   '/tools',
   '/tools?tool=filesystem__write_file',
   '/questions',
@@ -73,13 +74,14 @@ flow(
     await page.getByText('Live').locator('visible=true').first().waitFor();
     // All pages are there by then, also those that were never seen.
     await page.waitForFunction(() =>
-      ['usage', 'clients', 'settings', 'sessions'].every((name) =>
+      ['usage', 'checks', 'clients', 'settings', 'sessions'].every((name) =>
         performance.getEntriesByType('resource').some((r) => r.name.includes(`/${name}-route`)),
       ),
     );
     for (const path of [
       '/servers/filesystem?view=debug',
       '/usage',
+      '/checks',
       '/clients',
       '/settings',
       '/sessions',

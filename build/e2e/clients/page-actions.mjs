@@ -1,6 +1,7 @@
 // Every action of the page that changes something, on real things: a configuration, a
 // history, files of clients, a keyring, a container, servers that ask.
 import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { accessible, allowed, api, call, callAsClient, control, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
@@ -244,6 +245,55 @@ await step('a rule keeps nothing of a tool', async () => {
   if (callId && (await api('GET', `/api/v1/calls/${callId}`)).id) throw new Error('it is recorded')
   await rule.click()
   await rule.waitFor({ state: 'detached' })
+})
+await step('a check is made of a call, runs well, is changed to fail, and is removed', async () => {
+  const { callId } = await call('demo', 'echo', { text: 'checked by the page' })
+  await until('it is recorded', async () => (await api('GET', `/api/v1/calls/${callId}`)).id)
+  const saved = async (wanted) => {
+    await go(`/calls/${callId}`)
+    await page.getByRole('button', { name: 'Save as check' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('echo-check')
+    await dialog.getByLabel('Texts in the result').fill(wanted)
+    await dialog.getByRole('checkbox', { name: 'The whole result' }).check()
+    await accessible('/calls, saving a check')
+    await dialog.getByRole('button', { name: 'Save check' }).click()
+    await page.waitForURL(/#\/checks/)
+    await page.getByRole('button', { name: 'Run echo-check' }).click()
+    const sure = page.getByRole('dialog').getByRole('button', { name: 'Run' })
+    const report = page.getByRole('list', { name: 'How echo-check went' })
+    await sure.or(report).first().waitFor() // asked when the tool does not say that it only reads
+    if (await sure.count()) await sure.click()
+    await report.waitFor()
+    return report
+  }
+  await saved('checked by the page')
+  await page.getByText(/As expected · .*run by hand/).waitFor()
+  const report = await saved('nobody says this')
+  await report.getByText('text 1 of those expected is not in the result').waitFor()
+  await page.getByText(/Not as expected · .*run by hand/).waitFor()
+  await accessible('/checks')
+  const [check] = (await api('GET', '/api/v1/checks')).items
+  if (check.last.ok || check.last.failed !== 1) throw new Error(JSON.stringify(check))
+  await page.getByRole('button', { name: 'Remove echo-check' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByRole('heading', { name: 'No saved checks' }).waitFor()
+  if ((await api('GET', '/api/v1/checks')).items.length > 0) throw new Error('it is still there')
+})
+await step('a backup of the history is written, and never over a file', async () => {
+  await go('/settings')
+  const recording = part('Recording')
+  const path = recording.getByLabel('File of the backup')
+  const file = `${dirname(order.config)}/backups/by-page.db`
+  await path.fill(file)
+  await recording.getByRole('button', { name: 'Write a backup' }).click()
+  await recording.getByText('The backup is written.').waitFor()
+  if (!(await readFile(file)).subarray(0, 15).equals(Buffer.from('SQLite format 3'))) throw new Error('it is no history')
+  allowed.add(409)
+  await path.fill(file)
+  await recording.getByRole('button', { name: 'Write a backup' }).click()
+  await recording.getByText(/there is such a file already\. Name another file/).waitFor()
+  allowed.clear()
 })
 await step('this computer is examined', async () => {
   await go('/settings')

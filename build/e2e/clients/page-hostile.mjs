@@ -59,7 +59,7 @@ await step('errors and clients in lists', async () => {
   }
   const { items } = await api('GET', '/api/v1/calls?limit=200')
   for (const one of items.slice(0, 25)) await look(`/calls/${one.id}`)
-  for (const path of ['/', '/usage', '/clients', '/sessions', `/sessions/${encodeURIComponent(items[0].session)}`]) await look(path)
+  for (const path of ['/', '/usage', '/checks', '/clients', '/sessions', `/sessions/${encodeURIComponent(items[0].session)}`]) await look(path)
 })
 await step('servers with such names and commands', async () => {
   if (servers.length < 100) throw new Error(`only ${servers.length} servers are there`)

@@ -196,7 +196,7 @@ await step('recording is paused and goes on', async () => {
 })
 
 // Every page, with axe, while things happen.
-const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=debug', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/tools', '/tools?tool=demo__echo', '/questions', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings']
+const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=debug', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/checks', '/tools', '/tools?tool=demo__echo', '/questions', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings']
 const crash = async () => {
   const { pid, restarts } = await api('GET', '/api/v1/servers/demo')
   process.kill(pid, 'SIGKILL')

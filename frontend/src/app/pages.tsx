@@ -18,6 +18,7 @@ import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import { OverviewPage } from './overview-page';
 import { Remedy } from './remedy';
+import { SaveCheckButton } from './save-check';
 
 /** Here features meet: what one page needs of another feature is handed to it. */
 
@@ -86,6 +87,7 @@ export function CallsRoute() {
               id={id}
               isReadOnly={isReadOnly}
               remedy={(call) => <Remedy call={call} />}
+              saveCheck={(call) => <SaveCheckButton key={call.id} id={call.id} />}
               onClose={close}
             />
           </Boundary>

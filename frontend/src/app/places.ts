@@ -2,6 +2,7 @@ import {
   Activity,
   ChartColumn,
   LayoutDashboard,
+  ListChecks,
   type LucideIcon,
   MessageCircleQuestion,
   MonitorSmartphone,
@@ -23,6 +24,7 @@ type Path =
   | '/settings'
   | '/questions'
   | '/usage'
+  | '/checks'
   | '/sessions'
   | '/welcome'
   | '/add';
@@ -46,6 +48,7 @@ export const pages: Place[] = [
   { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't' },
   { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l' },
   { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', wide: true },
+  { to: '/checks', text: texts.checks.title, icon: ListChecks, key: 'k', wide: true },
   {
     to: '/questions',
     text: texts.questions.title,

@@ -27,6 +27,7 @@ const lazy = {
   questions: () => import('./questions-route'),
   sessions: () => import('./sessions-route'),
   usage: () => import('./usage-route'),
+  checks: () => import('./checks-route'),
   welcome: () => import('./welcome-route'),
   clients: () => import('./clients-route'),
   settings: () => import('./settings-route'),
@@ -121,6 +122,12 @@ const usage = createRoute({
   component: lazyRouteComponent(lazy.usage, 'UsageRoute'),
 });
 
+const checks = createRoute({
+  getParentRoute: () => root,
+  path: '/checks',
+  component: lazyRouteComponent(lazy.checks, 'ChecksRoute'),
+});
+
 const welcome = createRoute({
   getParentRoute: () => root,
   path: '/welcome',
@@ -154,6 +161,7 @@ export function makeRouter() {
       questions,
       sessions.addChildren([session]),
       usage,
+      checks,
       welcome,
       clients,
       settings,

@@ -5,6 +5,7 @@ import { Split } from '@/components/split';
 import { SessionStory } from '@/features/calls/session-story';
 import { SessionsPage } from '@/features/calls/sessions-page';
 import { useConnection } from '@/lib/connection';
+import { SaveCheck } from './save-check';
 
 export function SessionsRoute() {
   const { epoch } = useConnection();
@@ -21,7 +22,11 @@ export function SessionsRoute() {
       detail={
         session ? (
           <Boundary key={session} epoch={epoch}>
-            <SessionStory session={session} onClose={close} />
+            <SessionStory
+              session={session}
+              saveCheck={(ids, done) => <SaveCheck ids={ids} onClose={done} />}
+              onClose={close}
+            />
           </Boundary>
         ) : null
       }

@@ -19,7 +19,13 @@ const windowQuery = queryOptions({
  * Buttons that let a person choose a file or a folder in a dialog of the system. Only the
  * window can open one, so there are none while it is closed.
  */
-export function Browse({ onPick }: { onPick: (path: string) => void }) {
+export function Browse({
+  onPick,
+  foldersOnly = false,
+}: {
+  onPick: (path: string) => void;
+  foldersOnly?: boolean;
+}) {
   const { data } = useQuery(windowQuery);
   const pick = useMutation({
     mutationFn: (kind: 'file' | 'folder') =>
@@ -34,10 +40,12 @@ export function Browse({ onPick }: { onPick: (path: string) => void }) {
         <FolderOpen className="size-3.5" aria-hidden />
         {t.folder}
       </Button>
-      <Button small disabled={pick.isPending} onClick={() => pick.mutate('file')}>
-        <FileSearch className="size-3.5" aria-hidden />
-        {t.file}
-      </Button>
+      {!foldersOnly && (
+        <Button small disabled={pick.isPending} onClick={() => pick.mutate('file')}>
+          <FileSearch className="size-3.5" aria-hidden />
+          {t.file}
+        </Button>
+      )}
       {pick.isPending && (
         <span role="status" className="flex items-center gap-1.5 text-xs text-ink3">
           <LoaderCircle className="size-3.5 animate-spin" aria-hidden />

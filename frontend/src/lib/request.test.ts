@@ -39,6 +39,17 @@ describe('request', () => {
     expect(messageOf(error)).toBe('the request is wrong · server: missing');
   });
 
+  it('says what went wrong, and then what to do next', async () => {
+    answer('{"detail":"no window of Drawbridge is open","hint":"Type the path instead."}', 503);
+    expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(
+      'no window of Drawbridge is open. Type the path instead.',
+    );
+    answer('{"detail":"It is full.","hint":"Make room."}', 503);
+    expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(
+      'It is full. Make room.',
+    );
+  });
+
   it('has words for an answer that is no JSON and for no answer', async () => {
     answer('<html>', 502);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toContain('502');

@@ -101,8 +101,10 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof RequestError && error.status === 401;
 }
 
-/** A sentence for any error. */
+/** Sentences for any error: what went wrong, and then what to do next. */
 export function messageOf(error: unknown): string {
-  if (error instanceof RequestError) return error.message;
-  return texts.errors.unexpected;
+  if (!(error instanceof RequestError)) return texts.errors.unexpected;
+  const { message, hint } = error;
+  if (hint === '') return message;
+  return `${message}${/[.!?…]$/.test(message) ? '' : '.'} ${hint}`;
 }

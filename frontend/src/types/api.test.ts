@@ -10,7 +10,15 @@ const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'ut
 const schemas: Record<string, Schema> = JSON.parse(
   read('../../../backend/api/testdata/openapi.json'),
 ).components.schemas;
-const source = ['api.ts', 'history.ts', 'servers.ts', 'connect.ts', 'policy.ts', 'remotes.ts']
+const source = [
+  'api.ts',
+  'history.ts',
+  'servers.ts',
+  'connect.ts',
+  'policy.ts',
+  'remotes.ts',
+  'checks.ts',
+]
   .map(read)
   .join('\n');
 
@@ -68,6 +76,13 @@ const pairs: [string, string][] = [
   ['Grant', 'Grant'],
   ['TestResult', 'TestResult'],
   ['Container', 'Container'],
+  ['SavedCheck', 'SavedCheck'],
+  ['CheckStep', 'Step'],
+  ['Expect', 'Expect'],
+  ['LastRun', 'LastRun'],
+  ['CheckReport', 'CheckReport'],
+  ['StepReport', 'StepReport'],
+  ['Change', 'Change'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {

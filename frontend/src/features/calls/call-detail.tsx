@@ -34,12 +34,15 @@ export function CallDetail({
   id,
   isReadOnly,
   remedy,
+  saveCheck,
   onClose,
 }: {
   id: string;
   isReadOnly: (publicName: string) => boolean;
   /** What else can be done about a call that failed. */
   remedy?: (call: Call) => ReactNode;
+  /** A button that makes a check of a call that can be made again. */
+  saveCheck?: (call: Call) => ReactNode;
   onClose: () => void;
 }) {
   const live = useLiveCalls();
@@ -85,7 +88,14 @@ export function CallDetail({
           <span className="text-ink3">{exactTime(call.at)}</span>
         </span>
       }
-      actions={<CallActions call={call} readOnly={isReadOnly(call.publicName)} onGone={onClose} />}
+      actions={
+        <CallActions
+          call={call}
+          readOnly={isReadOnly(call.publicName)}
+          saveCheck={saveCheck}
+          onGone={onClose}
+        />
+      }
       onClose={onClose}
     >
       {call.reason && (
@@ -123,10 +133,12 @@ export function CallDetail({
 function CallActions({
   call,
   readOnly,
+  saveCheck,
   onGone,
 }: {
   call: Detail;
   readOnly: boolean;
+  saveCheck: ((call: Call) => ReactNode) | undefined;
   onGone: () => void;
 }) {
   const { data: status } = useQuery(statusQuery);
@@ -153,6 +165,7 @@ function CallActions({
             <GitCompare className="size-3.5" aria-hidden />
             {t.compare}
           </Link>
+          {saveCheck?.(call)}
         </>
       )}
       <CopyButton

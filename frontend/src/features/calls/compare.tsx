@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { Button } from '@/components/button';
+import { DifferenceRow } from '@/components/difference-row';
 import { Section, SelectField } from '@/components/fields';
-import { LongText } from '@/components/json-view';
 import { clock, duration, plain } from '@/lib/format';
-import { type Difference, jsonDifferences } from '@/lib/json-diff';
+import { jsonDifferences } from '@/lib/json-diff';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -122,7 +122,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           ) : (
             <ul className="overflow-hidden rounded-md border">
               {differences.map((difference) => (
-                <Row key={difference.path} difference={difference} />
+                <DifferenceRow key={difference.path} difference={difference} />
               ))}
             </ul>
           )}
@@ -131,41 +131,6 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           )}
         </div>
       ))}
-    </div>
-  );
-}
-
-function Row({ difference: { path, before, after } }: { difference: Difference }) {
-  return (
-    <li className="border-t font-mono text-xs leading-[1.6] first:border-t-0">
-      {path && (
-        <p className="bg-sunken px-3 py-1 font-semibold [overflow-wrap:anywhere]">
-          {plain(path.slice(0, 500))}
-        </p>
-      )}
-      <div className="grid sm:grid-cols-2">
-        <Side sign="−" text={before} className="bg-bad-soft text-bad" />
-        <Side sign="+" text={after} className="bg-ok-soft text-ok" />
-      </div>
-    </li>
-  );
-}
-
-function Side({
-  sign,
-  text,
-  className,
-}: {
-  sign: string;
-  text: string | undefined;
-  className: string;
-}) {
-  return (
-    <div className={`flex min-w-0 gap-2 px-3 py-1 ${className}`}>
-      <span aria-hidden>{sign}</span>
-      <span className="min-w-0 whitespace-pre-wrap [overflow-wrap:anywhere]">
-        {text === undefined ? <em>{t.compareMissing}</em> : <LongText text={text} />}
-      </span>
     </div>
   );
 }

@@ -1,8 +1,8 @@
 import { quoted } from '@/lib/shell-words';
-import type { CallDetail } from '@/types/api';
+import type { Call, CallDetail } from '@/types/api';
 
 /** A tool call can be made again; other methods belong to a session. */
-export function canRepeat(call: CallDetail): boolean {
+export function canRepeat(call: Call): boolean {
   return call.method === 'tools/call' && !call.fromServer && call.server !== '' && call.tool !== '';
 }
 

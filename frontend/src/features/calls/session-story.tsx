@@ -1,7 +1,8 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { FileQuestion } from 'lucide-react';
-import { buttonClasses } from '@/components/button';
+import { FileQuestion, ListChecks } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
 import { Empty } from '@/components/page';
@@ -13,9 +14,11 @@ import type { Call } from '@/types/api';
 import { storyLimit, storyQuery, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
+import { canRepeat } from './copy-as';
 import { Erase } from './erase';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
+import { mostPicked, PickingBar } from './picking';
 import { SessionFrames } from './session-frames';
 
 const t = texts.sessions;
@@ -24,7 +27,18 @@ const t = texts.sessions;
 const pauseMs = 20_000;
 
 /** One session as a story: what was done, in order, with the pauses between. */
-export function SessionStory({ session, onClose }: { session: string; onClose: () => void }) {
+export function SessionStory({
+  session,
+  saveCheck,
+  onClose,
+}: {
+  session: string;
+  /** Makes a check of the calls that were chosen. */
+  saveCheck: (ids: string[], close: () => void) => ReactNode;
+  onClose: () => void;
+}) {
+  const [picked, setPicked] = useState<ReadonlySet<string> | undefined>(undefined);
+  const [saving, setSaving] = useState(false);
   const { data: story } = useSuspenseQuery(storyQuery(session));
   const live = useLiveCalls();
   const known = new Set(story.calls.map((call) => call.id));
@@ -68,15 +82,48 @@ export function SessionStory({ session, onClose }: { session: string; onClose: (
           </Link>
           <CopyButton showLabel label={t.copyId} text={session} />
           <ExportMenu filters={{ session }} />
+          {picked === undefined && calls.some(canCheck) && (
+            <Button small look="quiet" onClick={() => setPicked(new Set())}>
+              <ListChecks className="size-3.5" aria-hidden />
+              {texts.checks.save}
+            </Button>
+          )}
           <Erase what={{ session }} title={t.deleteTitle} onGone={onClose} />
         </div>
       }
       onClose={onClose}
     >
+      {picked && (
+        <PickingBar
+          chosen={picked.size}
+          onNext={() => setSaving(true)}
+          onCancel={() => setPicked(undefined)}
+        />
+      )}
+      {picked &&
+        saving &&
+        saveCheck(
+          calls.map((call) => call.id).filter((id) => picked.has(id)),
+          () => setSaving(false),
+        )}
       {story.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(storyLimit)}</p>}
       <ol className="px-4 py-3 md:px-5">
         {calls.map((call, index) => (
-          <Step key={call.id} call={call} before={calls[index - 1]} start={start} />
+          <Step
+            key={call.id}
+            call={call}
+            before={calls[index - 1]}
+            start={start}
+            picked={picked && canCheck(call) ? picked.has(call.id) : undefined}
+            full={(picked?.size ?? 0) >= mostPicked}
+            onPick={() =>
+              setPicked((old) => {
+                const next = new Set(old);
+                if (!next.delete(call.id)) next.add(call.id);
+                return next;
+              })
+            }
+          />
         ))}
       </ol>
       <SessionFrames session={session} />
@@ -84,7 +131,26 @@ export function SessionStory({ session, onClose }: { session: string; onClose: (
   );
 }
 
-function Step({ call, before, start }: { call: Call; before: Call | undefined; start: number }) {
+/** A call that has ended and can be made again. */
+const canCheck = (call: Call) => canRepeat(call) && call.outcome !== '';
+
+function Step({
+  call,
+  before,
+  start,
+  picked,
+  full,
+  onPick,
+}: {
+  call: Call;
+  before: Call | undefined;
+  start: number;
+  /** Whether it is chosen; undefined where nothing can be. */
+  picked: boolean | undefined;
+  /** No more can be chosen. */
+  full: boolean;
+  onPick: () => void;
+}) {
   const at = moment(call.at) ?? 0;
   const ended = before ? (moment(before.at) ?? 0) + before.tookNs / 1e6 : at;
   const Icon = outcomeIcon(call.outcome);
@@ -101,6 +167,18 @@ function Step({ call, before, start }: { call: Call; before: Call | undefined; s
         <span className="w-16 shrink-0 text-right text-xs leading-5 whitespace-nowrap text-ink3">
           {sinceStart(at - start)}
         </span>
+        {picked !== undefined && (
+          <input
+            type="checkbox"
+            aria-label={texts.checks.chooseOne(
+              plain(`${call.server} / ${callName(call)}`.slice(0, 200)),
+            )}
+            checked={picked}
+            disabled={full && !picked}
+            onChange={onPick}
+            className="relative z-10 mt-0.5 size-4 shrink-0 accent-accent"
+          />
+        )}
         <span className={classes('pt-0.5', Icon.color)}>
           <Icon.icon className="size-4" aria-hidden />
         </span>

@@ -36,6 +36,14 @@ export function useUpkeep() {
   });
 }
 
+/** Writes a copy of the history to a new file. */
+export function useBackup() {
+  return useMutation({
+    mutationFn: (path: string) =>
+      request<{ path: string }>('POST', '/api/v1/history/backup', { body: { path } }),
+  });
+}
+
 /** Sets one value of the configuration file; the rest of it stays as it is. */
 export function useConfigValue() {
   const client = useQueryClient();

@@ -9,6 +9,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { HistoryState, Keeping, Rule } from '@/types/history';
 import { historyStateQuery, useConfigValue, useRecording, useUpkeep } from './api';
+import { Backup } from './backup';
 
 const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
@@ -73,6 +74,7 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
           {t.vacuum}
         </Button>
       </div>
+      <Backup />
       <Rules state={state} servers={servers} />
     </div>
   );

@@ -1,0 +1,144 @@
+// What a person does with saved checks, and with a backup.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect, settled } from './harness.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+const item = (page, name) =>
+  page
+    .getByRole('main')
+    .getByRole('listitem')
+    .filter({ has: page.getByRole('heading', { name }) });
+
+flow(
+  'a check is made of a call, run, seen to fail and removed, by keyboard',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    mock.world.checks.length = 0;
+    const call = mock.world.calls.find((c) => c.outcome === 'ok' && c.tool === 'list_directory');
+    await page.goto(`${mock.url}/#/calls/${call.id}`);
+    await page.getByRole('button', { name: 'Save as check' }).focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    const name = dialog.getByLabel('Name');
+    await name.waitFor();
+    await page.waitForFunction(() => document.activeElement?.tagName === 'INPUT');
+    await inspect(page, true);
+    await page.keyboard.press('Escape'); // nothing is saved, and the call stays open
+    await dialog.waitFor({ state: 'detached' });
+    assert.match(page.url(), new RegExp(call.id));
+    await page.getByRole('button', { name: 'Save as check' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.activeElement?.tagName === 'INPUT');
+    await page.keyboard.type('my list'); // over the name that was suggested
+    assert.equal(await dialog.getByRole('button', { name: 'Save check' }).isEnabled(), false);
+    await name.fill('my-list');
+    await dialog.getByLabel('Texts in the result').fill('not in any result');
+    await dialog.getByRole('checkbox', { name: 'The whole result' }).press('Space');
+    await dialog.getByLabel('It takes at most ms').fill('5000');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/checks/);
+    const [saved] = mock.world.checks;
+    assert.equal(saved.name, 'my-list');
+    assert.match(saved.steps[0].arguments, /9007199254740993/); // no digit is lost
+    assert.deepEqual(saved.steps[0].expect.contains, ['not in any result']);
+    assert.equal(saved.steps[0].expect.maxTookNs, 5e9);
+    const check = item(page, 'my-list');
+    await check.getByText('Not run yet').waitFor();
+    await check.getByRole('button', { name: 'Run my-list' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText(/Making its calls/).waitFor();
+    await check.getByText('text 1 of those expected is not in the result').waitFor();
+    await check.getByText(/Not as expected · .* · run by hand/).waitFor();
+    await check.getByRole('button', { name: 'What my-list expects' }).press('Enter');
+    await check.getByText('Contains “not in any result”').waitFor();
+    await inspect(page, true);
+    await check.getByRole('link', { name: 'Open the call' }).press('Enter');
+    await page.waitForURL(/#\/calls\/\d+/);
+    await page.goBack();
+    await check.getByText('text 1 of those expected is not in the result').waitFor(); // still there
+    await check.getByRole('button', { name: 'Remove my-list' }).press('Enter');
+    await dialog.waitFor();
+    await page.keyboard.press('Enter'); // the safe answer has the focus
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(mock.world.checks.length, 1);
+    await check.getByRole('button', { name: 'Remove my-list' }).press('Enter');
+    await dialog.getByRole('button', { name: 'Remove' }).press('Enter');
+    await page.getByRole('heading', { name: 'No saved checks' }).waitFor();
+    assert.equal(mock.world.checks.length, 0);
+    await inspect(page, true);
+  },
+);
+
+flow('a check is made of some calls of a session', quiet, async (page, mock) => {
+  const { session } = mock.world.calls.find((c) => c.outcome === 'ok');
+  await page.goto(`${mock.url}/#/sessions/${encodeURIComponent(session)}`);
+  await page.getByRole('button', { name: 'Save as check' }).click();
+  const next = page.getByRole('button', { name: 'Next' });
+  assert.equal(await next.isEnabled(), false);
+  const boxes = page.getByRole('checkbox');
+  await boxes.nth(0).press('Space');
+  await boxes.nth(1).check();
+  await page.getByText('2 chosen').waitFor();
+  await inspect(page, true);
+  await next.click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('two-of-them');
+  await dialog.getByLabel('Run by itself').selectOption('off');
+  await inspect(page, true);
+  await dialog.getByRole('button', { name: 'Save check' }).click();
+  await item(page, 'two-of-them')
+    .getByText(/2 calls · never by itself/)
+    .waitFor();
+  const told = mock.world.calls.filter((c) => c.session === session).reverse();
+  const { steps } = mock.world.checks.find((check) => check.name === 'two-of-them');
+  assert.deepEqual(
+    steps.map((step) => step.tool),
+    told
+      .filter((c) => c.outcome !== '' && c.method === 'tools/call')
+      .slice(0, 2)
+      .map((c) => c.tool),
+  );
+});
+
+flow('a check that may change something is run after a question', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/checks`);
+  const check = item(page, 'writes-a-plan');
+  await check.getByRole('button', { name: 'Run writes-a-plan' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('filesystem / write_file').waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(mock.world.checks[2].last, undefined);
+  await check.getByRole('button', { name: 'Run writes-a-plan' }).click();
+  await dialog.getByRole('button', { name: 'Run' }).click();
+  await check.getByText(/As expected · .* · run by hand/).waitFor();
+  await item(page, 'staging-schema')
+    .getByText(/ran by itself: the version or tools of postgres changed/)
+    .waitFor();
+});
+
+flow('a backup is written where the person says', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  await settled(page, '/settings');
+  const recording = page.getByRole('region', { name: 'Recording' });
+  const path = recording.getByLabel('File of the backup');
+  const write = recording.getByRole('button', { name: 'Write a backup' });
+  await path.fill('half/a/path.db');
+  await recording.getByText('Give the whole path').waitFor();
+  assert.equal(await write.isEnabled(), false);
+  await path.fill('/home/ada/taken.db');
+  await path.press('Enter');
+  await recording.getByText(/Writing…/).waitFor();
+  // What went wrong, and what to do next.
+  await recording.getByText(/there is such a file already\. Name another file/).waitFor();
+  await inspect(page, true);
+  await recording.getByRole('button', { name: 'Choose a folder…' }).click();
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('input')].some((i) => i.value.startsWith('/home/ada/Documents/')),
+  );
+  assert.match(await path.inputValue(), /^\/home\/ada\/Documents\/drawbridge-history-.*\.db$/);
+  await write.click();
+  await recording.getByText('The backup is written.').waitFor();
+  await recording.getByText(/^\/home\/ada\/Documents\/drawbridge-history-/).waitFor();
+  await inspect(page, true);
+});

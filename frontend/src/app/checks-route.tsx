@@ -1,0 +1,26 @@
+import { useQuery } from '@tanstack/react-query';
+import { useCallback } from 'react';
+import { Boundary } from '@/components/page';
+import { ChecksPage } from '@/features/checks/checks-page';
+import { toolsQuery } from '@/features/tools/api';
+import { effects } from '@/features/tools/schema';
+import { useConnection } from '@/lib/connection';
+
+export { SaveDialog } from '@/features/checks/save-dialog';
+
+export function ChecksRoute() {
+  const { epoch } = useConnection();
+  const { data: tools } = useQuery(toolsQuery);
+  const isReadOnly = useCallback(
+    (server: string, name: string) => {
+      const tool = tools?.find((one) => one.server === server && one.tool === name);
+      return tool !== undefined && effects(tool.annotations).readOnly;
+    },
+    [tools],
+  );
+  return (
+    <Boundary epoch={epoch}>
+      <ChecksPage isReadOnly={isReadOnly} />
+    </Boundary>
+  );
+}

@@ -1,0 +1,32 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { ListChecks } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
+import { Button } from '@/components/button';
+import { callQueryOptions } from '@/features/calls/api';
+import { texts } from '@/lib/texts';
+
+// In the file of the page that shows checks: it is loaded ahead, and not first.
+const Dialog = lazy(async () => ({ default: (await import('./checks-route')).SaveDialog }));
+
+/** The dialog that makes a check of recorded calls. */
+export function SaveCheck({ ids, onClose }: { ids: string[]; onClose: () => void }) {
+  const client = useQueryClient();
+  return (
+    <Suspense fallback={null}>
+      <Dialog ids={ids} load={(id) => client.fetchQuery(callQueryOptions(id))} onClose={onClose} />
+    </Suspense>
+  );
+}
+
+export function SaveCheckButton({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button small look="quiet" onClick={() => setOpen(true)}>
+        <ListChecks className="size-3.5" aria-hidden />
+        {texts.checks.save}
+      </Button>
+      {open && <SaveCheck ids={[id]} onClose={() => setOpen(false)} />}
+    </>
+  );
+}

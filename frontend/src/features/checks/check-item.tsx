@@ -1,0 +1,265 @@
+import { skipToken, useIsMutating, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { CircleAlert, CircleCheck, CircleDashed, LoaderCircle, Play, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { Button, IconButton } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { DifferenceRow } from '@/components/difference-row';
+import { JsonView } from '@/components/json-view';
+import { age, count, duration, exactTime, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { CheckReport, LastRun, SavedCheck, StepReport } from '@/types/checks';
+import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
+import { expectations } from './steps';
+
+const t = texts.checks;
+const mostChanges = 50;
+
+/** One check: how it went, what it expects, and how its run in this page went, call by call. */
+export function CheckItem({
+  check,
+  isReadOnly,
+}: {
+  check: SavedCheck;
+  isReadOnly: (server: string, tool: string) => boolean;
+}) {
+  const { name, steps } = check;
+  const title = plain(name.slice(0, 100));
+  const [asking, setAsking] = useState<'run' | 'remove' | undefined>(undefined);
+  const [open, setOpen] = useState(false);
+  const run = useRunCheck(name);
+  const remove = useRemoveCheck();
+  const running = useIsMutating({ mutationKey: runKey(name) }) > 0;
+  const { data: report } = useQuery<CheckReport>({
+    queryKey: reportKey(name),
+    queryFn: skipToken,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+  });
+  const start = () => {
+    setAsking(undefined);
+    run.mutate(undefined, {
+      onSuccess: ({ ok }) => toast(ok ? 'ok' : 'bad', ok ? t.ran(title) : t.ranBadly(title)),
+    });
+  };
+  const harmless = steps.every((step) => isReadOnly(step.server, step.tool));
+  return (
+    <li className="border-t px-4 py-3 first:border-t-0">
+      <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
+        <div className="min-w-0 flex-1 basis-56">
+          <h2 className="font-semibold [overflow-wrap:anywhere]">{title}</h2>
+          <HowItWent last={check.last} steps={steps.length} />
+          <p className="text-xs text-ink3">
+            {t.steps(steps.length)} · {t.autoShort[check.auto ?? ''] ?? check.auto}
+          </p>
+        </div>
+        <div className="flex shrink-0 items-center gap-1">
+          <Button
+            small
+            look="quiet"
+            aria-expanded={open}
+            aria-label={t.showOf(title)}
+            onClick={() => setOpen((on) => !on)}
+          >
+            {t.show}
+          </Button>
+          <Button
+            small
+            disabled={running}
+            aria-label={t.runNamed(title)}
+            onClick={() => (harmless ? start() : setAsking('run'))}
+          >
+            {running ? (
+              <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
+            ) : (
+              <Play className="size-3.5" aria-hidden />
+            )}
+            {t.run}
+          </Button>
+          <IconButton small label={t.remove(title)} onClick={() => setAsking('remove')}>
+            <Trash2 className="size-3.5" aria-hidden />
+          </IconButton>
+        </div>
+      </div>
+      {running && <Progress />}
+      {run.isError && !running && (
+        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(run.error))}
+        </p>
+      )}
+      {open && <Expected check={check} />}
+      {report && !running && <Report report={report} />}
+      {asking === 'run' && (
+        <Confirm
+          title={t.askTitle(title)}
+          action={t.run}
+          danger={false}
+          onConfirm={start}
+          onClose={() => setAsking(undefined)}
+        >
+          <p>{t.askBody}</p>
+          <ul className="mt-2 list-disc pl-5 text-sm">
+            {steps
+              .filter((step) => !isReadOnly(step.server, step.tool))
+              .slice(0, 20)
+              .map((step, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: steps have no other identity
+                <li key={index}>{nameOf(step)}</li>
+              ))}
+          </ul>
+        </Confirm>
+      )}
+      {asking === 'remove' && (
+        <Confirm
+          title={t.removeTitle(title)}
+          action={t.removeWord}
+          pending={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(name, { onSuccess: () => toast('ok', t.removed(title)) })}
+          onClose={() => {
+            setAsking(undefined);
+            remove.reset();
+          }}
+        >
+          {t.removeBody}
+        </Confirm>
+      )}
+    </li>
+  );
+}
+
+function nameOf({ server, tool }: { server: string; tool: string }): string {
+  return plain(`${server} / ${tool}`.slice(0, 300));
+}
+
+function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }) {
+  const now = useNow();
+  if (!last) {
+    return (
+      <p className="flex items-center gap-1.5 text-sm text-ink3">
+        <CircleDashed className="size-4 shrink-0" aria-hidden />
+        {t.never}
+      </p>
+    );
+  }
+  const Icon = last.ok ? CircleCheck : CircleAlert;
+  return (
+    <p className="text-sm [overflow-wrap:anywhere]">
+      <span className={last.ok ? 'text-ok' : 'text-bad'}>
+        <Icon className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
+        {last.ok ? t.passed : t.failed(last.failed, steps)}
+      </span>
+      <span className="text-ink3" title={exactTime(last.at)}>
+        {' · '}
+        {texts.servers.ago(age(last.at, now))}
+        {' · '}
+        {last.why === 'a person ran it' ? t.byPerson : t.byItself(plain(last.why.slice(0, 300)))}
+      </span>
+    </p>
+  );
+}
+
+function Progress() {
+  const now = useNow();
+  const [began] = useState(now);
+  return (
+    <p role="status" className="mt-2 text-sm text-ink2">
+      {t.running(Math.max(0, Math.round((now - began) / 1000)))}
+    </p>
+  );
+}
+
+function Expected({ check }: { check: SavedCheck }) {
+  return (
+    <ol className="mt-3 overflow-hidden rounded-md border text-sm">
+      {check.steps.map((step, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: steps have no other identity
+        <li key={index} className="border-t px-3 py-2 first:border-t-0">
+          <p className="font-medium [overflow-wrap:anywhere]">{nameOf(step)}</p>
+          <ul className="list-disc pl-5 text-ink2">
+            {expectations(step.expect).map((said, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a text may be wanted twice
+              <li key={at} className="[overflow-wrap:anywhere]">
+                {plain(said.slice(0, 500))}
+              </li>
+            ))}
+          </ul>
+          {step.arguments && (
+            <div className="mt-2">
+              <JsonView text={step.arguments} label={texts.calls.arguments} />
+            </div>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Report({ report }: { report: CheckReport }) {
+  return (
+    <ol
+      aria-label={t.report(plain(report.name.slice(0, 100)))}
+      className="mt-3 overflow-hidden rounded-md border"
+    >
+      {report.steps.map((step, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: one that was not recorded has no id
+        <StepResult key={at} step={step} />
+      ))}
+    </ol>
+  );
+}
+
+function StepResult({ step }: { step: StepReport }) {
+  const changes = step.changes ?? [];
+  const Icon = step.ok ? CircleCheck : CircleAlert;
+  return (
+    <li className="border-t px-3 py-2 text-sm first:border-t-0">
+      <p className="flex flex-wrap items-baseline gap-x-3">
+        <span className={step.ok ? 'text-ok' : 'text-bad'}>
+          <Icon className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
+          <span className="sr-only">{step.ok ? t.passed : t.failed(1, 1)}: </span>
+        </span>
+        <span className="-ml-3 min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">
+          {nameOf(step)}
+        </span>
+        <span className="text-xs text-ink3">
+          {texts.outcomes[step.outcome] ?? step.outcome} · {duration(step.tookNs)}
+        </span>
+        {/^\d+$/.test(step.callId) && (
+          <Link
+            to="/calls/$id"
+            params={{ id: step.callId }}
+            className="text-xs text-accent underline-offset-2 hover:underline"
+          >
+            {t.openCall}
+          </Link>
+        )}
+      </p>
+      {step.wrong.length > 0 && (
+        <ul className="list-disc pl-6 text-bad">
+          {step.wrong.map((said, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: sentences have no other identity
+            <li key={at} className="[overflow-wrap:anywhere]">
+              {plain(said.slice(0, 1000))}
+            </li>
+          ))}
+        </ul>
+      )}
+      {changes.length > 0 && (
+        <ul className="mt-2 overflow-hidden rounded-md border">
+          {changes.slice(0, mostChanges).map(({ path, before, after }) => (
+            <DifferenceRow key={path} difference={{ path: path || t.whole, before, after }} />
+          ))}
+        </ul>
+      )}
+      {changes.length > mostChanges && (
+        <p className="mt-1 text-xs text-ink3">
+          {t.moreChanges(count(changes.length - mostChanges))}
+        </p>
+      )}
+    </li>
+  );
+}

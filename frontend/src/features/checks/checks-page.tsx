@@ -1,0 +1,46 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ListChecks } from 'lucide-react';
+import { buttonClasses } from '@/components/button';
+import { Empty, PageHeader } from '@/components/page';
+import { texts } from '@/lib/texts';
+import { checksQuery } from './api';
+import { CheckItem } from './check-item';
+
+const t = texts.checks;
+
+/** Every saved check with how it went last; they are made of recorded calls. */
+export function ChecksPage({
+  isReadOnly,
+}: {
+  /** Whether a tool says of itself that it changes nothing. */
+  isReadOnly: (server: string, tool: string) => boolean;
+}) {
+  const { data: checks } = useSuspenseQuery(checksQuery);
+  return (
+    <>
+      <PageHeader title={t.title} note={checks.length > 0 && t.count(checks.length)} />
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
+        {checks.length === 0 ? (
+          <Empty icon={ListChecks} title={t.emptyTitle}>
+            <p>{t.emptyBody}</p>
+            <p className="mt-4 flex flex-wrap justify-center gap-2">
+              <Link to="/calls" className={buttonClasses('primary')}>
+                {t.openCalls}
+              </Link>
+              <Link to="/sessions" className={buttonClasses()}>
+                {t.openSessions}
+              </Link>
+            </p>
+          </Empty>
+        ) : (
+          <ul className="max-w-4xl overflow-hidden rounded-lg border bg-panel shadow-card">
+            {checks.map((check) => (
+              <CheckItem key={check.name} check={check} isReadOnly={isReadOnly} />
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}

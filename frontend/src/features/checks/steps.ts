@@ -1,0 +1,73 @@
+import { duration } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { CallDetail } from '@/types/api';
+import type { CheckStep, Expect } from '@/types/checks';
+
+const t = texts.checks;
+const redacted = '[redacted]';
+
+/** What a person filled in for one call. */
+export interface Wish {
+  outcome: NonNullable<Expect['outcome']>;
+  contains: string;
+  sameResult: boolean;
+  within: string;
+}
+
+export const outcomes = ['ok', 'tool_error', 'protocol_error', 'timeout', 'rejected'] as const;
+
+/** A call ends the same way again, unless more is asked for. */
+export function firstWish(call: CallDetail): Wish {
+  const outcome = outcomes.find((one) => one === call.outcome) ?? 'ok';
+  return { outcome, contains: '', sameResult: false, within: '' };
+}
+
+/** The recorded answer that another one can be compared with; undefined when there is none in full. */
+export function answerOf(call: CallDetail): string | undefined {
+  const answer = call.error || call.result;
+  return !answer || call.replyCut || answer.includes(redacted) ? undefined : answer;
+}
+
+/** Why a call cannot be a part of a check; undefined when it can. */
+export function obstacle(call: CallDetail): string | undefined {
+  if (call.argumentsCut) return t.cutArguments;
+  return call.arguments?.includes(redacted) ? t.redacted : undefined;
+}
+
+export function soundName(name: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(name);
+}
+
+/** A name made of what is called. */
+export function suggestedName(server: string, tool: string): string {
+  return `${server}-${tool}`
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 100);
+}
+
+export function soundWish(wish: Wish): boolean {
+  return /^\d{0,9}$/.test(wish.within.trim());
+}
+
+export function stepOf(call: CallDetail, wish: Wish): CheckStep {
+  const expect: Expect = { outcome: wish.outcome };
+  const contains = wish.contains.split('\n').filter((line) => line.trim() !== '');
+  if (contains.length > 0) expect.contains = contains;
+  const answer = answerOf(call);
+  if (wish.sameResult && answer !== undefined) expect.result = answer;
+  const within = Number(wish.within.trim());
+  if (within > 0) expect.maxTookNs = within * 1_000_000;
+  const step: CheckStep = { server: call.server, tool: call.tool, expect };
+  if (call.arguments) step.arguments = call.arguments;
+  return step;
+}
+
+/** What a call has to give, in words. */
+export function expectations({ outcome, contains, result, maxTookNs }: Expect): string[] {
+  const said = [t.expects.outcome(texts.outcomes[outcome || 'ok'] ?? outcome)];
+  for (const text of contains ?? []) said.push(t.expects.contains(text));
+  if (result) said.push(t.expects.result);
+  if (maxTookNs) said.push(t.expects.within(duration(maxTookNs)));
+  return said;
+}

@@ -1,0 +1,94 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { HardDriveDownload, LoaderCircle } from 'lucide-react';
+import { useId, useState } from 'react';
+import { Browse } from '@/components/browse';
+import { Button } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { statusQuery } from '@/lib/status';
+import { texts } from '@/lib/texts';
+import { useBackup } from './api';
+import { backupName, folderOf, isAbsolute, joined } from './backup-path';
+
+const t = texts.backup;
+
+/** Writes a copy of the history to a file that the person names, in a folder that may be picked. */
+export function Backup() {
+  const id = useId();
+  const { data: status } = useSuspenseQuery(statusQuery);
+  const suggested = () =>
+    status.configPath
+      ? joined(joined(folderOf(status.configPath), 'backups'), backupName(new Date()))
+      : '';
+  const [path, setPath] = useState(suggested);
+  const backup = useBackup();
+  const sound = isAbsolute(path.trim());
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        // The next one needs another name.
+        if (sound && !backup.isPending)
+          backup.mutate(path.trim(), {
+            onSuccess: ({ path: written }) =>
+              setPath(joined(folderOf(written), backupName(new Date()))),
+          });
+      }}
+    >
+      <h3 className="font-medium">{t.title}</h3>
+      <p className="mb-2 text-sm text-ink2">{t.body}</p>
+      <label htmlFor={`${id}-path`} className="mb-1 block text-xs text-ink3">
+        {t.path}
+      </label>
+      <div className="flex flex-wrap items-center gap-2">
+        <input
+          id={`${id}-path`}
+          value={path}
+          maxLength={4096}
+          spellCheck={false}
+          autoComplete="off"
+          aria-invalid={path !== '' && !sound}
+          aria-describedby={`${id}-hint`}
+          onChange={(event) => setPath(event.target.value)}
+          className="h-8 min-w-0 flex-1 basis-64 rounded-md border border-strong bg-panel px-2.5 font-mono text-xs aria-invalid:border-bad"
+        />
+        <Browse foldersOnly onPick={(folder) => setPath(joined(folder, backupName(new Date())))} />
+        <Button type="submit" disabled={!sound || backup.isPending}>
+          {backup.isPending ? (
+            <LoaderCircle className="size-4 animate-spin" aria-hidden />
+          ) : (
+            <HardDriveDownload className="size-4" aria-hidden />
+          )}
+          {t.write}
+        </Button>
+      </div>
+      <p id={`${id}-hint`} className="mt-1 text-xs text-bad empty:hidden">
+        {path !== '' && !sound && t.notAbsolute}
+      </p>
+      {backup.isPending && <Progress />}
+      {backup.isError && (
+        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
+          {plain(messageOf(backup.error))}
+        </p>
+      )}
+      {backup.isSuccess && (
+        <div role="status" className="mt-2 rounded-md bg-ok-soft p-3">
+          <p className="mb-1.5 text-sm font-medium text-ok">{t.written}</p>
+          <CopyField text={backup.data.path} label={t.path} />
+        </div>
+      )}
+    </form>
+  );
+}
+
+function Progress() {
+  const now = useNow();
+  const [began] = useState(now);
+  return (
+    <p role="status" className="mt-2 text-sm text-ink2">
+      {t.writing(Math.max(0, Math.round((now - began) / 1000)))}
+    </p>
+  );
+}
