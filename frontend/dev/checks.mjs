@@ -54,7 +54,7 @@ export function makeChecks(scene, evil) {
 /** Answers one request as {body, status}, or undefined. */
 export async function checksRoute(world, method, [first, name, third], text) {
   if (method === 'POST' && first === 'history' && name === 'backup') {
-    await new Promise((done) => setTimeout(done, 300));
+    await world.held;
     const { path } = JSON.parse(text);
     if (path.includes('taken'))
       return refused(
@@ -80,7 +80,7 @@ export async function checksRoute(world, method, [first, name, third], text) {
     return { body: {} };
   }
   if (third !== 'run') return undefined;
-  await new Promise((done) => setTimeout(done, 300));
+  await world.held;
   const check = world.checks[at];
   const steps = check.steps.map((step) => ran(world, step));
   const failed = steps.filter((step) => !step.ok).length;

@@ -10,6 +10,15 @@ const item = (page, name) =>
     .getByRole('listitem')
     .filter({ has: page.getByRole('heading', { name }) });
 
+/** Lets the daemon answer only once what is returned is called. */
+function hold(world) {
+  let answer;
+  world.held = new Promise((done) => {
+    answer = done;
+  });
+  return answer;
+}
+
 flow(
   'a check is made of a call, run, seen to fail and removed, by keyboard',
   { scene: 'full', rate: 0 },
@@ -45,12 +54,15 @@ flow(
     assert.equal(saved.steps[0].expect.maxTookNs, 5e9);
     const check = item(page, 'my-list');
     await check.getByText('Not run yet').waitFor();
+    const answer = hold(mock.world);
     await check.getByRole('button', { name: 'Run my-list' }).focus();
     await page.keyboard.press('Enter');
     await page.getByText(/Making its calls/).waitFor();
+    await inspect(page, true);
+    answer();
     await check.getByText('text 1 of those expected is not in the result').waitFor();
     await check.getByText(/Not as expected · .* · run by hand/).waitFor();
-    await check.getByRole('button', { name: 'What my-list expects' }).press('Enter');
+    await check.getByRole('button', { name: 'What it expects: my-list' }).press('Enter');
     await check.getByText('Contains “not in any result”').waitFor();
     await inspect(page, true);
     await check.getByRole('link', { name: 'Open the call' }).press('Enter');
@@ -71,7 +83,12 @@ flow(
 );
 
 flow('a check is made of some calls of a session', quiet, async (page, mock) => {
-  const { session } = mock.world.calls.find((c) => c.outcome === 'ok');
+  const usable = (c) => c.outcome !== '' && c.method === 'tools/call';
+  const { session } = mock.world.calls.find(
+    (call, at) =>
+      usable(call) &&
+      mock.world.calls.slice(at + 1).some((c) => usable(c) && c.session === call.session),
+  );
   await page.goto(`${mock.url}/#/sessions/${encodeURIComponent(session)}`);
   await page.getByRole('button', { name: 'Save as check' }).click();
   const next = page.getByRole('button', { name: 'Next' });
@@ -95,7 +112,7 @@ flow('a check is made of some calls of a session', quiet, async (page, mock) => 
   assert.deepEqual(
     steps.map((step) => step.tool),
     told
-      .filter((c) => c.outcome !== '' && c.method === 'tools/call')
+      .filter(usable)
       .slice(0, 2)
       .map((c) => c.tool),
   );
@@ -126,9 +143,11 @@ flow('a backup is written where the person says', quiet, async (page, mock) => {
   await path.fill('half/a/path.db');
   await recording.getByText('Give the whole path').waitFor();
   assert.equal(await write.isEnabled(), false);
+  const answer = hold(mock.world);
   await path.fill('/home/ada/taken.db');
   await path.press('Enter');
   await recording.getByText(/Writing…/).waitFor();
+  answer();
   // What went wrong, and what to do next.
   await recording.getByText(/there is such a file already\. Name another file/).waitFor();
   await inspect(page, true);

@@ -575,7 +575,7 @@ export const texts = {
     askTitle: (name: string) => `Run ${name}?`,
     askBody: 'Not all of its tools say of themselves that they only read. They run for real:',
     show: 'What it expects',
-    showOf: (name: string) => `What ${name} expects`,
+    showOf: (name: string) => `What it expects: ${name}`,
     remove: (name: string) => `Remove ${name}`,
     removeTitle: (name: string) => `Remove the check ${name}?`,
     removeBody: 'Its calls stay in the history.',

@@ -76,7 +76,7 @@ export function Backup() {
       {backup.isSuccess && (
         <div role="status" className="mt-2 rounded-md bg-ok-soft p-3">
           <p className="mb-1.5 text-sm font-medium text-ok">{t.written}</p>
-          <CopyField text={backup.data.path} label={t.path} />
+          <CopyField text={plain(backup.data.path)} label={t.path} />
         </div>
       )}
     </form>
