@@ -105,7 +105,7 @@ flow('a check is made of some calls of a session', quiet, async (page, mock) => 
   await inspect(page, true);
   await dialog.getByRole('button', { name: 'Save check' }).click();
   await item(page, 'two-of-them')
-    .getByText(/2 calls · never by itself/)
+    .getByText(/2 calls · never runs by itself/)
     .waitFor();
   const told = mock.world.calls.filter((c) => c.session === session).reverse();
   const { steps } = mock.world.checks.find((check) => check.name === 'two-of-them');

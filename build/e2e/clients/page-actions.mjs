@@ -283,7 +283,7 @@ await step('a check is made of a call, runs well, is changed to fail, and is rem
 await step('a backup of the history is written, and never over a file', async () => {
   await go('/settings')
   const recording = part('Recording')
-  const path = recording.getByLabel('File of the backup')
+  const path = recording.getByRole('textbox', { name: 'File of the backup' })
   const file = `${dirname(order.config)}/backups/by-page.db`
   await path.fill(file)
   await recording.getByRole('button', { name: 'Write a backup' }).click()

@@ -562,9 +562,9 @@ export const texts = {
       off: 'No',
     },
     autoShort: {
-      '': 'by itself if all its tools only read',
-      on: 'by itself after each change',
-      off: 'never by itself',
+      '': 'runs by itself if all its tools only read',
+      on: 'runs by itself after each change',
+      off: 'never runs by itself',
     },
     autoLabel: 'Run by itself after its servers changed',
     run: 'Run',
