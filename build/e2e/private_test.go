@@ -23,6 +23,12 @@ func TestEveryFileIsPrivateUnderAnOpenUmask(t *testing.T) {
 	if bad := d.says("demo", "echo", `{"text":"x"}`); bad != "" {
 		t.Fatal(bad)
 	}
+	d.cli(0, "backup")
+	d.cli(0, "history", "backup", filepath.Join(d.data, "history-copy.db"))
+	d.stop()
+	d.cli(0, "backup", "restore")
+	d.launch("DRAWBRIDGE_KEYRING=off")
+	d.running("demo")
 	d.stop()
 	files := 0
 	err := filepath.WalkDir(d.data, func(path string, e fs.DirEntry, err error) error {
@@ -34,7 +40,7 @@ func TestEveryFileIsPrivateUnderAnOpenUmask(t *testing.T) {
 			return err
 		}
 		switch name := filepath.Base(path); {
-		case path == d.data || name == "config.jsonc": // made by this test, and the person's own
+		case path == d.data || name == "config.jsonc" && info.Mode().Perm() == 0o600: // made by this test
 		case e.IsDir() && info.Mode().Perm() != 0o700, e.Type().IsRegular() && info.Mode().Perm() != 0o600:
 			t.Errorf("%s is %s", path, info.Mode())
 		default:
