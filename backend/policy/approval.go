@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -265,7 +266,9 @@ func (p *Policy) Grants() []Grant {
 			list = append(list, Grant{strings.TrimPrefix(k.client, "\x00"), k.server, k.tool, until.UTC()})
 		}
 	}
-	slices.SortFunc(list, func(a, b Grant) int { return a.Until.Compare(b.Until) })
+	slices.SortFunc(list, func(a, b Grant) int {
+		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool))
+	})
 	return list
 }
 
