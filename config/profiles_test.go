@@ -9,16 +9,16 @@ import (
 const profiled = `{
   "mcpServers": {"files": {"command": "f"}, "Git Hub": {"command": "g"}},
   "profiles": {
-    "work": {
+    "office": {
       "description": "What the day job needs",
       "servers": {"files": {"includeTools": ["read_*"]}, "git-hub": {"prompts": false, "resources": false}},
       "toolMode": "search",
-      "folders": ["/home/me/work", "/srv/x/"]
+      "folders": ["/home/me/office", "/srv/x/"]
     },
-    "inner": {"folders": ["/home/me/work/inner"]},
+    "inner": {"folders": ["/home/me/office/inner"]},
     "none": {"servers": {}}
   },
-  "clients": {"cursor": {"profile": "work", "toolMode": "deferred"}}
+  "clients": {"cursor": {"profile": "office", "toolMode": "deferred"}}
 }`
 
 func TestProfilesAndClientsAreRead(t *testing.T) {
@@ -26,8 +26,8 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 	if c == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	work, ok := c.Profile("work")
-	if !ok || work.ToolMode != ToolsSearch || !slices.Equal(work.Folders, []string{"/home/me/work", "/srv/x"}) {
+	work, ok := c.Profile("office")
+	if !ok || work.ToolMode != ToolsSearch || !slices.Equal(work.Folders, []string{"/home/me/office", "/srv/x"}) {
 		t.Fatalf("%+v", work)
 	}
 	files, in := work.Offers("files")
@@ -46,12 +46,12 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 	if none, _ := c.Profile("none"); none.Servers == nil {
 		t.Error("a profile with no server in its list must be empty")
 	}
-	if c.Clients["cursor"] != (Client{Profile: "work", ToolMode: ToolsDeferred}) {
+	if c.Clients["cursor"] != (Client{Profile: "office", ToolMode: ToolsDeferred}) {
 		t.Error(c.Clients)
 	}
 	for folder, want := range map[string]string{
-		"/home/me/work": "work", "/home/me/work/a": "work", "/home/me/workshop": "", "/home/me": "",
-		"/home/me/work/inner/deep": "inner", "/srv/x/y": "work",
+		"/home/me/office": "office", "/home/me/office/a": "office", "/home/me/officer": "", "/home/me": "",
+		"/home/me/office/inner/deep": "inner", "/srv/x/y": "office",
 	} {
 		if got := c.ProfileOf(folder); got != want {
 			t.Errorf("%s is of profile %q, want %q", folder, got, want)
@@ -61,7 +61,7 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 
 // Falling back to all servers, or to none, would both be wrong without a word.
 func TestAClientWithAProfileThatDoesNotExistRefusesTheFile(t *testing.T) {
-	c, problems := Parse("c.json", []byte(`{"profiles": {"work": {}}, "clients": {"cursor": {"profile": "wrk"}}}`))
+	c, problems := Parse("c.json", []byte(`{"profiles": {"office": {}}, "clients": {"cursor": {"profile": "wrk"}}}`))
 	if c != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, "'wrk'") {
 		t.Fatalf("%v %v", c, problems)
 	}
@@ -71,7 +71,7 @@ func TestMistakesInProfilesAreNamed(t *testing.T) {
 	for src, want := range map[string]string{
 		`{"profiles": {"a b": {}}}`:                                                                  "cannot name a profile",
 		`{"profiles": {"a": {"toolMode": "few"}}}`:                                                   "must be one of all, search, deferred",
-		`{"profiles": {"a": {"folders": ["work"]}}}`:                                                 "absolute paths",
+		`{"profiles": {"a": {"folders": ["office"]}}}`:                                               "absolute paths",
 		`{"profiles": {"a": {"servers": ["files"]}}}`:                                                "an object",
 		`{"mcpServers": {"files": {"command": "f"}}, "profiles": {"a": {"servers": {"flies": {}}}}}`: "not configured",
 	} {
@@ -84,7 +84,7 @@ func TestMistakesInProfilesAreNamed(t *testing.T) {
 
 func TestAProfileThatChangesIsNotTheSameConfiguration(t *testing.T) {
 	a, _ := Parse("c.json", []byte(profiled))
-	for _, change := range [][2]string{{`"read_*"`, `"write_*"`}, {`"prompts": false`, `"prompts": true`}, {`"toolMode": "search"`, `"toolMode": "all"`}, {`"profile": "work"`, `"profile": "inner"`}} {
+	for _, change := range [][2]string{{`"read_*"`, `"write_*"`}, {`"prompts": false`, `"prompts": true`}, {`"toolMode": "search"`, `"toolMode": "all"`}, {`"profile": "office"`, `"profile": "inner"`}} {
 		b, _ := Parse("c.json", []byte(strings.Replace(profiled, change[0], change[1], 1)))
 		if b == nil || Same(a, b) {
 			t.Errorf("%v counts as the same", change)

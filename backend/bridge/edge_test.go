@@ -20,7 +20,7 @@ func TestTheEdgeAnswersCleanly(t *testing.T) {
 		contains                 string
 	}{
 		{"unknown server", "POST", "/s/nobody/mcp", list, nil, 404, `"jsonrpc"`},
-		{"unknown profile", "POST", "/p/work/mcp", list, nil, 404, `"jsonrpc"`},
+		{"unknown profile", "POST", "/p/office/mcp", list, nil, 404, `"jsonrpc"`},
 		{"deeper", "POST", "/s/files/mcp/x", list, nil, 404, `"jsonrpc"`},
 		{"no name", "POST", "/s//mcp", list, nil, 404, `"jsonrpc"`},
 		{"preflight", "OPTIONS", "/mcp", "", []string{"Origin", "http://x", "Access-Control-Request-Method", "POST"}, 405, `"jsonrpc"`},

@@ -53,7 +53,7 @@ func (s *stand) reach(profiles ...config.Profile) {
 	s.reg.SetProfiles(profiles)
 	r := Reach{Clients: map[string]ClientReach{"bound": {Profile: "p"}, "sealed": {Profile: "gone"}}, Profiles: map[string]ProfileReach{},
 		ProfileOf: func(folder string) string {
-			if folder == "/work" {
+			if folder == "/office" {
 				return "p"
 			}
 			return ""
@@ -66,7 +66,7 @@ func (s *stand) reach(profiles ...config.Profile) {
 
 // inside are the ways to come under the profile p: a path and headers.
 func inside() map[string][]string {
-	work := base64.RawURLEncoding.EncodeToString([]byte("/work"))
+	work := base64.RawURLEncoding.EncodeToString([]byte("/office"))
 	return map[string][]string{
 		"token at all":            {"/mcp", ClientHeader, "bound"},
 		"token at its profile":    {"/p/p/mcp", ClientHeader, "bound"},

@@ -31,7 +31,7 @@ func (p *program) profiles() *cobra.Command {
 	var folders []string
 	set := &cobra.Command{
 		Use: "set NAME SERVER[:TOOLS]...", Short: "Make a profile of servers, or of single tools of them",
-		Example: "  drawbridge profiles set work files github:list_*,get_* --mode search --folder /home/me/work",
+		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
 		Args:    between(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			servers := map[string]map[string]any{}

@@ -56,7 +56,7 @@ func routes(t testing.TB) (list []route) {
 		case "/s/":
 			list = append(list, route{method: "POST", path: "/s/demo/mcp", mcp: true}, route{method: "GET", path: "/s/demo/mcp", mcp: true}, route{method: "POST", path: "/s/nobody/mcp", mcp: true}, route{method: "DELETE", path: "/s/x", mcp: true})
 		case "/p/":
-			list = append(list, route{method: "POST", path: "/p/work/mcp", mcp: true}, route{method: "GET", path: "/p/", mcp: true})
+			list = append(list, route{method: "POST", path: "/p/office/mcp", mcp: true}, route{method: "GET", path: "/p/", mcp: true})
 		default:
 			t.Errorf("the daemon serves %q, which this matrix does not know", pattern)
 		}
