@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,7 +102,7 @@ func (s Sources) read() ([]text, []Problem) {
 	var texts []text
 	var problems []Problem
 	for _, path := range paths {
-		src, err := os.ReadFile(path)
+		src, err := ReadFile(path)
 		switch {
 		case err == nil:
 			texts = append(texts, text{path, string(src)})
@@ -112,6 +113,26 @@ func (s Sources) read() ([]text, []Problem) {
 		}
 	}
 	return texts, problems
+}
+
+// ReadFile reads a configuration file. Nothing but a file is opened: a named pipe would be
+// waited for for ever, and a device need not end.
+func ReadFile(path string) ([]byte, error) {
+	refused := func(why string) ([]byte, error) {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New(why)}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return refused("it is a folder")
+	case !info.Mode().IsRegular():
+		return refused("it is a pipe or a device")
+	case info.Size() > maxFile:
+		return refused(fmt.Sprintf("it is larger than %d MiB; is this the right file?", maxFile>>20))
+	}
+	return os.ReadFile(path)
 }
 
 func unreadable(path string, err error) Problem {

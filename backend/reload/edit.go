@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -80,7 +79,7 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	src, err := os.ReadFile(file)
+	src, err := config.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		src, err = config.Starter(), nil
 	}
@@ -100,7 +99,7 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 // Text returns the main file and a tag of its bytes.
 func (r *Reloader) Text() (path string, text []byte, etag string, err error) {
 	path = r.o.Sources.Main()
-	text, err = os.ReadFile(path)
+	text, err = config.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = config.Starter(), nil
 	}

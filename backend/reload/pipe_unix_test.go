@@ -1,0 +1,42 @@
+//go:build unix
+
+package reload
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A pipe or a device in the place of a file is not opened: reading it might never end,
+// and nobody could change anything any more.
+func TestAPipeOrADeviceIsNotWaitedFor(t *testing.T) {
+	x := run(t, one)
+	os.Remove(x.file)
+	if err := syscall.Mkfifo(x.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.expectRefused("a pipe", "it is a pipe or a device", "a=a")
+	os.Remove(x.file)
+	write(t, x.file, two)
+	x.expect("a file again", "a=a b=b")
+
+	extra := filepath.Join(filepath.Dir(x.file), "conf.d", "10.json")
+	if err := os.MkdirAll(filepath.Dir(extra), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", extra); err != nil {
+		t.Fatal(err)
+	}
+	x.expectRefused("a device among further files", "it is a pipe or a device", "a=a b=b")
+	edited := make(chan error, 1)
+	go func() { edited <- x.Disable(context.Background(), "a") }()
+	select {
+	case <-edited: // whatever came of it
+	case <-time.After(20 * time.Second):
+		t.Fatal("an edit waits for ever")
+	}
+}
