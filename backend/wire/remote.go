@@ -47,18 +47,19 @@ type RemoteOptions struct {
 // from any goroutine. Run keeps the stream open on which a legacy server
 // announces changes.
 type Remote struct {
-	o      RemoteOptions
-	http   *http.Client
-	nextID atomic.Int64
-	stats  struct{ late, junk, repaired, dropped atomic.Int64 }
-	flood  limiter
-	asks   askTable
-	done   chan struct{}
-	ctx    context.Context // ends with done; requests that no caller waits for use it
-	cancel context.CancelCauseFunc
-	ready  chan struct{} // closed when a legacy session is initialized
-	once   sync.Once     // closes ready
-	renews chan struct{} // holds one token while a lost session is replaced
+	o          RemoteOptions
+	http       *http.Client
+	nextID     atomic.Int64
+	stats      struct{ late, junk, repaired, dropped atomic.Int64 }
+	flood      limiter
+	asks       askTable
+	done       chan struct{}
+	ctx        context.Context // ends with done; requests that no caller waits for use it
+	cancel     context.CancelCauseFunc
+	ready      chan struct{} // closed when a legacy session is initialized
+	once       sync.Once     // closes ready
+	renews     chan struct{} // holds one token while a lost session is replaced, within renewLimit
+	renewLimit time.Duration
 	// asked is closed when a legacy server has answered the request for its announcements.
 	asked    chan struct{}
 	askedOne sync.Once
@@ -84,7 +85,7 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renews: make(chan struct{}, 1), asked: make(chan struct{}), era: hub.Legacy, flights: map[int64]*flight{}}
+	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renews: make(chan struct{}, 1), renewLimit: renewLimit, asked: make(chan struct{}), era: hub.Legacy, flights: map[int64]*flight{}}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.flood.init(time.Now())
 	r.asks.running = map[string]context.CancelFunc{}
@@ -313,9 +314,10 @@ func (r *Remote) exchange(ctx context.Context, f *flight, method string, params,
 		// The server has not looked at the request, so it may go out once more.
 		resp.Body.Close()
 		if err := r.renew(ctx, lostSession(resp)); err != nil {
-			if ctx.Err() == nil {
-				r.fail(err)
+			if ctx.Err() != nil { // the caller's time is over; the next one tries again
+				return hub.Reply{}, context.Cause(ctx)
 			}
+			r.fail(err)
 			return hub.Reply{}, context.Cause(r.ctx)
 		}
 		if resp, err = r.post(ctx, method, params, body, header); err == nil && forgotten(resp) {

@@ -23,6 +23,9 @@ const (
 // maxResumes is how often in a row a stream may be opened again without an event.
 const maxResumes = 5
 
+// maxEventID is the length of the longest id of an event that a stream is resumed after.
+const maxEventID = 1 << 10
+
 // resumption is where a stream ended.
 type resumption struct {
 	last  string        // id of its last event; "" where the server gives none
@@ -31,7 +34,10 @@ type resumption struct {
 }
 
 func (p *resumption) note(ev sseEvent) {
-	if ev.id != "" && !strings.ContainsAny(ev.id, "\r\n\x00") {
+	switch {
+	case len(ev.id) > maxEventID:
+		p.last = "" // it would have to travel in a header
+	case ev.id != "" && !strings.ContainsAny(ev.id, "\r\n\x00"):
 		p.last = ev.id
 	}
 	if ev.retry > 0 {

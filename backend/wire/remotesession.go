@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 var errForgotten = errors.New("the server has forgotten our session")
@@ -18,6 +19,10 @@ func forgotten(resp *http.Response) bool {
 }
 
 func lostSession(resp *http.Response) string { return resp.Request.Header.Get("Mcp-Session-Id") }
+
+// renewLimit bounds the opening of a new session in place of a lost one: the stream of
+// announcements that may ask for it has no deadline, and all calls wait behind it.
+const renewLimit = 30 * time.Second
 
 // renew opens a new session in place of lost, unless somebody has done so meanwhile.
 func (r *Remote) renew(ctx context.Context, lost string) error {
@@ -37,6 +42,8 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 		return errForgotten
 	}
 	r.o.Log.Info("Server has forgotten our session; opening another", "server", r.o.Server)
+	ctx, cancel := context.WithTimeoutCause(ctx, r.renewLimit, fmt.Errorf("it did not answer within %s", r.renewLimit))
+	defer cancel()
 	f := newFlight(r.nextID.Add(1), nil)
 	reply, err := r.exchange(ctx, f, "initialize", hello, appendCall(nil, f.id, "initialize", hello, nil), nil)
 	if err != nil {

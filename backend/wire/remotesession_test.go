@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// amnesiac is a legacy server that has forgotten every session, and takes its time with
+// opening another. Its stream of announcements ends soon.
+func amnesiac(t *testing.T) (url string) {
+	var hello atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case !strings.Contains(string(body), `"initialize"`):
+			w.WriteHeader(http.StatusNotFound)
+		case hello.Add(1) > 1:
+			<-r.Context().Done()
+		default:
+			w.Header().Set("Mcp-Session-Id", "first")
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func openAmnesiac(t *testing.T) *Remote {
+	t.Helper()
+	r, err := NewRemote(RemoteOptions{Server: "forgetful", URL: amnesiac(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.fail(errors.New("the test is over")) // no farewell: nobody listens
+		_ = r.Close(context.Background())
+	})
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Speak(hub.Legacy, "2025-11-25")
+	return r
+}
+
+// A call whose time ends while a lost session is replaced fails, and is not answered with
+// nothing. The connection is given another chance by the next one.
+func TestACallThatEndsWhileItsSessionIsReplacedFails(t *testing.T) {
+	r := openAmnesiac(t)
+	over := errors.New("no more time")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, over)
+	defer cancel()
+	reply, err := r.Call(ctx, "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+	if !errors.Is(err, over) {
+		t.Errorf("%s, %v", reply.Result, err)
+	}
+	if r.Err() != nil {
+		t.Errorf("the connection is given up: %v", r.Err())
+	}
+}
+
+// A server that never opens another session ends the connection, also when only the
+// stream of announcements waits for it, which has no deadline.
+func TestASessionThatIsNeverReplacedEndsTheConnection(t *testing.T) {
+	r := openAmnesiac(t)
+	r.renewLimit = 100 * time.Millisecond
+	r.once.Do(func() { close(r.ready) })
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run() }()
+	select {
+	case err := <-ran:
+		if !errors.Is(err, errForgotten) || !strings.Contains(err.Error(), "did not answer within 100ms") {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("everybody waits for ever")
+		r.fail(errors.New("the test is over"))
+		<-ran
+	}
+}
+
+// What a server calls its events travels back in a header: a giant name is not kept.
+func TestAStreamIsNotResumedAfterAGiantId(t *testing.T) {
+	var p resumption
+	p.note(sseEvent{id: "a"})
+	p.note(sseEvent{id: strings.Repeat("x", maxEventID+1)})
+	if p.last != "" {
+		t.Errorf("%d bytes are kept", len(p.last))
+	}
+	p.note(sseEvent{id: "b"})
+	if p.last != "b" {
+		t.Errorf("%q", p.last)
+	}
+}
