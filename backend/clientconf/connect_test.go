@@ -114,6 +114,25 @@ func TestFileThatWasNotThereIsGoneAfterUndo(t *testing.T) {
 	}
 }
 
+// The client writes its file while the undo waits for the lock: what it wrote stays.
+func TestUndoNeverRemovesAFileThatSomebodyHasJustWritten(t *testing.T) {
+	c, _ := newConnector(t)
+	p := connect(t, c, "claude-desktop")
+	r, ok, err := c.loadRecord("claude-desktop")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	looked := []byte(content(t, p.Path))
+	theirs := `{"theirs": true}`
+	write(t, p.Path, theirs)
+	if _, err := c.restore(r, looked); hub.CodeOf(err) != hub.CodeConflict {
+		t.Errorf("got %v", err)
+	}
+	if got := content(t, p.Path); got != theirs {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
 func TestUndoOfAFileThatChangedTakesOnlyOurSpan(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")

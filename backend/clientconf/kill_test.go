@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,11 +19,14 @@ func TestMain(m *testing.M) {
 	if home := os.Getenv("CLIENTCONF_WRITE"); home != "" {
 		writeForEver(home, os.Getenv("CLIENTCONF_DIR"))
 	}
+	if home := os.Getenv("CLIENTCONF_WRITE_ONCE"); home != "" {
+		writeOnce(home, os.Getenv("CLIENTCONF_DIR"))
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 
-// writeForEver connects and disconnects until somebody ends it.
-func writeForEver(home, dir string) {
+func writer(home, dir string) *Connector {
 	c, err := New(Options{
 		System: System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
 		Dir:    dir, Program: "/opt/drawbridge/drawbridge",
@@ -30,6 +34,22 @@ func writeForEver(home, dir string) {
 	if err != nil {
 		panic(err)
 	}
+	return c
+}
+
+// writeOnce connects, and says why it cannot.
+func writeOnce(home, dir string) {
+	c := writer(home, dir)
+	p, err := c.Plan(Choice{Client: "claude-code"})
+	if err == nil {
+		err = c.Apply(context.Background(), p)
+	}
+	fmt.Println(err)
+}
+
+// writeForEver connects and disconnects until somebody ends it.
+func writeForEver(home, dir string) {
+	c := writer(home, dir)
 	for {
 		os.Stdout.WriteString(".") // the disk is next
 		if p, err := c.Plan(Choice{Client: "gemini-cli"}); err == nil {

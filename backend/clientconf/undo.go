@@ -75,6 +75,9 @@ func (c *Connector) undoOwn(ctx context.Context, r record) error {
 // restore puts the pre-image back. done is false when there is none to put back.
 func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 	if !r.Existed {
+		if err := unchanged(r.Path, now, true); err != nil { // it may have waited for the client's lock
+			return false, err
+		}
 		if err := os.Remove(r.Path); err != nil {
 			return false, err
 		}

@@ -43,13 +43,14 @@ func read(path string) (src []byte, existed bool, err error) {
 
 // replace puts content in the place of path, which held before (existed says
 // whether it was there at all). The file is old or new at every moment, never
-// torn; its mode stays; a new file is 0600. When somebody else wrote the file
+// torn; its mode and owner stay; a new file is 0600. When somebody else wrote the file
 // meanwhile nothing happens and the error has code conflict.
 func replace(path string, before []byte, existed bool, content []byte) error {
 	mode := os.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
+	info, err := os.Stat(path)
+	if err == nil {
 		mode = info.Mode().Perm()
-		if mode&0o200 == 0 {
+		if !writable(path, mode) {
 			return &hub.Error{Code: hub.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry by hand."}
 		}
 	}
@@ -61,6 +62,9 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 	}
 	defer os.Remove(temp.Name()) // gone after the rename
 	_, err = temp.Write(content)
+	if err == nil && info != nil {
+		err = keepOwner(temp, info)
+	}
 	if err == nil {
 		err = temp.Chmod(mode)
 	}
@@ -77,6 +81,19 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 		return cannotWrite(err)
 	}
 	return syncDir(dir)
+}
+
+// writable reports whether a file that is there may be written. Its folder may allow to put
+// another in its place all the same: that is not ours to do.
+func writable(path string, mode os.FileMode) bool {
+	if mode&0o200 == 0 {
+		return false
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		f.Close()
+	}
+	return !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS)
 }
 
 // cannotWrite says what a person can do about it; the file is as it was.

@@ -1,0 +1,85 @@
+package clientconf
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// nobody is a user who owns nothing on this machine.
+const nobody = 65534
+
+// asNobody lets a writer of this binary, run as another user than root, connect in home,
+// which has to be that user's, and returns what it said.
+func asNobody(t *testing.T, home string) string {
+	t.Helper()
+	src, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(home, "writer")
+	if err := os.WriteFile(program, src, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Dir, cmd.Env = "/", []string{"CLIENTCONF_WRITE_ONCE=" + home, "CLIENTCONF_DIR=" + filepath.Join(home, "clients")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the writer: %v: %s", err, out)
+	}
+	return string(out)
+}
+
+// A file that belongs to another user and that we may not write stays, although its folder
+// would let us put ours in its place.
+func TestAFileOfAnotherUserIsRefusedAndKept(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of several users")
+	}
+	home, err := os.MkdirTemp("/tmp", "owner") // everybody may pass there
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	if err := os.Chown(home, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said := asNobody(t, home)
+	var now syscall.Stat_t
+	if err := syscall.Stat(path, &now); err != nil || now.Uid != 0 || content(t, path) != claudeFile {
+		t.Errorf("it was replaced by a file of user %d: %v", now.Uid, err)
+	}
+	if !strings.Contains(said, "read-only") {
+		t.Errorf("the writer said %q", said)
+	}
+}
+
+// Root connects for a person: the file stays hers.
+func TestAFileKeepsItsOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of several users")
+	}
+	c, home := newConnector(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	if err := os.Chown(path, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	connect(t, c, "claude-code")
+	var now syscall.Stat_t
+	if err := syscall.Stat(path, &now); err != nil || now.Uid != nobody || now.Gid != nobody || now.Mode&0o777 != 0o640 {
+		t.Errorf("user %d, group %d, mode %o: %v", now.Uid, now.Gid, now.Mode, err)
+	}
+	if !strings.Contains(content(t, path), "drawbridge") {
+		t.Error("it was not written")
+	}
+}

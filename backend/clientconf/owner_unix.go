@@ -1,0 +1,26 @@
+//go:build unix
+
+package clientconf
+
+import (
+	"os"
+	"syscall"
+)
+
+// keepOwner gives f the owner and, where it may, the group of the file that it replaces:
+// who works as another user, such as root, must not take a person's file away.
+func keepOwner(f *os.File, was os.FileInfo) error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	to, ok := was.Sys().(*syscall.Stat_t)
+	is, known := now.Sys().(*syscall.Stat_t)
+	if !ok || !known || is.Uid == to.Uid && is.Gid == to.Gid {
+		return nil
+	}
+	if err := f.Chown(int(to.Uid), int(to.Gid)); err != nil && is.Uid != to.Uid {
+		return err
+	}
+	return nil
+}
