@@ -25,10 +25,11 @@ var edges = map[string]string{
 	"backend/hub":        "",
 	"backend/atomicfile": "",
 	"backend/pattern":    "",
+	"backend/ending":     "",
 	"config":             "backend/pattern backend/hub",
 	"backend/event":      "backend/hub",
-	"backend/process":    "",
-	"backend/dockerexec": "",
+	"backend/process":    "backend/ending",
+	"backend/dockerexec": "backend/ending",
 	"backend/wire":       "backend/hub", // spans, replies and sinks are hub's, so that the call path converts nothing
 	"backend/loopback":   "backend/pattern backend/atomicfile backend/hub",
 	"backend/secret":     "backend/pattern backend/atomicfile backend/hub",

@@ -16,19 +16,20 @@ import (
 //
 // Stop also releases the connection: call it for every Box.
 func (b *Box) Stop(ctx context.Context) error {
-	return b.stopWith(ctx, b.stop)
+	return b.ending.Run(ctx, b.stop)
 }
 
-func (b *Box) stop() {
+func (b *Box) stop() error {
 	_ = b.stdin.Close()
-	if !b.wait(or(b.image.CloseStdin, defaultCloseStdin)) {
+	if !b.ending.Wait(b.done, or(b.image.CloseStdin, defaultCloseStdin)) {
 		b.term()
-		b.wait(or(b.image.Term, defaultTerm))
+		b.ending.Wait(b.done, or(b.image.Term, defaultTerm))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
-	if _, err := removeMarked(ctx, b.cli, b.at, b.mark); err != nil {
-		b.stopErr = fmt.Errorf("cannot remove the container of image %q: %w", b.image.Ref, err)
+	_, err := removeMarked(ctx, b.cli, b.at, b.mark)
+	if err != nil {
+		err = fmt.Errorf("cannot remove the container of image %q: %w", b.image.Ref, err)
 	} else {
 		delist(b.image.Ledger, b.mark)
 	}
@@ -38,6 +39,7 @@ func (b *Box) stop() {
 	b.cancel()
 	<-b.done
 	b.cli.Close()
+	return err
 }
 
 func (b *Box) term() {

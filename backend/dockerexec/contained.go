@@ -1,11 +1,9 @@
 package dockerexec
 
 import (
-	"context"
 	"io"
-	"sync"
-	"sync/atomic"
-	"time"
+
+	"drawbridge/backend/ending"
 
 	"github.com/moby/moby/client"
 )
@@ -24,16 +22,13 @@ type contained struct {
 	done     chan struct{}
 	exit     Exit // set before done closes
 
-	impolite atomic.Bool // no patience is left
-	stopOnce sync.Once
-	stopped  chan struct{}
-	stopErr  error // set before stopped closes
+	ending *ending.Ending
 }
 
 func newContained(cli *client.Client, at Engine, mark string) contained {
 	return contained{
 		cli: cli, at: at, mark: mark,
-		streamed: make(chan struct{}), done: make(chan struct{}), stopped: make(chan struct{}),
+		streamed: make(chan struct{}), done: make(chan struct{}), ending: ending.New(),
 	}
 }
 
@@ -55,42 +50,5 @@ func (p *contained) Exit() Exit {
 		return p.exit
 	default:
 		return Exit{Code: -1, Reason: "still running"}
-	}
-}
-
-// stopWith runs stop once and waits for it. When ctx ends, it loses its patience.
-func (p *contained) stopWith(ctx context.Context, stop func()) error {
-	p.stopOnce.Do(func() {
-		go func() {
-			defer close(p.stopped)
-			stop()
-		}()
-	})
-	select {
-	case <-p.stopped:
-	case <-ctx.Done():
-		p.impolite.Store(true)
-		<-p.stopped
-	}
-	return p.stopErr
-}
-
-// wait waits for the end, at most d, and not at all once patience is lost.
-func (p *contained) wait(d time.Duration) bool {
-	deadline := time.NewTimer(d)
-	defer deadline.Stop()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-p.done:
-			return true
-		case <-deadline.C:
-			return false
-		case <-tick.C:
-			if p.impolite.Load() {
-				return false
-			}
-		}
 	}
 }

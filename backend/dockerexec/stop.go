@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/ending"
+
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
@@ -161,44 +163,40 @@ func (e *Exec) listen(ctx context.Context) {
 //
 // Stop also releases the connection: call it for every Exec.
 func (e *Exec) Stop(ctx context.Context) error {
-	return e.stopWith(ctx, e.stop)
+	return e.ending.Run(ctx, e.stop)
 }
 
-func (e *Exec) stop() {
+func (e *Exec) stop() error {
 	defer func() {
 		e.conn.Close()
 		e.stdout.Close()
 		e.cli.Close()
 	}()
 	_ = e.stdin.Close()
-	if e.wait(or(e.spec.CloseStdin, defaultCloseStdin)) {
-		return
+	e.ask()
+	if e.ending.Wait(e.done, or(e.spec.CloseStdin, defaultCloseStdin)) {
+		return nil
 	}
 	e.signalled.Store(true)
 	e.end("TERM")
-	if e.wait(or(e.spec.Term, defaultTerm)) {
-		return
+	e.ask()
+	if e.ending.Wait(e.done, or(e.spec.Term, defaultTerm)) {
+		return nil
 	}
 	var err error
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
 		err = e.end("KILL")
-		e.impolite.Store(false)
-		if e.wait(200 * time.Millisecond) {
-			return
+		e.ask()
+		if ending.Within(e.done, 200*time.Millisecond) {
+			return nil
 		}
 	}
 	if err == nil {
 		err = errors.New("it does not react to being killed")
 	}
-	e.stopErr = fmt.Errorf("cannot end %q in the container %s: %w", e.spec.Cmd[0], e.spec.Place, err)
 	close(e.abandoned) // nobody can do more
 	<-e.done
-}
-
-// wait asks the Engine, and waits for the end, at most d.
-func (e *Exec) wait(d time.Duration) bool {
-	e.ask()
-	return e.contained.wait(d)
+	return fmt.Errorf("cannot end %q in the container %s: %w", e.spec.Cmd[0], e.spec.Place, err)
 }
 
 // end sends a signal while the Engine says that the process runs, because its id

@@ -9,8 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"drawbridge/backend/ending"
 )
 
 // How long the default ladder waits on its steps, and how long what a dead
@@ -79,12 +80,9 @@ type Process struct {
 	stdin  *os.File
 	stdout *output
 
-	done     chan struct{}
-	exit     Exit // set before done closes
-	impolite atomic.Bool
-	stopOnce sync.Once
-	stopped  chan struct{} // closed when the ladder has come to its end
-	stopErr  error         // set before stopped closes
+	done   chan struct{}
+	exit   Exit // set before done closes
+	ending *ending.Ending
 
 	mu      sync.Mutex // guards the last CPU sample
 	lastCPU time.Duration
@@ -125,63 +123,28 @@ func (p *Process) Exit() Exit {
 // Stop also releases the pipes: call it for every Process, even for one that
 // ended by itself.
 func (p *Process) Stop(ctx context.Context) error {
-	p.stopOnce.Do(func() { go p.stop() })
-	select {
-	case <-p.stopped:
-	case <-ctx.Done():
-		p.impolite.Store(true)
-		<-p.stopped
-	}
-	return p.stopErr
+	return p.ending.Run(ctx, p.stop)
 }
 
-func (p *Process) stop() {
-	defer close(p.stopped)
+func (p *Process) stop() error {
 	defer p.stdout.close()
 	p.tree.note()
 	p.stdin.Close()
-	if p.wait(or(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
-		return
+	if p.ending.Wait(p.done, or(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
+		return nil
 	}
 	p.tree.terminate()
-	if p.wait(or(p.spec.Stop.Term, defaultTerm)) {
-		return
+	if p.ending.Wait(p.done, or(p.spec.Stop.Term, defaultTerm)) {
+		return nil
 	}
-	p.impolite.Store(true)
+	p.ending.Hurry() // also for what the child has left behind
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
 		p.tree.kill()
-		if p.waitExactly(poll) {
-			return
+		if ending.Within(p.done, poll) {
+			return nil
 		}
 	}
-	p.stopErr = fmt.Errorf("cannot end process %d (%s): it does not react to being killed", p.pid, p.spec.Name)
-}
-
-// wait waits for the end of the tree, at most d, shorter when the one who asked
-// for the stop has lost patience.
-func (p *Process) wait(d time.Duration) bool {
-	for deadline := time.Now().Add(d); time.Now().Before(deadline) && !p.impolite.Load(); {
-		if p.waitExactly(poll) {
-			return true
-		}
-	}
-	return p.waitExactly(0)
-}
-
-func (p *Process) waitExactly(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return true
-	case <-timer.C:
-	}
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
+	return fmt.Errorf("cannot end process %d (%s): it does not react to being killed", p.pid, p.spec.Name)
 }
 
 // watch owns the end of the process: it reaps by pid, never by end of file,
@@ -217,7 +180,7 @@ func (p *Process) endLeftovers() {
 		return
 	}
 	p.tree.terminate()
-	for deadline := time.Now().Add(leftoverGrace); time.Now().Before(deadline) && !p.impolite.Load(); {
+	for deadline := time.Now().Add(leftoverGrace); time.Now().Before(deadline) && !p.ending.Hurried(); {
 		time.Sleep(poll)
 		if p.nothingLeft() {
 			return

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"drawbridge/backend/ending"
 )
 
 // MarkVariable is the environment variable that every process of ours carries:
@@ -99,7 +101,7 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{spec: spec, done: make(chan struct{}), stopped: make(chan struct{})}
+	p := &Process{spec: spec, done: make(chan struct{}), ending: ending.New()}
 	if p.tree, err = newTree(mark); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", spec.Path, err)
 	}
