@@ -42,7 +42,6 @@ require (
 	github.com/gen2brain/beeep v0.11.3
 	github.com/google/licensecheck v0.3.1
 	github.com/klauspost/compress v1.20.1
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	golang.org/x/time v0.16.0
 )
 

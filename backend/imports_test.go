@@ -99,7 +99,6 @@ var owners = map[string]string{
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",
 	"github.com/yosida95/uritemplate/v3":     "backend/registry",
 	"golang.org/x/time":                      "backend/policy",
-	"github.com/santhosh-tekuri/jsonschema":  "backend/policy", // names each wrong field without its value, which the one below does not
 	"github.com/cenkalti/backoff/v5":         "backend/supervisor",
 	"github.com/shirou/gopsutil/v4":          "backend/process",
 	"github.com/prometheus/client_golang":    "backend/metrics",

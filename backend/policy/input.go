@@ -3,14 +3,11 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
+	"math"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
@@ -29,12 +26,12 @@ func (p *Policy) input(call *hub.Call, t *tool, target registry.Target) error {
 	if schema == nil {
 		return nil
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments(call)))
+	value, err := decode(arguments(call))
 	if err != nil {
 		return invalid(call, []hub.FieldError{{Field: "arguments", Error: "cannot be read"}})
 	}
-	if wrong, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(value)); ok {
-		return invalid(call, fieldsOf(wrong))
+	if wrong := schema.check(value); len(wrong) > 0 {
+		return invalid(call, wrong)
 	}
 	return nil
 }
@@ -50,94 +47,6 @@ func invalid(call *hub.Call, fields []hub.FieldError) error {
 	return e
 }
 
-// fieldsOf names what is wrong without repeating a value.
-func fieldsOf(e *jsonschema.ValidationError) (list []hub.FieldError) {
-	var walk func(e *jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(list) == maxFields {
-			return
-		}
-		if alternatives(e.ErrorKind) { // each branch complains for itself: that would confuse
-			list = append(list, hub.FieldError{Field: path(e.InstanceLocation), Error: "fits none of the forms that are allowed"})
-			return
-		}
-		if len(e.Causes) > 0 {
-			for _, cause := range e.Causes {
-				walk(cause)
-			}
-			return
-		}
-		for _, f := range complaint(e) {
-			if !slices.Contains(list, f) && len(list) < maxFields {
-				list = append(list, f)
-			}
-		}
-	}
-	walk(e)
-	return list
-}
-
-func alternatives(k jsonschema.ErrorKind) bool {
-	switch k.(type) {
-	case *kind.AnyOf, *kind.OneOf:
-		return true
-	}
-	return false
-}
-
-func complaint(e *jsonschema.ValidationError) []hub.FieldError {
-	at := path(e.InstanceLocation)
-	one := func(format string, about ...any) []hub.FieldError {
-		return []hub.FieldError{{Field: at, Error: fmt.Sprintf(format, about...)}}
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		return named(e, k.Missing, "is required")
-	case *kind.AdditionalProperties:
-		return named(e, k.Properties, "is not known")
-	case *kind.Type:
-		return one("must be %s, not %s", strings.Join(k.Want, " or "), k.Got)
-	case *kind.Enum:
-		want, err := json.Marshal(k.Want)
-		if err != nil || len(want) > 300 {
-			return one("is none of the values that are allowed")
-		}
-		return one("must be one of %s", want)
-	case *kind.Minimum, *kind.ExclusiveMinimum:
-		return one("is too small")
-	case *kind.Maximum, *kind.ExclusiveMaximum:
-		return one("is too large")
-	case *kind.MinLength, *kind.MinItems, *kind.MinProperties:
-		return one("is too short")
-	case *kind.MaxLength, *kind.MaxItems, *kind.MaxProperties:
-		return one("is too long")
-	case *kind.Pattern:
-		return one("does not fit the pattern %.100s", k.Want)
-	case *kind.Format:
-		return one("is no valid %.50s", k.Want)
-	}
-	return one("does not fit the schema")
-}
-
-func named(e *jsonschema.ValidationError, names []string, what string) (list []hub.FieldError) {
-	for _, name := range names {
-		list = append(list, hub.FieldError{Field: path(append(slices.Clone(e.InstanceLocation), name)), Error: what})
-	}
-	return list
-}
-
-// path names a place in the arguments. Names come from the caller: long ones are cut.
-func path(parts []string) string {
-	if len(parts) == 0 {
-		return "arguments"
-	}
-	short := make([]string, len(parts))
-	for i, part := range parts {
-		short[i] = shorten(part)
-	}
-	return strings.Join(short, ".")
-}
-
 // inputs holds the schemas that were compiled. The zero value is ready.
 type inputs struct {
 	mu  sync.Mutex // guards all
@@ -146,14 +55,14 @@ type inputs struct {
 
 type compiled struct {
 	raw    *byte // of the definition that it was made from
-	schema *jsonschema.Schema
+	schema *inputSchema
 }
 
 // maxCompiled bounds the schemas that are kept.
 const maxCompiled = 4096
 
 // schema returns the tool's, compiled when it is first needed; nil when it cannot be.
-func (i *inputs) schema(server, tool string, raw []byte) *jsonschema.Schema {
+func (i *inputs) schema(server, tool string, raw []byte) *inputSchema {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := [2]string{server, tool}
@@ -168,12 +77,55 @@ func (i *inputs) schema(server, tool string, raw []byte) *jsonschema.Schema {
 	return c.schema
 }
 
-// noLoader keeps a stranger's schema from reading files or the network.
-type noLoader struct{}
+// inputSchema is a tool's schema of its arguments, ready to be used.
+type inputSchema struct {
+	judge *jsonschema.Resolved // decides whether arguments fit
+	doc   any                  // the same schema, by which misfits finds what does not
+	old   bool                 // a dialect in which format is a rule and $ref stands alone
+}
 
-func (noLoader) Load(string) (any, error) { return nil, errors.New("references lead nowhere else") }
+// check names what of value does not fit; nothing when all does, or when the library
+// finds in a stranger's schema what it does not expect.
+func (s *inputSchema) check(value any) (wrong []hub.FieldError) {
+	defer func() {
+		if recover() != nil {
+			wrong = nil
+		}
+	}()
+	fits := s.judge.Validate(value) == nil
+	if fits && !s.old {
+		return nil
+	}
+	m := misfits{doc: s.doc, old: s.old}
+	m.look(s.doc, value, nil)
+	if !fits && len(m.list) == 0 {
+		m.add(nil, "does not fit the schema")
+	}
+	return m.list
+}
 
-func compileSchema(raw []byte) (schema *jsonschema.Schema) {
+const (
+	draft7 = "http://json-schema.org/draft-07/schema#"
+	latest = "https://json-schema.org/draft/2020-12/schema"
+)
+
+// dialects are those that are understood, by what stands for each: the library knows
+// two. Draft 6 is a part of draft 7, and what draft 4 and 2019-09 say otherwise is not
+// understood or refused before.
+var dialects = map[string]string{
+	"": latest, "json-schema.org/schema": latest, "json-schema.org/draft/2020-12/schema": latest, "json-schema.org/draft/2019-09/schema": latest,
+	"json-schema.org/draft-07/schema": draft7, "json-schema.org/draft-06/schema": draft7, "json-schema.org/draft-04/schema": draft7,
+}
+
+// dialect returns what stands for the dialect that a schema names.
+func dialect(name string) (stands string, ok bool) {
+	name = strings.TrimSuffix(name, "#")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "http://"), "https://")
+	stands, ok = dialects[name]
+	return stands, ok
+}
+
+func compileSchema(raw []byte) (schema *inputSchema) {
 	defer func() {
 		if recover() != nil {
 			schema = nil // a stranger's schema
@@ -185,19 +137,57 @@ func compileSchema(raw []byte) (schema *jsonschema.Schema) {
 	if json.Unmarshal(raw, &tool) != nil || len(tool.InputSchema) == 0 {
 		return nil
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(tool.InputSchema))
+	doc, err := decode(tool.InputSchema)
 	if err != nil || !bounded(doc) {
 		return nil
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	const at = "tool:input"
-	if c.AddResource(at, doc) != nil {
+	var s jsonschema.Schema
+	if json.Unmarshal(tool.InputSchema, &s) != nil {
 		return nil
 	}
-	schema, err = c.Compile(at)
+	var known bool
+	if s.Schema, known = dialect(s.Schema); !known {
+		return nil
+	}
+	judge, err := s.Resolve(nil) // without a loader nothing is fetched
 	if err != nil {
 		return nil
 	}
-	return schema
+	return &inputSchema{judge: judge, doc: doc, old: s.Schema == draft7}
+}
+
+// decode reads one JSON value. Whole numbers stay exact where 64 bits hold them.
+func decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return plain(v), nil
+}
+
+// plain turns numbers into an int64 where they are whole and fit, else into a float64.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, part := range v {
+			v[key] = plain(part)
+		}
+	case []any:
+		for i, part := range v {
+			v[i] = plain(part)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64()
+		f = min(max(f, -math.MaxFloat64), math.MaxFloat64) // of what is beyond, no more is known
+		if f >= -1<<53 && f <= 1<<53 && f == math.Trunc(f) {
+			return int64(f)
+		}
+		return f
+	}
+	return v
 }
