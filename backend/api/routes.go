@@ -73,7 +73,7 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 
 // HandleFunc lets huma add operations; all of them are for the person.
 func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
-	t.add(Person, pattern, h)
+	t.add(Person, pattern, func(w http.ResponseWriter, r *http.Request) { h(&onceHead{ResponseWriter: w}, r) })
 }
 
 func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.mux.ServeHTTP(w, r) }
