@@ -29,35 +29,45 @@ type Path =
   | '/welcome'
   | '/add';
 
+/** What belongs together in the navigation, in its order; what a person needs daily has no heading. */
+export const groups = ['daily', 'setup', 'closer', 'last'] as const;
+
 export interface Place {
   to: Path;
   text: string;
   icon: LucideIcon;
   /** The second key of its shortcut, after "g". */
   key: string;
-  /** Not in the navigation: reached by other ways. */
-  aside?: boolean;
-  /** In the navigation of wide screens only; narrow ones have a link in their head line. */
-  wide?: boolean;
+  /** Where it stands in the navigation; without one it is reached by other ways. */
+  group?: (typeof groups)[number];
+  /** In the bar of narrow screens, which has room for four; the others are behind "More". */
+  bar?: boolean;
 }
 
 export const pages: Place[] = [
-  { to: '/', text: texts.nav.overview, icon: LayoutDashboard, key: 'o' },
-  { to: '/servers', text: texts.nav.servers, icon: Server, key: 's' },
-  { to: '/calls', text: texts.nav.calls, icon: Activity, key: 'c' },
-  { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't' },
-  { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l' },
-  { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', wide: true },
-  { to: '/checks', text: texts.checks.title, icon: ListChecks, key: 'k', wide: true },
+  {
+    to: '/',
+    text: texts.nav.overview,
+    icon: LayoutDashboard,
+    key: 'o',
+    group: 'daily',
+    bar: true,
+  },
+  { to: '/servers', text: texts.nav.servers, icon: Server, key: 's', group: 'daily', bar: true },
+  { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't', group: 'daily', bar: true },
+  { to: '/calls', text: texts.nav.calls, icon: Activity, key: 'c', group: 'daily', bar: true },
   {
     to: '/questions',
     text: texts.questions.title,
     icon: MessageCircleQuestion,
     key: 'q',
-    wide: true,
+    group: 'daily',
   },
-  { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
-  { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', aside: true },
-  { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w', aside: true },
-  { to: '/add', text: texts.add.title, icon: Plus, key: 'n', aside: true },
+  { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l', group: 'setup' },
+  { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', group: 'closer' },
+  { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', group: 'closer' },
+  { to: '/checks', text: texts.checks.title, icon: ListChecks, key: 'k', group: 'closer' },
+  { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e', group: 'last' },
+  { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w' },
+  { to: '/add', text: texts.add.title, icon: Plus, key: 'n' },
 ];

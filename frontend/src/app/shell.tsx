@@ -1,26 +1,34 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { Menu, Search } from 'lucide-react';
+import { useEffect, useState } from 'react';
 import { Logo } from '@/components/logo';
 import { questionsQuery } from '@/features/questions/api';
 import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
+import { Places, PlacesSheet } from './navigation';
 import { pages } from './places';
 import { Shortcuts } from './shortcuts';
 
-const main = pages.filter((page) => !page.aside);
+const bar = pages.filter((page) => page.bar);
+const barItem =
+  'relative flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs text-ink2 outline-offset-[-2px]';
+const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
 /** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
 export function Shell() {
   useTitle();
+  const [palette, setPalette] = useState(false);
+  const [more, setMore] = useState(false);
   const { data: questions } = useQuery(questionsQuery);
   const waiting = questions?.length ?? 0;
   const { busy, at } = useRouterState({
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
     structuralSharing: true,
   });
+  const beyond = at !== undefined && at !== '/' && !bar.some(({ to }) => isAt(to, at));
   return (
     <div className="flex h-full flex-col md:flex-row">
       {/* A button, because the fragment of the address belongs to the router. */}
@@ -36,52 +44,42 @@ export function Shell() {
         <span className="font-semibold tracking-tight">{texts.product}</span>
         <span className="ml-auto flex items-center gap-3">
           <ConnectionMark />
-          {main
-            .filter((page) => page.wide)
-            .map(({ to, text, icon: Icon }) => (
-              <Link
-                key={to}
-                to={to}
-                aria-label={text}
-                activeOptions={{ includeSearch: false }}
-                className="rounded-md p-1 text-ink2 aria-[current=page]:text-accent"
-              >
-                <Icon className="size-5" aria-hidden />
-              </Link>
-            ))}
+          <button
+            type="button"
+            aria-label={texts.shortcuts.palette}
+            onClick={() => setPalette(true)}
+            className="rounded-md p-1 text-ink2 hover:bg-hover"
+          >
+            <Search className="size-5" aria-hidden />
+          </button>
         </span>
       </header>
       <aside className="hidden w-52 shrink-0 flex-col border-r px-3 pt-4 pb-3 md:flex">
-        <div className="mb-5 flex items-center gap-2.5 px-2">
+        <div className="mb-3 flex items-center gap-2.5 px-2">
           <Logo className="size-7" />
           <span className="text-base font-semibold tracking-tight">{texts.product}</span>
         </div>
-        <nav aria-label={texts.nav.label} className="flex flex-col gap-0.5">
-          {main.map(({ to, text, icon: Icon }) => (
-            <Link
-              key={to}
-              to={to}
-              activeOptions={{ exact: to === '/', includeSearch: false }}
-              className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm text-ink2 hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent"
-            >
-              <Icon className="size-4 shrink-0" aria-hidden />
-              {text}
-              {to === '/questions' && waiting > 0 && (
-                <span className="ml-auto rounded-full bg-warn-soft px-1.5 text-xs font-semibold text-warn">
-                  {waiting}
-                </span>
-              )}
-            </Link>
-          ))}
+        <button
+          type="button"
+          aria-label={texts.shortcuts.palette}
+          onClick={() => setPalette(true)}
+          className="mb-3 flex items-center gap-2 rounded-md border bg-panel px-2 py-1 text-sm text-ink3 hover:border-strong hover:text-ink2"
+        >
+          <Search className="size-3.5 shrink-0" aria-hidden />
+          {texts.nav.find}
+          <kbd className="ml-auto font-sans text-2xs">{mod} K</kbd>
+        </button>
+        <nav
+          aria-label={texts.nav.label}
+          className="scroll-area -mx-1 flex min-h-0 flex-1 flex-col px-1"
+        >
+          <Places waiting={waiting} />
         </nav>
-        <div className="mt-auto flex items-center px-2 pt-3">
+        <div className="flex items-center px-2 pt-3">
           <ConnectionMark />
-          <kbd className="ml-auto text-xs text-ink3" title={texts.shortcuts.palette}>
-            Ctrl K
-          </kbd>
         </div>
       </aside>
-      <Shortcuts />
+      <Shortcuts palette={palette} onPalette={setPalette} />
       <main
         id="main"
         tabIndex={-1}
@@ -94,33 +92,50 @@ export function Shell() {
       </main>
       <nav
         aria-label={texts.nav.label}
-        className="grid shrink-0 grid-cols-6 border-t bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
+        className="grid shrink-0 grid-cols-5 border-t bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
       >
-        {main
-          .filter((page) => !page.wide)
-          .map(({ to, text, icon: Icon }) => (
-            <Link
-              key={to}
-              to={to}
-              activeOptions={{ exact: to === '/', includeSearch: false }}
-              className={classes(
-                'flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs text-ink2 outline-offset-[-2px]',
-                'aria-[current=page]:font-medium aria-[current=page]:text-accent',
-              )}
-            >
-              <Icon className="size-5 shrink-0" aria-hidden />
-              <span className="max-w-full truncate px-0.5">{text}</span>
-            </Link>
-          ))}
+        {bar.map(({ to, text, icon: Icon }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: to === '/', includeSearch: false }}
+            className={classes(
+              barItem,
+              'aria-[current=page]:font-medium aria-[current=page]:text-accent',
+            )}
+          >
+            <Icon className="size-5 shrink-0" aria-hidden />
+            <span className="max-w-full truncate px-0.5">{text}</span>
+          </Link>
+        ))}
+        <button
+          type="button"
+          aria-haspopup="dialog"
+          onClick={() => setMore(true)}
+          className={classes(barItem, beyond && 'font-medium text-accent')}
+        >
+          <Menu className="size-5 shrink-0" aria-hidden />
+          {texts.nav.more}
+          {waiting > 0 && (
+            <span className="absolute top-0.5 left-1/2 ml-1.5 rounded-full bg-warn-soft px-1.5 text-2xs font-semibold text-warn">
+              {waiting}
+            </span>
+          )}
+        </button>
       </nav>
+      {more && <PlacesSheet waiting={waiting} onClose={() => setMore(false)} />}
     </div>
   );
+}
+
+function isAt(to: string, path: string): boolean {
+  return path === to || path.startsWith(`${to}/`);
 }
 
 function useTitle(): void {
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(() => {
-    const page = pages.find(({ to }) => to !== '/' && path.startsWith(to));
+    const page = pages.find(({ to }) => to !== '/' && isAt(to, path));
     document.title = `${page?.text ?? texts.nav.overview} · ${texts.product}`;
   }, [path]);
 }

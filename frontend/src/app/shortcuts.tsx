@@ -24,8 +24,13 @@ const keys: [keys: string[], text: string][] = [
 ];
 
 /** The keys that work on every page: Ctrl+K, "?", and "g" followed by a letter. */
-export function Shortcuts() {
-  const [palette, setPalette] = useState(false);
+export function Shortcuts({
+  palette,
+  onPalette,
+}: {
+  palette: boolean;
+  onPalette: (open: boolean) => void;
+}) {
   const [help, setHelp] = useState(false);
   const navigate = useNavigate();
   const pressedG = useRef(0);
@@ -33,7 +38,7 @@ export function Shortcuts() {
     const onKey = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();
-        setPalette((on) => !on);
+        onPalette(!palette);
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
@@ -52,10 +57,10 @@ export function Shortcuts() {
     };
     window.addEventListener('keydown', onKey);
     return () => window.removeEventListener('keydown', onKey);
-  }, [navigate]);
+  }, [navigate, palette, onPalette]);
   return (
     <>
-      <Palette open={palette} onOpenChange={setPalette} />
+      <Palette open={palette} onOpenChange={onPalette} />
       {help && (
         <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg">
           <div className="flex items-center px-5 pt-4 pb-3">

@@ -12,6 +12,9 @@ export const texts = {
     tools: 'Tools',
     clients: 'Clients',
     settings: 'Settings',
+    find: 'Find',
+    more: 'More',
+    groups: { daily: undefined, setup: 'Set up', closer: 'Look closer', last: undefined },
   },
   actions: {
     start: 'Start',
@@ -674,6 +677,9 @@ export const texts = {
     cut: (n: string) => `Only the first ${n} lines are shown.`,
     cutText: (n: string) => `${n} more characters`,
     view: 'How JSON is shown',
+    structuredView: 'How structured content is shown',
+    tree: 'Tree',
+    yaml: 'YAML',
   },
   tools: {
     title: 'Tools',
