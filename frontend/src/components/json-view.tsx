@@ -77,7 +77,8 @@ export function JsonView({ text, label }: { text: string; label: string }) {
 // Indentation by class, because deep levels of a stranger's JSON must not push the text out of view.
 const indents = ['pl-0', 'pl-4', 'pl-8', 'pl-12', 'pl-16', 'pl-20', 'pl-24', 'pl-28', 'pl-32'];
 
-function Line({ depth, tokens }: { depth: number; tokens: Token[] }) {
+/** One line of laid-out text, each token in its colour. */
+export function Line({ depth, tokens }: { depth: number; tokens: Token[] }) {
   return (
     <div className={indents[Math.min(depth, indents.length - 1)]}>
       {tokens.map((token, index) => (

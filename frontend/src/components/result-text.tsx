@@ -1,9 +1,9 @@
 import { Download } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
-import { JsonTree } from '@/components/json-tree';
 import { JsonView, LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
+import { Structured } from '@/components/structured';
 import { bytes, plain } from '@/lib/format';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { save } from '@/lib/save';
@@ -66,14 +66,7 @@ export function ResultText({ text }: { text: string }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
         <PartView key={index} part={part} />
       ))}
-      {structured !== undefined && (
-        <div className="rounded-md border bg-sunken">
-          <h4 className="border-b px-3 py-1.5 text-xs text-ink3">{t.structured}</h4>
-          <ScrollArea aria-label={t.structured} className="max-h-[28rem] p-3">
-            <JsonTree text={structured} />
-          </ScrollArea>
-        </div>
-      )}
+      {structured !== undefined && <Structured text={structured} />}
     </div>
   );
 }

@@ -1,0 +1,71 @@
+import { useMemo, useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyButton } from '@/components/copy-button';
+import { JsonTree } from '@/components/json-tree';
+import { Line } from '@/components/json-view';
+import { ScrollArea } from '@/components/scroll-area';
+import { Segments } from '@/components/segments';
+import { count } from '@/lib/format';
+import { formatJson } from '@/lib/json-text';
+import { texts } from '@/lib/texts';
+import { formatYaml, yamlLines } from '@/lib/yaml-text';
+
+const t = texts.json;
+const firstLines = 400;
+
+/** The structured content of a result, as a tree to open or as YAML to read and copy. */
+export function Structured({ text }: { text: string }) {
+  const [view, setView] = useState<'tree' | 'yaml'>('tree');
+  const label = texts.calls.structured;
+  return (
+    <div className="rounded-md border bg-sunken">
+      <div className="flex flex-wrap items-center gap-x-3 border-b py-0.5 pr-1 pl-3">
+        <h4 className="flex-1 text-xs text-ink3">{label}</h4>
+        <Segments
+          label={t.structuredView}
+          value={view}
+          onChange={setView}
+          options={[
+            { value: 'tree', text: t.tree },
+            { value: 'yaml', text: t.yaml },
+          ]}
+        />
+        <CopyButton
+          text={() => (view === 'yaml' ? formatYaml(text) : formatJson(text))}
+          label={`${texts.actions.copy}: ${label}`}
+        />
+      </div>
+      <ScrollArea aria-label={label} className="max-h-[28rem] p-3">
+        {view === 'tree' ? <JsonTree text={text} /> : <Yaml text={text} />}
+      </ScrollArea>
+    </div>
+  );
+}
+
+function Yaml({ text }: { text: string }) {
+  const [limit, setLimit] = useState(firstLines);
+  const { lines, cut } = useMemo(() => yamlLines(text, limit), [text, limit]);
+  return (
+    <>
+      <div className="font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]">
+        {lines.map((line, index) =>
+          line.tokens.every(({ text }) => text === '') ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
+            <br key={index} />
+          ) : (
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
+            <Line key={index} depth={line.depth} tokens={line.tokens} />
+          ),
+        )}
+      </div>
+      {cut && (
+        <div className="mt-2 flex items-center gap-2 text-xs text-ink3">
+          {t.cut(count(limit))}
+          <Button small onClick={() => setLimit((n) => n * 5)}>
+            {texts.actions.showMore}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}

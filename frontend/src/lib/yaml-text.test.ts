@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { formatYaml, yamlLines } from './yaml-text';
+
+describe('formatYaml', () => {
+  it('lays collections out by indentation', () => {
+    expect(
+      formatYaml('{"city":"Oslo","days":[{"at":"Mon","rain":true},[1,[]],{}],"none":null}'),
+    ).toBe(
+      [
+        'city: Oslo',
+        'days:',
+        '  - at: Mon',
+        '    rain: true',
+        '  - - 1',
+        '    - []',
+        '  - {}',
+        'none: null',
+      ].join('\n'),
+    );
+  });
+  it('keeps every number as it was sent', () => {
+    expect(formatYaml('[9007199254740993, 1.0, 1e400, -0]')).toBe(
+      '- 9007199254740993\n- 1.0\n- 1e400\n- -0',
+    );
+  });
+  it('quotes what would mean something else', () => {
+    expect(
+      formatYaml(
+        '{"yes":"no","a: b":"x # y","1":"2026-01-01","e":"","t":" x","s":"- a","c":"\\u001b[2J"}',
+      ),
+    ).toBe(
+      [
+        '"yes": "no"',
+        '"a: b": "x # y"',
+        '"1": "2026-01-01"',
+        'e: ""',
+        't: " x"',
+        's: "- a"',
+        'c: "\\u001b[2J"',
+      ].join('\n'),
+    );
+  });
+  it('writes text of several lines as it is', () => {
+    expect(
+      formatYaml('{"a":"one\\n  two\\n","b":["x\\n\\ny"],"c":" x\\ny","d":"p\\nq\\n\\n"}'),
+    ).toBe(
+      [
+        'a: |',
+        '  one',
+        '    two',
+        'b:',
+        '  - |-',
+        '    x',
+        '',
+        '    y',
+        'c: " x\\ny"',
+        'd: |+',
+        '  p',
+        '  q',
+        '',
+      ].join('\n'),
+    );
+  });
+  it('stands single values, broken text and great depth', () => {
+    expect(formatYaml('"a\\nb"')).toBe('"a\\nb"');
+    expect(formatYaml('{"a": [1,')).toBe('{"a": [1,');
+    const deep = `${'['.repeat(3000)}${']'.repeat(3000)}`;
+    expect(formatYaml(deep)).toContain('[[[[');
+  });
+  it('makes no more lines than asked for', () => {
+    const { lines, cut } = yamlLines(JSON.stringify(Array.from({ length: 50 }, (_, i) => i)), 7);
+    expect(lines).toHaveLength(7);
+    expect(cut).toBe(true);
+  });
+});
