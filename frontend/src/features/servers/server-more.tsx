@@ -14,6 +14,7 @@ import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
 import { entryOf } from './add';
 import { useRemoveServer } from './api';
+import { masked } from './masked';
 
 const t = texts.servers.more;
 
@@ -74,8 +75,6 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
   );
 }
 
-const sensitive = /(key|token|secret|password|passwd|auth|credential|cookie)/i;
-
 /** The entry as it stands in the file; values that look secret stay masked until somebody wants to see them. */
 function Entry({ label, onClose }: { label: string; onClose: () => void }) {
   const { data: config } = useQuery(configQuery);
@@ -106,20 +105,4 @@ function Entry({ label, onClose }: { label: string; onClose: () => void }) {
       </div>
     </Modal>
   );
-}
-
-/** Hides literal values of members, and words of the command line, whose names sound secret. */
-export function masked(entry: string): string {
-  return entry
-    .replace(
-      /("(?:[^"\\]|\\.)*")(\s*:\s*)"((?:[^"\\]|\\.)*)"/g,
-      (whole, name: string, colon: string, value: string) =>
-        sensitive.test(name) && !/^(Bearer )?\$\{/.test(value)
-          ? `${name}${colon}"••••••••"`
-          : whole,
-    )
-    .replace(
-      /("--?[\w-]*(?:key|token|secret|password)[\w-]*(?:=|"\s*,\s*"))((?:[^"\\]|\\.)*)"/gi,
-      (_, name: string) => `${name}••••••••"`,
-    );
 }
