@@ -61,13 +61,16 @@ export function Shell() {
         </div>
         <button
           type="button"
-          aria-label={texts.shortcuts.palette}
+          title={texts.shortcuts.palette}
+          aria-keyshortcuts="Control+K"
           onClick={() => setPalette(true)}
           className="mb-3 flex items-center gap-2 rounded-md border bg-panel px-2 py-1 text-sm text-ink3 hover:border-strong hover:text-ink2"
         >
           <Search className="size-3.5 shrink-0" aria-hidden />
           {texts.nav.find}
-          <kbd className="ml-auto font-sans text-2xs">{mod} K</kbd>
+          <kbd aria-hidden className="ml-auto font-sans text-2xs">
+            {mod} K
+          </kbd>
         </button>
         <nav
           aria-label={texts.nav.label}
