@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,86 +178,6 @@ func (r *Remote) Close(ctx context.Context) error {
 	return nil
 }
 
-// request makes a request; fresh leaves out what belongs to a session.
-func (r *Remote) request(ctx context.Context, method string, body []byte, fresh bool) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, r.o.URL, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	for name, values := range r.o.Header {
-		req.Header[http.CanonicalHeaderKey(name)] = values
-	}
-	if fresh {
-		return req, nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.version != "" {
-		req.Header.Set("Mcp-Protocol-Version", r.version)
-	}
-	if r.session != "" {
-		req.Header.Set("Mcp-Session-Id", r.session)
-	}
-	return req, nil
-}
-
-// post sends one message. Of a request, a modern server wants method and name in
-// headers, too.
-func (r *Remote) post(ctx context.Context, method string, params, body []byte, header http.Header) (*http.Response, error) {
-	req, err := r.request(ctx, http.MethodPost, body, method == "initialize")
-	if err != nil {
-		return nil, err
-	}
-	if r.o.OnMessage != nil {
-		r.o.OnMessage(true, body)
-	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	r.mu.Lock()
-	modern := r.era == hub.Modern
-	r.mu.Unlock()
-	if modern && method != "" {
-		req.Header.Set("Mcp-Method", method)
-		if name := routedName(method, params); name != "" {
-			req.Header.Set("Mcp-Name", HeaderValue(name))
-		}
-	}
-	return r.http.Do(req)
-}
-
-// routedName is what the header Mcp-Name repeats.
-func routedName(method string, params []byte) string {
-	p, err := ScanParams(params)
-	if err != nil {
-		return ""
-	}
-	span := p.Name
-	switch method {
-	case "resources/read":
-		span = p.URI
-	case "tools/call", "prompts/get":
-	default:
-		return ""
-	}
-	name, _ := Unquote(Bytes(params, span))
-	return name
-}
-
-// HeaderValue is text as a header of MCP spells it: what a header cannot hold is encoded.
-func HeaderValue(text string) string {
-	plainText := strings.TrimSpace(text) == text && !strings.HasPrefix(text, "=?base64?")
-	for i := 0; plainText && i < len(text); i++ {
-		plainText = 0x20 <= text[i] && text[i] < 0x7F
-	}
-	if plainText {
-		return text
-	}
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
-}
-
 // Call is Mux.Call over HTTP.
 func (r *Remote) Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
 	return r.CallWith(ctx, nil, method, params, token, sink)
@@ -389,27 +307,4 @@ func (r *Remote) scan(data []byte) (clean []byte, env Envelope, repaired bool, e
 		env, err = Scan(data)
 	}
 	return data, env, repaired, err
-}
-
-// Notify posts a notification.
-func (r *Remote) Notify(ctx context.Context, method string, params []byte) error {
-	if err := r.send(ctx, method, AppendNotification(nil, method, oneLine(params))); err != nil {
-		return err
-	}
-	if method == "notifications/initialized" {
-		r.once.Do(func() { close(r.ready) })
-	}
-	return nil
-}
-
-func (r *Remote) send(ctx context.Context, method string, body []byte) error {
-	resp, err := r.post(ctx, method, nil, body, nil)
-	if err != nil {
-		return r.unreachable(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		return r.status(resp)
-	}
-	return nil
 }
