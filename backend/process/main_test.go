@@ -177,11 +177,14 @@ func daemonRole() int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	s := NewSpawner(Options{Ledger: os.Getenv("LEDGER")})
+	ladder := StopLadder{CloseStdin: 100 * time.Millisecond, Term: 200 * time.Millisecond}
+	if os.Getenv("PATIENT") != "" {
+		ladder = StopLadder{CloseStdin: 30 * time.Second, Term: 30 * time.Second}
+	}
 	for i, role := range strings.Split(os.Getenv("ROLES"), ",") {
 		spec := Spec{
-			Name: "s" + strconv.Itoa(i), Path: os.Args[0],
-			Env:  []string{act + "=" + role, "READY=" + os.Getenv("READY"), quickExit},
-			Stop: StopLadder{CloseStdin: 100 * time.Millisecond, Term: 200 * time.Millisecond},
+			Name: "s" + strconv.Itoa(i), Path: os.Args[0], Stop: ladder,
+			Env: []string{act + "=" + role, "READY=" + os.Getenv("READY"), quickExit},
 		}
 		if _, err := s.Start(spec); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -204,7 +207,7 @@ func daemonRole() int {
 		note(sig.String())
 		code = 5
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), max(5*time.Second, ladder.CloseStdin))
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -117,10 +117,11 @@ func TestNothingOutlivesAKilledDaemon(t *testing.T) {
 	}
 }
 
+// The ladders of these servers have patience for a minute: nobody may wait for that.
 func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
-	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2)
+	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2, "PATIENT=1")
 	_ = s.watchdog.Process.Kill()
-	eventually(t, 3*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
+	eventually(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
 	eventually(t, 3*time.Second, "daemon gone", func() bool {
 		p, ok := look(s.daemon)
 		return !ok || p.zombie
@@ -215,6 +216,37 @@ func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
 		t.Errorf("another daemon lost its server: %v", alive)
 	}
 	_ = other.Stop(t.Context())
+}
+
+// A process id may have been given out anew since the ledger was written: with another
+// start time it is somebody else's.
+func TestSweepSparesAnIdThatWasGivenOutAnew(t *testing.T) {
+	dir := t.TempDir()
+	stranger := again("deaf")
+	stranger.Env = append(without(stranger.Env, "READY"), "READY="+dir, quickExit)
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait()
+	})
+	awaitReady(dir, 1)
+	p, ok := look(stranger.Process.Pid)
+	if !ok {
+		t.Fatal("it does not run")
+	}
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), p.pid, p.start-1)
+	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := NewSpawner(Options{Ledger: path}).Sweep(); err != nil || len(swept) != 0 {
+		t.Errorf("swept %v, %v", swept, err)
+	}
+	if now, ok := look(p.pid); !ok || now.zombie {
+		t.Error("it was ended")
+	}
 }
 
 func TestLedgerOfAnotherBootIsIgnored(t *testing.T) {

@@ -94,6 +94,18 @@ func TestServerThatExitsAtOnceIsTriedFiveTimesWithGrowingPausesThenLeftAlone(t *
 	})
 }
 
+// Servers that fell together must not rise together.
+func TestPausesAreSpreadByAFifth(t *testing.T) {
+	least, most := time.Hour, time.Duration(0)
+	for range 2000 {
+		d := jitter(time.Second)
+		least, most = min(least, d), max(most, d)
+	}
+	if least < 800*time.Millisecond || least > 850*time.Millisecond || most > 1200*time.Millisecond || most < 1150*time.Millisecond {
+		t.Errorf("pauses of a second last from %s to %s", least, most)
+	}
+}
+
 func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 	c := config.Restart{Backoff: time.Second, MaxBackoff: time.Minute}
 	for failures, want := range []time.Duration{0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60} {
