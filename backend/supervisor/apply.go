@@ -49,7 +49,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 		switch {
 		case isNew && !held:
 			fresh = append(fresh, c)
-		case !isNew:
+		case !isNew && runs(c):
 			known++
 		}
 		notes = append(notes, note)

@@ -76,11 +76,14 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	return nil
 }
 
+// runs reports whether c has anything run, here or in a container.
+func runs(c *config.Server) bool { return c.Command != "" || c.Type == hub.Docker }
+
 // judge decides whether c may run, and whether its command is one that nobody has
 // agreed to. Without approveNewCommands everything may, and is remembered, so that what
 // was in use needs no approval later. It needs s.mu.
 func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held, isNew bool) {
-	if c.Command == "" && c.Type != hub.Docker {
+	if !runs(c) {
 		return false, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)

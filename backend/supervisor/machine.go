@@ -75,8 +75,8 @@ func next(s state, wanted bool, e event) (state, action) {
 			s.phase = phaseRunning
 		case e == evFailed:
 			return fail(s)
-		case e == evRefused:
-			s.phase = phaseCrashed
+		case e == evRefused: // at once, whatever came before
+			s.phase, s.failures = phaseCrashed, 0
 		case e == evAbsent:
 			s.phase = phaseWaiting
 			return s, doWait

@@ -8,6 +8,17 @@ import (
 	"drawbridge/config"
 )
 
+// A remote server runs nothing, so that it is there says nothing of what is known.
+func TestTheFirstConfigurationIsNoNewsBesideARemoteServer(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", hub.HTTP, "https://far.test/mcp" }))
+		g.want("a", hub.StateRunning)
+		if list := g.Notices(); len(list) != 0 {
+			t.Errorf("got %+v", list)
+		}
+	})
+}
+
 func TestNewCommandIsAppliedAtOnceWithANotice(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		sub := g.o.Bus.Subscribe(1000)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
 	"drawbridge/config"
 )
 
@@ -62,7 +63,8 @@ type runner struct {
 	pingTook  time.Duration
 	silent    bool // the last ping was not answered
 	reason    string
-	explained bool // reason is more than "the connection broke"
+	hint      string // what to do about reason, where that is known
+	explained bool   // reason is more than "the connection broke"
 	detail    string
 	stderr    []string
 	exitCode  *int
@@ -259,7 +261,7 @@ func (r *runner) left(was phase) {
 		r.watch.Stop()
 	}
 	if r.state.phase == phaseStopped || r.state.phase == phaseRunning {
-		r.reason, r.detail, r.stderr, r.exitCode = "", "", nil, nil
+		r.reason, r.hint, r.detail, r.stderr, r.exitCode = "", "", "", nil, nil
 	}
 }
 
@@ -338,6 +340,10 @@ func (r *runner) reconfigured(renew, wake bool) {
 // fail keeps what is known about a failure, for people.
 func (r *runner) fail(err error) {
 	r.reason = r.sentence(err)
+	r.hint = ""
+	if e, ok := errors.AsType[*hub.Error](err); ok && e.Hint != wire.SeeLog {
+		r.hint = e.Hint
+	}
 	// Where all we know is that it broke, the end of the process says more.
 	code := hub.CodeOf(err)
 	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent)
@@ -379,7 +385,7 @@ func (r *runner) sentence(err error) string {
 	if e, ok := errors.AsType[*hub.Error](err); ok {
 		text = e.Message
 	}
-	for _, prefix := range []string{"cannot connect to", "cannot start"} {
+	for _, prefix := range []string{"cannot connect to", "cannot start", "cannot reach"} {
 		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))

@@ -28,6 +28,7 @@ type live struct {
 	opening time.Time
 	// conflicts are the part of the status's warnings that comes from other servers.
 	conflicts []string
+	hint      string // what to do about the reason of the status, "" where its log says more
 	process   Process
 	timings   Timings
 	changed   chan struct{} // closed when something newer has been published
@@ -37,7 +38,7 @@ type live struct {
 func (r *runner) publish() {
 	old := r.live.Load()
 	l := &live{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
-	l.conflicts = r.conflicts()
+	l.conflicts, l.hint = r.conflicts(), r.hint
 	l.status = r.status(old.status)
 	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {

@@ -146,7 +146,7 @@ func TestWrongCommandIsNotTriedAgainUntilTheConfigChanges(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
 			if r.Server.Command == "wrong" {
-				return nil, hub.Errorf(hub.CodeValidation, "executable not found")
+				return nil, &hub.Error{Code: hub.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
 			}
 			return nil, nil
 		}
@@ -155,6 +155,11 @@ func TestWrongCommandIsNotTriedAgainUntilTheConfigChanges(t *testing.T) {
 		pass(time.Hour)
 		if st := g.want("a", hub.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
 			t.Fatalf("%d starts; %+v", len(g.started("a")), st)
+		}
+		// The one start that a call causes changes nothing of that, and the call is told what to do.
+		_, err := g.For(context.Background(), &hub.Call{Server: "a"})
+		if message, hint := hub.Describe(err); message != `server "a" is crashed: executable not found` || hint != "Correct the command." {
+			t.Errorf("a call is told %q, %q", message, hint)
 		}
 		g.apply(server("a"))
 		g.want("a", hub.StateRunning)

@@ -16,6 +16,9 @@ import (
 	"drawbridge/backend/hub"
 )
 
+// SeeLog is the hint where we know no more than that a server is gone.
+const SeeLog = "See the server's log."
+
 var errStuck = errors.New("the server stopped reading its input")
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
@@ -162,7 +165,7 @@ func (m *Mux) fail(err error) {
 func (m *Mux) gone(cause error) error {
 	return &hub.Error{
 		Code: hub.CodeUnavailable, Message: "server " + strconv.Quote(m.o.Server) + " is gone",
-		Hint: "See the server's log.", Cause: cause, Retriable: true,
+		Hint: SeeLog, Cause: cause, Retriable: true,
 	}
 }
 

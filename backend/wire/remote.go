@@ -150,7 +150,7 @@ func (r *Remote) fail(err error) {
 	close(r.done)
 	r.cancel(&hub.Error{
 		Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is gone", r.o.Server),
-		Hint: "See the server's log.", Cause: err, Retriable: true,
+		Hint: SeeLog, Cause: err, Retriable: true,
 	})
 }
 
