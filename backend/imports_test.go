@@ -26,7 +26,7 @@ var edges = map[string]string{
 	"backend/atomicfile": "",
 	"backend/pattern":    "",
 	"backend/ending":     "",
-	"config":             "backend/pattern backend/hub",
+	"config":             "backend/pattern backend/atomicfile backend/hub", // copies of the file are written as the file is
 	"backend/event":      "backend/hub",
 	"backend/process":    "backend/ending",
 	"backend/dockerexec": "backend/ending",

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"drawbridge/backend/pattern"
 )
@@ -25,4 +27,42 @@ func SecretsOf(c *Config) map[string][]string {
 		}
 	}
 	return used
+}
+
+var anyRef = pattern.Lazily(`\$\{([^}]*)\}`)
+
+// References are the names of the secrets, and of the variables of this computer, that a
+// server's entry refers to anywhere, in order; entry is JSON text.
+func References(entry json.RawMessage) (secrets, variables []string) {
+	var whole any
+	if json.Unmarshal(entry, &whole) != nil {
+		return nil, nil
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, value := range v {
+				walk(key)
+				walk(value)
+			}
+		case []any:
+			for _, value := range v {
+				walk(value)
+			}
+		case string:
+			for _, m := range anyRef().FindAllStringSubmatch(v, -1) {
+				name, _, _ := parts(m[1])
+				if secret, ok := strings.CutPrefix(name, "secret:"); ok {
+					secrets = append(secrets, secret)
+				} else if name != "workspaceFolder" {
+					variables = append(variables, name)
+				}
+			}
+		}
+	}
+	walk(whole)
+	slices.Sort(secrets)
+	slices.Sort(variables)
+	return slices.Compact(secrets), slices.Compact(variables)
 }

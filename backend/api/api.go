@@ -129,6 +129,7 @@ type Options struct {
 	Sizes     Sizes           // optional: what lists take
 	Directory *directory.List // optional: servers that can be installed
 	Bundles   string          // where bundles are unpacked
+	Copies    config.Copies   // of the configuration file; without a folder there are none
 
 	Questions Questions                                 // optional: what servers ask a person
 	Rules     Rules                                     // optional: what calls are held to
@@ -158,7 +159,8 @@ type API struct {
 	trials  chan struct{} // holds one for each server that is being tried
 	windows windows
 	plans   plans
-	readers atomic.Int32 // open event streams
+	uploads directory.Uploads // bundles that a browser sends
+	readers atomic.Int32      // open event streams
 }
 
 // Watched reports whether somebody follows the events: a page is open.
@@ -170,7 +172,7 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Options: o, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
+	a := &API{Options: o, uploads: directory.Uploads{Folder: o.Bundles}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
 	if a.Redact == nil {
 		a.Redact = func(text string) string { return text }
 	}

@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"drawbridge/backend/clientconf"
 	"drawbridge/backend/directory"
 	"drawbridge/backend/hub"
-	"drawbridge/config"
-
+	"drawbridge/backend/version"
 	"github.com/danielgtaylor/huma/v2"
 )
 
@@ -29,6 +28,8 @@ type Installable struct {
 	Refused     string          `json:"refused" doc:"Why it cannot be installed; empty when it can"`
 	Label       string          `json:"label" doc:"What it would be called"`
 	Ways        []directory.Way `json:"ways" nullable:"false"`
+	Repository  string          `json:"repository" doc:"Where its source is, as it claims"`
+	Installed   []string        `json:"installed" nullable:"false" doc:"Ids of servers that run this package or use this address"`
 }
 
 // Directory is what can be installed.
@@ -42,12 +43,15 @@ type Directory struct {
 
 type directoryInput struct {
 	Search string `query:"search" maxLength:"200"`
+	Kind   string `query:"kind" enum:"npx,uvx,docker,dnx,address" doc:"How it runs"`
+	Only   string `query:"only" enum:"curated,installed,installable"`
 }
 
 type installBody struct {
 	Name   string            `json:"name,omitempty" maxLength:"300" doc:"Of a server of the directory"`
 	Way    int               `json:"way,omitempty" minimum:"0" doc:"Which of its ways"`
 	Bundle string            `json:"bundle,omitempty" maxLength:"4096" doc:"Or the path of a .mcpb file on this machine"`
+	Upload string            `json:"upload,omitempty" maxLength:"64" doc:"Or the id of one that was sent"`
 	Label  string            `json:"label,omitempty" maxLength:"64" doc:"What the server is to be called"`
 	Values map[string]string `json:"values,omitempty" doc:"What was filled in, by the keys of the fields"`
 	Entry  string            `json:"entry,omitempty" doc:"To install: the entry as the plan has shown it"`
@@ -62,7 +66,10 @@ type Installation struct {
 	Command []string          `json:"command" nullable:"false" doc:"What is run when the server starts"`
 	Secrets []string          `json:"secrets" nullable:"false" doc:"Names under which secrets are stored"`
 	Fields  []directory.Field `json:"fields" nullable:"false" doc:"What a bundle asks for"`
+	Needs   []string          `json:"needs" nullable:"false" doc:"Keys of fields that have to be filled in first; then there is no entry yet"`
+	Bundle  *directory.About  `json:"bundle,omitempty"`
 	Done    bool              `json:"done"`
+	ID      string            `json:"id" doc:"Of the server"`
 }
 
 func (a *API) registerDirectory(doc huma.API) {
@@ -70,8 +77,11 @@ func (a *API) registerDirectory(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/directory/refresh", "Fetch the list of servers from the registry", a.refreshDirectory)
 	op(a, doc, "POST", "/api/v1/directory/plan", "What an installation would write; nothing is changed", a.planInstall)
 	op(a, doc, "POST", "/api/v1/directory/install", "Install: store the secrets, unpack a bundle, write the entry that the plan has shown. It is started as any new server is", a.install)
-	op(a, doc, "GET", "/api/v1/share", "Servers, profiles and clients without secrets, to be given to others", a.share)
-	op(a, doc, "POST", "/api/v1/share", "Add what somebody shared; servers that are there already stay", a.takeShared)
+	op(a, doc, "POST", "/api/v1/directory/uploads", "Begin to send a bundle; it is forgotten after 30 minutes", a.beginUpload)
+	op(a, doc, "PUT", "/api/v1/directory/uploads/{id}", "Send the next part of a bundle, at most 2 MiB", a.appendUpload)
+	op(a, doc, "DELETE", "/api/v1/directory/uploads/{id}", "Forget a bundle that was sent and not installed", a.forgetUpload)
+	a.registerSharing(doc)
+	a.registerBackups(doc)
 }
 
 func (a *API) directory() (*directory.List, error) {
@@ -93,18 +103,25 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		out.Address = directory.DefaultAddress
 	}
 	words := strings.Fields(strings.ToLower(in.Search))
+	running := a.packages()
 	for _, e := range all {
 		r := e.Record
 		text := strings.ToLower(r.Name + " " + r.Title + " " + r.Description)
 		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			continue
 		}
+		installed := running.of(r)
+		switch {
+		case in.Kind != "" && !slices.ContainsFunc(r.Kinds(), func(k string) bool { return k == in.Kind }),
+			in.Only == "curated" && !e.Curated, in.Only == "installed" && len(installed) == 0, in.Only == "installable" && e.Refused != "":
+			continue
+		}
 		if out.Total++; len(out.Items) == most {
 			continue
 		}
-		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Ways: []directory.Way{}}
-		if r.Repository != nil && one.Website == "" {
-			one.Website = r.Repository.URL
+		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Ways: []directory.Way{}, Installed: full(installed)}
+		if r.Repository != nil {
+			one.Repository = r.Repository.URL
 		}
 		if e.Refused == "" {
 			one.Label, one.Ways = r.Label(), r.Ways()
@@ -125,10 +142,9 @@ func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory]
 	return a.listDirectory(ctx, &directoryInput{})
 }
 
-// planned makes the plan of an installation, with the bundle when it is one. With
-// draft, what is missing makes no error: the form is about to be filled in.
+// planned makes the plan of an installation, with the bundle when it is one.
 func (a *API) planned(in installBody) (plan *directory.Plan, bundle *directory.Bundle, err error) {
-	if in.Bundle == "" {
+	if in.Bundle == "" && in.Upload == "" {
 		d, err := a.directory()
 		if err != nil {
 			return nil, nil, err
@@ -140,7 +156,12 @@ func (a *API) planned(in installBody) (plan *directory.Plan, bundle *directory.B
 		plan, err = e.Record.Install(in.Way, in.Label, in.Values)
 		return plan, nil, err
 	}
-	src, err := readBundle(in.Bundle)
+	var src []byte
+	if in.Upload != "" {
+		src, err = a.uploads.Read(in.Upload)
+	} else {
+		src, err = readBundle(in.Bundle)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,8 +190,16 @@ func readBundle(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, directory.MaxBundle+1))
 }
 
-func installation(plan *directory.Plan, bundle *directory.Bundle) Installation {
-	out := Installation{Label: plan.Label, Command: full(plan.Command), Secrets: []string{}, Fields: []directory.Field{}}
+func (a *API) installation(plan *directory.Plan, bundle *directory.Bundle) Installation {
+	out := Installation{Command: []string{}, Secrets: []string{}, Fields: []directory.Field{}, Needs: []string{}}
+	if bundle != nil {
+		about := bundle.About(a.Bundles)
+		out.Label, out.Fields, out.Bundle = bundle.Manifest.Name, bundle.Fields, &about
+	}
+	if plan == nil {
+		return out
+	}
+	out.Label, out.Command, out.ID = plan.Label, full(plan.Command), hub.Slug(plan.Label)
 	var entry bytes.Buffer
 	_ = json.Indent(&entry, plan.Entry, "", "  ")
 	out.Entry = entry.String()
@@ -178,21 +207,22 @@ func installation(plan *directory.Plan, bundle *directory.Bundle) Installation {
 		out.Secrets = append(out.Secrets, name)
 	}
 	slices.Sort(out.Secrets)
-	if bundle != nil {
-		out.Fields = bundle.Fields
-	}
 	return out
 }
 
+// planInstall says what would be written, or which fields have to be filled in first.
 func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installation], error) {
 	plan, bundle, err := a.planned(in.Body)
-	if err != nil && bundle != nil && len(in.Body.Values) == 0 { // the form of the bundle, to begin with
-		return reply(Installation{Label: bundle.Manifest.Name, Command: []string{}, Secrets: []string{}, Fields: bundle.Fields})
+	var wanted *directory.Missing
+	if errors.As(err, &wanted) {
+		out := a.installation(nil, bundle)
+		out.Needs = wanted.Keys
+		return reply(out)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return reply(installation(plan, bundle))
+	return reply(a.installation(plan, bundle))
 }
 
 func (a *API) install(ctx context.Context, in *installInput) (*answer[Installation], error) {
@@ -200,7 +230,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	if err != nil {
 		return nil, err
 	}
-	out := installation(plan, bundle)
+	out := a.installation(plan, bundle)
 	if in.Body.Entry != out.Entry {
 		return nil, &hub.Error{Code: hub.CodeConflict, Message: "what would be written is not what was shown", Hint: "Look at the entry once more, then install it."}
 	}
@@ -212,6 +242,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 		if err := bundle.Unpack(a.Bundles); err != nil {
 			return nil, err
 		}
+		a.uploads.Forget(in.Body.Upload)
 	}
 	if err := a.keepSecrets(ctx, plan.Secrets); err != nil {
 		return nil, err
@@ -224,6 +255,86 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	}
 	out.Done = true
 	return reply(out)
+}
+
+type uploadInput struct {
+	Body struct {
+		Size int64 `json:"size" minimum:"1" doc:"Bytes of the whole file"`
+	}
+}
+
+type partInput struct {
+	ID   string `path:"id" maxLength:"64"`
+	Body struct {
+		Offset int64  `json:"offset" minimum:"0"`
+		Part   []byte `json:"part" doc:"base64"`
+	}
+}
+
+type uploadIDInput struct {
+	ID string `path:"id" maxLength:"64"`
+}
+
+// Upload is a bundle while it is sent.
+type Upload struct {
+	ID  string `json:"id"`
+	Got int64  `json:"got" doc:"Bytes that have arrived: where the next part begins"`
+}
+
+func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], error) {
+	if a.Bundles == "" {
+		return nil, hub.Errorf(hub.CodeUnavailable, "bundles are not in reach")
+	}
+	id, err := a.uploads.Begin(in.Body.Size)
+	if err != nil {
+		return nil, err
+	}
+	return reply(Upload{ID: id})
+}
+
+func (a *API) appendUpload(_ context.Context, in *partInput) (*answer[Upload], error) {
+	got, err := a.uploads.Append(in.ID, in.Body.Offset, in.Body.Part)
+	if err != nil {
+		return nil, err
+	}
+	return reply(Upload{in.ID, got})
+}
+
+func (a *API) forgetUpload(_ context.Context, in *uploadIDInput) (*none, error) {
+	a.uploads.Forget(in.ID)
+	return &none{}, nil
+}
+
+// packages are the servers of the configuration by what they run or reach.
+type packages map[string][]string
+
+func (a *API) packages() packages {
+	all := packages{}
+	for _, s := range a.Files.Current().Servers {
+		key := ""
+		if spec, ok := version.Find(&s); ok {
+			key = spec.Launcher + " " + spec.Package
+		} else if s.URL != "" {
+			key = strings.TrimSuffix(s.URL, "/")
+		}
+		if key != "" {
+			all[key] = append(all[key], s.ID)
+		}
+	}
+	return all
+}
+
+// of are the servers that run a package of r or use one of its addresses.
+func (p packages) of(r *directory.Record) (ids []string) {
+	for _, one := range r.Packages {
+		launcher := map[string]string{"npm": version.NPX, "pypi": version.UVX, "oci": version.Image}[one.RegistryType]
+		ids = append(ids, p[launcher+" "+one.Package()]...)
+	}
+	for _, one := range r.Remotes {
+		ids = append(ids, p[strings.TrimSuffix(one.URL, "/")]...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // keepSecrets stores secrets under names that are free, or hold the same value.
@@ -241,111 +352,4 @@ func (a *API) keepSecrets(ctx context.Context, values map[string]string) error {
 		}
 	}
 	return s.SetAll(ctx, values)
-}
-
-// Shared is what is given to others. It is a configuration file, too.
-type Shared struct {
-	Drawbridge string          `json:"drawbridge" doc:"The version that wrote it"`
-	Servers    map[string]JSON `json:"mcpServers" nullable:"false"`
-	Profiles   map[string]JSON `json:"profiles,omitempty"`
-	Needs      []string        `json:"needs" nullable:"false" doc:"Names of secrets that whoever takes it has to give"`
-}
-
-// Taken is what became of what was shared.
-type Taken struct {
-	Added   []string `json:"added" nullable:"false"`
-	Skipped []string `json:"skipped" nullable:"false" doc:"There was one of that name"`
-	Missing []string `json:"missing" nullable:"false" doc:"Secrets that nobody has given yet"`
-}
-
-func (a *API) share(context.Context, *none) (*answer[Shared], error) {
-	_, text, _, err := a.Files.Text()
-	if err != nil {
-		return nil, err
-	}
-	raw, err := config.ServersOf(text)
-	if err != nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "the configuration cannot be read: %v", err)
-	}
-	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, Needs: []string{}}
-	for label, entry := range raw {
-		plain, names, err := clientconf.Shareable(label, entry)
-		if err != nil {
-			return nil, hub.Errorf(hub.CodeUnavailable, "the server %q cannot be shared", label)
-		}
-		out.Servers[label] = JSON(plain)
-		out.Needs = append(out.Needs, names...)
-	}
-	for _, p := range a.Files.Current().Profiles {
-		p.Folders = nil // of this machine
-		out.Profiles[p.Name] = entryOf(p)
-	}
-	slices.Sort(out.Needs)
-	out.Needs = slices.Compact(out.Needs)
-	return reply(out)
-}
-
-type sharedInput struct {
-	Body struct {
-		Servers  map[string]JSON   `json:"mcpServers"`
-		Profiles map[string]JSON   `json:"profiles,omitempty"`
-		Secrets  map[string]string `json:"secrets,omitempty" doc:"Values by name, to be stored"`
-	}
-}
-
-func (a *API) takeShared(ctx context.Context, in *sharedInput) (*answer[Taken], error) {
-	if len(in.Body.Servers) > 200 || len(in.Body.Profiles) > 200 {
-		return nil, hub.Errorf(hub.CodeValidation, "too much at once: at most 200 servers and profiles")
-	}
-	for name := range in.Body.Secrets {
-		if in.Body.Secrets[name] == "" {
-			delete(in.Body.Secrets, name)
-		}
-	}
-	if err := a.keepSecrets(ctx, in.Body.Secrets); err != nil {
-		return nil, err
-	}
-	out := Taken{Added: []string{}, Skipped: []string{}, Missing: []string{}}
-	for _, label := range sortedNames(in.Body.Servers) {
-		if _, taken := a.Files.Current().Server(hub.Slug(label)); taken {
-			out.Skipped = append(out.Skipped, label)
-			continue
-		}
-		if a.Commands != nil {
-			a.Commands.Expect(hub.Slug(label))
-		}
-		if err := a.Files.Add(ctx, label, []byte(in.Body.Servers[label])); err != nil {
-			return nil, err
-		}
-		out.Added = append(out.Added, label)
-	}
-	for _, name := range sortedNames(in.Body.Profiles) {
-		if _, taken := a.Files.Current().Profile(name); taken {
-			out.Skipped = append(out.Skipped, "profile "+name)
-			continue
-		}
-		if err := a.Reach.SetProfile(ctx, name, json.RawMessage(in.Body.Profiles[name])); err != nil {
-			return nil, err
-		}
-		out.Added = append(out.Added, "profile "+name)
-	}
-	used := config.SecretsOf(a.Files.Current())
-	for name := range used {
-		if a.Secrets == nil {
-			out.Missing = append(out.Missing, name)
-		} else if _, err := a.Secrets.Get(ctx, name); err != nil {
-			out.Missing = append(out.Missing, name)
-		}
-	}
-	slices.Sort(out.Missing)
-	return reply(out)
-}
-
-func sortedNames(m map[string]JSON) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -1,8 +1,13 @@
 package api
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,9 +49,86 @@ func TestAnInstallationWritesOnlyWhatWasShown(t *testing.T) {
 	if got, err := s.api.Secrets.Get(t.Context(), plan.Secrets[0]); err != nil || got != canary {
 		t.Errorf("kept %q: %v", got, err)
 	}
-	for _, wrong := range []string{`{"name":"nobody/knows"}`, `{"bundle":"/etc"}`, `{"bundle":"/nowhere.mcpb"}`, `{"name":"io.github.brave/brave-search-mcp-server"}`} {
+	for _, wrong := range []string{`{"name":"nobody/knows"}`, `{"bundle":"/etc"}`, `{"bundle":"/nowhere.mcpb"}`, `{"upload":"none"}`} {
 		if status, text, _ := s.ask(t, "POST", "/api/v1/directory/plan", wrong); status/100 != 4 {
 			t.Errorf("%s: %d %s", wrong, status, text)
 		}
+	}
+}
+
+// A bundle comes from a browser in parts, is described before anything of it is unpacked,
+// and is unpacked when a person installs it.
+func TestABundleFromABrowserIsUnpackedOnlyWhenItIsInstalled(t *testing.T) {
+	s := newSite(t)
+	s.api.Bundles = filepath.Join(t.TempDir(), "bundles")
+	s.api.uploads.Folder = s.api.Bundles
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	for name, body := range map[string]string{
+		"manifest.json": `{"manifest_version":"0.3","name":"hello","version":"1.0.0","author":{"name":"a"},"server":{"type":"node","entry_point":"x.js","mcp_config":{"command":"node","args":["${__dirname}/x.js","${user_config.dir}"]}},"user_config":{"dir":{"type":"directory","title":"Folder","required":true}}}`,
+		"x.js":          "run()",
+	} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, body)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	send := func(src []byte) string {
+		t.Helper()
+		status, text, _ := s.ask(t, "POST", "/api/v1/directory/uploads", fmt.Sprintf(`{"size":%d}`, len(src)))
+		var up Upload
+		if err := json.Unmarshal([]byte(text), &up); err != nil || status != http.StatusOK {
+			t.Fatal(status, text)
+		}
+		half := len(src) / 2
+		for offset, part := range [][]byte{src[:half], src[half:]} {
+			raw, _ := json.Marshal(map[string]any{"offset": offset * half, "part": part})
+			if status, text, _ := s.ask(t, "PUT", "/api/v1/directory/uploads/"+up.ID, string(raw)); status != http.StatusOK {
+				t.Fatal(status, text)
+			}
+		}
+		return up.ID
+	}
+	id := send(packed.Bytes())
+	plan := func(body string) (Installation, int, string) {
+		status, text, _ := s.ask(t, "POST", "/api/v1/directory/plan", body)
+		var out Installation
+		_ = json.Unmarshal([]byte(text), &out)
+		return out, status, text
+	}
+	first, status, text := plan(`{"upload":"` + id + `"}`)
+	if status != http.StatusOK || first.Entry != "" || len(first.Needs) != 1 || first.Needs[0] != "dir" || first.Bundle == nil || first.Bundle.Runs[0] != "node" || len(first.Fields) != 1 {
+		t.Fatalf("%d %s", status, text)
+	}
+	ready, status, text := plan(`{"upload":"` + id + `","values":{"dir":"/tmp/notes"}}`)
+	if status != http.StatusOK || len(ready.Command) != 3 || ready.Command[2] != "/tmp/notes" {
+		t.Fatalf("%d %s", status, text)
+	}
+	if _, err := os.Stat(ready.Bundle.Folder); err == nil {
+		t.Error("it was unpacked before anybody agreed")
+	}
+	body, _ := json.Marshal(map[string]any{"upload": id, "values": map[string]string{"dir": "/tmp/notes"}, "entry": ready.Entry})
+	if status, text, _ := s.ask(t, "POST", "/api/v1/directory/install", string(body)); status != http.StatusOK || !strings.Contains(text, `"id":"hello"`) {
+		t.Fatalf("%d %s", status, text)
+	}
+	if src, err := os.ReadFile(filepath.Join(ready.Bundle.Folder, "x.js")); err != nil || string(src) != "run()" {
+		t.Errorf("%q %v", src, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.api.Bundles, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	hostile := send([]byte("MZ this is no archive"))
+	if _, status, text := plan(`{"upload":"` + hostile + `"}`); status != http.StatusBadRequest || !strings.Contains(text, "no zip") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, _, _ := s.ask(t, "DELETE", "/api/v1/directory/uploads/"+hostile, ""); status/100 != 2 {
+		t.Errorf("not forgotten: %d", status)
+	}
+	if status, text, _ := s.ask(t, "POST", "/api/v1/directory/uploads", `{"size":300000000}`); status != http.StatusBadRequest {
+		t.Errorf("a bundle without bound: %d %s", status, text)
 	}
 }

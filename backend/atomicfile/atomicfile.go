@@ -42,6 +42,18 @@ func Write(path string, data []byte, perm os.FileMode) (err error) {
 	return Rename(f.Name(), path)
 }
 
+// Replace is Write for a file that a person keeps too: a symbolic link stays, and what it
+// points to is replaced; the file keeps its permissions. A new one gets perm.
+func Replace(path string, data []byte, perm os.FileMode) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if info, err := os.Stat(path); err == nil {
+		perm = info.Mode().Perm()
+	}
+	return Write(path, data, perm)
+}
+
 // Rename is os.Rename, tried for a second on Windows, where a file that another
 // process has open cannot be replaced.
 func Rename(from, to string) error {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -116,8 +115,8 @@ func (p *program) listProfiles(ctx context.Context) error {
 
 // installDocument is a plan of an installation, or what came of it.
 type installDocument struct {
-	Label, Entry     string
-	Command, Secrets []string
+	Label, Entry            string
+	Command, Secrets, Needs []string
 }
 
 // directory lists what can be installed.
@@ -197,7 +196,7 @@ func (p *program) install() *cobra.Command {
 				return err
 			}
 			if plan.Entry == "" {
-				return errors.New("the bundle asks for values: give them with --set KEY=VALUE")
+				return fmt.Errorf("%s asks for %s: give it with --set KEY=VALUE", line(args[0]), line(strings.Join(plan.Needs, ", ")))
 			}
 			if !yes {
 				if p.json {

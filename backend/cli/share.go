@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,28 +62,63 @@ func (p *program) take() *cobra.Command {
 	return cmd
 }
 
+// takingDocument is what taking a shared file would change.
+type takingDocument struct {
+	Servers []struct {
+		Label, State, Why, URL      string
+		Command, Secrets, Variables []string
+	}
+	Profiles            []struct{ Name, State, Why string }
+	Diff, Undo          string
+	Needs, Uses, Stored []string
+}
+
+// maxShared is more than any export has.
+const maxShared = 1 << 20
+
 func (p *program) runImport(ctx context.Context, path string, yes bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot read the export: %w", err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("cannot read the export: %s is no file", path)
+	case info.Size() > maxShared:
+		return fmt.Errorf("cannot read the export: it is larger than %d KiB", maxShared>>10)
+	}
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("cannot read the export: %w", err)
 	}
-	var file struct {
-		Servers  map[string]json.RawMessage `json:"mcpServers"`
-		Profiles map[string]json.RawMessage `json:"profiles"`
-		Needs    []string                   `json:"needs"`
+	d, err := p.daemon()
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(src, &file); err != nil {
-		return fmt.Errorf("cannot read the export: %w", err)
+	body := map[string]any{"text": string(src)}
+	raw, err := d.raw(ctx, http.MethodPost, "share/plan", nil, body)
+	if err != nil {
+		return err
+	}
+	var plan takingDocument
+	if err := json.Unmarshal(raw, &plan); err != nil {
+		return err
+	}
+	if p.json && !yes {
+		_, err := fmt.Fprintf(p.Stdout, "%s\n", raw)
+		return err
+	}
+	if !p.json {
+		p.showTaking(plan)
+	}
+	if plan.Diff == "" {
+		return errors.New("nothing in the file is new")
 	}
 	secrets := map[string]string{}
-	if !yes && !p.json {
-		for label, entry := range file.Servers {
-			fmt.Fprintf(p.Stdout, "%s: %s\n", line(label), line(string(entry)))
-		}
-		if err := p.ask("Add these servers?"); err != nil {
+	if !yes {
+		if err := p.ask("Take this over?"); err != nil {
 			return err
 		}
-		for _, name := range file.Needs {
+		for _, name := range plan.Needs {
 			value, err := p.readSecret("Value of " + line(name) + " (empty: later): ")
 			if err != nil || value == "" {
 				continue
@@ -89,38 +126,65 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 			secrets[name] = value
 		}
 	}
-	var taken struct{ Added, Skipped, Missing []string }
-	body := map[string]any{"mcpServers": file.Servers, "profiles": file.Profiles, "secrets": secrets}
-	if file.Profiles == nil {
-		delete(body, "profiles")
-	}
+	body["diff"], body["secrets"], body["uses"] = plan.Diff, secrets, plan.Uses
+	var taken takingDocument
 	if done, err := p.fetch(ctx, http.MethodPost, "share", nil, body, &taken); done || err != nil {
 		return err
 	}
-	text := "Added: " + strings.Join(taken.Added, ", ")
-	if len(taken.Skipped) > 0 {
-		text += "; there already: " + strings.Join(taken.Skipped, ", ")
-	}
-	if len(taken.Missing) > 0 {
-		text += "; still needed, with drawbridge secret set: " + strings.Join(taken.Missing, ", ")
+	text := "Done. To take it back: drawbridge backup restore " + taken.Undo
+	if len(taken.Needs) > 0 {
+		text += "; still needed, with drawbridge secret set: " + strings.Join(taken.Needs, ", ")
 	}
 	_, err = fmt.Fprintln(p.Stdout, line(text))
 	return err
 }
 
-// keptBackups is how many copies of the configuration are kept.
-const keptBackups = 20
+// showTaking prints what a shared file would change: whole commands, and what they get.
+func (p *program) showTaking(plan takingDocument) {
+	for _, s := range plan.Servers {
+		text := s.Label + ": "
+		switch s.State {
+		case "there":
+			text += "is there already and stays as it is"
+		case "refused":
+			text += "is not taken: " + s.Why
+		default:
+			words := make([]string, len(s.Command))
+			for i, word := range s.Command {
+				words[i] = strconv.Quote(word)
+			}
+			if s.URL != "" {
+				words = append(words, "at "+s.URL)
+			}
+			text += "runs " + strings.Join(words, " ")
+			if len(s.Variables) > 0 {
+				text += "; gets the variables " + strings.Join(s.Variables, ", ")
+			}
+		}
+		fmt.Fprintln(p.Stdout, line(text))
+	}
+	for _, one := range plan.Profiles {
+		text := map[string]string{"new": "is new", "there": "is there already and stays as it is", "refused": "is not taken: " + one.Why}[one.State]
+		fmt.Fprintln(p.Stdout, line("Profile "+one.Name+" "+text))
+	}
+	if len(plan.Uses) > 0 {
+		fmt.Fprintln(p.Stdout, line("These servers would get secrets that you have stored: "+strings.Join(plan.Uses, ", ")))
+	}
+	for _, one := range strings.Split(plan.Diff, "\n") {
+		fmt.Fprintln(p.Stdout, line(one))
+	}
+}
 
 // backup copies the main configuration file, and puts a copy back.
 func (p *program) backup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup", Short: "Keep a copy of the configuration file; backup restore puts one back", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			main, dir, err := p.backupPlaces()
+			main, copies, err := p.backupPlaces()
 			if err != nil {
 				return err
 			}
-			path, err := keepCopy(main, dir, time.Now())
+			path, err := keepCopy(main, copies, time.Now())
 			if err != nil {
 				return err
 			}
@@ -130,33 +194,21 @@ func (p *program) backup() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use: "restore [FILE]", Short: "Put a copy of the configuration back, the newest without a name; what is there is kept first", Args: between(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			main, dir, err := p.backupPlaces()
+			main, copies, err := p.backupPlaces()
 			if err != nil {
 				return err
 			}
-			from := ""
-			if len(args) > 0 {
-				from = args[0]
-			} else if all, _ := filepath.Glob(filepath.Join(dir, "config-*")); len(all) > 0 {
-				from = slices.Max(all)
-			} else {
-				return fmt.Errorf("there is no copy in %s", dir)
-			}
-			src, err := os.ReadFile(from)
+			from, src, err := findCopy(copies, args)
 			if err != nil {
-				return fmt.Errorf("cannot read the copy: %w", err)
+				return err
 			}
 			if c, problems := config.Parse(main, src); c == nil {
 				return fmt.Errorf("the copy is no valid configuration: %w", config.Problems(problems))
 			}
-			if _, err := keepCopy(main, dir, time.Now()); err != nil && !os.IsNotExist(err) {
+			if _, err := keepCopy(main, copies, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			half := main + ".new"
-			if err := os.WriteFile(half, src, 0o600); err != nil {
-				return fmt.Errorf("cannot write the configuration: %w", err)
-			}
-			if err := os.Rename(half, main); err != nil {
+			if err := config.Put(main, src); err != nil {
 				return fmt.Errorf("cannot write the configuration: %w", err)
 			}
 			return p.say(map[string]string{"file": from}, from+" is the configuration now.")
@@ -165,31 +217,42 @@ func (p *program) backup() *cobra.Command {
 	return cmd
 }
 
-func (p *program) backupPlaces() (main, dir string, err error) {
+func (p *program) backupPlaces() (main string, copies config.Copies, err error) {
 	folders, err := p.folders()
 	if err != nil {
-		return "", "", err
+		return "", config.Copies{}, err
 	}
-	return config.SourcesFor("", folders, p.Getenv).Main(), filepath.Join(folders.Data, "backups"), nil
+	return config.SourcesFor("", folders, p.Getenv).Main(), config.CopiesOf(folders.Data), nil
 }
 
-// keepCopy copies the file into dir under the time, and drops the oldest copies.
-func keepCopy(file, dir string, now time.Time) (string, error) {
+// findCopy returns the copy that a person means: a file, the name of a copy, or the newest.
+func findCopy(copies config.Copies, args []string) (from string, src []byte, err error) {
+	if len(args) > 0 {
+		if src, err = copies.Read(args[0]); err == nil {
+			return filepath.Join(copies.Dir, args[0]), src, nil
+		}
+		if src, err = os.ReadFile(args[0]); err != nil {
+			return "", nil, fmt.Errorf("cannot read the copy: %w", err)
+		}
+		return args[0], src, nil
+	}
+	all, err := copies.List()
+	if err != nil {
+		return "", nil, err
+	}
+	if len(all) == 0 {
+		return "", nil, fmt.Errorf("there is no copy in %s", copies.Dir)
+	}
+	src, err = copies.Read(all[0].Name)
+	return filepath.Join(copies.Dir, all[0].Name), src, err
+}
+
+// keepCopy copies the configuration file.
+func keepCopy(file string, copies config.Copies, now time.Time) (path string, err error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("cannot make the folder for copies: %w", err)
-	}
-	path := filepath.Join(dir, "config-"+now.UTC().Format("20060102-150405.000")+filepath.Ext(file))
-	if err := os.WriteFile(path, src, 0o600); err != nil {
-		return "", fmt.Errorf("cannot write the copy: %w", err)
-	}
-	all, _ := filepath.Glob(filepath.Join(dir, "config-*"))
-	slices.Sort(all)
-	for _, old := range all[:max(0, len(all)-keptBackups)] {
-		_ = os.Remove(old)
-	}
-	return path, nil
+	name, err := copies.Keep(file, src, now)
+	return filepath.Join(copies.Dir, name), err
 }

@@ -21,6 +21,18 @@ var secretMember = pattern.Lazily(`(?i)("[^"]*(?:token|secret|password|passwd|ap
 // onlyRef is a value that is a reference, as we write it, and nothing more.
 var onlyRef = pattern.Lazily(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
 
+// Diff shows what changes between two texts of a file, with secrets masked.
+func Diff(path string, before, after []byte) string { return diff(path, before, after) }
+
+// Masked is a text of a configuration with secrets masked as in a Diff.
+func Masked(text []byte) string {
+	all := lines(text)
+	for i, line := range all {
+		all[i] = mask(strings.TrimRight(line, "\r"))
+	}
+	return strings.Join(all, "\n")
+}
+
 // diff shows what changes between before and after as a unified diff of one hunk,
 // with secrets masked. Our changes touch one place, so one hunk is always enough.
 func diff(path string, before, after []byte) string {

@@ -24,3 +24,21 @@ func TestWhatIsSharedHoldsNoSecret(t *testing.T) {
 		t.Errorf("needed are %v", names)
 	}
 }
+
+func TestWhatIsSharedHoldsNoSecretOfAnyKey(t *testing.T) {
+	out, names, err := Shareable("docs", []byte(`{"url":"https://x.example","oauth":{"clientId":"me","clientSecret":"cnry-client-1"},"docker":{"mounts":["/a:/b"],"env":{"DB_PASSWORD":"cnry-docker-2"}},"odd":[{"x":"ghp_cnry0123456789"}],"requestTimeoutMs":9007199254740993,"rules":{"a":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(out), "cnry") {
+		t.Errorf("a secret is in %s", out)
+	}
+	for _, kept := range []string{`"clientId":"me"`, `"/a:/b"`, "9007199254740993", `{"a":1}`} {
+		if !strings.Contains(string(out), kept) {
+			t.Errorf("%s is not in %s", kept, out)
+		}
+	}
+	if len(names) != 3 {
+		t.Errorf("needed are %v", names)
+	}
+}

@@ -27,10 +27,12 @@ type Field struct {
 
 // Way is one way to install a record: one of its packages or addresses.
 type Way struct {
-	Title  string  `json:"title" doc:"What is run, or the address"`
-	Runs   string  `json:"runs,omitempty" doc:"The program that must be there: npx, uvx, docker or dnx"`
-	Pinned bool    `json:"pinned" doc:"It is always the same version"`
-	Fields []Field `json:"fields" nullable:"false"`
+	Title  string `json:"title" doc:"What is run, or the address"`
+	Runs   string `json:"runs,omitempty" doc:"The program that must be there: npx, uvx, docker or dnx"`
+	Pinned bool   `json:"pinned" doc:"It is always the same version"`
+	// Line shows how it is run before anything is filled in.
+	Line   []string `json:"line" nullable:"false" doc:"The command line, with what is asked for in angle brackets; empty for an address"`
+	Fields []Field  `json:"fields" nullable:"false"`
 }
 
 // Plan is an installation as it would be written. Secrets are not in Entry: it names
@@ -49,14 +51,38 @@ func (r *Record) Ways() []Way {
 		p := &r.Packages[i]
 		w := Way{Title: p.reference(), Runs: runners[p.RegistryType].program, Pinned: p.Version != "" || strings.Contains(p.Identifier, "@sha256:"), Fields: []Field{}}
 		p.walk(collector(&w.Fields))
+		w.Line = p.line()
 		ways = append(ways, w)
 	}
 	for i := range r.Remotes {
-		w := Way{Title: r.Remotes[i].URL, Pinned: true, Fields: []Field{}}
+		w := Way{Title: r.Remotes[i].URL, Pinned: true, Fields: []Field{}, Line: []string{}}
 		r.Remotes[i].walk(collector(&w.Fields))
 		ways = append(ways, w)
 	}
 	return ways
+}
+
+// Kinds are the programs by which a record can be run, and address.
+func (r *Record) Kinds() (kinds []string) {
+	for i := range r.Packages {
+		kinds = append(kinds, runners[r.Packages[i].RegistryType].program)
+	}
+	if len(r.Remotes) > 0 {
+		kinds = append(kinds, "address")
+	}
+	return kinds
+}
+
+// Package is the name of the package without a version.
+func (p *Package) Package() string {
+	name := p.Identifier
+	if p.RegistryType == "oci" {
+		name, _, _ = strings.Cut(name, "@")
+		if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+			name = name[:i]
+		}
+	}
+	return name
 }
 
 // reference is the package as its program takes it.
@@ -68,6 +94,34 @@ func (p *Package) reference() string {
 	return p.Identifier + run.join + p.Version
 }
 
+// line is the command line with the names of what is asked for in the place of values.
+func (p *Package) line() []string {
+	run := runners[p.RegistryType]
+	before, after, env, err := p.walk(func(_, what string, in *Input) (string, bool, error) {
+		if in.Default != "" {
+			return in.Default, true, nil
+		}
+		return "<" + strings.TrimLeft(what, "-") + ">", in.IsRequired, nil
+	})
+	if err != nil {
+		return []string{run.program, p.reference()}
+	}
+	return p.whole(before, after, env)
+}
+
+// whole is the whole command line.
+func (p *Package) whole(before, after []string, env map[string]string) []string {
+	run := runners[p.RegistryType]
+	line := append([]string{run.program}, run.before...)
+	line = append(line, before...)
+	if p.RegistryType == "oci" { // the container hears of the variables it is to have
+		for _, name := range sorted(env) {
+			line = append(line, "-e", name)
+		}
+	}
+	return append(append(line, p.reference()), after...)
+}
+
 // value finds what stands for an input: it returns the text, and whether there is any.
 // key names the input, what says what it is.
 type value func(key, what string, in *Input) (text string, ok bool, err error)
@@ -76,10 +130,23 @@ type value func(key, what string, in *Input) (text string, ok bool, err error)
 // command line, and returns what its parts become.
 func (p *Package) walk(of value) (before, after []string, env map[string]string, err error) {
 	run := runners[p.RegistryType]
+	env = map[string]string{}
 	for i := range p.RuntimeArguments {
 		a := &p.RuntimeArguments[i]
 		if a.Type == "positional" && p.repeats(a.Value) || slices.Contains(run.before, a.Name) || slices.Contains(run.before, a.Value) {
 			continue // we say these ourselves
+		}
+		if p.RegistryType == "oci" && a.Type == "named" && (a.Name == "-e" || a.Name == "--env") {
+			// As a variable of docker's own, whose name alone it is told: others on this
+			// machine can read a command line.
+			text, ok, err := a.fill("runtime."+itoa(i), a.Name, of)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			if name, value, has := strings.Cut(text, "="); ok && has {
+				env[name] = value
+			}
+			continue
 		}
 		if before, err = a.append(before, "runtime."+itoa(i), of); err != nil {
 			return nil, nil, nil, err
@@ -90,7 +157,6 @@ func (p *Package) walk(of value) (before, after []string, env map[string]string,
 			return nil, nil, nil, err
 		}
 	}
-	env = map[string]string{}
 	for i := range p.EnvironmentVariables {
 		v := &p.EnvironmentVariables[i]
 		text, ok, err := v.Input.fill("env."+v.Name, v.Name, of)
@@ -222,7 +288,7 @@ func given(label string, values map[string]string, secrets map[string]string) va
 		}
 		switch {
 		case text == "" && in.IsRequired:
-			return "", false, &hub.Error{Code: hub.CodeValidation, Message: what + " is needed", Fields: []hub.FieldError{{Field: key, Error: "is needed"}}}
+			return "", false, &Missing{[]string{key}, &hub.Error{Code: hub.CodeValidation, Message: what + " is needed", Fields: []hub.FieldError{{Field: key, Error: "is needed"}}}}
 		case text == "":
 			return "", false, nil
 		case len(text) > maxText, strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && (c != '\n' || in.Format != "repeated") || c == 0x7f }):
@@ -247,6 +313,17 @@ func given(label string, values map[string]string, secrets map[string]string) va
 		return text, true, nil
 	}
 }
+
+// Missing is the error of an installation whose form is not filled in yet.
+type Missing struct {
+	Keys []string // of the fields
+	err  error
+}
+
+func (m *Missing) Error() string { return m.err.Error() }
+
+// Unwrap returns the error as a person reads it.
+func (m *Missing) Unwrap() error { return m.err }
 
 func wrong(key, text string) error {
 	return &hub.Error{Code: hub.CodeValidation, Message: key + " " + text, Fields: []hub.FieldError{{Field: key, Error: text}}}
@@ -297,20 +374,12 @@ func (r *Record) Install(way int, label string, values map[string]string) (*Plan
 		return nil, refusef("%s has no such package", r.Name)
 	case way < len(r.Packages):
 		p := &r.Packages[way]
-		run := runners[p.RegistryType]
 		before, after, env, err := p.walk(of)
 		if err != nil {
 			return nil, err
 		}
-		entry.Command, entry.Env = run.program, env
-		entry.Args = append(slices.Clone(run.before), before...)
-		if p.RegistryType == "oci" { // the container hears of the variables it is to have
-			for _, name := range sorted(env) {
-				entry.Args = append(entry.Args, "-e", name)
-			}
-		}
-		entry.Args = append(append(entry.Args, p.reference()), after...)
-		plan.Command = append([]string{entry.Command}, entry.Args...)
+		plan.Command = p.whole(before, after, env)
+		entry.Command, entry.Args, entry.Env = plan.Command[0], plan.Command[1:], env
 	default:
 		remote := &r.Remotes[way-len(r.Packages)]
 		url, headers, err := remote.walk(of)

@@ -93,6 +93,9 @@ func Parse(src []byte) (*Record, error) {
 	if err := json.Unmarshal(src, &r); err != nil {
 		return nil, refusef("server.json cannot be read: %v", err)
 	}
+	if err := Strict("server.json", src); err != nil {
+		return &r, err
+	}
 	return &r, r.check()
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
 	"drawbridge/config"
 )
@@ -136,7 +137,7 @@ func (r *Reloader) write(_ context.Context, file string, old, text []byte) error
 		return invalid(after)
 	}
 	if string(old) != string(text) || !exists(file) {
-		if err := replaceFile(file, text, 0o600); err != nil {
+		if err := atomicfile.Replace(file, text, 0o600); err != nil {
 			return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: err}
 		}
 	}

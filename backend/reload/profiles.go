@@ -25,28 +25,32 @@ func (r *Reloader) SetClient(ctx context.Context, token string, raw json.RawMess
 }
 
 func (r *Reloader) setObject(ctx context.Context, raw json.RawMessage, section, name string) error {
-	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error {
-		root := d.root.Value.(*hujson.Object)
-		object, err := d.child(root, section, 0)
-		if err != nil {
-			return err
+	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.SetObject(section, name, raw) })
+}
+
+// SetObject writes an object under a name into a section, such as a profile, in the place
+// of one of that name; nil takes it away.
+func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
+	root := d.root.Value.(*hujson.Object)
+	object, err := d.child(root, section, 0)
+	if err != nil {
+		return err
+	}
+	if raw == nil {
+		if find(object, name) < 0 {
+			return hub.Errorf(hub.CodeNotFound, "the main configuration file has no '%s' in '%s'", name, section)
 		}
-		if raw == nil {
-			if find(object, name) < 0 {
-				return hub.Errorf(hub.CodeNotFound, "the main configuration file has no '%s' in '%s'", name, section)
-			}
-			if d.remove(object, name); len(object.Members) == 0 {
-				d.remove(root, section)
-			}
-			return nil
+		if d.remove(object, name); len(object.Members) == 0 {
+			d.remove(root, section)
 		}
-		value, err := d.pretty(raw, 2)
-		if err != nil {
-			return err
-		}
-		d.put(object, name, value, 1)
 		return nil
-	})
+	}
+	value, err := d.pretty(raw, 2)
+	if err != nil {
+		return err
+	}
+	d.put(object, name, value, 1)
+	return nil
 }
 
 // pretty lays an object out as its neighbours at a depth are.

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/event"
 	"drawbridge/config"
 )
@@ -215,7 +216,7 @@ func (r *Reloader) keep(c *config.Config) {
 	if old, err := os.ReadFile(r.o.LastGood); err == nil && string(old) == string(data) {
 		return
 	}
-	if err := replaceFile(r.o.LastGood, data, 0o600); err != nil {
+	if err := atomicfile.Replace(r.o.LastGood, data, 0o600); err != nil {
 		r.o.Log.Warn("Cannot keep a copy of the configuration", "error", err)
 	}
 }

@@ -11,6 +11,7 @@ import {
   Server,
   Settings,
   Sparkles,
+  Store,
   Wrench,
 } from 'lucide-react';
 import { texts } from '@/lib/texts';
@@ -25,6 +26,7 @@ type Path =
   | '/questions'
   | '/usage'
   | '/checks'
+  | '/directory'
   | '/sessions'
   | '/welcome'
   | '/add';
@@ -64,6 +66,7 @@ export const pages: Place[] = [
     group: 'daily',
   },
   { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l', group: 'setup' },
+  { to: '/directory', text: texts.directory.title, icon: Store, key: 'd', group: 'setup' },
   { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', group: 'closer' },
   { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', group: 'closer' },
   { to: '/checks', text: texts.checks.title, icon: ListChecks, key: 'k', group: 'closer' },

@@ -7,6 +7,7 @@ import {
 } from '@tanstack/react-router';
 import { Loading } from '@/components/page';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
+import { kinds, onlys } from '@/features/directory/words';
 import { type View, views } from '@/features/servers/server-detail';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { isRange, type Range } from '@/lib/range';
@@ -28,6 +29,7 @@ const lazy = {
   sessions: () => import('./sessions-route'),
   usage: () => import('./usage-route'),
   checks: () => import('./checks-route'),
+  directory: () => import('./directory-route'),
   welcome: () => import('./welcome-route'),
   clients: () => import('./clients-route'),
   settings: () => import('./settings-route'),
@@ -128,6 +130,21 @@ const checks = createRoute({
   component: lazyRouteComponent(lazy.checks, 'ChecksRoute'),
 });
 
+const directory = createRoute({
+  getParentRoute: () => root,
+  path: '/directory',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { q?: string; kind?: string; only?: string; name?: string; file?: string } => ({
+    q: text(search.q),
+    kind: kinds.find((kind) => kind === search.kind),
+    only: onlys.find((only) => only === search.only),
+    name: text(search.name),
+    file: text(search.file),
+  }),
+  component: lazyRouteComponent(lazy.directory, 'DirectoryRoute'),
+});
+
 const welcome = createRoute({
   getParentRoute: () => root,
   path: '/welcome',
@@ -162,6 +179,7 @@ export function makeRouter() {
       sessions.addChildren([session]),
       usage,
       checks,
+      directory,
       welcome,
       clients,
       settings,

@@ -18,6 +18,8 @@ const source = [
   'policy.ts',
   'remotes.ts',
   'checks.ts',
+  'directory.ts',
+  'sharing.ts',
 ]
   .map(read)
   .join('\n');
@@ -83,6 +85,19 @@ const pairs: [string, string][] = [
   ['CheckReport', 'CheckReport'],
   ['StepReport', 'StepReport'],
   ['Change', 'Change'],
+  ['Field', 'Field'],
+  ['Way', 'Way'],
+  ['Installable', 'Installable'],
+  ['Directory', 'Directory'],
+  ['About', 'About'],
+  ['Installation', 'Installation'],
+  ['Upload', 'Upload'],
+  ['SharedServer', 'SharedServer'],
+  ['SharedProfile', 'SharedProfile'],
+  ['Taking', 'Taking'],
+  ['ConfigCopy', 'ConfigCopy'],
+  ['ConfigCopyText', 'ConfigCopyText'],
+  ['PutBack', 'PutBack'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {

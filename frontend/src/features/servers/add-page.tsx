@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
-import { LoaderCircle, Plus, TriangleAlert } from 'lucide-react';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { LoaderCircle, Plus, Store, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
-import { Button } from '@/components/button';
+import { Button, buttonClasses } from '@/components/button';
 import { PageHeader } from '@/components/page';
 import { configQuery } from '@/lib/config';
 import { plain } from '@/lib/format';
@@ -73,7 +73,12 @@ export function AddPage({
   const ready = wanted.length > 0 && faults.every((fault) => fault === undefined);
   return (
     <>
-      <PageHeader title={t.title} />
+      <PageHeader title={t.title}>
+        <Link to="/directory" className={buttonClasses()} title={texts.directory.openDirectoryHint}>
+          <Store className="size-4" aria-hidden />
+          {texts.directory.openDirectory}
+        </Link>
+      </PageHeader>
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <form
           className="max-w-3xl space-y-5"

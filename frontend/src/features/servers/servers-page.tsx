@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { Plus, Server, Sparkles } from 'lucide-react';
+import { Plus, Server, Sparkles, Store } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { SearchField } from '@/components/fields';
@@ -91,6 +91,10 @@ export function NoServers() {
         <Link to="/welcome" className={buttonClasses('primary')}>
           <Sparkles className="size-4" aria-hidden />
           {texts.welcome.begin}
+        </Link>
+        <Link to="/directory" className={buttonClasses()}>
+          <Store className="size-4" aria-hidden />
+          {texts.directory.openDirectory}
         </Link>
         <Link to="/add" className={buttonClasses()}>
           <Plus className="size-4" aria-hidden />

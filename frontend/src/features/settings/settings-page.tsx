@@ -17,6 +17,7 @@ import { DiagnosticsPanel } from './diagnostics-panel';
 import { DoctorPanel } from './doctor-panel';
 import { HistoryPanel } from './history-panel';
 import { SecretsPanel } from './secrets-panel';
+import { SharingPanel } from './sharing-panel';
 import { TokensPanel } from './tokens-panel';
 
 const t = texts.settings;
@@ -40,6 +41,9 @@ export function SettingsPage() {
             </Panel>
             <Panel title={t.secrets.title}>
               <SecretsPanel />
+            </Panel>
+            <Panel title={texts.sharing.title}>
+              <SharingPanel />
             </Panel>
             <Panel title={t.doctor.title}>
               <DoctorPanel />

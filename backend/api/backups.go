@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// ConfigCopy is a copy of the configuration file.
+type ConfigCopy struct {
+	Name    string    `json:"name"`
+	At      time.Time `json:"at"`
+	Bytes   int64     `json:"bytes"`
+	Current bool      `json:"current" doc:"It says what the file says now"`
+}
+
+// ConfigCopyText is a copy with what putting it back would change.
+type ConfigCopyText struct {
+	Name     string           `json:"name"`
+	Text     string           `json:"text" doc:"Without the secrets that are recognised"`
+	Diff     string           `json:"diff" doc:"From the file as it is now to the copy, without the secrets that are recognised; empty when they are the same"`
+	Etag     string           `json:"etag" doc:"Of the file as it is now"`
+	Problems []config.Problem `json:"problems" nullable:"false" doc:"What is wrong with the copy"`
+}
+
+// PutBack tells what became of the file.
+type PutBack struct {
+	Undo string `json:"undo" doc:"The copy of what was there before"`
+	Etag string `json:"etag" doc:"Of the file as it is now"`
+}
+
+type copyInput struct {
+	Name string `path:"name" maxLength:"60"`
+}
+
+type putBackInput struct {
+	Name string `path:"name" maxLength:"60"`
+	Body struct {
+		Etag string `json:"etag" maxLength:"64" doc:"Of the file that was looked at"`
+	}
+}
+
+func (a *API) registerBackups(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/config/backups", "Copies of the configuration file, the newest first", a.listCopies)
+	op(a, doc, "POST", "/api/v1/config/backups", "Keep a copy of the configuration file as it is now", a.keepCopy)
+	op(a, doc, "GET", "/api/v1/config/backups/{name}", "One copy, and what putting it back would change", a.getCopy)
+	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Put a copy back; what is there is kept first", a.putBack)
+}
+
+func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigCopy]], error) {
+	all, err := a.Copies.List()
+	if err != nil {
+		return nil, err
+	}
+	_, _, etag, err := a.Files.Text()
+	if err != nil {
+		return nil, err
+	}
+	out := List[ConfigCopy]{Items: []ConfigCopy{}}
+	for _, c := range all {
+		text, err := a.Copies.Read(c.Name)
+		out.Items = append(out.Items, ConfigCopy{c.Name, c.At, c.Bytes, err == nil && tagOf(text) == etag})
+	}
+	return reply(out)
+}
+
+// keepNow keeps the configuration file as it is.
+func (a *API) keepNow() (name string, text []byte, etag string, err error) {
+	path, text, etag, err := a.Files.Text()
+	if err == nil {
+		name, err = a.Copies.Keep(path, text, time.Now())
+	}
+	if err != nil {
+		return "", nil, "", &hub.Error{Code: hub.CodeUnavailable, Message: "cannot keep a copy of the configuration", Hint: "Check that the disk is not full. Nothing was changed.", Cause: err}
+	}
+	return name, text, etag, nil
+}
+
+func (a *API) keepCopy(context.Context, *none) (*answer[ConfigCopy], error) {
+	name, text, _, err := a.keepNow()
+	if err != nil {
+		return nil, err
+	}
+	return reply(ConfigCopy{name, time.Now().UTC(), int64(len(text)), true})
+}
+
+func (a *API) readCopy(name string) ([]byte, error) {
+	text, err := a.Copies.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no such copy of the configuration")
+	}
+	return text, err
+}
+
+func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigCopyText], error) {
+	text, err := a.readCopy(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	path, now, etag, err := a.Files.Text()
+	if err != nil {
+		return nil, err
+	}
+	_, problems := config.Parse(path, text)
+	return reply(ConfigCopyText{Name: in.Name, Text: clientconf.Masked(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: full(problems)})
+}
+
+func (a *API) putBack(ctx context.Context, in *putBackInput) (*answer[PutBack], error) {
+	text, err := a.readCopy(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	undo, _, etag, err := a.keepNow()
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Etag != etag {
+		return nil, changedSince()
+	}
+	if err := a.Files.Replace(ctx, text, etag); err != nil {
+		return nil, err
+	}
+	return reply(PutBack{undo, tagOf(text)})
+}
+
+func changedSince() error {
+	return &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+}

@@ -1,0 +1,294 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/directory"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/reload"
+	"drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	maxShared = 200     // servers, and profiles
+	maxFile   = 1 << 20 // bytes of what was shared
+)
+
+// Shared is what is given to others. It is a configuration file, too.
+type Shared struct {
+	Drawbridge string          `json:"drawbridge" doc:"The version that wrote it"`
+	Servers    map[string]JSON `json:"mcpServers" nullable:"false"`
+	Profiles   map[string]JSON `json:"profiles,omitempty"`
+	Needs      []string        `json:"needs" nullable:"false" doc:"Names of secrets that whoever takes it has to give"`
+}
+
+// SharedServer is a server of a shared file, and what taking it would mean.
+type SharedServer struct {
+	Label     string   `json:"label"`
+	State     string   `json:"state" enum:"new,there,refused"`
+	Why       string   `json:"why" doc:"Why it is refused"`
+	Command   []string `json:"command" nullable:"false" doc:"What it runs, word by word"`
+	URL       string   `json:"url" doc:"Or the address that it uses"`
+	Secrets   []string `json:"secrets" nullable:"false" doc:"Names of the secrets that it gets"`
+	Variables []string `json:"variables" nullable:"false" doc:"Names of the variables of this computer that it gets"`
+}
+
+// SharedProfile is a profile of a shared file.
+type SharedProfile struct {
+	Name  string `json:"name"`
+	State string `json:"state" enum:"new,there,refused"`
+	Why   string `json:"why"`
+}
+
+// Taking is what taking a shared file would change, or has changed.
+type Taking struct {
+	Servers  []SharedServer  `json:"servers" nullable:"false"`
+	Profiles []SharedProfile `json:"profiles" nullable:"false"`
+	Diff     string          `json:"diff" doc:"Of the configuration file, without the secrets that are recognised; empty when nothing is new"`
+	Needs    []string        `json:"needs" nullable:"false" doc:"Secrets that new servers refer to and that are not stored"`
+	Uses     []string        `json:"uses" nullable:"false" doc:"Secrets that are stored already and that new servers would get"`
+	Done     bool            `json:"done"`
+	Stored   []string        `json:"stored" nullable:"false" doc:"Secrets that were stored with it"`
+	Undo     string          `json:"undo" doc:"The copy of the configuration as it was before"`
+	Etag     string          `json:"etag" doc:"Of the configuration file as it is afterwards"`
+}
+
+type takingInput struct {
+	Body struct {
+		Text    string            `json:"text" maxLength:"1048576" doc:"The whole shared file"`
+		Secrets map[string]string `json:"secrets,omitempty" doc:"Values by name, to be stored"`
+		Diff    string            `json:"diff,omitempty" doc:"To take it: the diff that was shown"`
+		Uses    []string          `json:"uses,omitempty" doc:"To take it: the stored secrets that it may have, as they were shown"`
+	}
+}
+
+func (a *API) registerSharing(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/share", "Servers and profiles without secrets, to be given to others", a.share)
+	op(a, doc, "POST", "/api/v1/share/plan", "What taking a shared file would change; nothing is changed", a.planTaking)
+	op(a, doc, "POST", "/api/v1/share", "Take a shared file as the plan has shown it: all that is new, at once, or nothing. A copy of the configuration is kept", a.takeShared)
+}
+
+func (a *API) share(context.Context, *none) (*answer[Shared], error) {
+	_, text, _, err := a.Files.Text()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := config.ServersOf(text)
+	if err != nil {
+		return nil, hub.Errorf(hub.CodeUnavailable, "the configuration cannot be read: %v", err)
+	}
+	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, Needs: []string{}}
+	for label, entry := range raw {
+		plain, names, err := clientconf.Shareable(label, entry)
+		if err != nil {
+			return nil, hub.Errorf(hub.CodeUnavailable, "the server %q cannot be shared", label)
+		}
+		out.Servers[label] = JSON(plain)
+		out.Needs = append(out.Needs, names...)
+	}
+	for _, p := range a.Files.Current().Profiles {
+		p.Folders = nil // of this machine
+		out.Profiles[p.Name] = entryOf(p)
+	}
+	slices.Sort(out.Needs)
+	out.Needs = slices.Compact(out.Needs)
+	return reply(out)
+}
+
+// sharedChange is a shared file with what it would change.
+type sharedChange struct {
+	Taking
+	path          string
+	before, after []byte
+	etag          string
+	ids           []string // of the servers that are new
+}
+
+func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, error) {
+	if len(text) > maxFile {
+		return nil, hub.Errorf(hub.CodeValidation, "the file is larger than %d KiB", maxFile>>10)
+	}
+	if err := directory.Strict("the file", []byte(text)); err != nil {
+		return nil, err
+	}
+	var file struct {
+		Servers  map[string]json.RawMessage `json:"mcpServers"`
+		Profiles map[string]json.RawMessage `json:"profiles"`
+	}
+	if err := json.Unmarshal([]byte(text), &file); err != nil {
+		return nil, hub.Errorf(hub.CodeValidation, "the file is no export of Drawbridge: its servers or profiles are no objects")
+	}
+	switch {
+	case len(file.Servers)+len(file.Profiles) == 0:
+		return nil, hub.Errorf(hub.CodeValidation, "the file holds neither servers nor profiles")
+	case len(file.Servers) > maxShared || len(file.Profiles) > maxShared:
+		return nil, hub.Errorf(hub.CodeValidation, "too much at once: at most %d servers and profiles", maxShared)
+	}
+	t := &sharedChange{Taking: Taking{Servers: []SharedServer{}, Profiles: []SharedProfile{}, Needs: []string{}, Uses: []string{}, Stored: []string{}}}
+	var err error
+	if t.path, t.before, t.etag, err = a.Files.Text(); err != nil {
+		return nil, err
+	}
+	document, err := reload.NewDocument(t.before)
+	if err != nil {
+		return nil, err
+	}
+	secrets := map[string]bool{}
+	taken := map[string]bool{}
+	for _, label := range slices.Sorted(maps.Keys(file.Servers)) {
+		one, id := a.sharedServer(label, file.Servers[label], taken)
+		if one.State == "new" {
+			if err := document.Add(label, file.Servers[label]); err != nil {
+				one.State, one.Why = "refused", sentence(err)
+			} else {
+				taken[id], t.ids = true, append(t.ids, id)
+				for _, name := range one.Secrets {
+					secrets[name] = true
+				}
+			}
+		}
+		t.Servers = append(t.Servers, one)
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Profiles)) {
+		one := SharedProfile{Name: shown(name), State: "new"}
+		if _, there := a.Files.Current().Profile(name); there {
+			one.State = "there"
+		} else if !hub.ValidServerID(name) {
+			one.State, one.Why = "refused", "it cannot be the name of a profile"
+		} else if err := document.SetObject("profiles", name, file.Profiles[name]); err != nil {
+			one.State, one.Why = "refused", sentence(err)
+		}
+		t.Profiles = append(t.Profiles, one)
+	}
+	t.after = document.Bytes()
+	t.Diff = clientconf.Diff(t.path, t.before, t.after)
+	for name := range secrets {
+		if a.Secrets == nil {
+			t.Needs = append(t.Needs, name)
+		} else if _, err := a.Secrets.Get(ctx, name); err != nil {
+			t.Needs = append(t.Needs, name)
+		} else {
+			t.Uses = append(t.Uses, name)
+		}
+	}
+	slices.Sort(t.Needs)
+	slices.Sort(t.Uses)
+	return t, nil
+}
+
+// sharedServer says what taking one server would mean. It is read by itself: one that is
+// wrong leaves the others as they are.
+func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string]bool) (one SharedServer, id string) {
+	one = SharedServer{Label: shown(label), State: "new", Command: []string{}, Secrets: []string{}, Variables: []string{}}
+	refuse := func(why string) (SharedServer, string) {
+		one.State, one.Why = "refused", why
+		return one, ""
+	}
+	if id = hub.Slug(label); id == "" || len(label) > 64 || strings.ContainsFunc(label, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return refuse("it cannot be the name of a server")
+	}
+	name, err := json.Marshal(label)
+	if err != nil {
+		return refuse("it cannot be the name of a server")
+	}
+	alone := []byte(`{"mcpServers":{` + string(name) + `:` + string(entry) + `}}`)
+	c, problems := config.Parse("shared.json", alone)
+	for _, p := range problems {
+		if !p.Warning {
+			return refuse(p.Message)
+		}
+	}
+	if c == nil || len(c.Servers) != 1 {
+		return refuse("it is no server")
+	}
+	s := c.Servers[0]
+	one.URL = s.URL
+	if s.Command != "" {
+		one.Command = append([]string{s.Command}, s.Args...)
+	} else if s.Docker.Image != "" {
+		one.Command = append([]string{s.Docker.Image}, s.Args...)
+	}
+	secrets, variables := config.References(entry)
+	one.Secrets, one.Variables = full(secrets), full(append(variables, s.InheritEnv...))
+	if _, there := a.Files.Current().Server(id); there {
+		one.State = "there"
+	} else if taken[id] {
+		return refuse("another server of the file has the same id")
+	}
+	return one, id
+}
+
+// shown bounds a name of a stranger's.
+func shown(name string) string {
+	if len(name) > 100 {
+		return strings.ToValidUTF8(name[:100], "") + "…"
+	}
+	return name
+}
+
+func (a *API) planTaking(ctx context.Context, in *takingInput) (*answer[Taking], error) {
+	t, err := a.sharedChange(ctx, in.Body.Text)
+	if err != nil {
+		return nil, err
+	}
+	return reply(t.Taking)
+}
+
+func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking], error) {
+	t, err := a.sharedChange(ctx, in.Body.Text)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case t.Diff == "":
+		return nil, hub.Errorf(hub.CodeConflict, "nothing in the file is new")
+	case in.Body.Diff != t.Diff, !slices.Equal(in.Body.Uses, t.Uses) && len(in.Body.Uses)+len(t.Uses) > 0:
+		return nil, changedSince()
+	}
+	values := map[string]string{}
+	for name, value := range in.Body.Secrets {
+		if value == "" {
+			continue
+		}
+		if !slices.Contains(t.Needs, name) {
+			return nil, hub.Errorf(hub.CodeValidation, "nothing in the file asks for the secret %q", shown(name))
+		}
+		values[name] = value
+	}
+	undo, _, _, err := a.keepNow()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.keepSecrets(ctx, values); err != nil {
+		return nil, err
+	}
+	if a.Commands != nil {
+		for _, id := range t.ids {
+			a.Commands.Expect(id)
+		}
+	}
+	if err := a.Files.Replace(ctx, t.after, t.etag); err != nil {
+		if len(values) > 0 { // nothing refers to them
+			_, _ = a.Secrets.Remove(ctx, slices.Collect(maps.Keys(values))...)
+		}
+		return nil, err
+	}
+	t.Done, t.Undo, t.Etag, t.Stored = true, undo, tagOf(t.after), full(slices.Sorted(maps.Keys(values)))
+	t.Needs = slices.DeleteFunc(t.Needs, func(name string) bool { return values[name] != "" })
+	return reply(t.Taking)
+}
+
+func tagOf(text []byte) string { return reload.Tag(text) }
+
+// sentence is what of an error a person reads.
+func sentence(err error) string {
+	message, _ := hub.Describe(err)
+	return message
+}

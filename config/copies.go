@@ -1,0 +1,112 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"drawbridge/backend/atomicfile"
+	"drawbridge/backend/pattern"
+)
+
+// keptCopies is how many copies of the configuration are kept.
+const keptCopies = 20
+
+// Copies are copies of the main configuration file in a folder of their own, named after
+// the moment they were made.
+type Copies struct{ Dir string }
+
+// Copy is one of them.
+type Copy struct {
+	Name  string
+	At    time.Time
+	Bytes int64
+}
+
+const copyTime = "20060102-150405.000"
+
+var copyName = pattern.Lazily(`^config-[0-9]{8}-[0-9]{6}\.[0-9]{3}(-[0-9]+)?\.(json|jsonc|yaml|yml)$`)
+
+// CopiesOf are the copies that belong to a data folder.
+func CopiesOf(data string) Copies { return Copies{filepath.Join(data, "backups")} }
+
+// Keep writes a copy of a text, named after now and the ending of file, and drops the
+// oldest. It never replaces another.
+func (c Copies) Keep(file string, text []byte, now time.Time) (name string, err error) {
+	if c.Dir == "" {
+		return "", errors.New("there is no folder for copies of the configuration")
+	}
+	ending := strings.ToLower(filepath.Ext(file))
+	for n := 1; n < 100; n++ {
+		name = "config-" + now.UTC().Format(copyTime)
+		if n > 1 {
+			name += fmt.Sprintf("-%d", n)
+		}
+		if name += ending; !copyName().MatchString(name) {
+			return "", fmt.Errorf("cannot keep a copy of %s: its name has another ending than .jsonc, .json or .yaml", filepath.Base(file))
+		}
+		if _, err := os.Lstat(filepath.Join(c.Dir, name)); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err := atomicfile.Write(filepath.Join(c.Dir, name), text, 0o600); err != nil {
+		return "", fmt.Errorf("cannot keep a copy of the configuration: %w", err)
+	}
+	all, err := c.List()
+	if err != nil {
+		return name, nil // the copy is there
+	}
+	for _, old := range all[min(len(all), keptCopies):] {
+		_ = os.Remove(filepath.Join(c.Dir, old.Name))
+	}
+	return name, nil
+}
+
+// List returns the copies, the newest first.
+func (c Copies) List() ([]Copy, error) {
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read the copies of the configuration: %w", err)
+	}
+	var all []Copy
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || !copyName().MatchString(e.Name()) {
+			continue
+		}
+		at, err := time.Parse(copyTime, e.Name()[len("config-"):len("config-")+len(copyTime)])
+		if err == nil {
+			all = append(all, Copy{e.Name(), at, info.Size()})
+		}
+	}
+	slices.SortFunc(all, func(a, b Copy) int { return strings.Compare(b.Name, a.Name) })
+	return all, nil
+}
+
+// maxCopy is more than any configuration has.
+const maxCopy = 8 << 20
+
+// Read returns the text of a copy; fs.ErrNotExist when there is none of that name.
+func (c Copies) Read(name string) ([]byte, error) {
+	if !copyName().MatchString(name) || c.Dir == "" {
+		return nil, fs.ErrNotExist
+	}
+	path := filepath.Join(c.Dir, name)
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxCopy:
+		return nil, fs.ErrNotExist
+	}
+	return os.ReadFile(path)
+}
+
+// Put writes a whole configuration file, as an editor does: a symbolic link stays, and so
+// do the permissions of a file that is there.
+func Put(file string, text []byte) error { return atomicfile.Replace(file, text, 0o600) }

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestTheLastCopiesOfTheConfigurationAreKept(t *testing.T) {
+	c := CopiesOf(t.TempDir())
+	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	first, err := c.Keep("/x/config.jsonc", []byte("{}"), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.Keep("/x/config.jsonc", []byte(`{"a":1}`), at)
+	if err != nil || again == first {
+		t.Fatalf("two copies of one moment are one: %q %v", again, err)
+	}
+	if text, err := c.Read(first); err != nil || string(text) != "{}" {
+		t.Errorf("%q %v", text, err)
+	}
+	for n := range keptCopies + 5 {
+		if _, err := c.Keep("config.yaml", []byte("a: 1"), at.Add(time.Duration(n+1)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := c.List()
+	if err != nil || len(all) != keptCopies || !all[0].At.Equal(at.Add((keptCopies+5)*time.Second)) {
+		t.Errorf("%d copies, the newest of %v: %v", len(all), all[0].At, err)
+	}
+	if info, err := os.Stat(filepath.Join(c.Dir, all[0].Name)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others can read it: %v %v", info, err)
+	}
+}
+
+func TestACopyIsOnlyAFileOfTheFolder(t *testing.T) {
+	data := t.TempDir()
+	c := CopiesOf(data)
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(data, "config-20261122-070000.000.jsonc")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(c.Dir, "config-20261122-070001.000.jsonc")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"../config-20261122-070000.000.jsonc", outside, "config-20261122-070001.000.jsonc", "config-20261122-070002.000.jsonc", "", ".", "config-x.jsonc"} {
+		if text, err := c.Read(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q is read: %q %v", name, text, err)
+		}
+	}
+	if all, err := c.List(); err != nil || len(all) != 0 {
+		t.Errorf("%v %v", all, err)
+	}
+	if _, err := (Copies{}).Keep("config.jsonc", nil, time.Now()); err == nil {
+		t.Error("a copy without a folder")
+	}
+	if _, err := c.Keep("config.sh", nil, time.Now()); err == nil {
+		t.Error("a copy with a strange ending")
+	}
+}
+
+func TestEveryReferenceOfAnEntryIsFound(t *testing.T) {
+	secrets, variables := References([]byte(`{"command":"x","args":["--a=${secret:A}","\u0024{secret:B:-c}"],"docker":{"mounts":["${HOME}:/h"]},"odd":{"${env:KEY}":["${secret:A}"]},"cwd":"${workspaceFolder}"}`))
+	if len(secrets) != 2 || secrets[0] != "A" || secrets[1] != "B" || len(variables) != 2 || variables[0] != "HOME" || variables[1] != "KEY" {
+		t.Errorf("%q %q", secrets, variables)
+	}
+}

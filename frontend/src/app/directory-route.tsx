@@ -1,0 +1,124 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { PackageX } from 'lucide-react';
+import { useCallback } from 'react';
+import { Boundary, Empty, Loading } from '@/components/page';
+import { DetailFrame, Split } from '@/components/split';
+import { directoryQuery } from '@/features/directory/api';
+import { BundlePanel } from '@/features/directory/bundle-panel';
+import { DirectoryPage } from '@/features/directory/directory-page';
+import { ServerPanel } from '@/features/directory/server-panel';
+import { serversQuery } from '@/features/servers/api';
+import { useConnection } from '@/lib/connection';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { InstalledServer } from './installed-server';
+
+const route = getRouteApi('/directory');
+
+/** Browse servers: the list, one of them, or a bundle from a file. */
+export function DirectoryRoute() {
+  const { epoch } = useConnection();
+  const { q, kind, only, name, file } = route.useSearch();
+  const navigate = route.useNavigate();
+  const close = useCallback(
+    () => navigate({ to: '.', search: (old) => ({ ...old, name: undefined, file: undefined }) }),
+    [navigate],
+  );
+  const taken = useTaken();
+  const installed = (id: string) => <InstalledServer id={id} />;
+  return (
+    <Split
+      list={
+        <Boundary epoch={epoch}>
+          <DirectoryPage
+            filters={{ q, kind, only }}
+            selected={name}
+            onFilter={(part) =>
+              navigate({ to: '.', search: (old) => ({ ...old, ...part }), replace: true })
+            }
+          />
+        </Boundary>
+      }
+      detail={
+        file ? (
+          <Boundary epoch={epoch}>
+            <BundlePanel taken={taken} installed={installed} onClose={close} />
+          </Boundary>
+        ) : name ? (
+          <Boundary key={name} epoch={epoch}>
+            <Chosen name={name} filters={{ q, kind, only }} taken={taken} onClose={close} />
+          </Boundary>
+        ) : null
+      }
+    />
+  );
+}
+
+/** The chosen server: of the list that is shown, else looked for by its name. */
+function Chosen({
+  name,
+  filters,
+  taken,
+  onClose,
+}: {
+  name: string;
+  filters: { q?: string | undefined; kind?: string | undefined; only?: string | undefined };
+  taken: (label: string) => boolean;
+  onClose: () => void;
+}) {
+  const here = useQuery(directoryQuery(filters));
+  const item = here.data?.items.find((one) => one.name === name);
+  const named = useQuery({
+    ...directoryQuery({ q: name }),
+    enabled: here.data !== undefined && item === undefined,
+  });
+  const found = item ?? named.data?.items.find((one) => one.name === name);
+  if (found)
+    return (
+      <ServerPanel
+        item={found}
+        taken={taken}
+        installed={(id) => <InstalledServer id={id} />}
+        link={(id) => (
+          <Link
+            to="/servers/$id"
+            params={{ id }}
+            className="text-accent underline-offset-2 hover:underline"
+          >
+            {plain(id)}
+          </Link>
+        )}
+        onClose={onClose}
+      />
+    );
+  return (
+    <DetailFrame id={name} title={plain(name.slice(0, 200))} onClose={onClose}>
+      {here.isFetching || named.isFetching ? (
+        <Loading />
+      ) : (
+        <Empty icon={PackageX} title={texts.directory.gone}>
+          {texts.directory.goneBody}
+        </Empty>
+      )}
+    </DetailFrame>
+  );
+}
+
+/** Whether a server has that name, as ids are made of names. */
+function useTaken(): (label: string) => boolean {
+  const { data: servers } = useQuery(serversQuery);
+  return useCallback(
+    (label: string) => {
+      const id = slug(label);
+      return servers?.some((server) => server.id.toLowerCase() === id) ?? false;
+    },
+    [servers],
+  );
+}
+
+const slug = (label: string) =>
+  label
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]+/g, '-')
+    .replace(/^[-_]+|[-_]+$/g, '');

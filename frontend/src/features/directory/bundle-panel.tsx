@@ -1,0 +1,234 @@
+import { useQuery } from '@tanstack/react-query';
+import { FileArchive, LoaderCircle } from 'lucide-react';
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { Facts, Section } from '@/components/fields';
+import { DetailFrame } from '@/components/split';
+import { classes } from '@/lib/classes';
+import { bytes, plain } from '@/lib/format';
+import { messageOf, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { About, Installation } from '@/types/directory';
+import { InstallForm } from './install-form';
+import { forget, obstacle, sendFile } from './upload';
+import { Note, Words } from './what-runs';
+
+const t = texts.directory;
+const b = t.bundle;
+
+type Sending =
+  | { state: 'none' }
+  | { state: 'sending'; name: string; share: number }
+  | { state: 'failed'; name: string; why: string }
+  | { state: 'there'; name: string; id: string };
+
+/** A bundle from a file: sent, looked at, and unpacked only when a person installs it. */
+export function BundlePanel({
+  taken,
+  installed,
+  onClose,
+}: {
+  taken: (label: string) => boolean;
+  installed: (id: string) => ReactNode;
+  onClose: () => void;
+}) {
+  const [sending, setSending] = useState<Sending>({ state: 'none' });
+  const [done, setDone] = useState(false);
+  const abort = useRef<AbortController>(undefined);
+  const kept = useRef<string>(undefined); // what the daemon still holds for us
+  const drop = useCallback(() => {
+    abort.current?.abort();
+    if (kept.current) forget(kept.current);
+    kept.current = undefined;
+  }, []);
+  useEffect(() => drop, [drop]);
+  const send = async (file: File) => {
+    drop();
+    setDone(false);
+    const { name } = file;
+    const why = obstacle(file);
+    if (why) return setSending({ state: 'failed', name, why });
+    const controller = new AbortController();
+    abort.current = controller;
+    setSending({ state: 'sending', name, share: 0 });
+    try {
+      const id = await sendFile(file, controller.signal, (share) =>
+        setSending({ state: 'sending', name, share }),
+      );
+      if (controller.signal.aborted) return forget(id);
+      kept.current = id;
+      setSending({ state: 'there', name, id });
+    } catch (error) {
+      if (!controller.signal.aborted) setSending({ state: 'failed', name, why: messageOf(error) });
+    }
+  };
+  return (
+    <DetailFrame id="bundle" title={b.title} meta={b.body} onClose={onClose}>
+      {!done && (
+        <Section title={b.choose}>
+          <FileDrop onFile={send} busy={sending.state === 'sending'} />
+          {sending.state === 'sending' && (
+            <div className="mt-3 flex items-center gap-3 text-sm text-ink2">
+              <LoaderCircle className="size-4 animate-spin" aria-hidden />
+              <span role="status" className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+                {b.sending(plain(sending.name.slice(0, 100)), Math.round(sending.share * 100))}
+              </span>
+              <Button
+                small
+                onClick={() => {
+                  drop();
+                  setSending({ state: 'none' });
+                }}
+              >
+                {texts.actions.cancel}
+              </Button>
+            </div>
+          )}
+          {sending.state === 'failed' && (
+            <div className="mt-3">
+              <Note tone="bad" role="alert">
+                <strong>{plain(sending.name.slice(0, 100))}</strong>: {plain(sending.why)}
+              </Note>
+            </div>
+          )}
+        </Section>
+      )}
+      {sending.state === 'there' && (
+        <Manifest
+          key={sending.id}
+          name={sending.name}
+          upload={sending.id}
+          done={done}
+          taken={taken}
+          installed={installed}
+          onInstalled={() => {
+            kept.current = undefined;
+            setDone(true);
+          }}
+        />
+      )}
+    </DetailFrame>
+  );
+}
+
+function FileDrop({ onFile, busy }: { onFile: (file: File) => void; busy: boolean }) {
+  const [over, setOver] = useState(false);
+  const id = useId();
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is one more way; the button is for everybody
+    <div
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        const [file] = event.dataTransfer.files;
+        if (file && !busy) onFile(file);
+      }}
+      className={classes(
+        'flex flex-col items-center gap-3 rounded-lg border border-dashed px-4 py-8 text-center',
+        over ? 'border-accent bg-accent-soft' : 'border-strong',
+      )}
+    >
+      <FileArchive className="size-6 text-ink3" aria-hidden />
+      <p className="text-sm text-ink2">{b.drop}</p>
+      <label htmlFor={id} className="sr-only">
+        {b.file}
+      </label>
+      <input
+        ref={input}
+        id={id}
+        type="file"
+        accept=".mcpb,.dxt"
+        disabled={busy}
+        onChange={(event) => {
+          const [file] = event.target.files ?? [];
+          if (file) onFile(file);
+          event.target.value = ''; // the same file may be chosen again
+        }}
+        className="max-w-full text-sm text-ink2 file:mr-3 file:h-8 file:rounded-md file:border file:border-strong file:bg-panel file:px-3 file:font-medium file:text-ink"
+      />
+    </div>
+  );
+}
+
+/** What the bundle says of itself, and its form. Nothing of it was unpacked. */
+function Manifest({
+  name,
+  upload,
+  done,
+  taken,
+  installed,
+  onInstalled,
+}: {
+  name: string;
+  upload: string;
+  done: boolean;
+  taken: (label: string) => boolean;
+  installed: (id: string) => ReactNode;
+  onInstalled: () => void;
+}) {
+  const { data, error } = useQuery({
+    queryKey: ['bundle', upload],
+    queryFn: ({ signal }) =>
+      request<Installation>('POST', '/api/v1/directory/plan', { body: { upload }, signal }),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  if (error)
+    return (
+      <Section title={b.refused}>
+        <Note tone="bad" role="alert">
+          <strong>{plain(name.slice(0, 100))}</strong>: {plain(messageOf(error))}
+        </Note>
+        <p className="mt-2 text-sm text-ink2">{b.refusedBody}</p>
+      </Section>
+    );
+  if (!data?.bundle) return <p className="p-5 text-sm text-ink3">{texts.loading}</p>;
+  return (
+    <>
+      {!done && <Claims about={data.bundle} />}
+      <InstallForm
+        order={{ upload }}
+        label={data.bundle.name}
+        fields={data.fields}
+        taken={taken}
+        installed={installed}
+        onInstalled={onInstalled}
+      />
+    </>
+  );
+}
+
+function Claims({ about }: { about: About }) {
+  return (
+    <Section title={plain((about.title || about.name).slice(0, 200))}>
+      <p className="mb-3 text-sm text-ink2 [overflow-wrap:anywhere]">
+        {plain(about.description.slice(0, 2000))}
+      </p>
+      <Facts
+        rows={[
+          [t.publisher, plain((about.author || b.nobody).slice(0, 200))],
+          [texts.settings.version, plain(about.version)],
+          [b.kind, b.kinds[about.type] ?? plain(about.type)],
+          [b.content, b.contentOf(about.files, bytes(about.bytes))],
+          [b.folder, <code key="f">{plain(about.folder)}</code>],
+          [b.hash, <code key="h">{plain(about.sha256)}…</code>],
+          [
+            b.variables,
+            about.variables.length > 0 && plain(about.variables.slice(0, 50).join(', ')),
+          ],
+        ]}
+      />
+      <div className="mt-3 space-y-3">
+        <Words words={about.runs} label={t.line} />
+        <Note tone="warn">{b.warning}</Note>
+      </div>
+    </Section>
+  );
+}

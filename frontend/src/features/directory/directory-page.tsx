@@ -1,0 +1,145 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { FileArchive, LoaderCircle, PackageSearch, RefreshCw } from 'lucide-react';
+import { Button, buttonClasses } from '@/components/button';
+import { SearchField, SelectField } from '@/components/fields';
+import { Empty, Failed, Loading, PageHeader } from '@/components/page';
+import { age, count, exactTime, moment, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Directory } from '@/types/directory';
+import { directoryQuery, type Filters, useRefresh } from './api';
+import { ServerCard } from './server-card';
+import { Note } from './what-runs';
+import { kinds, onlys } from './words';
+
+const t = texts.directory;
+
+/** Servers that can be installed: searched, narrowed, and fetched anew from the registry. */
+export function DirectoryPage({
+  filters,
+  selected,
+  onFilter,
+}: {
+  filters: Filters;
+  selected: string | undefined;
+  onFilter: (part: Filters) => void;
+}) {
+  const list = useQuery(directoryQuery(filters));
+  const { data } = list;
+  const narrowed = Boolean(filters.q || filters.kind || filters.only);
+  return (
+    <>
+      <PageHeader title={t.title} note={data && t.count(data.total)}>
+        <Link
+          to="/directory"
+          search={(old) => ({ ...old, name: undefined, file: '1' })}
+          className={`${buttonClasses()} @2xl:order-last`}
+        >
+          <FileArchive className="size-4" aria-hidden />
+          {t.fromFile}
+        </Link>
+        <SearchField
+          label={t.search}
+          value={filters.q ?? ''}
+          onChange={(q) => onFilter({ q: q || undefined })}
+        />
+        <SelectField
+          label={t.kindLabel}
+          value={filters.kind ?? ''}
+          options={[
+            { value: '', text: t.anyKind },
+            ...kinds.map((kind) => ({ value: kind, text: t.kinds[kind] ?? kind })),
+          ]}
+          onChange={(kind) => onFilter({ kind: kind || undefined })}
+        />
+        <SelectField
+          label={t.onlyLabel}
+          value={filters.only ?? ''}
+          options={[
+            { value: '', text: t.onlyAll },
+            ...onlys.map((only) => ({ value: only, text: t.only[only] })),
+          ]}
+          onChange={(only) => onFilter({ only: only || undefined })}
+        />
+      </PageHeader>
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
+        {data && <Freshness directory={data} />}
+        {list.isError && !data ? (
+          <Failed error={list.error} onRetry={() => list.refetch()} />
+        ) : !data ? (
+          <Loading />
+        ) : data.items.length === 0 ? (
+          <Empty icon={PackageSearch} title={narrowed ? t.noMatch : t.emptyTitle}>
+            <p>{narrowed ? t.noMatchBody : t.emptyBody}</p>
+            {narrowed && (
+              <Button
+                className="mt-4"
+                onClick={() => onFilter({ q: undefined, kind: undefined, only: undefined })}
+              >
+                {texts.actions.clearFilters}
+              </Button>
+            )}
+          </Empty>
+        ) : (
+          <>
+            <ul
+              aria-label={t.title}
+              className="grid max-w-6xl grid-cols-[repeat(auto-fill,minmax(min(100%,17rem),1fr))] gap-3"
+            >
+              {data.items.map((item) => (
+                <ServerCard key={item.name} item={item} selected={item.name === selected} />
+              ))}
+            </ul>
+            {data.total > data.items.length && (
+              <p className="py-4 text-center text-sm text-ink2">
+                {t.moreThanShown(count(data.items.length), count(data.total))}
+              </p>
+            )}
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** How old the list of the registry is, and the button that fetches it anew. */
+function Freshness({ directory }: { directory: Directory }) {
+  const refresh = useRefresh();
+  const now = useNow();
+  const at = moment(directory.takenAt);
+  return (
+    <div className="mb-3 max-w-6xl space-y-2">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-ink3">
+        <span
+          className="min-w-0 [overflow-wrap:anywhere]"
+          title={at ? exactTime(directory.takenAt) : undefined}
+        >
+          {at ? t.fetched(age(directory.takenAt, now)) : t.neverFetched}
+        </span>
+        <Button small disabled={refresh.isPending} onClick={() => refresh.mutate()}>
+          {refresh.isPending ? (
+            <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
+          ) : (
+            <RefreshCw className="size-3.5" aria-hidden />
+          )}
+          {refresh.isPending ? t.refreshing : t.refresh}
+        </Button>
+        <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
+          {t.from(plain(directory.address.slice(0, 300)))}
+        </span>
+      </div>
+      {refresh.isError && (
+        <Note tone="bad" role="alert">
+          {plain(messageOf(refresh.error))} {t.oldStays}
+        </Note>
+      )}
+      {refresh.isSuccess && !refresh.isPending && (
+        <p role="status" className="text-sm text-ok">
+          {t.refreshed(count(refresh.data.total))}
+        </p>
+      )}
+    </div>
+  );
+}

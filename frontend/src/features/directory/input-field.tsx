@@ -1,0 +1,112 @@
+import { useId } from 'react';
+import { Browse } from '@/components/browse';
+import { SelectField } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Field } from '@/types/directory';
+
+const t = texts.directory;
+const box =
+  'w-full min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3 aria-invalid:border-bad';
+
+/** One value that an installation asks for. What a secret holds is not shown. */
+export function InputField({
+  field,
+  value,
+  wanted,
+  onChange,
+}: {
+  field: Field;
+  value: string;
+  /** It is missing, and somebody wanted to go on. */
+  wanted: boolean;
+  onChange: (value: string) => void;
+}) {
+  const id = useId();
+  const label = plain(field.label.slice(0, 200));
+  const choices = field.choices ?? [];
+  const common = {
+    id,
+    value,
+    spellCheck: false,
+    autoCapitalize: 'off',
+    'aria-required': field.required,
+    'aria-invalid': wanted,
+    'aria-describedby': `${id}-about`,
+    placeholder: plain((field.placeholder ?? '').slice(0, 200)) || undefined,
+  };
+  const isPath = field.format === 'filepath' || field.format === 'directory';
+  return (
+    <div>
+      <div className="mb-1 flex flex-wrap items-baseline gap-x-2">
+        {choices.length > 0 || field.format === 'boolean' ? (
+          <span className="text-sm font-medium [overflow-wrap:anywhere]">{label}</span>
+        ) : (
+          <label htmlFor={id} className="text-sm font-medium [overflow-wrap:anywhere]">
+            {label}
+          </label>
+        )}
+        <span className="text-xs text-ink3">
+          {[field.required ? t.required : t.optional, field.secret && t.secret]
+            .filter(Boolean)
+            .join(' · ')}
+        </span>
+      </div>
+      {choices.length > 0 || field.format === 'boolean' ? (
+        <div className="@container">
+          <SelectField
+            label={label}
+            value={value}
+            options={[
+              { value: '', text: field.default ? t.byDefault(field.default) : t.notSet },
+              ...(choices.length > 0 ? choices : ['true', 'false']).map((choice) => ({
+                value: choice,
+                text: choices.length > 0 ? plain(choice) : t.booleans[choice === 'true' ? 1 : 0],
+              })),
+            ]}
+            onChange={onChange}
+          />
+        </div>
+      ) : field.secret ? (
+        <input
+          {...common}
+          type="password"
+          autoComplete="new-password"
+          onChange={(event) => onChange(event.target.value)}
+          className={`${box} h-8`}
+        />
+      ) : field.multiple ? (
+        <textarea
+          {...common}
+          rows={Math.min(8, Math.max(2, value.split('\n').length))}
+          onChange={(event) => onChange(event.target.value)}
+          className={`${box} block resize-y py-1.5 font-mono text-xs leading-[1.6]`}
+        />
+      ) : (
+        <input
+          {...common}
+          inputMode={field.format === 'number' ? 'decimal' : undefined}
+          autoComplete="off"
+          onChange={(event) => onChange(event.target.value)}
+          className={`${box} h-8`}
+        />
+      )}
+      <p
+        id={`${id}-about`}
+        className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere] empty:hidden"
+      >
+        {wanted && <span className="text-bad">{t.isNeeded} </span>}
+        {field.description && `${plain(field.description.slice(0, 600))} `}
+        {field.multiple && t.onePerLine}
+      </p>
+      {isPath && (
+        <Browse
+          foldersOnly={field.format === 'directory'}
+          onPick={(path) =>
+            onChange(field.multiple && value.trim() ? `${value.trimEnd()}\n${path}` : path)
+          }
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,181 @@
+import { Download, LoaderCircle } from 'lucide-react';
+import { type ReactNode, useId, useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Section } from '@/components/fields';
+import { JsonView } from '@/components/json-view';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Field, Installation } from '@/types/directory';
+import { type Order, useInstall, usePlan } from './api';
+import { InputField } from './input-field';
+import { Note, Words } from './what-runs';
+import { firstValues, given, missing } from './words';
+
+const t = texts.directory;
+
+/**
+ * The form of one installation: what it asks for, exactly what will run with it, and the
+ * button that does it. What happens then is shown in its place.
+ */
+export function InstallForm({
+  order,
+  label: firstLabel,
+  fields,
+  taken,
+  installed,
+  onInstalled,
+}: {
+  order: Pick<Order, 'name' | 'way' | 'upload'>;
+  label: string;
+  fields: Field[];
+  /** Whether a server of that name is there. */
+  taken: (label: string) => boolean;
+  /** Shows a server that was just installed. */
+  installed: (id: string) => ReactNode;
+  onInstalled?: () => void;
+}) {
+  const id = useId();
+  const [label, setLabel] = useState(() => free(firstLabel, taken));
+  const [values, setValues] = useState(() => firstValues(fields));
+  const [tried, setTried] = useState(false);
+  const lacking = missing(fields, values);
+  const whole = { ...order, label: label.trim(), values: given(fields, values) };
+  const plan = usePlan(whole);
+  const install = useInstall();
+  if (install.data) return <>{installed(install.data.id)}</>;
+  const inUse = taken(label.trim());
+  const ready =
+    lacking.length === 0 && !inUse && plan.current && Boolean(plan.data?.entry) && !plan.isError;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        setTried(true);
+        if (ready && plan.data && !install.isPending)
+          install.mutate({ order: whole, entry: plan.data.entry }, { onSuccess: onInstalled });
+      }}
+    >
+      <Section title={t.fillIn}>
+        <div className="space-y-4">
+          <div>
+            <label htmlFor={id} className="mb-1 block text-sm font-medium">
+              {t.name}
+            </label>
+            <input
+              id={id}
+              value={label}
+              maxLength={64}
+              spellCheck={false}
+              autoComplete="off"
+              aria-invalid={inUse}
+              aria-describedby={`${id}-fault`}
+              onChange={(event) => setLabel(event.target.value)}
+              className="h-8 w-full max-w-72 rounded-md border border-strong bg-panel px-2.5 text-sm aria-invalid:border-bad"
+            />
+            <p id={`${id}-fault`} className="mt-1 text-xs text-bad empty:hidden">
+              {inUse && texts.add.taken}
+            </p>
+          </div>
+          {fields.map((field) => (
+            <InputField
+              key={field.key}
+              field={field}
+              value={values[field.key] ?? ''}
+              wanted={tried && lacking.includes(field)}
+              onChange={(value) => {
+                install.reset();
+                setValues((old) => ({ ...old, [field.key]: value }));
+              }}
+            />
+          ))}
+        </div>
+      </Section>
+      <Section title={t.whatRuns}>
+        <WhatWillRun
+          plan={lacking.length === 0 ? plan.data : undefined}
+          error={plan.isError ? plan.error : undefined}
+          lacking={lacking}
+        />
+        {install.isError && (
+          <div className="mt-3">
+            <Note tone="bad" role="alert">
+              {plain(messageOf(install.error))}
+            </Note>
+          </div>
+        )}
+        <div className="mt-4 flex flex-wrap items-center gap-3">
+          <Button
+            type="submit"
+            look="primary"
+            disabled={install.isPending || (lacking.length === 0 && !ready)}
+          >
+            {install.isPending ? (
+              <LoaderCircle className="size-4 animate-spin" aria-hidden />
+            ) : (
+              <Download className="size-4" aria-hidden />
+            )}
+            {install.isPending ? t.installing : t.install}
+          </Button>
+          <span className="text-xs text-ink3">{t.installHint}</span>
+        </div>
+      </Section>
+    </form>
+  );
+}
+
+function WhatWillRun({
+  plan,
+  error,
+  lacking,
+}: {
+  plan: Installation | undefined;
+  error: unknown;
+  lacking: Field[];
+}) {
+  const [asText, setAsText] = useState(false);
+  if (lacking.length > 0)
+    return (
+      <p role="status" className="text-sm text-ink2 [overflow-wrap:anywhere]">
+        {t.fillFirst(lacking.map((field) => plain(field.label.slice(0, 60))).join(', '))}
+      </p>
+    );
+  if (error !== undefined)
+    return (
+      <Note tone="bad" role="alert">
+        {plain(messageOf(error))}
+      </Note>
+    );
+  if (!plan?.entry) return <p className="text-sm text-ink3">{texts.loading}</p>;
+  const address = /"url": "([^"]*)"/.exec(plan.entry)?.[1];
+  return (
+    <div className="space-y-3">
+      {plan.command.length > 0 ? (
+        <Words words={plan.command} label={texts.add.program} />
+      ) : (
+        address && (
+          <div>
+            <p className="mb-1 text-xs text-ink3">{texts.add.address}</p>
+            <CopyField text={plain(address)} label={texts.add.address} />
+          </div>
+        )
+      )}
+      {plan.secrets.length > 0 && (
+        <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
+          {t.secretsGo(plan.secrets.map((name) => plain(name)).join(', '))}
+        </p>
+      )}
+      <Button small look="quiet" aria-expanded={asText} onClick={() => setAsText((on) => !on)}>
+        {asText ? t.hideEntry : t.showEntry}
+      </Button>
+      {asText && <JsonView text={plan.entry} label={t.entry} />}
+    </div>
+  );
+}
+
+/** A name like that one that is free. */
+function free(label: string, taken: (label: string) => boolean): string {
+  if (!taken(label)) return label;
+  for (let n = 2; ; n++) if (!taken(`${label}-${n}`)) return `${label}-${n}`;
+}

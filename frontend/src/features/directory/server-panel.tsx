@@ -1,0 +1,117 @@
+import { Check } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import { CopyField } from '@/components/copy-button';
+import { Facts, Section } from '@/components/fields';
+import { Segments } from '@/components/segments';
+import { DetailFrame } from '@/components/split';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Installable } from '@/types/directory';
+import { InstallForm } from './install-form';
+import { Note, Words } from './what-runs';
+import { kindOf, publisher, reachOf, titleOf } from './words';
+
+const t = texts.directory;
+
+/** One server of the directory: who made it, how it runs, what it may do, and its installation. */
+export function ServerPanel({
+  item,
+  taken,
+  installed,
+  link,
+  onClose,
+}: {
+  item: Installable;
+  taken: (label: string) => boolean;
+  installed: (id: string) => ReactNode;
+  /** A link to a server that is installed. */
+  link: (id: string) => ReactNode;
+  onClose: () => void;
+}) {
+  const [at, setAt] = useState(0);
+  const [done, setDone] = useState(false);
+  const way = item.ways[at];
+  return (
+    <DetailFrame
+      id={item.name}
+      title={plain(titleOf(item).slice(0, 200))}
+      meta={plain(item.description.slice(0, 2000))}
+      onClose={onClose}
+    >
+      {item.refused !== '' && (
+        <Section title={t.notInstallable}>
+          <Note tone="warn">{plain(item.refused)}</Note>
+          <p className="mt-2 text-sm text-ink2">{t.notInstallableBody}</p>
+        </Section>
+      )}
+      {item.installed.length > 0 && !done && (
+        <Section title={t.installedAlready}>
+          <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+            <Check className="size-4 text-ok" aria-hidden />
+            {item.installed.slice(0, 20).map((id) => (
+              <span key={id}>{link(id)}</span>
+            ))}
+          </p>
+        </Section>
+      )}
+      {way && !done && (
+        <Section
+          title={t.reachTitle}
+          aside={
+            item.ways.length > 1 && (
+              <Segments
+                label={t.wayLabel}
+                value={String(at)}
+                options={item.ways.slice(0, 6).map((one, index) => ({
+                  value: String(index),
+                  text: kindOf(one),
+                }))}
+                onChange={(value) => setAt(Number(value))}
+              />
+            )
+          }
+        >
+          <ul className="list-disc space-y-1 pl-5 text-sm text-ink2 [overflow-wrap:anywhere]">
+            {reachOf(way).map((said) => (
+              <li key={said}>{plain(said)}</li>
+            ))}
+          </ul>
+          {way.line.length > 0 && (
+            <div className="mt-3">
+              <Words words={[way.line.join(' ')]} label={t.line} />
+            </div>
+          )}
+        </Section>
+      )}
+      {way && (
+        <InstallForm
+          key={`${item.name} ${at}`}
+          order={{ name: item.name, way: at }}
+          label={item.label}
+          fields={way.fields}
+          taken={taken}
+          installed={installed}
+          onInstalled={() => setDone(true)}
+        />
+      )}
+      <Section title={t.about}>
+        <Facts
+          rows={[
+            [t.publisher, plain(publisher(item.name))],
+            [t.registryName, <code key="n">{plain(item.name)}</code>],
+            [texts.settings.version, plain(item.version.slice(0, 100))],
+            [t.source, item.curated ? t.curated : t.fromRegistry],
+          ]}
+        />
+        <div className="mt-3 space-y-2">
+          {[item.repository, item.website]
+            .filter((address, index, all) => address !== '' && all.indexOf(address) === index)
+            .map((address) => (
+              <CopyField key={address} text={plain(address.slice(0, 500))} label={t.repository} />
+            ))}
+        </div>
+        <p className="mt-2 text-xs text-ink3">{t.claims}</p>
+      </Section>
+    </DetailFrame>
+  );
+}

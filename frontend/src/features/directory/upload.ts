@@ -1,0 +1,56 @@
+import { request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Upload } from '@/types/directory';
+
+/** The largest bundle that the daemon takes. */
+export const maxBundle = 256 * 1024 * 1024;
+
+const part = 1536 * 1024; // divisible by 3, so that its base64 needs no padding in between
+
+/** Why a file cannot be a bundle, or undefined. Its name decides nothing else. */
+export function obstacle(file: { name: string; size: number }): string | undefined {
+  if (!/\.(mcpb|dxt)$/i.test(file.name)) return texts.directory.bundle.wrongKind;
+  if (file.size === 0) return texts.directory.bundle.emptyFile;
+  if (file.size > maxBundle) return texts.directory.bundle.tooLarge;
+  return undefined;
+}
+
+/** Sends a file to the daemon, part by part, and returns the id of what arrived. */
+export async function sendFile(
+  file: Blob,
+  signal: AbortSignal,
+  onProgress: (share: number) => void,
+): Promise<string> {
+  const { id } = await request<Upload>('POST', '/api/v1/directory/uploads', {
+    body: { size: file.size },
+    signal,
+  });
+  try {
+    for (let offset = 0; offset < file.size; offset += part) {
+      const bytes = new Uint8Array(await file.slice(offset, offset + part).arrayBuffer());
+      await request<Upload>('PUT', `/api/v1/directory/uploads/${id}`, {
+        body: { offset, part: base64(bytes) },
+        signal,
+      });
+      onProgress(Math.min(1, (offset + part) / file.size));
+    }
+  } catch (error) {
+    forget(id);
+    throw error;
+  }
+  return id;
+}
+
+/** Lets the daemon drop a file that is not installed. */
+export function forget(id: string): void {
+  request<unknown>('DELETE', `/api/v1/directory/uploads/${id}`).catch(() => undefined);
+}
+
+/** In pieces, because one call takes only so many arguments. */
+export function base64(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 0x8000) {
+    text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  }
+  return btoa(text);
+}

@@ -1,0 +1,175 @@
+import { useQuery } from '@tanstack/react-query';
+import { Copy, LoaderCircle } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { DiffView } from '@/components/diff-view';
+import { ScrollArea } from '@/components/scroll-area';
+import { age, bytes, exactTime, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { ConfigCopy } from '@/types/sharing';
+import { copiesQuery, copyQuery, useKeepCopy, usePutBack } from './sharing-api';
+
+const t = texts.sharing;
+
+/** Copies of the configuration file: kept, looked at, put back. */
+export function ConfigCopies() {
+  const { data, error } = useQuery(copiesQuery);
+  const keep = useKeepCopy();
+  const [open, setOpen] = useState<string | undefined>(undefined);
+  return (
+    <div>
+      <h3 className="font-medium">{t.copiesTitle}</h3>
+      <p className="mb-2 text-sm text-ink2">{t.copiesBody}</p>
+      <Button
+        disabled={keep.isPending}
+        onClick={() =>
+          keep.mutate(undefined, {
+            onSuccess: () => toast('ok', t.kept),
+            onError: (failure) => toast('bad', plain(messageOf(failure))),
+          })
+        }
+      >
+        {keep.isPending ? (
+          <LoaderCircle className="size-4 animate-spin" aria-hidden />
+        ) : (
+          <Copy className="size-4" aria-hidden />
+        )}
+        {t.keep}
+      </Button>
+      {error && (
+        <p role="alert" className="mt-2 text-sm text-bad">
+          {plain(messageOf(error))}
+        </p>
+      )}
+      {data && data.length === 0 && <p className="mt-2 text-sm text-ink3">{t.noCopies}</p>}
+      {data && data.length > 0 && (
+        <ul aria-label={t.copiesTitle} className="mt-3 overflow-hidden rounded-md border text-sm">
+          {data.map((copy) => (
+            <Item
+              key={copy.name}
+              copy={copy}
+              open={open === copy.name}
+              onOpen={() => setOpen((old) => (old === copy.name ? undefined : copy.name))}
+              onDone={() => setOpen(undefined)}
+            />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function Item({
+  copy,
+  open,
+  onOpen,
+  onDone,
+}: {
+  copy: ConfigCopy;
+  open: boolean;
+  onOpen: () => void;
+  onDone: () => void;
+}) {
+  const now = useNow();
+  const when = exactTime(copy.at);
+  return (
+    <li className="border-t first:border-t-0">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1 pr-1 pl-3">
+        <span className="min-w-0 flex-1">
+          <span className="block">{when}</span>
+          <span className="block text-xs text-ink3">
+            {texts.servers.ago(age(copy.at, now))} · {bytes(copy.bytes)}
+            {copy.current && <span className="text-ok"> · {t.current}</span>}
+          </span>
+        </span>
+        <Button small aria-expanded={open} aria-label={t.copyLookAt(when)} onClick={onOpen}>
+          {open ? t.hide : t.copyLook}
+        </Button>
+      </div>
+      {open && <Content name={copy.name} when={when} onDone={onDone} />}
+    </li>
+  );
+}
+
+function Content({ name, when, onDone }: { name: string; when: string; onDone: () => void }) {
+  const { data, error } = useQuery(copyQuery(name));
+  const [asking, setAsking] = useState(false);
+  const [whole, setWhole] = useState(false);
+  const restore = usePutBack();
+  if (error)
+    return (
+      <p role="alert" className="px-3 pb-2 text-sm text-bad">
+        {plain(messageOf(error))}
+      </p>
+    );
+  if (!data) return <p className="px-3 pb-2 text-sm text-ink3">{texts.loading}</p>;
+  const broken = data.problems.filter((problem) => !problem.warning);
+  return (
+    <div className="space-y-3 border-t bg-canvas p-3">
+      {data.diff === '' ? (
+        <p className="text-ink2">{t.same}</p>
+      ) : (
+        <div>
+          <p className="mb-1 text-xs text-ink3">{t.copyDiff}</p>
+          <DiffView diff={data.diff} label={t.copyDiff} />
+        </div>
+      )}
+      {broken.length > 0 && (
+        <div className="rounded-md bg-bad-soft px-3 py-2 text-bad [overflow-wrap:anywhere]">
+          <p>{t.broken}</p>
+          <ul className="list-disc pl-5">
+            {broken.slice(0, 10).map((problem) => (
+              <li key={problem.message}>{plain(problem.message)}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <div className="flex flex-wrap gap-2">
+        {data.diff !== '' && broken.length === 0 && (
+          <Button onClick={() => setAsking(true)}>{t.putBack}</Button>
+        )}
+        <Button look="quiet" aria-expanded={whole} onClick={() => setWhole((on) => !on)}>
+          {whole ? t.hide : t.copyText}
+        </Button>
+      </div>
+      {whole && (
+        <ScrollArea
+          aria-label={t.copyText}
+          className="max-h-96 rounded-md border bg-sunken p-3 font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]"
+        >
+          {plain(data.text.slice(0, 200_000))}
+        </ScrollArea>
+      )}
+      {asking && (
+        <Confirm
+          title={t.putBackTitle(when)}
+          action={t.putBack}
+          danger={false}
+          pending={restore.isPending}
+          error={restore.error}
+          onConfirm={() =>
+            restore.mutate(
+              { name, etag: data.etag },
+              {
+                onSuccess: () => {
+                  toast('ok', t.isBack);
+                  onDone();
+                },
+              },
+            )
+          }
+          onClose={() => {
+            setAsking(false);
+            restore.reset();
+          }}
+        >
+          {t.putBackBody}
+        </Confirm>
+      )}
+    </div>
+  );
+}

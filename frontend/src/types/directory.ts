@@ -1,0 +1,83 @@
+/** One thing that an installation asks for. */
+export interface Field {
+  key: string;
+  label: string;
+  description?: string;
+  required: boolean;
+  secret: boolean;
+  default?: string;
+  choices?: string[] | null;
+  format?: string;
+  placeholder?: string;
+  /** Several values, one a line. */
+  multiple?: boolean;
+}
+
+/** One way to install a server: a package that a program fetches, or an address. */
+export interface Way {
+  title: string;
+  /** npx, uvx, docker or dnx; none for an address. */
+  runs?: string;
+  pinned: boolean;
+  line: string[];
+  fields: Field[];
+}
+
+export interface Installable {
+  name: string;
+  title: string;
+  description: string;
+  version: string;
+  website: string;
+  repository: string;
+  curated: boolean;
+  /** Why it cannot be installed; empty when it can. */
+  refused: string;
+  label: string;
+  ways: Way[];
+  installed: string[];
+}
+
+export interface Directory {
+  items: Installable[];
+  total: number;
+  /** Of year 1 when it was never refreshed. */
+  takenAt: string;
+  address: string;
+}
+
+/** What a person sees of a bundle before anything of it is unpacked. */
+export interface About {
+  name: string;
+  title: string;
+  version: string;
+  description: string;
+  author: string;
+  type: string;
+  runs: string[];
+  variables: string[];
+  files: number;
+  bytes: number;
+  sha256: string;
+  folder: string;
+  unpacked: boolean;
+}
+
+/** What an installation would write, or has written. */
+export interface Installation {
+  label: string;
+  entry: string;
+  command: string[];
+  secrets: string[];
+  fields: Field[];
+  /** Keys of fields that have to be filled in first. */
+  needs: string[];
+  bundle?: About;
+  done: boolean;
+  id: string;
+}
+
+export interface Upload {
+  id: string;
+  got: number;
+}
