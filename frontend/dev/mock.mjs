@@ -11,6 +11,7 @@ import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checksRoute } from './checks.mjs';
+import { directoryRoute } from './directory.mjs';
 import { exported, historyRoute } from './history.mjs';
 import { makeScene } from './scenes.mjs';
 import { signInRoute } from './sign-in.mjs';
@@ -74,6 +75,18 @@ export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => 
     const text = request.method === 'GET' ? '' : await body(request);
     const check = await checksRoute(world, request.method, path, text);
     if (check !== undefined) return json(response, check.body, check.status ?? 200);
+    const listed = await directoryRoute(
+      world,
+      request.method,
+      path,
+      url.searchParams,
+      text,
+      (id, broken) => {
+        for (const status of world.begin(id, broken, (later) => send('server', later)))
+          send('server', status);
+      },
+    );
+    if (listed !== undefined) return json(response, listed.body, listed.status ?? 200);
     const past = historyRoute(world, request.method, path, url.searchParams, text);
     if (past !== undefined) return json(response, past);
     const extra = world.extras.route(request.method, path, url.searchParams, text);

@@ -1,5 +1,6 @@
 // Invented data for the mock daemon.
 import { makeChecks } from './checks.mjs';
+import { makeDirectory } from './directory.mjs';
 import { makeExtras, moreQuestions } from './extras.mjs';
 import { matching } from './history.mjs';
 
@@ -553,6 +554,9 @@ export function makeScene(scene) {
     calls,
     extras: makeExtras(scene, { servers, tools, clients: known, evil }),
     checks: makeChecks(scene, evil),
+    directory: makeDirectory(scene, evil),
+    say: (text) => (scene === 'hostile' ? evil : text),
+    empty: scene === 'empty',
     readOnly: (call) =>
       tools.some((t) => t.name === call.publicName && t.annotations.includes('readOnlyHint')),
     history: {
@@ -620,6 +624,23 @@ export function makeScene(scene) {
       this.config.text = text;
       this.config.etag = `"${Number(this.config.etag.slice(1, -1)) + 1}"`;
       return undefined;
+    },
+    /** A server that was just installed: it starts, and then runs or crashes. */
+    begin(id, broken, later) {
+      const begun = server(id, { state: 'starting' });
+      servers.push(begun);
+      setTimeout(() => {
+        Object.assign(begun, {
+          state: broken ? 'crashed' : 'running',
+          reason: broken ? 'The program npx ended at once: the package could not be fetched.' : '',
+          tools: broken ? 0 : 2,
+        });
+        if (!broken)
+          for (const name of ['list_notes', 'write_note'])
+            tools.push({ ...tools[0], name: `${id}__${name}`, server: id, tool: name });
+        later(begun);
+      }, 700);
+      return [begun];
     },
     /** Servers that were written into the file since. */
     readServers() {

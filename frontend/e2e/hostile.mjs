@@ -21,6 +21,8 @@ const addresses = [
   '/sessions',
   '/usage',
   '/checks',
+  '/directory',
+  '/directory?name=io.github.brave%2Fbrave-search-mcp-server',
   '/tools',
   '/tools?tool=TOOL',
   '/questions',

@@ -17,6 +17,8 @@ const addresses = [
   '/sessions',
   '/usage',
   '/checks',
+  '/directory',
+  '/directory?name=io.github.brave%2Fbrave-search-mcp-server',
   '/tools',
   '/tools?tool=filesystem__write_file',
   '/questions',
