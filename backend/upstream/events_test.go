@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,5 +148,43 @@ func TestHostileServersOfTheOlderTransport(t *testing.T) {
 	}
 	if !strings.Contains(c.Err().Error(), "larger than the limit") {
 		t.Error(c.Err())
+	}
+}
+
+// Whoever looks into a server of the older transport sees what is said both ways, whole
+// and in order.
+func TestMessagesOfTheOlderTransportAreSeen(t *testing.T) {
+	s := newOlder()
+	var mu sync.Mutex
+	var seen []string
+	c := connectRemote(t, s, "", func(o *Options) {
+		o.Remote.Events = true
+		o.Remote.OnMessage = func(sent bool, text []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			who := "server"
+			if sent {
+				who = "drawbridge"
+			}
+			seen = append(seen, who+" "+string(text))
+		}
+	})
+	send(t, c, hub.Legacy, `{"name":"echo","arguments":{"é":"x y"}}`)
+	mu.Lock()
+	defer mu.Unlock()
+	var order []string
+	for _, message := range seen {
+		for _, part := range []string{"drawbridge {", `"method":"initialize"`, `"protocolVersion":"2024-11-05","cap`, `"method":"notifications/initialized"`, `"method":"tools/list"`, `"tools":[{"name":"echo"`, `"method":"tools/call"`, `"echo":{"name":"echo","arguments":{"é":"x y"}}}`} {
+			if strings.Contains(message, part) {
+				order = append(order, part)
+			}
+		}
+	}
+	want := []string{
+		"drawbridge {", `"method":"initialize"`, `"protocolVersion":"2024-11-05","cap`, "drawbridge {", `"method":"notifications/initialized"`,
+		"drawbridge {", `"method":"tools/list"`, `"tools":[{"name":"echo"`, "drawbridge {", `"method":"tools/call"`, `"echo":{"name":"echo","arguments":{"é":"x y"}}}`,
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("seen was\n%s", strings.Join(seen, "\n"))
 	}
 }

@@ -141,7 +141,11 @@ func (e *Events) read(events *eventReader, body io.Closer) {
 		if ev.name != "" && ev.name != "message" || len(ev.data) == 0 {
 			continue
 		}
-		if _, err := e.out.Write(append(oneLine(ev.data), '\n')); err != nil {
+		message := oneLine(ev.data)
+		if e.o.OnMessage != nil {
+			e.o.OnMessage(false, message)
+		}
+		if _, err := e.out.Write(append(message, '\n')); err != nil {
 			return // nobody reads any more
 		}
 	}
@@ -199,6 +203,9 @@ func (e *Events) post(message []byte) error {
 		return io.ErrClosedPipe
 	case <-e.ctx.Done():
 		return io.ErrClosedPipe
+	}
+	if e.o.OnMessage != nil { // here, because posts may overtake each other
+		e.o.OnMessage(true, message)
 	}
 	sent := make(chan struct{})
 	e.posts.Go(func() {
