@@ -1,0 +1,80 @@
+package store
+
+import "strings"
+
+const (
+	notSecret = iota
+	oneWord
+	wholeLine // a header, whose value may have spaces
+)
+
+// secretName says whether a name announces a secret.
+func secretName(name []byte) int {
+	if len(name) < 3 || len(name) > 64 {
+		return notSecret
+	}
+	if !maybeSecret(name) {
+		return notSecret
+	}
+	var buf [64]byte
+	folded := buf[:0]
+	for _, c := range name {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			folded = append(folded, c+'a'-'A')
+		case c == '_' || c == '-' || c == '.':
+		default:
+			folded = append(folded, c)
+		}
+	}
+	s := string(folded) // does not escape: no allocation
+	switch {
+	case strings.HasSuffix(s, "authorization"), strings.HasSuffix(s, "cookie"), s == "xapikey":
+		return wholeLine
+	case strings.HasSuffix(s, "token"):
+		for _, harmless := range []string{"progresstoken", "pagetoken", "continuationtoken", "nexttoken", "synctoken", "starttoken", "bostoken", "eostoken", "padtoken"} {
+			if strings.HasSuffix(s, harmless) {
+				return notSecret
+			}
+		}
+		return oneWord
+	}
+	for _, part := range []string{"password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey", "credential", "signingkey", "encryptionkey", "xamzsignature", "connectionstring"} {
+		if strings.Contains(s, part) {
+			return oneWord
+		}
+	}
+	switch s {
+	case "pwd", "pass", "auth", "bearer", "otp":
+		return oneWord
+	}
+	return notSecret
+}
+
+// maybeSecret throws out most names by the letters they lack.
+func maybeSecret(name []byte) bool {
+	var has uint32
+	for _, c := range name {
+		if c >= 'A' {
+			has |= 1 << (c & 31)
+		}
+	}
+	for _, need := range needed {
+		if has&need == need {
+			return true
+		}
+	}
+	return false
+}
+
+// needed are the letters of the words that announce secrets.
+var needed = func() (sets []uint32) {
+	for _, word := range []string{"token", "pas", "pwd", "secret", "key", "credential", "signature", "cookie", "auth", "bearer", "otp", "connectionstring"} {
+		set := uint32(0)
+		for _, c := range []byte(word) {
+			set |= 1 << (c & 31)
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}()
