@@ -1,0 +1,124 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+const packerEnv = "DRAWBRIDGE_TEST_PACKER"
+
+// packerIfAsked turns this process into one that packs the payloads of a history and
+// gives the room back, and says when each step was done, until it is killed.
+func packerIfAsked() bool {
+	path := os.Getenv(packerEnv)
+	if path == "" {
+		return false
+	}
+	s, err := Open(context.Background(), Options{Path: path, Now: later})
+	if err != nil {
+		fmt.Println("error", err)
+		return true
+	}
+	for {
+		more, err := s.packStep(context.Background())
+		if err == nil {
+			err = s.exec(context.Background(), `PRAGMA incremental_vacuum(20)`)
+		}
+		if err != nil {
+			fmt.Println("error", err)
+			return true
+		}
+		if !more {
+			fmt.Println("done")
+			return true
+		}
+		fmt.Println("step")
+	}
+}
+
+// TestAKillWhilePayloadsArePackedLosesNone kills a process in the middle of its steps:
+// each payload lies where it lay or in a pack, and is what was recorded.
+func TestAKillWhilePayloadsArePackedLosesNone(t *testing.T) {
+	const calls = 640 // ten packs
+	whole := filepath.Join(t.TempDir(), "whole.db")
+	b := openAt(t, whole, later)
+	for i := range calls {
+		b.Recorder().Record(aCall(i), longReply(i))
+	}
+	indexed(t, b)
+	b.stop()
+	start, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	path, midway := "", 0
+	for round := range max(5, rounds(t)/4) {
+		if path == "" {
+			path = filepath.Join(t.TempDir(), "history.db")
+			if err := os.WriteFile(path, start, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		killPacker(t, path, r.IntN(4), time.Duration(r.IntN(4000))*time.Microsecond)
+		b := openAt(t, path, later)
+		sound(t, b)
+		for i := range calls {
+			got, err := b.Call(t.Context(), aCall(i).ID)
+			if err != nil {
+				t.Fatalf("round %d: call %d: %v", round, i, err)
+			}
+			if want := fmt.Sprintf(`{"n":%d}`, i); string(got.Arguments) != want || !bytes.Equal(got.Result, longReply(i).Result) {
+				t.Fatalf("round %d: call %d came back as %s, %s", round, i, got.Arguments, got.Result)
+			}
+		}
+		_, packed, loose := packsOf(t, b)
+		if packed+loose != calls {
+			t.Fatalf("round %d: %d calls lie in packs and %d do not, of %d", round, packed, loose, calls)
+		}
+		if packed > 0 && loose > 0 {
+			midway++
+		}
+		b.stop()
+		if loose == 0 {
+			path = ""
+		}
+	}
+	if midway == 0 {
+		t.Error("no kill came while there was something left to pack")
+	}
+}
+
+// killPacker lets a process take some steps and kills it a while into the next.
+func killPacker(t *testing.T, path string, steps int, into time.Duration) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), packerEnv+"="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range steps + 1 {
+		if !lines.Scan() || lines.Text() != "step" {
+			break
+		}
+	}
+	if said := lines.Text(); said != "step" && said != "done" {
+		t.Errorf("the packing process said %q", said)
+	}
+	<-time.After(into)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
