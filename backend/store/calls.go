@@ -40,9 +40,10 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []hub.Call, next int6
 		q.Limit = defaultLimit
 	}
 	q.Limit = min(q.Limit, MaxLimit)
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return nil, 0, err
 	}
+	q.moved = s.moved.Load()
 	if q.Before == 0 { // what follows a page was written before it
 		s.settle(ctx)
 	}
@@ -159,6 +160,12 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 			add(`c.id > ?`, after)
 		}
 	}
+	if q.moved != nil && !q.From.IsZero() {
+		add(`c.at >= ?`, q.From.UnixMicro())
+	}
+	if q.moved != nil && !q.To.IsZero() {
+		add(`c.at < ?`, q.To.UnixMicro())
+	}
 	if q.MinTook > 0 {
 		add(`c.took_ns >= ?`, int64(q.MinTook))
 	}
@@ -169,14 +176,10 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		add(`c.id IN (SELECT call_id FROM tag WHERE name = ?)`, q.Tag)
 	}
 	if q.Outcome != "" {
-		n, ok := outcomes[q.Outcome]
-		if !ok {
-			return nil, nil, nil
-		}
-		if n != outcomes[hub.OutcomeOK] {
+		if q.Outcome != hub.OutcomeOK {
 			add(`c.outcome <> 1`) // lets the index of failures be used
 		}
-		add(`c.outcome = ?`, n)
+		add(`c.outcome = ?`, outcomes[q.Outcome])
 	}
 	among := func(column, find string, values ...any) (bool, error) {
 		ids, err := ids(ctx, db, find, values...)
@@ -285,9 +288,9 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 		var argsSize, replySize sql.NullInt64
 		var argsHash, replyHash []byte
 		row := h.read.QueryRowContext(ctx, `SELECT `+callColumns+`, b.reply_is_error, b.arguments, b.arguments_enc, b.reply, b.reply_enc,
-			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash`+callTables+` WHERE c.id = ?`, id)
+			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(z.text, '')`+callTables+` LEFT JOIN stack z ON z.call_id = c.id WHERE c.id = ?`, id)
 		if err := scanCall(row, &r.Call, &isError, &args.data, &args.enc, &reply.data, &reply.enc,
-			&argsSize, &argsHash, &replySize, &replyHash); err != nil {
+			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack); err != nil {
 			return err
 		}
 		said, answer, err := shelf{h.read, &s.opened}.of(ctx, args, reply)

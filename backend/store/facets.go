@@ -70,10 +70,11 @@ func (t *tally) add(targetID, clientID int64, outcome hub.Outcome, n int64) {
 // Facets returns the counts of a query. Before and Limit of it do not count.
 func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	q.Before = 0
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	s.settle(ctx)
+	q.moved = s.moved.Load()
 	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, ended: map[hub.Outcome]int64{}}
 	out := &Facets{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {

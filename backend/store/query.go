@@ -24,13 +24,22 @@ type Query struct {
 	// lower case are alike; word* is the beginning of a word.
 	Text  string
 	Limit int // most calls to return; 0: 100; more than 500 counts as 500
+
+	moved *moved // set by the Store
 }
 
-// bounds are the ids between which the calls lie; 0: no bound.
+// bounds are the ids between which the calls lie; 0: no bound. Where calls are moved,
+// others lie there too.
 func (q *Query) bounds() (after, before int64) {
 	before = q.Before
-	if !q.To.IsZero() && (before == 0 || q.To.UnixMicro() < before) {
-		before = q.To.UnixMicro()
+	if !q.To.IsZero() {
+		edge := q.To.UnixMicro()
+		if q.moved != nil {
+			edge = max(edge, q.moved.last+1)
+		}
+		if before == 0 || edge < before {
+			before = edge
+		}
 	}
 	if !q.From.IsZero() {
 		after = q.From.UnixMicro() - 1
@@ -38,7 +47,11 @@ func (q *Query) bounds() (after, before int64) {
 	return after, before
 }
 
-func (q *Query) check() error {
+// Check returns a *hub.Error that names the field which is not as it must be, or nil.
+func (q *Query) Check() error {
+	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" {
+		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected")
+	}
 	if utf8.RuneCountInString(q.Text) > MaxText {
 		return tooLong("q", MaxText)
 	}

@@ -100,11 +100,19 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 			before = min(before, k.upTo)
 		}
 		gone, err := ids(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
+		if err == nil && len(gone) < rows && k.Age > 0 {
+			var late []any
+			late, err = s.moved.Load().before(ctx, tx, s.o.Now().Add(-k.Age), before, rows-len(gone))
+			gone = append(gone, late...)
+		}
 		if err != nil || len(gone) == 0 {
 			return err
 		}
 		deleted = int64(len(gone))
-		return deleteCalls(ctx, tx, gone, false)
+		if err := deleteCalls(ctx, tx, gone, false); err != nil {
+			return err
+		}
+		return s.forgetSessions(ctx, tx)
 	})
 	if err == nil && deleted > 0 {
 		err = s.use(func(h *handle) error {
@@ -113,6 +121,20 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 		})
 	}
 	return deleted, err
+}
+
+// forgetSessions deletes the names of sessions that no call is left of, among the oldest.
+func (s *Store) forgetSessions(ctx context.Context, tx *sql.Tx) error {
+	res, err := tx.ExecContext(ctx, `DELETE FROM session WHERE id IN (SELECT id FROM session ORDER BY id LIMIT ?)
+		AND NOT EXISTS (SELECT 1 FROM call WHERE session_id = session.id)`, pruneRows)
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if n > 0 {
+		s.renamed.Add(1)
+	}
+	return err
 }
 
 // pruneBefore returns the id below which calls are beyond the bounds.

@@ -41,6 +41,7 @@ type Store struct {
 	// transaction that does it has ended.
 	past    atomic.Uint64
 	opened  atomic.Pointer[opened]
+	moved   atomic.Pointer[moved] // as the file has it
 	unknown unknown
 	usage   finished[usageSums]
 	counts  finished[counts]
@@ -114,6 +115,11 @@ func (s *Store) reopen(ctx context.Context) fault {
 	if unusable(ctx, err) && s.replace() {
 		h, err = openFile(ctx, s.o.Path)
 	}
+	if err == nil {
+		var m *moved
+		m, err = loadMoved(ctx, h.read)
+		s.moved.Store(m)
+	}
 	s.h, s.fault = h, faultOf(err)
 	if err != nil && (s.cause == nil || s.cause.Error() != err.Error()) {
 		s.o.Log.Error("Cannot open history", "path", s.o.Path, "error", err)
@@ -141,7 +147,7 @@ func unusable(ctx context.Context, err error) bool {
 
 // replace sets the damaged file aside. It needs s.mu.
 func (s *Store) replace() bool {
-	aside, err := setAside(s.o.Path, s.o.Now())
+	aside, err := setAside(s.o.Path, "damaged", s.o.Now())
 	if err != nil {
 		s.o.Log.Error("Cannot set damaged history aside", "path", s.o.Path, "error", err)
 		return false

@@ -78,7 +78,19 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {
 		return err
 	}
-	err = tx.Commit()
+	was := s.moved.Load()
+	now := was
+	for i := range batch {
+		now = now.with(batch[i].call.ID, batch[i].call.At.UnixMicro())
+	}
+	if now != was {
+		if err := now.save(ctx, tx, s.o.Now()); err != nil {
+			return err
+		}
+	}
+	if err = tx.Commit(); err == nil {
+		s.moved.Store(now)
+	}
 	if w.sums.late(s.o.Now()) {
 		s.past.Add(1)
 	}
