@@ -88,9 +88,9 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, now time.Time) (i
 		}
 		for _, stmt := range []string{
 			`DELETE FROM client WHERE (name = ?1 OR token = ?1) AND id NOT IN (SELECT client_id FROM call) AND id NOT IN (SELECT client_id FROM rollup)`,
-			`DELETE FROM session WHERE name = ?2 AND id NOT IN (SELECT session_id FROM call WHERE session_id IS NOT NULL)`,
+			`DELETE FROM session WHERE NOT EXISTS (SELECT 1 FROM call WHERE session_id = session.id)`,
 		} {
-			if _, err := tx.ExecContext(ctx, stmt, sel.Client, sel.Session); err != nil {
+			if _, err := tx.ExecContext(ctx, stmt, sel.Client); err != nil {
 				return 0, err
 			}
 		}

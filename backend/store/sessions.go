@@ -28,13 +28,16 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories 
 	if before <= 0 {
 		before = 1 << 62
 	}
+	// The names of sessions stay a while when their calls are gone.
+	const withCalls = `SELECT id FROM session s WHERE id < ? AND EXISTS (SELECT 1 FROM call WHERE session_id = s.id) ORDER BY id DESC LIMIT ?`
 	s.settle(ctx)
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		rows, err := h.read.QueryContext(ctx, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, '')
-			FROM (SELECT id, name FROM session WHERE id < ? ORDER BY id DESC LIMIT ?) e
-			JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(id) first, max(id) last FROM call
-				WHERE session_id IN (SELECT id FROM session WHERE id < ? ORDER BY id DESC LIMIT ?) GROUP BY session_id) a ON a.session_id = e.id
-			JOIN call c ON c.id = a.last
+			FROM (`+withCalls+`) p
+			JOIN session e ON e.id = p.id
+			JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest FROM call
+				WHERE session_id IN (`+withCalls+`) GROUP BY session_id) a ON a.session_id = e.id
+			JOIN call c ON c.id = a.newest
 			JOIN client k ON k.id = c.client_id
 			LEFT JOIN workspace w ON w.id = c.workspace_id
 			ORDER BY e.id DESC`, before, limit+1, before, limit+1)

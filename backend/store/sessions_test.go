@@ -1,0 +1,66 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// inSessions records a call in each of n sessions.
+func inSessions(t *testing.T, b *bench, client string, from, n int) {
+	t.Helper()
+	for i := from; i < from+n; i++ {
+		c := aCall(i)
+		c.Session, c.Client.Token, c.Client.Name = fmt.Sprintf("story-%d-", i), client, client
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+}
+
+func TestSessionsWhoseCallsAreGoneHideNoOthers(t *testing.T) {
+	b := fresh(t)
+	inSessions(t, b, "kept", 0, 3)
+	inSessions(t, b, "gone", 3, 20)
+	if n, err := b.Erase(t.Context(), Selection{Client: "gone"}); err != nil || n != 20 {
+		t.Fatal(n, err)
+	}
+	var seen []string
+	for before := int64(0); ; {
+		stories, next, err := b.Sessions(t.Context(), before, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range stories {
+			seen = append(seen, s.Session)
+		}
+		if before = next; next == 0 {
+			break
+		}
+	}
+	if fmt.Sprint(seen) != "[story-2- story-1- story-0-]" {
+		t.Errorf("sessions are %v", seen)
+	}
+	if data, err := os.ReadFile(b.path); err != nil || bytes.Contains(data, []byte("story-7-")) {
+		t.Errorf("the name of an erased session stays in the file, %v", err)
+	}
+}
+
+func TestPruningTakesTheNamesOfSessionsAlong(t *testing.T) {
+	b := fresh(t)
+	inSessions(t, b, "c", 0, 300)
+	if n, err := b.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: 10}); err != nil || n != 290 {
+		t.Fatal(n, err)
+	}
+	inSessions(t, b, "c", 300, 5) // with names that the writer remembers
+	inSessions(t, b, "c", 100, 1)
+	var names int
+	err := b.use(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM session`).Scan(&names) })
+	if err != nil || names != 16 {
+		t.Errorf("%d names of sessions for 16 calls, %v", names, err)
+	}
+	if stories, _, err := b.Sessions(t.Context(), 0, 100); err != nil || len(stories) != 16 {
+		t.Errorf("%d sessions of 16, %v", len(stories), err)
+	}
+	sound(t, b)
+}
