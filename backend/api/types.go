@@ -110,6 +110,7 @@ type CallDetail struct {
 	Arguments    string `json:"arguments,omitempty" doc:"JSON text"`
 	Result       string `json:"result,omitempty" doc:"JSON text"`
 	Error        string `json:"error,omitempty" doc:"JSON text: the JSON-RPC error"`
+	Stack        string `json:"stack,omitempty" doc:"Where a mistake of ours happened that ended the call"`
 	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set when arguments are longer than what was kept"`
 	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set when the result or error is longer than what was kept"`
 	Note         *Note  `json:"note,omitempty" doc:"What a person wrote to it"`
@@ -219,7 +220,7 @@ func callOf(c *hub.Call) Call {
 
 func detailOf(r *store.Record) *CallDetail {
 	d := &CallDetail{
-		Call: callOf(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error),
+		Call: callOf(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error), Stack: r.Stack,
 		ArgumentsCut: cutOf(r.ArgumentsCut), ReplyCut: cutOf(r.ReplyCut),
 	}
 	if n := r.Note; n.Title != "" || n.Text != "" || len(n.Tags) > 0 {

@@ -33,6 +33,7 @@ type callRow struct {
 	Arguments string      `json:"arguments"`
 	Result    string      `json:"result"`
 	Error     string      `json:"error"`
+	Stack     string      `json:"stack"`
 }
 
 func (c callRow) what() string {
@@ -123,6 +124,9 @@ func (p *program) oneCall(ctx context.Context, id string) error {
 			pretty = part.text + "\n"
 		}
 		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, clean(pretty))
+	}
+	if c.Stack != "" {
+		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", clean(c.Stack))
 	}
 	return nil
 }

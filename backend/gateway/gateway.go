@@ -198,6 +198,7 @@ func (g *Gateway) end(call *hub.Call, reply hub.Reply, err error, at stage) {
 	classify(call, reply, err, at)
 	if call.Code == hub.CodeInternal {
 		g.report(call, err)
+		call.Stack = stackOf(err)
 	}
 	g.recorder.Record(call, reply)
 	g.running.remove(call.ID)

@@ -126,7 +126,7 @@ func TestTriesCountOnceAgainstTheServer(t *testing.T) {
 }
 
 // A panic ends its own call alone: it is answered and recorded as internal, its place
-// is free again, and the log has the stack that nobody else sees.
+// is free again, and log and history have the stack that no client sees.
 func TestAPanicEndsItsOwnCallAlone(t *testing.T) {
 	var log bytes.Buffer
 	g, f := retrying(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (hub.Reply, error) {
@@ -145,6 +145,9 @@ func TestAPanicEndsItsOwnCallAlone(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), "retry_test.go") {
 		t.Errorf("the log says %q", log.String())
+	}
+	if stack := f.recorded[0].Stack; !strings.Contains(stack, "retry_test.go") || strings.Contains(stack, "secret detail") {
+		t.Errorf("recorded with the stack %q", stack)
 	}
 	if len(g.Running()) != 0 {
 		t.Error("it still counts as running")

@@ -14,6 +14,7 @@ import (
 const (
 	MaxField   = 64 << 10              // bytes kept of arguments, result or error, unless SetMaxField says otherwise
 	MaxError   = 10_000                // characters kept of the sentence of an error
+	MaxStack   = 50_000                // characters kept of where a mistake of ours happened
 	maxQueued  = 4096                  // calls waiting for the disk
 	maxBytes   = 32 << 20              // bytes of payload waiting for the disk
 	batchRows  = 512                   // a batch is written when it has so many calls ...
@@ -95,6 +96,7 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	e.call.Name = rules.text(call.Name)
 	e.call.PublicName = rules.text(call.PublicName)
 	e.call.Reason = cutText(rules.text(cutText(call.Reason, MaxError+lookAhead)), MaxError)
+	e.call.Stack = cutText(rules.text(cutText(call.Stack, MaxStack+lookAhead)), MaxStack)
 
 	answer := reply.Result
 	if len(reply.Error) > 0 {

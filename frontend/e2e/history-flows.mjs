@@ -135,3 +135,18 @@ flow('usage is narrowed by a name, and a bar shows its calls', quiet, async (pag
   await page.waitForURL(/\/calls\?(?=.*server=memory)(?=.*from=)(?=.*to=)/);
   assert.ok(mock.world.calls.length > 0);
 });
+
+flow('a call that a mistake of ours ended shows where it happened', quiet, async (page, mock) => {
+  const call = mock.world.calls.find((c) => c.outcome === 'ok');
+  Object.assign(call, {
+    outcome: 'protocol_error',
+    code: 'internal',
+    reason: 'an internal error',
+    result: undefined,
+    stack: `goroutine 7 [running]:\n${'drawbridge/backend/gateway.(*Gateway).Call(...)\n'.repeat(60)}`,
+  });
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  await page.getByText('goroutine 7 [running]:').waitFor();
+  await page.getByRole('button', { name: 'Copy the stack' }).waitFor();
+  await inspect(page, true);
+});

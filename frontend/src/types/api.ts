@@ -185,6 +185,8 @@ export interface CallDetail extends Call {
   result?: string;
   /** JSON text */
   error?: string;
+  /** Where a mistake of ours happened that ended the call. */
+  stack?: string;
   /** Set when the arguments are longer than what was kept. */
   argumentsCut?: Cut;
   /** Set when the result or error is longer than what was kept. */

@@ -208,6 +208,21 @@ const Payloads = memo(function Payloads({ call, loading }: { call: Detail; loadi
       ) : (
         <Result call={call} loading={loading} />
       )}
+      {call.stack && (
+        <Section
+          title={t.stack}
+          aside={<CopyButton showLabel label={t.copyStack} text={() => call.stack ?? ''} />}
+        >
+          <p className="mb-2 text-sm text-ink2">{t.stackBody}</p>
+          <pre
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+            tabIndex={0}
+            className="max-h-80 overflow-auto rounded-md bg-sunken p-3 font-mono text-xs"
+          >
+            {plain(call.stack)}
+          </pre>
+        </Section>
+      )}
     </>
   );
 });
