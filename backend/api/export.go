@@ -46,6 +46,10 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 	if format != "" && format != "jsonl" && format != "csv" {
 		bad = append(bad, hub.FieldError{Field: "query.format", Error: "must be jsonl or csv"})
 	}
+	if err := q.Check(); err != nil && len(bad) == 0 { // before the first byte: later nobody could be told
+		writeProblem(w, err)
+		return
+	}
 	if len(bad) > 0 {
 		writeProblem(w, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: bad})
 		return

@@ -97,6 +97,12 @@ func TestHistoryAnswersOverTheAPI(t *testing.T) {
 	if status, body, _ := s.ask(t, "GET", "/api/v1/export?from=x&format=exe", ""); status != 400 || !strings.Contains(body, "query.from") || !strings.Contains(body, "query.format") {
 		t.Errorf("a wrong export: %d %s", status, body)
 	}
+	if status, body, _ := s.ask(t, "GET", "/api/v1/export?q="+strings.Repeat("x", 1001), ""); status != 400 || !strings.Contains(body, `"q"`) {
+		t.Errorf("an export with too long a search: %d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, "GET", "/api/v1/export?outcome=fine", ""); status != 400 || !strings.Contains(body, `"outcome"`) {
+		t.Errorf("an export of an outcome that does not exist: %d %s", status, body)
+	}
 
 	if status, body, _ := s.ask(t, "PUT", "/api/v1/checks/smoke", `{"steps":[{"server":"files","tool":"echo","arguments":"{\"n\":1}","expect":{"contains":["again"]}},{"server":"files","tool":"echo","expect":{"result":"{\"content\":[]}"}}]}`); status != 200 {
 		t.Fatalf("a check: %d %s", status, body)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/hub"
 	"drawbridge/backend/store"
 )
 
@@ -104,8 +105,10 @@ func each(ctx context.Context, calls Calls, q store.Query, f func(*store.Record)
 		}
 		for i := range page {
 			r, err := calls.Call(ctx, page[i].ID)
-			if err != nil {
+			if hub.CodeOf(err) == hub.CodeNotFound {
 				continue // deleted meanwhile
+			} else if err != nil {
+				return err
 			}
 			if err := f(r); err != nil {
 				return err
