@@ -92,7 +92,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
 
 	history, err := store.Open(ctx, store.Options{
-		Path: filepath.Join(o.Folders.Data, "history.db"), Log: log, Now: clock,
+		Path: historyFile(o.Folders), Log: log, Now: clock,
 		Notify: func(sentence string) {
 			bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
 		},

@@ -35,7 +35,8 @@ func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
 		Version: version, Serve: serve, Desktop: showDesktop, Redact: store.Redacted,
-		Show: func(url string, f config.Folders) error { return show(url, f.Data, os.Stdout) },
+		PutBack: putBack,
+		Show:    func(url string, f config.Folders) error { return show(url, f.Data, os.Stdout) },
 	})
 	stop()
 	return code

@@ -28,6 +28,9 @@ type Options struct {
 	Desktop func(ctx context.Context, o ServeOptions) error
 	// Redact takes what looks like a secret out of a text. nil takes nothing.
 	Redact func(text string) string
+	// PutBack makes a copy of the history the history, while no daemon runs. aside is what
+	// became of the one that was there.
+	PutBack func(ctx context.Context, f config.Folders, backup string) (aside string, err error)
 	// Show brings an address with a one-time code to the person. nil prints it.
 	Show func(url string, f config.Folders) error
 

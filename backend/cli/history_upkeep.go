@@ -55,9 +55,32 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 				return err
 			},
 		},
+		p.historyRestore(),
 		p.historyExport(),
 	)
 	return history
+}
+
+func (p *program) historyRestore() *cobra.Command {
+	return &cobra.Command{
+		Use: "restore FILE", Short: "Make a copy of the history the history again; what was there is kept beside it", Args: between(1, 1),
+		Long: "Make a copy of the history the history again; what was there is kept beside it. Drawbridge must not be running.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			folders, err := p.folders()
+			if err != nil {
+				return err
+			}
+			aside, err := p.PutBack(cmd.Context(), folders, args[0])
+			if err != nil {
+				return err
+			}
+			text := args[0] + " is the history now."
+			if aside != "" {
+				text += " What was there is " + aside + "."
+			}
+			return p.say(map[string]string{"file": args[0], "aside": aside}, text)
+		},
+	}
 }
 
 func (p *program) historyState(ctx context.Context, path string) error {

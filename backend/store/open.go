@@ -164,14 +164,14 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// setAside renames a damaged file and what belongs to it, so that a new one can
-// take its place and somebody may still rescue the old one.
-func setAside(path string, now time.Time) (string, error) {
-	aside := fmt.Sprintf("%s.damaged-%s", path, now.UTC().Format("20060102T150405.000Z"))
+// setAside renames a file and what belongs to it, so that another can take its place
+// and somebody may still rescue it. why is part of its new name.
+func setAside(path, why string, now time.Time) (string, error) {
+	aside := fmt.Sprintf("%s.%s-%s", path, why, now.UTC().Format("20060102T150405.000Z"))
 	if err := os.Rename(path, aside); err != nil {
 		return "", err
 	}
-	for _, suffix := range []string{"-wal", "-shm"} {
+	for _, suffix := range besides[1:] {
 		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
