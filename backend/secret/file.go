@@ -26,7 +26,10 @@ type head struct {
 	Version int    `json:"version"`
 	Key     Home   `json:"key"` // where the key is
 	ID      string `json:"id"`  // under which name
-	Sealed  []byte `json:"sealed"`
+	// Private names what we keep for ourselves, so that what was never kept need not be waited
+	// for while the keyring is locked. Not authenticated; nil in files of older versions.
+	Private []string `json:"private"`
+	Sealed  []byte   `json:"sealed"`
 }
 
 const version = 1
@@ -67,8 +70,8 @@ func (s *Store) damaged(cause error) error {
 		Hint: "Put the file back from a copy of yours. To begin anew without the secrets, remove it."}
 }
 
-// open brings values up to the file. ask allows the keyring to bother the person.
-func (s *Store) open(ctx context.Context, ask bool) error {
+// open brings values up to the file. It bothers nobody.
+func (s *Store) open(ctx context.Context) error {
 	h, info, err := s.read()
 	if err != nil {
 		return err
@@ -81,7 +84,7 @@ func (s *Store) open(ctx context.Context, ask bool) error {
 		return nil
 	}
 	if s.key == nil || s.keyID != h.ID {
-		key, err := s.fetchKey(ctx, h, ask)
+		key, err := s.fetchKey(ctx, h)
 		if err != nil {
 			return err
 		}
@@ -119,8 +122,8 @@ func boxOf(key []byte) (cipher.AEAD, error) {
 }
 
 // change edits the file under the lock between processes. edit reports whether there
-// is anything to write. ask allows the keyring to bother the person.
-func (s *Store) change(ctx context.Context, ask bool, edit func(map[string]item) bool) error {
+// is anything to write.
+func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) error {
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func (s *Store) change(ctx context.Context, ask bool, edit func(map[string]item)
 		return err
 	}
 	defer unlock()
-	if err := s.open(ctx, ask); err != nil {
+	if err := s.open(ctx); err != nil {
 		return err
 	}
 	values := maps.Clone(s.values)
@@ -160,7 +163,7 @@ func (s *Store) change(ctx context.Context, ask bool, edit func(map[string]item)
 	if err != nil {
 		return err
 	}
-	h.Sealed = box.Seal(nil, nil, plain, h.bound())
+	h.Sealed, h.Private = box.Seal(nil, nil, plain, h.bound()), private(values)
 	out, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -170,7 +173,7 @@ func (s *Store) change(ctx context.Context, ask bool, edit func(map[string]item)
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}
 	s.values, s.seen = nil, nil // read what is there now
-	return s.open(ctx, false)
+	return s.open(ctx)
 }
 
 // begin makes the key of a new file and keeps it: in the keyring, or in a file where

@@ -19,6 +19,7 @@ type Keyring interface {
 	Look(ctx context.Context) State
 	Get(account string) (string, error) // ErrNoKey when it has none of that name
 	Set(account, value string) error
+	Delete(account string) error // nil when it has none of that name
 }
 
 // State is what a keyring looks like from outside.
@@ -53,8 +54,16 @@ func (system) Get(account string) (string, error) {
 
 func (system) Set(account, value string) error { return keyring.Set(service, account, value) }
 
-// fetchKey gets the key of a file from the home that the file names, and nowhere else.
-func (s *Store) fetchKey(ctx context.Context, h *head, ask bool) ([]byte, error) {
+func (system) Delete(account string) error {
+	if err := keyring.Delete(service, account); !errors.Is(err, keyring.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// fetchKey gets the key of a file from the home that the file names, and nowhere else. It
+// bothers nobody.
+func (s *Store) fetchKey(ctx context.Context, h *head) ([]byte, error) {
 	if h.Key == InFile {
 		key, err := s.readKeyFile()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -65,15 +74,22 @@ func (s *Store) fetchKey(ctx context.Context, h *head, ask bool) ([]byte, error)
 	switch state := s.keyring.Look(ctx); {
 	case state == Absent:
 		return nil, locked("the keyring that holds the key of the secrets is not running", "Log in to your desktop, or start the keyring; then what waits goes on by itself.", nil)
-	case state == Locked && !ask:
-		return nil, locked("the keyring is locked", "Unlock it, or use: drawbridge secret unlock.", nil)
+	case state == Locked:
+		return nil, locked("the keyring is locked", unlockHint, nil)
 	}
-	text, err := s.question(ctx, ask, func() (string, error) { return s.keyring.Get(account(h.ID)) })
+	text, err := s.question(ctx, s.reading, s.deadline, func() (string, error) { return s.keyring.Get(account(h.ID)) })
+	return s.keyOf(text, err)
+}
+
+const unlockHint = "Unlock it, or use: drawbridge secret unlock."
+
+// keyOf reads the keyring's answer.
+func (s *Store) keyOf(text string, err error) ([]byte, error) {
 	if errors.Is(err, ErrNoKey) {
 		return nil, s.lost("the keyring has lost their key")
 	}
 	if err != nil {
-		return nil, locked("the keyring gives no answer", "Unlock it, or use: drawbridge secret unlock.", err)
+		return nil, locked("the keyring gives no answer", unlockHint, err)
 	}
 	key, err := decodeKey(text)
 	if err != nil {
@@ -82,14 +98,59 @@ func (s *Store) fetchKey(ctx context.Context, h *head, ask bool) ([]byte, error)
 	return key, nil
 }
 
+// ask lets the keyring bother the person, where that is what the secrets wait for, and waits
+// for its answer. Nothing is held meanwhile: whoever does not need the person goes on.
+func (s *Store) ask(ctx context.Context) error {
+	h, _, err := s.read()
+	if err != nil || h != nil && h.Key != InKeyring {
+		return err
+	}
+	id := ""
+	if h != nil {
+		if err := s.lock(ctx); err != nil {
+			return err
+		}
+		known := s.key != nil && s.keyID == h.ID
+		s.unlock()
+		if known {
+			return nil
+		}
+		id = h.ID
+	}
+	switch state := s.keyring.Look(ctx); {
+	case state == Absent, h == nil && state == Open:
+		return nil // whoever opens the file says so; the first key is asked about when it is made
+	}
+	text, err := s.question(ctx, s.asking, s.patience, func() (string, error) { return s.keyring.Get(account(id)) })
+	switch {
+	case err != nil && !errors.Is(err, ErrNoKey):
+		return locked("the keyring was not unlocked", "Log in to your desktop, or unlock the keyring with its own program, such as Seahorse, KWalletManager or gnome-keyring-daemon --unlock.", err)
+	case h == nil:
+		return nil
+	}
+	key, err := s.keyOf(text, err)
+	if err != nil {
+		return err
+	}
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	s.key, s.keyID = key, id
+	s.unlock()
+	return nil
+}
+
 // storeKey puts a new key into the keyring and looks whether it is really there.
 func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
 	state := s.keyring.Look(ctx)
 	if state == Absent {
 		return errNoKeyring
 	}
+	if state == Locked {
+		return locked("the keyring is locked", unlockHint, nil)
+	}
 	text := base64.StdEncoding.EncodeToString(key)
-	back, err := s.question(ctx, true, func() (string, error) {
+	back, err := s.question(ctx, s.asking, s.patience, func() (string, error) {
 		if err := s.keyring.Set(account(id), text); err != nil {
 			return "", err
 		}
@@ -107,16 +168,13 @@ func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
 func account(id string) string { return "secrets " + id }
 
 // question asks the keyring with a limit. An answer that comes later is dropped; until
-// then no other question is asked, so that at most one waits.
-func (s *Store) question(ctx context.Context, ask bool, f func() (string, error)) (string, error) {
-	limit := s.deadline
-	if ask {
-		limit = s.patience
-	}
+// then no other question takes the same turn, so that at most one of its kind waits: one that
+// a person never answers is not in the way of those that need nobody.
+func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Duration, f func() (string, error)) (string, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case s.asking <- struct{}{}:
+	case turn <- struct{}{}:
 	case <-timer.C:
 		return "", os.ErrDeadlineExceeded
 	case <-ctx.Done():
@@ -130,7 +188,7 @@ func (s *Store) question(ctx context.Context, ask bool, f func() (string, error)
 	go func() {
 		text, err := f()
 		got <- answer{text, err}
-		<-s.asking
+		<-turn
 	}()
 	select {
 	case a := <-got:
@@ -174,3 +232,4 @@ type off struct{}
 func (off) Look(context.Context) State      { return Absent }
 func (off) Get(string) (string, error)      { return "", errNoKeyring }
 func (off) Set(account, value string) error { return errNoKeyring }
+func (off) Delete(string) error             { return nil }

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -23,18 +24,80 @@ func (s *Store) Private(kind string) *Private { return &Private{s, kind} }
 
 func hidden(name string) bool { return strings.Contains(name, ":") }
 
-// Get returns a value; the error of one that is not there has code not_found. It never opens a
-// prompt.
+// Get returns a value; the error of one that is not there has code not_found, also while the
+// keyring is locked. It never opens a prompt.
 func (p *Private) Get(ctx context.Context, name string) (string, error) {
-	return p.s.get(ctx, p.kind+":"+name)
+	value, err := p.s.get(ctx, p.kind+":"+name)
+	if errors.Is(err, ErrLocked) {
+		if h, _, failed := p.s.read(); failed == nil && h != nil && h.Private != nil && !slices.Contains(h.Private, p.kind+":"+name) {
+			return "", missing(name)
+		}
+	}
+	return value, err
 }
 
-// Set stores a value. It opens a prompt only where it is the first of all that is stored.
+// Names returns the names of this kind, also while the keyring is locked.
+func (p *Private) Names(ctx context.Context) ([]string, error) {
+	if err := p.s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer p.s.unlock()
+	h, _, err := p.s.read()
+	if err != nil || h == nil {
+		return nil, err
+	}
+	all := h.Private
+	if err := p.s.open(ctx); err == nil {
+		all = private(p.s.values)
+	} else if !errors.Is(err, ErrLocked) || all == nil {
+		return nil, err
+	}
+	var names []string
+	for _, full := range all {
+		if name, ok := strings.CutPrefix(full, p.kind+":"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Ready says why nothing can be kept now: the keyring is locked, ErrLocked, or the file cannot
+// be used. nil means that Set will work as far as anybody can tell.
+func (p *Private) Ready(ctx context.Context) error {
+	if err := p.s.lock(ctx); err != nil {
+		return err
+	}
+	defer p.s.unlock()
+	if err := p.s.open(ctx); err != nil {
+		return err
+	}
+	if p.s.seen == nil && p.s.keyring.Look(ctx) == Locked {
+		return locked("the keyring is locked", unlockHint, nil)
+	}
+	return nil
+}
+
+// Move gives a value another name. One that is not there is no error, and stays not there.
+func (p *Private) Move(ctx context.Context, from, to string) error {
+	if names, err := p.Names(ctx); err == nil && !slices.Contains(names, from) {
+		return nil
+	}
+	return p.s.change(ctx, func(all map[string]item) bool {
+		i, ok := all[p.kind+":"+from]
+		if ok {
+			all[p.kind+":"+to] = i
+			delete(all, p.kind+":"+from)
+		}
+		return ok
+	})
+}
+
+// Set stores a value. It never opens a prompt where anything is stored already.
 func (p *Private) Set(ctx context.Context, name, value string) error {
 	if value == "" || len(value) > maxValue {
 		return hub.Errorf(hub.CodeValidation, "cannot keep %s: it is empty or too large", p.kind)
 	}
-	return p.s.change(ctx, false, func(all map[string]item) bool {
+	return p.s.change(ctx, func(all map[string]item) bool {
 		all[p.kind+":"+name] = item{value, time.Now().UTC().Truncate(time.Second)}
 		return true
 	})
@@ -47,6 +110,17 @@ func (p *Private) Remove(ctx context.Context, names ...string) (ok bool, err err
 		full[i] = p.kind + ":" + name
 	}
 	return p.s.remove(ctx, full)
+}
+
+// private are the names of what we keep for ourselves; never nil.
+func private(all map[string]item) []string {
+	names := []string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if hidden(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // visible are the names of what the person stored.

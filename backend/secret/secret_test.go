@@ -57,10 +57,17 @@ func (r *ring) become(state State) {
 	r.state = state
 }
 
-func (r *ring) Get(account string) (string, error) {
-	if r.hang != nil {
-		<-r.hang
+func (r *ring) wait() {
+	r.mu.Lock()
+	hang := r.hang
+	r.mu.Unlock()
+	if hang != nil {
+		<-hang
 	}
+}
+
+func (r *ring) Get(account string) (string, error) {
+	r.wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != Open {
@@ -74,9 +81,7 @@ func (r *ring) Get(account string) (string, error) {
 }
 
 func (r *ring) Set(account, value string) error {
-	if r.hang != nil {
-		<-r.hang
-	}
+	r.wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != Open {
@@ -84,6 +89,16 @@ func (r *ring) Set(account, value string) error {
 	}
 	r.sets++
 	r.keys[account] = value
+	return nil
+}
+
+func (r *ring) Delete(account string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state != Open {
+		return errors.New("dismissed")
+	}
+	delete(r.keys, account)
 	return nil
 }
 

@@ -63,7 +63,8 @@ type Store struct {
 	dir                string
 	keyring            Keyring
 	deadline, patience time.Duration
-	asking             chan struct{} // full while a question to the keyring has no answer
+	reading            chan struct{} // full while a question that needs nobody has no answer
+	asking             chan struct{} // full while one that a person may have to answer has none
 
 	turn   chan struct{} // full while somebody uses what follows; a keyring may take long
 	key    []byte
@@ -101,7 +102,7 @@ func New(o Options) *Store {
 		o.Patience = time.Minute
 	}
 	return &Store{dir: o.Dir, keyring: o.Keyring, deadline: o.Deadline, patience: o.Patience,
-		asking: make(chan struct{}, 1), turn: make(chan struct{}, 1), past: map[string]bool{}}
+		reading: make(chan struct{}, 1), asking: make(chan struct{}, 1), turn: make(chan struct{}, 1), past: map[string]bool{}}
 }
 
 var name = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
@@ -128,7 +129,7 @@ func (s *Store) get(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer s.unlock()
-	if err := s.open(ctx, false); err != nil {
+	if err := s.open(ctx); err != nil {
 		return "", err
 	}
 	i, ok := s.values[name]
@@ -159,7 +160,10 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	if len(values) == 0 {
 		return nil
 	}
-	return s.change(ctx, true, func(all map[string]item) bool {
+	if err := s.ask(ctx); err != nil {
+		return err
+	}
+	return s.change(ctx, func(all map[string]item) bool {
 		for name, value := range values {
 			all[name] = item{value, time.Now().UTC().Truncate(time.Second)}
 		}
@@ -173,7 +177,7 @@ func (s *Store) Remove(ctx context.Context, names ...string) (ok bool, err error
 }
 
 func (s *Store) remove(ctx context.Context, names []string) (ok bool, err error) {
-	err = s.change(ctx, false, func(all map[string]item) bool {
+	err = s.change(ctx, func(all map[string]item) bool {
 		for _, name := range names {
 			_, had := all[name]
 			ok = ok || had
@@ -190,7 +194,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	defer s.unlock()
-	if err := s.open(ctx, false); err != nil {
+	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
 	all := make([]Entry, 0, len(s.values))
@@ -203,11 +207,38 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 // Unlock asks the keyring for the key, which may open a prompt of the system, and
 // waits for the person.
 func (s *Store) Unlock(ctx context.Context) error {
+	if err := s.ask(ctx); err != nil {
+		return err
+	}
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
 	defer s.unlock()
-	return s.open(ctx, true)
+	return s.open(ctx)
+}
+
+// Destroy takes all secrets away, and their key out of the keyring. A keyring that is locked
+// keeps the key, which opens nothing any more; the error says so.
+func (s *Store) Destroy(ctx context.Context) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	h, _, readable := s.read()
+	for _, path := range []string{s.path(), s.keyPath()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("cannot remove the secrets: %w", err)
+		}
+	}
+	s.key, s.keyID, s.values, s.seen = nil, "", nil, nil
+	if readable != nil || h == nil || h.Key != InKeyring {
+		return nil
+	}
+	if s.keyring.Look(ctx) != Open {
+		return locked("the keyring is locked", "Its entry \"Drawbridge\" can be removed by hand.", nil)
+	}
+	_, err := s.question(ctx, s.reading, s.deadline, func() (string, error) { return "", s.keyring.Delete(account(h.ID)) })
+	return err
 }
 
 // Known returns the values that this process has seen, those too that were replaced
@@ -245,7 +276,7 @@ func (s *Store) Status(ctx context.Context) Status {
 		return Status{}
 	}
 	st := Status{Home: head.Key}
-	if err := s.open(ctx, false); err != nil {
+	if err := s.open(ctx); err != nil {
 		st.Locked, st.Notice = errors.Is(err, ErrLocked), sentence(err)
 		return st
 	}

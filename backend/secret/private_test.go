@@ -1,0 +1,126 @@
+package secret
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+func TestWhatWasNeverKeptIsNotWaitedForWhileTheKeyringIsLocked(t *testing.T) {
+	ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
+	p := New(Options{Dir: dir, Keyring: keyring}).Private("oauth")
+	for _, name := range []string{"server/web", "client/1"} {
+		if err := p.Set(ctx, name, "tokens-of-"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keyring.become(Locked)
+	p = New(Options{Dir: dir, Keyring: keyring}).Private("oauth")
+	if _, err := p.Get(ctx, "server/web"); !errors.Is(err, ErrLocked) {
+		t.Errorf("what is kept: %v", err)
+	}
+	if _, err := p.Get(ctx, "server/open"); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("what is not kept: %v", err)
+	}
+	if err := p.Ready(ctx); !errors.Is(err, ErrLocked) {
+		t.Errorf("ready: %v", err)
+	}
+	if names, err := p.Names(ctx); err != nil || !slices.Equal(names, []string{"client/1", "server/web"}) {
+		t.Errorf("names %v, %v", names, err)
+	}
+	if err := p.Move(ctx, "server/open", "server/other"); err != nil {
+		t.Errorf("what is not there is moved: %v", err)
+	}
+	if err := p.Move(ctx, "server/web", "server/other"); !errors.Is(err, ErrLocked) {
+		t.Errorf("moved while locked: %v", err)
+	}
+	keyring.become(Open)
+	if err := p.Move(ctx, "server/web", "server/other"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Get(ctx, "server/other"); err != nil || got != "tokens-of-server/web" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := p.Get(ctx, "server/web"); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("under its old name: %v", err)
+	}
+	if err := New(Options{Dir: t.TempDir(), Keyring: newRing(Locked)}).Private("oauth").Ready(ctx); !errors.Is(err, ErrLocked) {
+		t.Errorf("ready for the first of all, beside a locked keyring: %v", err)
+	}
+	if err := New(Options{Dir: t.TempDir(), Keyring: newRing(Absent)}).Private("oauth").Ready(ctx); err != nil {
+		t.Errorf("ready without a keyring: %v", err)
+	}
+}
+
+// While a prompt waits for the person, whoever asks something else is answered at once.
+func TestAPromptHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
+		set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+		keyring.become(Locked)
+		prompt := make(chan struct{})
+		keyring.hang = prompt
+		s := New(Options{Dir: dir, Keyring: keyring})
+		done := make(chan error, 2)
+		go func() { done <- s.Unlock(ctx) }()
+		go func() { done <- s.Set(ctx, "b", "value-of-b") }()
+		synctest.Wait()
+		began := time.Now()
+		if st := s.Status(ctx); !st.Locked {
+			t.Errorf("status %+v", st)
+		}
+		if _, err := s.Get(ctx, "a"); !errors.Is(err, ErrLocked) {
+			t.Errorf("Get: %v", err)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %s", took)
+		}
+		for range 2 {
+			if err := <-done; !errors.Is(err, ErrLocked) {
+				t.Errorf("nobody answered: %v", err)
+			}
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("the person was waited for %s", took)
+		}
+		// It was unlocked in another way, and the prompt is still there.
+		keyring.mu.Lock()
+		keyring.hang = nil
+		keyring.mu.Unlock()
+		keyring.become(Open)
+		want(t, s, "a", "value-of-a")
+		close(prompt)
+	})
+}
+
+func TestDestroyedSecretsAreGoneWithTheirKey(t *testing.T) {
+	for home, keyring := range map[Home]*ring{InKeyring: newRing(Open), InFile: newRing(Absent)} {
+		dir := t.TempDir()
+		s := New(Options{Dir: dir, Keyring: keyring})
+		set(t, s, "a", "value-of-a")
+		if err := s.Destroy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "secrets.[jk]*")); len(left) != 0 || len(keyring.keys) != 0 {
+			t.Errorf("%s: left are %v, and %d keys", home, left, len(keyring.keys))
+		}
+		if _, err := s.Get(t.Context(), "a"); hub.CodeOf(err) != hub.CodeNotFound {
+			t.Errorf("%s: %v", home, err)
+		}
+	}
+	dir, keyring := t.TempDir(), newRing(Open)
+	set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+	keyring.become(Locked)
+	if err := New(Options{Dir: dir, Keyring: keyring}).Destroy(t.Context()); !errors.Is(err, ErrLocked) {
+		t.Errorf("with a locked keyring: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "secrets.json")); err == nil {
+		t.Error("the secrets are there because their key is")
+	}
+}

@@ -1,0 +1,206 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// said is what a command printed, and how it ended, within a time that is no hang.
+func (d *daemon) said(within time.Duration, input string, env []string, args ...string) (text string, code int) {
+	d.t.Helper()
+	cmd := exec.Command(binary, append(args, "--data", d.data)...)
+	cmd.Env, cmd.Stdin = append(d.env(), env...), strings.NewReader(input)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, time.Second
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	late := time.AfterFunc(limit(within), func() { cmd.Process.Kill() })
+	cmd.Wait()
+	if !late.Stop() {
+		d.t.Errorf("%v hangs", args)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// open is a remote server that needs no sign-in.
+func openServer(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		id := between(string(body), `"id":`, `,`)
+		result := `{"content":[{"type":"text","text":"for all"}]}`
+		switch {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		case id == "":
+			w.WriteHeader(http.StatusAccepted)
+			return
+		case strings.Contains(string(body), `"initialize"`):
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"o","version":"1"}}`
+		case strings.Contains(string(body), `"tools/list"`):
+			result = `{"tools":[{"name":"hello","inputSchema":{"type":"object"}}]}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/mcp"
+}
+
+// With a real keyring: what it holds the key of waits while it is locked, what does not need
+// it goes on, everybody who asks is told at once what to do, and when it is unlocked all goes
+// on by itself, without another sign-in.
+func TestALockedKeyringHoldsUpOnlyWhatNeedsIt(t *testing.T) {
+	ring := startKeyring(t)
+	bus := "DBUS_SESSION_BUS_ADDRESS=" + ring.address
+	server, _ := guarded(t)
+	var signIns atomic.Int32
+	inner := server.Config.Handler
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/authorize" {
+			signIns.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	})
+	d := start(t, object{"mcpServers": object{
+		"web":  object{"url": server.URL + "/mcp"},
+		"open": object{"url": openServer(t)},
+		"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}},
+	}}, bus)
+	tell := func(within time.Duration, input string, args ...string) (string, int) {
+		return d.said(within, input, []string{bus}, args...)
+	}
+	if out, code := tell(20*time.Second, "value-of-the-demo-key", "secret", "set", "demo.key"); code != 0 {
+		t.Fatalf("%d %s", code, out)
+	}
+	eventually(t, limit(15*time.Second), func() string {
+		if is := d.state("web"); is != "needs-login" {
+			return "web is " + is
+		}
+		return ""
+	})
+	var pending struct{ URL string }
+	out, _ := tell(20*time.Second, "", "login", "web", "--json")
+	if err := json.Unmarshal([]byte(out), &pending); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	resp, err := http.Get(pending.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	d.running("web", "open", "demo")
+	if _, err := os.Stat(filepath.Join(d.data, "secrets.key")); err == nil {
+		t.Error("the key is in a file beside a keyring")
+	}
+	d.stop()
+
+	ring.stop()
+	ring.launch("") // the person has not unlocked it yet
+	began := time.Now()
+	d.launch(bus)
+	d.running("open")
+	t.Logf("with a locked keyring the daemon and a server that needs none of it are there after %s", time.Since(began).Round(time.Millisecond))
+	for id, tool := range map[string]string{"web": "whoami", "demo": "echo"} {
+		eventually(t, limit(15*time.Second), func() string {
+			_, body := d.do("GET", "/api/v1/servers/"+id, nil)
+			if !strings.Contains(body, `"state":"waiting"`) || !strings.Contains(body, "needs-unlock") {
+				return body
+			}
+			return ""
+		})
+		began := time.Now()
+		_, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"`+id+`","tool":"`+tool+`","arguments":{}}`))
+		if !strings.Contains(body, "needs-unlock") || time.Since(began) > limit(5*time.Second) {
+			t.Errorf("a call to %s gets %s after %s", id, body, time.Since(began))
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"status"}, "drawbridge secret unlock"},
+		{[]string{"login", "web"}, "drawbridge secret unlock"},
+		{[]string{"secret", "list"}, "drawbridge secret unlock"},
+		{[]string{"secret", "rm", "demo.key"}, "drawbridge secret unlock"},
+		{[]string{"doctor"}, "drawbridge secret unlock"},
+		{[]string{"logout", "web"}, "drawbridge secret unlock"},
+		{[]string{"test", "web"}, "drawbridge secret unlock"},
+		{[]string{"test", "demo"}, "drawbridge secret unlock"},
+		// Nobody answers the prompt on this bus.
+		{[]string{"secret", "unlock"}, "unlock the keyring with its own program"},
+		{[]string{"secret", "set", "more"}, "unlock the keyring with its own program"},
+	} {
+		began := time.Now()
+		out, _ := tell(75*time.Second, "value-of-more", c.args...)
+		t.Logf("%v after %s: %s", c.args, time.Since(began).Round(time.Millisecond), strings.TrimSpace(tail(out)))
+		if !strings.Contains(out, c.want) || !strings.Contains(out, "lock") {
+			t.Errorf("%v says: %s", c.args, out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(d.data, "secrets.key")); err == nil {
+		t.Error("a second key was made, in a file")
+	}
+
+	ring.stop()
+	ring.launch("the person's password")
+	began = time.Now()
+	d.running("web", "demo")
+	t.Logf("unlocked, they run after %s", time.Since(began).Round(time.Millisecond))
+	if bad := d.says("web", "whoami", `{}`); bad != "" {
+		t.Error(bad)
+	}
+	if n := signIns.Load(); n != 1 {
+		t.Errorf("%d sign-ins", n)
+	}
+	if out, _ := tell(20*time.Second, "", "status"); strings.Contains(out, "unlock") {
+		t.Errorf("afterwards status says %s", out)
+	}
+
+	// Locked while it runs, nothing is lost: the key is known by now.
+	ring.stop()
+	ring.launch("")
+	if bad := d.says("web", "whoami", `{}`); bad != "" {
+		t.Error(bad)
+	}
+	d.cli(0, "restart", "demo")
+	d.running("demo")
+	if out := d.cli(0, "logout", "web"); !strings.Contains(out, "signed out") {
+		t.Error(out)
+	}
+}
+
+// Without any keyring the key is in a file for the person alone, and everybody can see that.
+func TestWithoutAKeyringTheKeyIsInAPrivateFileAndThatIsSaid(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}}}})
+	if out, code := d.said(20*time.Second, "value-of-the-demo-key", nil, "secret", "set", "demo.key"); code != 0 || !strings.Contains(out, "This system has no keyring") {
+		t.Fatalf("%d %s", code, out)
+	}
+	d.running("demo")
+	for _, name := range []string{"secrets.key", "secrets.json"} {
+		info, err := os.Stat(filepath.Join(d.data, name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", name, info, err)
+		}
+	}
+	if out := d.cli(0, "status"); !strings.Contains(out, "This system has no keyring") {
+		t.Errorf("status says %s", out)
+	}
+	d.stop()
+	d.launch()
+	d.running("demo")
+}
