@@ -122,13 +122,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(vault, log)
-	life.onStop("sign-ins", 3*time.Second, logins.keeper.Close)
+	life.onStop("sign-ins", 3*time.Second, logins.Close)
 	records := newRecords(history, views, log, vault, logins.keeper)
 	logins.learned = records.keeper.again
 	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
 		Secret:   records.keeper.guarding(vault),
-		Onlooker: records.timeline, SignIn: logins,
+		Onlooker: records.timeline, SignIn: logins, Guest: guest{logins},
 		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
@@ -175,6 +175,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			records.apply(c) // before the servers: their secrets are known when they start
 			counts.apply(c.Metrics)
 			sender.apply(c.Metrics.OTLP)
+			logins.apply(c)
 			servers.Apply(c)
 		},
 	})
@@ -231,6 +232,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	server.ConnState = counts.connection
 	life.run("events", time.Second, pages.Run)
 	life.run("trust", 3*time.Second, book.Run)
+	life.run("sign-ins", time.Second, logins.keeper.Run)
 	life.run("metrics", time.Second, counts.run)
 	life.run("telemetry", 2*time.Second, sender.run)
 	records.start(life)

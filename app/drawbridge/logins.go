@@ -21,7 +21,8 @@ import (
 // from any goroutine.
 type logins struct {
 	keeper  *oauth.Keeper
-	learned func() // set before the first server starts
+	guests  *oauth.Keeper // of servers that are tried and not configured
+	learned func()        // set before the first server starts
 	servers atomic.Pointer[supervisor.Supervisor]
 }
 
@@ -36,7 +37,13 @@ func newLogins(vault *secret.Store, log *slog.Logger) *logins {
 			}
 		},
 	})
+	l.guests = oauth.New(oauth.Options{Vault: nothing{}, Log: log})
 	return l
+}
+
+// Close ends what is under way.
+func (l *logins) Close(ctx context.Context) error {
+	return errors.Join(l.keeper.Close(ctx), l.guests.Close(ctx))
 }
 
 func (l *logins) serve(s *supervisor.Supervisor) { l.servers.Store(s) }
@@ -48,6 +55,40 @@ func (l *logins) Client(ctx context.Context, c *config.Server, address, clientSe
 		Scopes: c.OAuth.Scopes, Issuer: c.OAuth.Issuer, Port: c.OAuth.CallbackPort,
 	})
 }
+
+// apply takes a new configuration: what is kept of servers that are gone goes, too.
+func (l *logins) apply(c *config.Config) {
+	ids := make([]string, len(c.Servers))
+	for i := range c.Servers {
+		ids[i] = c.Servers[i].ID
+	}
+	l.keeper.Apply(ids)
+}
+
+func (l *logins) ForgetAll(ctx context.Context) error { return l.keeper.ForgetAll(ctx) }
+
+func (l *logins) Rename(ctx context.Context, from, to string) error {
+	return l.keeper.Rename(ctx, from, to)
+}
+
+// guest says of a server that is tried whether it wants a sign-in; nobody signs in to it.
+type guest struct{ *logins }
+
+func (g guest) Client(ctx context.Context, _ *config.Server, address, _ string) (*http.Client, error) {
+	return g.guests.Client(ctx, oauth.Server{ID: "guest", URL: address})
+}
+
+// nothing is a vault that keeps nothing.
+type nothing struct{}
+
+func (nothing) Get(context.Context, string) (string, error) {
+	return "", hub.Errorf(hub.CodeNotFound, "nothing is kept")
+}
+func (nothing) Set(context.Context, string, string) error       { return nil }
+func (nothing) Remove(context.Context, ...string) (bool, error) { return false, nil }
+func (nothing) Move(context.Context, string, string) error      { return nil }
+func (nothing) Names(context.Context) ([]string, error)         { return nil, nil }
+func (nothing) Ready(context.Context) error                     { return nil }
 
 func (l *logins) Await(ctx context.Context, id string) error { return l.keeper.Await(ctx, id) }
 

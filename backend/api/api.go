@@ -135,8 +135,8 @@ type Options struct {
 	Rules     Rules                                     // optional: what calls are held to
 	Commands  Commands                                  // optional: new commands that wait for a person's word
 	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
-	// Try starts a server for once; optional.
-	Try func(ctx context.Context, c *config.Server) supervisor.Trial
+	// Try starts a server for once, with the sign-in of the configured server as; optional.
+	Try func(ctx context.Context, c *config.Server, as string) supervisor.Trial
 
 	Facts Facts // optional: what stood in the configuration before
 	Trust Trust // optional: what was trusted, and what changed since

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -19,6 +20,10 @@ type Logins interface {
 	Logout(ctx context.Context, id string) error
 	// Open shows the address of a sign-in under way in the person's browser.
 	Open(id string) error
+	// ForgetAll takes away the tokens of all servers, and revokes them where that is possible.
+	ForgetAll(ctx context.Context) error
+	// Rename lets the sign-in of one server be that of another id.
+	Rename(ctx context.Context, from, to string) error
 }
 
 // LoginStatus is how it stands with signing in to a server.
@@ -32,6 +37,7 @@ func (a *API) registerLogins(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/servers/{id}/login", "Find out where to sign in, and wait for the answer; nothing is opened", a.beginLogin)
 	op(a, doc, "DELETE", "/api/v1/servers/{id}/login", "Give up a sign-in that is under way", a.cancelLogin)
 	op(a, doc, "POST", "/api/v1/servers/{id}/login/open", "Open the address of the sign-in that is under way in the browser of this machine", a.openLogin)
+	op(a, doc, "DELETE", "/api/v1/logins", "Forget the tokens of all servers, and revoke them where that is possible", a.forgetLogins)
 	op(a, doc, "POST", "/api/v1/servers/{id}/logout", "Forget the tokens of a server, and revoke them where that is possible", a.logout)
 }
 
@@ -48,6 +54,25 @@ func (a *API) logins(id string) (Logins, error) {
 	return a.Logins, nil
 }
 
+// unneeded says why there is nothing to sign in to, or nil.
+func (a *API) unneeded(id string) error {
+	s, ok := a.Files.Current().Server(id)
+	if !ok {
+		return nil
+	}
+	if s.OAuth.Off {
+		return &hub.Error{Code: hub.CodeConflict, Message: "sign-in to server \"" + id + "\" is switched off in the configuration",
+			Hint: "Take \"oauth\": {\"enabled\": false} out of its entry to sign in."}
+	}
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return &hub.Error{Code: hub.CodeConflict, Message: "server \"" + id + "\" has an Authorization header in the configuration: there is nothing to sign in to",
+				Hint: "Take the header out of its entry to sign in instead."}
+		}
+	}
+	return nil
+}
+
 func (a *API) getLogin(_ context.Context, in *serverInput) (*answer[LoginStatus], error) {
 	l, err := a.logins(in.ID)
 	if err != nil {
@@ -62,6 +87,9 @@ const wakeLimit = 30 * time.Second
 func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPending], error) {
 	l, err := a.logins(in.ID)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.unneeded(in.ID); err != nil {
 		return nil, err
 	}
 	if st, _ := a.Servers.Status(in.ID); st.State == hub.StateStopped || st.State == hub.StateStarting || st.State == hub.StateCrashed {
@@ -115,8 +143,18 @@ func (a *API) openLogin(_ context.Context, in *serverInput) (*none, error) {
 	return &none{}, err
 }
 
+func (a *API) forgetLogins(ctx context.Context, _ *none) (*none, error) {
+	if a.Logins == nil {
+		return &none{}, nil
+	}
+	return &none{}, a.Logins.ForgetAll(ctx)
+}
+
 func (a *API) logout(ctx context.Context, in *serverInput) (*none, error) {
 	l, err := a.logins(in.ID)
+	if err == nil {
+		err = a.unneeded(in.ID)
+	}
 	if err == nil {
 		err = l.Logout(ctx, in.ID)
 	}

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 
 	"drawbridge/backend/hub"
@@ -27,6 +29,7 @@ type TestResult struct {
 	Error        string           `json:"error"`
 	Hint         string           `json:"hint"`
 	Code         hub.Code         `json:"code"`
+	Login        hub.Login        `json:"login" enum:",needed" doc:"needed: it answers, and wants a person to sign in, which can be done once it is configured"`
 	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Of the entry; warnings also when all went well"`
 	Transport    hub.Transport    `json:"transport"`
 	Command      string           `json:"command" doc:"What was started or reached, without secrets"`
@@ -69,7 +72,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 		Stage: "configuration", Problems: []config.Problem{}, Tools: []Tool{}, Prompts: []TestItem{}, Resources: []TestItem{},
 		Templates: []TestItem{}, Warnings: []string{}, Log: []string{},
 	}
-	server, err := a.candidate(&in.Body, &out)
+	server, as, err := a.candidate(&in.Body, &out)
 	if err != nil {
 		return nil, err
 	}
@@ -83,18 +86,19 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 		return nil, &hub.Error{Code: hub.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
 	}
 	out.Transport = server.Type
-	out.take(a.Try(ctx, server))
+	out.take(a.Try(ctx, server, as))
 	return reply(out)
 }
 
-// candidate is the server to try; nil when its entry is no server, which out then says.
-func (a *API) candidate(in *TestRequest, out *TestResult) (*config.Server, error) {
+// candidate is the server to try; nil when its entry is no server, which out then says. as is
+// the configured server whose sign-in it may use: one that is reached in the same way.
+func (a *API) candidate(in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
 	if in.Server != "" {
 		s, ok := a.Files.Current().Server(in.Server)
 		if !ok {
-			return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+			return nil, "", hub.Errorf(hub.CodeNotFound, "there is no such server")
 		}
-		return &s, nil
+		return &s, s.ID, nil
 	}
 	name := in.Name
 	if name == "" {
@@ -102,14 +106,14 @@ func (a *API) candidate(in *TestRequest, out *TestResult) (*config.Server, error
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(in.Entry, &object) != nil || object == nil {
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the entry is no JSON object", Fields: []hub.FieldError{{Field: "entry", Error: "no JSON object"}}}
+		return nil, "", &hub.Error{Code: hub.CodeValidation, Message: "the entry is no JSON object", Fields: []hub.FieldError{{Field: "entry", Error: "no JSON object"}}}
 	}
 	// A server that is off is tried all the same.
 	delete(object, "disabled")
 	delete(object, "enabled")
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: object}})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	parsed, problems := config.Parse("entry", text)
 	out.Problems = append(out.Problems, problems...)
@@ -121,9 +125,13 @@ func (a *API) candidate(in *TestRequest, out *TestResult) (*config.Server, error
 				break
 			}
 		}
-		return nil, nil
+		return nil, "", nil
 	}
-	return &parsed.Servers[0], nil
+	server = &parsed.Servers[0]
+	if s, ok := a.Files.Current().Server(server.ID); ok && s.Type == server.Type && s.URL == server.URL && reflect.DeepEqual(s.OAuth, server.OAuth) {
+		as = s.ID
+	}
+	return server, as, nil
 }
 
 // take copies what a trial came to.
@@ -133,6 +141,9 @@ func (out *TestResult) take(t supervisor.Trial) {
 		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, hub.CodeOf(t.Err)
 		if t.Reached {
 			out.Stage = "connect"
+		}
+		if errors.Is(t.Err, hub.ErrNeedsLogin) {
+			out.Login = hub.LoginNeeded
 		}
 	}
 	out.Command, out.TookNs, out.Era, out.Version = t.Command, int64(t.Took), t.Era, t.Version

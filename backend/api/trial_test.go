@@ -30,7 +30,7 @@ func (s *site) try(t *testing.T, body string) TestResult {
 func TestAServerIsTriedBeforeItIsSaved(t *testing.T) {
 	s := newSite(t)
 	var tried *config.Server
-	s.api.Try = func(_ context.Context, c *config.Server) supervisor.Trial {
+	s.api.Try = func(_ context.Context, c *config.Server, _ string) supervisor.Trial {
 		tried = c
 		if c.Command == "bad" {
 			return supervisor.Trial{Err: hub.Errorf(hub.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
@@ -73,7 +73,7 @@ func TestAServerIsTriedBeforeItIsSaved(t *testing.T) {
 func TestATrialEndsWithItsRequestAndOnlySomeRunAtOnce(t *testing.T) {
 	s := newSite(t)
 	began, ended := make(chan struct{}, maxTrials), make(chan error, maxTrials)
-	s.api.Try = func(ctx context.Context, _ *config.Server) supervisor.Trial {
+	s.api.Try = func(ctx context.Context, _ *config.Server, _ string) supervisor.Trial {
 		began <- struct{}{}
 		<-ctx.Done()
 		ended <- ctx.Err()

@@ -228,7 +228,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 		return &hub.Error{Code: hub.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
 	}
 	candidate := spec.Apply(*s, text)
-	t := a.Try(ctx, &candidate)
+	t := a.Try(ctx, &candidate, s.ID)
 	out.TriedNs, out.Software = int64(t.Took), JSON(t.Catalog.Info)
 	if t.Err != nil {
 		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}

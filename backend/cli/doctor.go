@@ -13,6 +13,7 @@ import (
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
+	"drawbridge/backend/secret"
 	"drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -157,7 +158,7 @@ func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Disconnect every client and put back what was moved", Args: noArgs,
-		Long: "Disconnect every client, put back what was moved, and end the start at login. With --delete-data our own folders go too: configuration, history, logs.\nThe program itself is removed by what installed it.",
+		Long: "Disconnect every client, put back what was moved, delete the tokens of your sign-ins, and end the start at login. With --delete-data our own folders go too: configuration, secrets, history, logs.\nThe program itself is removed by what installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				if err := p.ask("Disconnect every client?"); err != nil {
@@ -166,6 +167,9 @@ func (p *program) uninstall() *cobra.Command {
 			}
 			if err := p.disconnectAll(cmd.Context(), force); err != nil {
 				return err
+			}
+			if err := p.forgetLogins(cmd.Context()); err != nil {
+				fmt.Fprintln(p.Stderr, line("The tokens of your sign-ins are not deleted: "+err.Error()))
 			}
 			folders, err := p.folders()
 			if err != nil {
@@ -180,6 +184,10 @@ func (p *program) uninstall() *cobra.Command {
 			if held, err := loopback.Held(folders.Data); err != nil || held {
 				return errors.Join(err, errors.New("Drawbridge is running: quit it before its data is deleted"))
 			}
+			vault := secret.For(folders.Data, p.Getenv)
+			if err := vault.Destroy(cmd.Context()); err != nil {
+				fmt.Fprintln(p.Stderr, line("The key of the secrets stays in the keyring: "+err.Error()))
+			}
 			for _, dir := range []string{folders.Config, folders.State, folders.Logs, folders.Data} {
 				if err := os.RemoveAll(dir); err != nil {
 					return err
@@ -190,8 +198,32 @@ func (p *program) uninstall() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&force, "force", false, "also where an entry was changed by hand")
-	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, history and logs")
+	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history and logs")
 	return cmd
+}
+
+// forgetLogins deletes the tokens of remote servers: by the daemon, which revokes them too, or
+// where they are kept.
+func (p *program) forgetLogins(ctx context.Context) error {
+	if p.running() {
+		d, err := p.daemon()
+		if err != nil {
+			return err
+		}
+		_, err = d.raw(ctx, http.MethodDelete, "logins", nil, nil)
+		return err
+	}
+	vault, err := p.vault()
+	if err != nil {
+		return err
+	}
+	tokens := vault.Private("oauth")
+	names, err := tokens.Names(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	_, err = tokens.Remove(ctx, names...)
+	return err
 }
 
 // startAtLogin is the entry that starts this program's daemon when the person logs in.

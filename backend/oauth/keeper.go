@@ -50,9 +50,12 @@ type Keeper struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu       sync.Mutex
-	accounts map[string]*account
-	known    []string
+	applied chan struct{}
+
+	mu         sync.Mutex
+	accounts   map[string]*account
+	configured map[string]bool // ids; nil before the first Apply
+	known      []string
 }
 
 // New starts nothing.
@@ -66,7 +69,7 @@ func New(o Options) *Keeper {
 	if o.Patience == 0 {
 		o.Patience = loginLife
 	}
-	k := &Keeper{o: o, accounts: map[string]*account{}}
+	k := &Keeper{o: o, accounts: map[string]*account{}, applied: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	return k
 }

@@ -81,6 +81,13 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoverLimit)
 	defer cancel()
+	// What a person signed in for could not be kept otherwise.
+	if err := k.o.Vault.Ready(ctx); err != nil {
+		return Pending{}, err
+	}
+	if err := a.open(ctx); err != nil {
+		return Pending{}, err
+	}
 	l, err := a.prepare(ctx)
 	if err != nil {
 		if _, own := errors.AsType[*hub.Error](err); !own {

@@ -37,16 +37,16 @@ func (k *Keeper) Logout(ctx context.Context, id string) error {
 		return hub.Errorf(hub.CodeNotFound, "nobody is signed in to server %q", id)
 	}
 	a.base.CloseIdleConnections()
-	k.work.Go(func() { a.revoke(rec, s) })
+	k.work.Go(func() { k.revoke(a.guard, rec, s) })
 	return nil
 }
 
 // revoke ends tokens at the one who gave them. Where that fails they end by themselves.
-func (a *account) revoke(rec *record, s Server) {
+func (k *Keeper) revoke(g *guard, rec *record, s Server) {
 	if rec.Revocation == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.k.ctx, refreshLimit)
+	ctx, cancel := context.WithTimeout(k.ctx, refreshLimit)
 	defer cancel()
 	c := rec.Client
 	if c.Source == fromConfig {
@@ -56,9 +56,9 @@ func (a *account) revoke(rec *record, s Server) {
 		if one[1] == "" {
 			continue
 		}
-		resp, err := a.guard.post(ctx, rec.Revocation, c, url.Values{"token": {one[1]}, "token_type_hint": {one[0]}})
+		resp, err := g.post(ctx, rec.Revocation, c, url.Values{"token": {one[1]}, "token_type_hint": {one[0]}})
 		if err != nil {
-			a.k.o.Log.Info("Cannot revoke a token", "server", a.id, "error", err)
+			k.o.Log.Info("Cannot revoke a token", "server", s.ID, "error", err)
 			return
 		}
 		drain(resp)

@@ -46,14 +46,25 @@ type Vault interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, value string) error
 	Remove(ctx context.Context, names ...string) (bool, error)
+	// Move gives a value another name; one that is not there is no error.
+	Move(ctx context.Context, from, to string) error
+	// Names returns what is there, as far as that is known while the keyring is locked.
+	Names(ctx context.Context) ([]string, error)
+	// Ready says why Set would fail.
+	Ready(ctx context.Context) error
 }
 
-func nameOfServer(id string) string { return "server/" + id }
+const (
+	ofServer = "server/"
+	ofClient = "client/"
+)
+
+func nameOfServer(id string) string { return ofServer + id }
 
 // nameOfClient is the same for issuers that count as one, whatever characters they hold.
 func nameOfClient(issuer string) string {
 	sum := sha256.Sum256([]byte(issuer))
-	return "client/" + hex.EncodeToString(sum[:16])
+	return ofClient + hex.EncodeToString(sum[:16])
 }
 
 // load reads what is kept of a server. A record of another address counts as none.

@@ -47,6 +47,8 @@ type Dialer struct {
 
 	// SignIn authorizes requests to remote servers. May be nil: a refusal is just that.
 	SignIn SignIn
+	// Guest is in the place of SignIn for servers that are tried and not configured. May be nil.
+	Guest SignIn
 
 	running running
 	eras    eras // by launchKey: what servers turned out to speak

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
@@ -38,7 +39,8 @@ const (
 
 // Try starts or reaches the server of c as Connect does, lists it, and ends it before
 // it returns. Nothing of it is kept: no catalog, no log, no process and no container.
-func (d *Dialer) Try(ctx context.Context, c *config.Server) Trial {
+// as is the id of the configured server whose sign-in it uses, "" for none.
+func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	once := *c
 	once.ID = trialName + c.ID[:min(len(c.ID), hub.MaxServerID-len(trialName))]
 	once.ID = strings.TrimRight(once.ID, "-_")
@@ -47,6 +49,10 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server) Trial {
 	own := &Dialer{
 		Spawner: d.Spawner, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, Lobby: d.Lobby,
+		SignIn: d.Guest,
+	}
+	if as != "" && d.SignIn != nil {
+		own.SignIn = lent{d.SignIn, as}
 	}
 	limit := min(startup(&once), maxTrial)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -69,7 +75,25 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server) Trial {
 	}
 	t.Log = logs.Tail(once.ID, trialLog)
 	t.explain(session.Process, once.ID, c.ID)
+	if errors.Is(t.Err, hub.ErrNeedsLogin) {
+		t.Reason, t.Hint = "it wants you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
+		if as != "" {
+			t.Hint = "Sign in on its page, or with: drawbridge login " + as + "."
+		}
+	}
 	return t
+}
+
+// lent is the sign-in of a configured server.
+type lent struct {
+	SignIn
+	id string
+}
+
+func (l lent) Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error) {
+	owner := *c
+	owner.ID = l.id
+	return l.SignIn.Client(ctx, &owner, address, clientSecret)
 }
 
 // explain puts the failure into words, with the name that the person gave.

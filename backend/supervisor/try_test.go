@@ -17,7 +17,7 @@ func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
 	g := newReal(t)
 	g.dialer.DockerLedger = t.TempDir()
 	good := mode("tried", "legacy")
-	got := g.dialer.Try(t.Context(), &good)
+	got := g.dialer.Try(t.Context(), &good, "")
 	if got.Err != nil || len(got.Catalog.Tools) == 0 || got.Era != hub.Legacy || !got.Reached || got.Took <= 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -35,7 +35,7 @@ func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
 		s.Type, s.Command, s.URL = hub.HTTP, "", webServer(t).URL
 		s.Headers = map[string]string{"Authorization": "Bearer sesame"}
 	})
-	if got := g.dialer.Try(t.Context(), &web); got.Err != nil || len(got.Catalog.Tools) != 1 {
+	if got := g.dialer.Try(t.Context(), &web, ""); got.Err != nil || len(got.Catalog.Tools) != 1 {
 		t.Errorf("%+v", got)
 	}
 
@@ -55,7 +55,7 @@ func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
 		if name == "no such container" {
 			stoppedContainer(t) // there is an Engine
 		}
-		got := g.dialer.Try(t.Context(), &c)
+		got := g.dialer.Try(t.Context(), &c, "")
 		if got.Err == nil || !strings.Contains(got.Reason, name) || strings.Contains(got.Reason, "test-") {
 			t.Errorf("%s: %q, %v; %s", name, got.Reason, got.Err, logged(got))
 		}

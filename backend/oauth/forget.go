@@ -1,0 +1,220 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+const (
+	// absence is how long a server is gone from the configuration before its sign-in is
+	// forgotten: who takes a removal back, or moves an entry from file to file, stays signed in.
+	absence = 10 * time.Minute
+	again   = time.Minute // until another try while the keyring is locked
+)
+
+// Apply says which servers are configured. It does not block.
+func (k *Keeper) Apply(ids []string) {
+	configured := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		configured[id] = true
+	}
+	k.mu.Lock()
+	k.configured = configured
+	k.mu.Unlock()
+	select {
+	case k.applied <- struct{}{}:
+	default:
+	}
+}
+
+// Run forgets and revokes the sign-ins of servers that are no longer configured, until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	gone := map[string]time.Time{} // since when
+	timer := time.NewTimer(absence)
+	timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.applied:
+		case <-timer.C:
+		}
+		if next := k.sweep(ctx, gone, time.Now()); next > 0 {
+			timer.Reset(next)
+		} else {
+			timer.Stop()
+		}
+	}
+}
+
+// sweep forgets what has been gone for long enough, and returns when to look again, 0 for never.
+func (k *Keeper) sweep(ctx context.Context, gone map[string]time.Time, now time.Time) (next time.Duration) {
+	k.mu.Lock()
+	configured := k.configured
+	k.mu.Unlock()
+	names, err := k.o.Vault.Names(ctx)
+	if err != nil {
+		return again
+	}
+	left := map[string]bool{}
+	for _, name := range names {
+		id, ok := strings.CutPrefix(name, ofServer)
+		if !ok || configured[id] {
+			continue
+		}
+		left[id] = true
+		since, known := gone[id]
+		if !known {
+			since, gone[id] = now, now
+		}
+		wait := absence - now.Sub(since)
+		if wait <= 0 {
+			if wait = 0; k.forget(ctx, id) != nil {
+				wait = again
+			}
+		}
+		if wait > 0 && (next == 0 || wait < next) {
+			next = wait
+		}
+	}
+	for id := range gone {
+		if !left[id] {
+			delete(gone, id) // it is back
+		}
+	}
+	return next
+}
+
+// forget takes away what is kept of a server, and revokes it. The client that we are to its
+// issuer goes with the last server there.
+func (k *Keeper) forget(ctx context.Context, id string) error {
+	rec, err := k.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	names := []string{nameOfServer(id)}
+	if rec != nil && !k.shared(ctx, id, rec.Issuer) {
+		names = append(names, nameOfClient(rec.Issuer))
+	}
+	if _, err := k.o.Vault.Remove(ctx, names...); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	a := k.accounts[id]
+	delete(k.accounts, id)
+	k.mu.Unlock()
+	g, s := newGuard(), Server{ID: id}
+	if a != nil {
+		g = a.guard
+		a.endLogin(errors.New("the server was removed"))
+		a.base.CloseIdleConnections()
+		a.mu.Lock()
+		a.rec, s = nil, a.server
+		a.mu.Unlock()
+	} else if rec != nil { // what it named may lie as far inside as its own address says
+		if u, err := url.Parse(rec.URL); err == nil {
+			if z := zoneOfName(u.Hostname()); z == private || z == loopback {
+				g.from.Store(int32(z))
+			}
+		}
+	}
+	k.o.Log.Info("Forgot the sign-in of a server that is gone", "server", id)
+	if rec != nil {
+		k.work.Go(func() { k.revoke(g, rec, s) })
+	}
+	return nil
+}
+
+// read returns what is kept under a server's id, for whatever address; nil for nothing.
+func (k *Keeper) read(ctx context.Context, id string) (*record, error) {
+	text, err := k.o.Vault.Get(ctx, nameOfServer(id))
+	if hub.CodeOf(err) == hub.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &record{}
+	if json.Unmarshal([]byte(text), r) != nil {
+		return nil, nil // it is of no use, and goes
+	}
+	return r, nil
+}
+
+// shared reports whether another server's sign-in is of the same issuer.
+func (k *Keeper) shared(ctx context.Context, id, issuer string) bool {
+	names, err := k.o.Vault.Names(ctx)
+	for _, name := range names {
+		other, ok := strings.CutPrefix(name, ofServer)
+		if !ok || other == id {
+			continue
+		}
+		if r, err := k.read(ctx, other); err != nil || r != nil && r.Issuer == issuer {
+			return true
+		}
+	}
+	return err != nil
+}
+
+// ForgetAll takes away all that is kept of sign-ins, and revokes the tokens.
+func (k *Keeper) ForgetAll(ctx context.Context) error {
+	names, err := k.o.Vault.Names(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, name := range names {
+		id, ok := strings.CutPrefix(name, ofServer)
+		if !ok {
+			continue
+		}
+		if err := k.Logout(ctx, id); hub.CodeOf(err) == hub.CodeConflict { // nobody has reached it in this run
+			err = k.forget(ctx, id)
+			failed = errors.Join(failed, err)
+		} else if hub.CodeOf(err) != hub.CodeNotFound {
+			failed = errors.Join(failed, err)
+		}
+	}
+	if failed != nil || len(names) == 0 {
+		return failed
+	}
+	_, err = k.o.Vault.Remove(ctx, names...)
+	return err
+}
+
+// Rename lets a server's sign-in be that of another id. The server is reached anew under it.
+func (k *Keeper) Rename(ctx context.Context, from, to string) error {
+	k.mu.Lock()
+	a := k.accounts[from]
+	k.mu.Unlock()
+	if a != nil {
+		a.endLogin(errors.New("the server was renamed"))
+		a.mu.Lock()
+		r := a.renewal
+		a.mu.Unlock()
+		if r != nil {
+			select {
+			case <-r.done: // it is kept under the old name
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	if err := k.o.Vault.Move(ctx, nameOfServer(from), nameOfServer(to)); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	delete(k.accounts, from)
+	delete(k.accounts, to) // of an earlier server of that name
+	k.mu.Unlock()
+	if a != nil {
+		a.base.CloseIdleConnections()
+	}
+	return nil
+}

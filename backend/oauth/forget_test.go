@@ -1,0 +1,133 @@
+package oauth
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/secret"
+)
+
+// signed is a rig with one server that is signed in to.
+func signed(t *testing.T, p *party, dir string, ids ...string) *rig {
+	t.Helper()
+	r := newRig(t, dir)
+	for _, id := range ids {
+		s := Server{ID: id, URL: p.endpoint()}
+		_, _ = r.post(s, "hello")
+		r.signIn(s)
+		r.says(s, "200 hello")
+	}
+	return r
+}
+
+func kept(t *testing.T, dir string) []string {
+	t.Helper()
+	return must(vaultIn(dir).Names(t.Context()))
+}
+
+// awaitRevoked waits until the authorization server has heard of n tokens.
+func awaitRevoked(t *testing.T, p *party, n int) {
+	t.Helper()
+	for begun := time.Now(); p.counted("/revoke") < n; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("%d tokens were revoked, not %d", p.counted("/revoke"), n)
+		}
+	}
+}
+
+func TestTokensOfARemovedServerAreDeletedAfterAWhile(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	r := signed(t, p, dir, "one", "two")
+	ctx, gone, now := t.Context(), map[string]time.Time{}, time.Now()
+	r.Apply([]string{"one", "two"})
+	if next := r.sweep(ctx, gone, now); next != 0 || len(gone) != 0 {
+		t.Fatalf("nothing is gone, and it looks again after %s at %v", next, gone)
+	}
+	r.Apply([]string{"two"})
+	if next := r.sweep(ctx, gone, now); next != absence {
+		t.Fatalf("it looks again after %s", next)
+	}
+	r.Apply([]string{"one", "two"}) // the person took it back
+	r.sweep(ctx, gone, now.Add(absence))
+	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello")
+	r.Apply([]string{"two"})
+	r.sweep(ctx, gone, now.Add(absence)) // which begins anew
+	if next := r.sweep(ctx, gone, now.Add(2*absence-time.Second)); next != time.Second || len(kept(t, dir)) != 3 {
+		t.Fatalf("it looks again after %s; kept is %v", next, kept(t, dir))
+	}
+	if next := r.sweep(ctx, gone, now.Add(2*absence)); next != 0 {
+		t.Fatalf("it looks again after %s", next)
+	}
+	if names := kept(t, dir); slices.Contains(names, "server/one") || len(names) != 2 {
+		t.Errorf("kept is %v", names)
+	}
+	awaitRevoked(t, p, 2)
+	r.says(Server{ID: "two", URL: p.endpoint()}, "200 hello")
+
+	// In another run, where nobody has reached it; and with it the client that we were.
+	other := newRig(t, dir)
+	other.Apply(nil)
+	other.sweep(ctx, map[string]time.Time{"two": now}, now.Add(absence))
+	if names := kept(t, dir); len(names) != 0 {
+		t.Errorf("kept is %v", names)
+	}
+	awaitRevoked(t, p, 4)
+}
+
+func TestALockedKeyringPutsTheDeletingOff(t *testing.T) {
+	r := newRig(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
+	now := time.Now()
+	r.Apply(nil)
+	if next := r.sweep(t.Context(), map[string]time.Time{"web": now}, now.Add(absence)); next != again {
+		t.Errorf("it looks again after %s", next)
+	}
+	if _, err := r.Begin(t.Context(), "web"); hub.CodeOf(err) != hub.CodeConflict {
+		t.Errorf("of a server that nobody has reached: %v", err)
+	}
+	_, _ = r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
+	if _, err := r.Begin(t.Context(), "web"); !errors.Is(err, secret.ErrLocked) {
+		t.Errorf("a sign-in whose tokens cannot be kept: %v", err)
+	}
+}
+
+func TestRenamedServerStaysSignedIn(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	r := signed(t, p, dir, "old")
+	if err := r.Rename(t.Context(), "old", "new"); err != nil {
+		t.Fatal(err)
+	}
+	r.says(Server{ID: "new", URL: p.endpoint()}, "200 hello")
+	if _, err := r.post(Server{ID: "old", URL: p.endpoint()}, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+		t.Errorf("the old name: %v", err)
+	}
+	if n := p.counted("authorization_code"); n != 1 {
+		t.Errorf("%d sign-ins", n)
+	}
+}
+
+func TestForgettingAllLeavesNothing(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	signed(t, p, dir, "one", "two")
+	r := newRig(t, dir)
+	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello") // two was not reached in this run
+	if err := r.ForgetAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if names := kept(t, dir); len(names) != 0 {
+		t.Errorf("kept is %v", names)
+	}
+	awaitRevoked(t, p, 4)
+	if _, err := r.post(Server{ID: "one", URL: p.endpoint()}, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+		t.Errorf("afterwards: %v", err)
+	}
+	if err := r.ForgetAll(t.Context()); err != nil {
+		t.Errorf("twice: %v", err)
+	}
+	if strings.Contains(strings.Join(p.revoked, " "), "client") {
+		t.Error(p.revoked)
+	}
+}

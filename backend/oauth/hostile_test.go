@@ -1,0 +1,209 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+func TestZones(t *testing.T) {
+	for text, want := range map[string]zone{
+		"8.8.8.8": public, "2606:4700::1111": public, "127.0.0.1": loopback, "127.9.9.9": loopback, "::1": loopback, "::ffff:127.0.0.1": loopback,
+		"10.1.2.3": private, "192.168.1.1": private, "172.16.0.1": private, "fd00::1": private, "100.64.1.1": private, "::ffff:10.0.0.1": private,
+		"64:ff9b::7f00:1": loopback, "64:ff9b::a00:1": private, "2002:7f00:1::": loopback, "2002:a00:1::1": private, "::10.0.0.1": private,
+		"169.254.169.254": nowhere, "::ffff:169.254.169.254": nowhere, "64:ff9b::a9fe:a9fe": nowhere, "fe80::1": nowhere, "fe80::1%eth0": nowhere,
+		"0.0.0.0": nowhere, "::": nowhere, "224.0.0.1": nowhere, "255.255.255.255": nowhere, "0.1.2.3": nowhere, "198.18.0.1": nowhere, "fec0::1": nowhere,
+	} {
+		if got := zoneOf(netip.MustParseAddr(text)); got != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+}
+
+// What a public server names must not lead into the network behind us.
+func TestThePublicLeadsNowhereInside(t *testing.T) {
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was reached") }))
+	defer inside.Close()
+	port := must(url.Parse(inside.URL)).Port()
+	g := newGuard()
+	for _, address := range []string{
+		inside.URL, "https://127.0.0.1:" + port, "http://localhost:" + port, "https://localhost.:" + port, "https://x.localhost:" + port,
+		"https://10.0.0.1/", "https://169.254.169.254/latest", "https://[::1]:" + port, "https://[::ffff:127.0.0.1]:" + port, "https://0.0.0.0:" + port,
+		"https://user:pass@example.com/", "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://example.com/", "https:///x", "",
+	} {
+		if _, err := g.check("it", address); err == nil {
+			t.Errorf("%s is allowed", address)
+		}
+	}
+	for _, address := range []string{"127.0.0.1:" + port, "10.0.0.1:443", "[fd00::1]:443", "[64:ff9b::7f00:1]:443", "nonsense"} {
+		if err := g.dialable(address); err == nil { // what a name turned out to be
+			t.Errorf("%s is dialed", address)
+		}
+	}
+	if err := g.dialable("93.184.216.34:443"); err != nil {
+		t.Error(err)
+	}
+	g.from.Store(int32(private)) // a server in the office
+	if g.dialable("10.0.0.1:443") != nil || g.dialable("127.0.0.1:443") == nil {
+		t.Error("a private server leads to private addresses, and not to this machine")
+	}
+}
+
+func TestHostileAuthorizationServers(t *testing.T) {
+	endless := func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server") {
+			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+			return true
+		}
+		return false
+	}
+	redirect := func(to string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server") {
+				w.Header().Set("Location", to)
+				w.WriteHeader(http.StatusFound)
+				return true
+			}
+			return false
+		}
+	}
+	set := func(key string, value any) func(*party) {
+		return func(p *party) { p.meta = func(m map[string]any) { m[key] = value } }
+	}
+	for name, c := range map[string]struct {
+		change func(*party)
+		want   string // of Begin's error, or of the page at the end after "page:"
+	}{
+		"huge metadata":           {set("padding", strings.Repeat("x", 1<<20)), "larger than"},
+		"endless redirects":       {func(p *party) { p.special = endless }, "without end"},
+		"a redirect to a file":    {func(p *party) { p.special = redirect("file:///etc/passwd") }, "no plain web address"},
+		"a redirect to the cloud": {func(p *party) { p.special = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
+		"a script to open":        {set("authorization_endpoint", "javascript:alert(document.domain)"), "plain web address"},
+		"a file to open":          {set("authorization_endpoint", "file:///etc/passwd"), "plain web address"},
+		"a program to open":       {set("authorization_endpoint", "ms-msdt:/id"), "plain web address"},
+		"plain http elsewhere":    {set("token_endpoint", "http://example.com/token"), "plain http"},
+		"another issuer":          {set("issuer", "https://evil.example"), "of another one"},
+		"a registration that cannot be read": {func(p *party) {
+			p.special = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/register" {
+					w.WriteHeader(http.StatusCreated)
+					_, _ = io.WriteString(w, `{"client_id":5,"client_secret":"hush-hush"}`)
+				}
+				return r.URL.Path == "/register"
+			}
+		}, "its answer cannot be read"},
+		"no PKCE":                   {set("code_challenge_methods_supported", []string{}), "PKCE"},
+		"PKCE in the clear":         {set("code_challenge_methods_supported", []string{"plain"}), "PKCE"},
+		"another server's resource": {func(p *party) { p.resource = "https://bank.example/mcp" }, "another server"},
+		"a sibling's resource":      {func(p *party) { p.resource = p.URL + "/mc" }, "another server"},
+		"a token of another type": {func(p *party) {
+			p.token = func(_ url.Values, o map[string]any) int { o["token_type"] = "DPoP"; return 200 }
+		}, "page:only Bearer"},
+		"a token with a line break": {func(p *party) {
+			p.token = func(_ url.Values, o map[string]any) int { o["access_token"] = "a\r\nX: y"; return 200 }
+		}, "page:cannot be sent"},
+		"an answer of another issuer": {func(p *party) { p.answer = func(q url.Values) { q.Set("iss", "https://evil.example") } }, "page:nother authorization server answered"},
+		"an answer without issuer":    {func(p *party) { p.answer = func(q url.Values) { q.Del("iss") } }, "page:does not say from whom"},
+		"an issuer with a slash more": {func(p *party) { p.answer = func(q url.Values) { q.Set("iss", q.Get("iss")+"/") } }, "page:nother authorization server answered"},
+		"markup as an error": {func(p *party) {
+			p.answer = func(q url.Values) {
+				q.Del("code")
+				q.Set("error", "access_denied")
+				q.Set("error_description", "<script>alert(1)</script>\x1b[2J\u202e")
+			}
+		}, "page:&lt;script&gt;"},
+		"a token endpoint that redirects": {func(p *party) {
+			p.special = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/token" {
+					http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+				}
+				return r.URL.Path == "/token"
+			}
+		}, "page:redirects a request that holds secrets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newParty(t)
+			c.change(p)
+			s := Server{ID: "web", URL: p.endpoint()}
+			r := newRig(t, t.TempDir())
+			_, _ = r.post(s, "hello")
+			pending, err := r.Begin(t.Context(), "web")
+			want, atPage := strings.CutPrefix(c.want, "page:")
+			if !atPage {
+				if err == nil {
+					t.Fatalf("a sign-in begins: %s", pending.URL)
+				}
+				has(t, "the error", err.Error(), want)
+				if strings.Contains(err.Error(), "hush") {
+					t.Errorf("it repeats a secret: %v", err)
+				}
+				if code := hub.CodeOf(err); code != hub.CodeUnavailable {
+					t.Errorf("code %s", code)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := follow(t, pending.URL)
+			has(t, "the page", text, want)
+			if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "<script") {
+				t.Errorf("the page holds what was sent: %q", text)
+			}
+			st := r.Status("web")
+			if st.State != hub.LoginNeeded || st.Failed == "" || strings.ContainsAny(st.Failed, "\x1b\u202e") {
+				t.Errorf("%+v", st)
+			}
+			if _, err := r.post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func TestASlowAuthorizationServerIsGivenUp(t *testing.T) {
+	p := newParty(t)
+	hold := make(chan struct{})
+	p.special = func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/.well-known") {
+			<-hold
+		}
+		return false
+	}
+	defer close(hold)
+	s := Server{ID: "web", URL: p.endpoint()}
+	r := newRig(t, t.TempDir())
+	_, _ = r.post(s, "hello")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := r.Begin(ctx, "web")
+	if err == nil || !strings.Contains(err.Error(), "did not answer in time") {
+		t.Fatal(err)
+	}
+}
+
+func FuzzChallenge(f *testing.F) {
+	for _, seed := range []string{`Bearer`, `Bearer scope="a b", resource_metadata="https://x/y"`, `Basic realm="x", Bearer error="insufficient_scope"`, `Bearer a=`, `"`, `,,,=`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c := challengeOf(http.Header{"Www-Authenticate": {text}})
+		for _, s := range c.scopes {
+			if !validScope(s) || strings.ContainsAny(s, " \r\n\"") {
+				t.Fatalf("scope %q", s)
+			}
+		}
+		if len(c.scopes) > maxScopes || len(c.metadata) > 4096 {
+			t.Fatal("unbounded")
+		}
+	})
+}

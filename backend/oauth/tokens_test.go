@@ -1,0 +1,205 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/secret"
+)
+
+func TestAnExpiredTokenIsRefreshedOnceForAll(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	p.lifetime = 1 // it ends before it is used
+	s := Server{ID: "web", URL: p.endpoint()}
+	r := newRig(t, dir)
+	_, _ = r.post(s, "hello")
+	r.signIn(s)
+	p.set(func() { p.lifetime = 3600; clear(p.valid) })
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { r.says(s, "200 hello") })
+	}
+	all.Wait()
+	if n := p.counted("refresh_token"); n != 1 {
+		t.Fatalf("%d refreshes", n)
+	}
+	p.set(func() { clear(p.valid) }) // the server takes a token back before its end
+	r.says(s, "200 hello")
+	if n := p.counted("refresh_token"); n != 2 {
+		t.Fatalf("%d refreshes", n)
+	}
+	newRig(t, dir).says(s, "200 hello") // the rotated tokens were kept
+	if known := r.Known(); !slices.Contains(known, "access-3") || len(known) < 4 {
+		t.Errorf("masked are %q", known)
+	}
+}
+
+func TestARefusedRefreshAsksForASignIn(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	s := Server{ID: "web", URL: p.endpoint()}
+	r := newRig(t, dir)
+	_, _ = r.post(s, "hello")
+	r.signIn(s)
+	r.says(s, "200 hello")
+	p.set(func() { clear(p.valid); clear(p.refresh) })
+	for range 2 {
+		if _, err := r.post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+			t.Fatal(err)
+		}
+	}
+	if n := p.counted("refresh_token"); n != 1 {
+		t.Errorf("%d refreshes with a token that was refused", n)
+	}
+	r.signIn(s)
+	r.says(s, "200 hello")
+	p.set(func() {
+		clear(p.valid)
+		p.special = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/token" {
+				w.WriteHeader(http.StatusBadGateway)
+			}
+			return r.URL.Path == "/token"
+		}
+	})
+	if _, err := r.post(s, "hello"); errors.Is(err, hub.ErrNeedsLogin) || hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Errorf("a broken token endpoint: %v", err)
+	}
+	p.set(func() { p.special = nil })
+	r.says(s, "200 hello") // it was no reason to sign in
+}
+
+func TestTwoServersOfOneIssuerDoNotMix(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	one, two := Server{ID: "one", URL: p.endpoint()}, Server{ID: "two", URL: p.endpoint()}
+	r := newRig(t, dir)
+	_, _ = r.post(one, "hello")
+	_, _ = r.post(two, "hello")
+	r.signIn(one)
+	r.says(one, "200 hello")
+	if _, err := r.post(two, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+		t.Fatalf("two uses the tokens of one: %v", err)
+	}
+	r.signIn(two)
+	r.says(two, "200 hello")
+	if n := p.counted("/register"); n != 1 {
+		t.Errorf("we are registered %d times at one issuer", n)
+	}
+	if err := r.Logout(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	r.says(two, "200 hello")
+	if state, _ := r.Login("one"); state != hub.LoginNeeded {
+		t.Errorf("one is %q", state)
+	}
+}
+
+func TestLogoutForgetsAndRevokes(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	s := Server{ID: "web", URL: p.endpoint()}
+	r := newRig(t, dir)
+	_, _ = r.post(s, "hello")
+	r.signIn(s)
+	if err := r.Logout(t.Context(), "web"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Logout(t.Context(), "web"); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("twice: %v", err)
+	}
+	for begun := time.Now(); p.counted("/revoke") < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("the tokens were not revoked")
+		}
+	}
+	if _, err := newRig(t, dir).post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+		t.Errorf("after a restart: %v", err)
+	}
+}
+
+func TestTheTokenGoesToItsServerAlone(t *testing.T) {
+	p := newParty(t)
+	s := Server{ID: "web", URL: p.endpoint()}
+	r := newRig(t, t.TempDir())
+	_, _ = r.post(s, "hello")
+	r.signIn(s)
+	leaked := ""
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked += r.Header.Get("Authorization") }))
+	defer other.Close()
+	c := must(r.Client(t.Context(), s))
+	defer c.CloseIdleConnections()
+	if resp, err := c.Get(other.URL); err == nil {
+		resp.Body.Close()
+	}
+	if leaked != "" {
+		t.Errorf("another origin was sent %q", leaked)
+	}
+}
+
+func TestALockedKeyringMakesTheServerWait(t *testing.T) {
+	r := newRig(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
+	_, err := r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
+	if hub.CodeOf(err) != hub.CodeUnavailable || !errors.Is(err, secret.ErrLocked) {
+		t.Fatal(err)
+	}
+}
+
+type lockedVault struct{}
+
+func (lockedVault) Get(context.Context, string) (string, error) {
+	return "", &hub.Error{Code: hub.CodeUnavailable, Message: "needs-unlock: the keyring is locked", Cause: secret.ErrLocked}
+}
+func (lockedVault) Set(context.Context, string, string) error       { return secret.ErrLocked }
+func (lockedVault) Remove(context.Context, ...string) (bool, error) { return false, secret.ErrLocked }
+func (lockedVault) Move(context.Context, string, string) error      { return secret.ErrLocked }
+func (lockedVault) Names(context.Context) ([]string, error)         { return []string{"server/web"}, nil }
+func (lockedVault) Ready(context.Context) error                     { return secret.ErrLocked }
+
+func TestTokensAreSealedAndHiddenFromThePersonsSecrets(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	s := Server{ID: "web", URL: p.endpoint()}
+	r := newRig(t, dir)
+	_, _ = r.post(s, "hello")
+	r.signIn(s)
+	store := secret.For(dir, func(string) string { return "off" })
+	if list := must(store.List(t.Context())); len(list) != 0 {
+		t.Errorf("listed: %v", list)
+	}
+	for _, name := range []string{"oauth:server/web", "server/web"} {
+		if _, err := store.Get(t.Context(), name); hub.CodeOf(err) != hub.CodeNotFound {
+			t.Errorf("%s can be read as a secret: %v", name, err)
+		}
+	}
+	files := must(filepath.Glob(filepath.Join(dir, "*")))
+	for _, file := range files {
+		text := string(must(os.ReadFile(file)))
+		for _, token := range r.Known() {
+			if strings.Contains(text, token) {
+				t.Errorf("%s holds a token", file)
+			}
+		}
+	}
+}
+
+func FuzzGrant(f *testing.F) {
+	f.Add([]byte(`{"access_token":"a","token_type":"Bearer","expires_in":1}`))
+	f.Add([]byte(`{"access_token":"a","token_type":"bearer","expires_in":"1e400","scope":"x"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		g, err := grantOf(body)
+		if err == nil && (!validToken(g.access) || !g.expires.IsZero() && time.Until(g.expires) > maxAge) {
+			t.Fatalf("%+v", g)
+		}
+		if err != nil && len(fmt.Sprint(err)) > 2000 {
+			t.Fatal("unbounded")
+		}
+	})
+}
