@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"drawbridge/backend/history"
 	"drawbridge/backend/hub"
@@ -28,11 +29,28 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[hub.Se
 	}
 	back := func(context.Context) error { return nil }
 	if to != old.ID {
-		if back, err = a.Upkeep.RenameServer(ctx, old.ID, to); err != nil {
+		move := func() error {
+			back, err = a.Upkeep.RenameServer(ctx, old.ID, to)
+			return err
+		}
+		if a.Trust != nil {
+			err = a.Trust.Rename(ctx, old.ID, to, move)
+		} else {
+			err = move()
+		}
+		if err != nil {
 			return nil, err
 		}
 		if a.Commands != nil {
 			a.Commands.Expect(to) // its command was agreed to under the old name
+		}
+	}
+	if a.Logins != nil && to != old.ID && (old.Transport == hub.HTTP || old.Transport == hub.SSE) {
+		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
+			a.Log.Warn("Cannot rename a server's sign-in", "server", old.ID, "error", err) // it asks for another one
+		} else {
+			undo := back
+			back = func(ctx context.Context) error { return errors.Join(a.Logins.Rename(ctx, to, old.ID), undo(ctx)) }
 		}
 	}
 	if _, err := a.Files.Rename(ctx, old.ID, in.Body.Name); err != nil {

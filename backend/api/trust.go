@@ -27,6 +27,7 @@ type Trust interface {
 	Events(ctx context.Context, server string, before int64, limit int) ([]trust.Event, int64, error)
 	Compare(ctx context.Context, server string, tools []hub.Item) ([]trust.ToolChange, error)
 	Expect(ctx context.Context, server string, tools []hub.Item, why string) error
+	Rename(ctx context.Context, from, to string, move func() error) error
 }
 
 // changed is the kind of tools that changed. They are no question of the inbox: they wait

@@ -54,6 +54,7 @@ func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) 
 		// What an earlier server of the new name has left gives way.
 		`UPDATE OR REPLACE catalog SET server = ?2 WHERE server = ?1`,
 		`UPDATE OR REPLACE fact SET key = 'era/' || ?2 WHERE key = 'era/' || ?1`,
+		`UPDATE OR REPLACE fact SET key = 'version/' || ?2 WHERE key = 'version/' || ?1`,
 		`UPDATE OR REPLACE fact SET key = 'approved/' || ?2 || substr(key, length('approved/' || ?1) + 1) WHERE substr(key, 1, length('approved/' || ?1 || '/')) = 'approved/' || ?1 || '/'`,
 		`UPDATE OR REPLACE trust SET server = ?2 WHERE server = ?1`,
 		`UPDATE trust_event SET server = ?2 WHERE server = ?1`,

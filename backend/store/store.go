@@ -37,6 +37,8 @@ type Store struct {
 	// renamed grows whenever a row of server, client, target, session or workspace may
 	// have gone: before the transaction that deletes it ends.
 	renamed atomic.Uint64
+	// replaced counts how often the file was set aside and a new one begun.
+	replaced atomic.Uint64
 	// past grows whenever sums of spans that are over may have changed: after the
 	// transaction that does it has ended.
 	past    atomic.Uint64
@@ -84,6 +86,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// Replaced counts how often the file was set aside and a new one begun since Open: what anybody
+// has kept there before is gone.
+func (s *Store) Replaced() uint64 { return s.replaced.Load() }
 
 // Recorder returns the Store's recorder. Its Run must be running for calls to be kept.
 func (s *Store) Recorder() *Recorder { return s.recorder }
@@ -153,6 +159,7 @@ func (s *Store) replace() bool {
 		return false
 	}
 	s.o.Log.Error("History was damaged, a new one begins", "setAside", aside)
+	s.replaced.Add(1)
 	s.recorder.noteReplaced("the history file was damaged; it was set aside as " + filepath.Base(aside) + " and a new one begun")
 	return true
 }

@@ -197,6 +197,9 @@ func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
 	record(t, b, 6000, 100)
 	recordingAgain(t, b)
 	eventually(t, "new calls in the new file", func() bool { return count(t, b) >= 100 })
+	if b.Replaced() == 0 {
+		t.Error("nobody can tell that the file was replaced")
+	}
 }
 
 func TestNewerHistoryIsLeftAlone(t *testing.T) {

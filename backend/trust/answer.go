@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
 )
 
 // ToolChange is a definition that is not the one that was trusted.
@@ -336,43 +335,6 @@ func (b *Book) Expect(ctx context.Context, server string, tools []hub.Item, why 
 	}
 	b.mu.Unlock()
 	return b.Flush(ctx)
-}
-
-// Event is something that happened to a definition.
-type Event struct {
-	ID      int64     `json:"id"`
-	At      time.Time `json:"at"`
-	Server  string    `json:"server"`
-	Kind    string    `json:"kind" enum:"tool,instructions,server"`
-	Name    string    `json:"name"`
-	What    string    `json:"what" enum:"new,changed,accepted,blocked,returned,warned"`
-	Detail  string    `json:"detail"`
-	OldHash string    `json:"oldHash"`
-	NewHash string    `json:"newHash"`
-}
-
-// Events tells what happened, newest first.
-func (b *Book) Events(ctx context.Context, server string, before int64, limit int) ([]Event, int64, error) {
-	if err := b.Flush(ctx); err != nil {
-		b.o.Log.Warn("Cannot keep which tools are trusted", "error", err)
-	}
-	stored, next, err := b.o.Store.TrustEvents(ctx, server, before, limit)
-	list := make([]Event, 0, len(stored))
-	for _, e := range stored {
-		list = append(list, event(e))
-	}
-	return list, next, err
-}
-
-func event(e store.TrustEvent) Event {
-	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, What: e.What, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
-}
-
-func hexOf(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%x", b)
 }
 
 // LaunchHash names how a server is started or reached.

@@ -18,6 +18,8 @@ type Store interface {
 	TrustedDefinition(ctx context.Context, server, kind, name string) ([]byte, error)
 	SaveTrust(ctx context.Context, server string, list []store.Trusted, gone [][2]string, happened []store.TrustEvent) error
 	TrustEvents(ctx context.Context, server string, before int64, limit int) ([]store.TrustEvent, int64, error)
+	// Replaced counts how often the file was set aside and a new one begun.
+	Replaced() uint64
 }
 
 // Options are what a Book works with. Store is needed.
@@ -47,26 +49,17 @@ const (
 	Block  = "block"
 )
 
-// What an event says.
-const (
-	EventNew      = "new"      // trusted on first sight
-	EventChanged  = "changed"  // no longer what was trusted: withheld
-	EventAccepted = "accepted" // the new definition is trusted now
-	EventBlocked  = "blocked"  // a person wants it withheld
-	EventReturned = "returned" // it reads again as it did when it was trusted
-	EventWarned   = "warned"
-)
-
 // Bounds.
 const (
 	maxEarlier    = 8         // definitions that were trusted before
-	maxRecords    = 4000      // of one server, beyond which what it no longer lists is forgotten
+	maxRecords    = 4000      // of one server, of what it no longer lists
 	maxDefinition = 256 << 10 // bytes that are kept for people to compare
 	maxEvents     = 2000      // that wait for the disk, of one server
 	storeLimit    = 5 * time.Second
 	lastLimit     = 2 * time.Second    // of the last write of a run
 	newFor        = 7 * 24 * time.Hour // how long something counts as new
 	perHour       = 20                 // events of one definition
+	lookEvery     = 5 * time.Minute    // whether the file that has the records was set aside
 )
 
 // Book holds what is trusted. All methods may be called from any goroutine.
@@ -81,53 +74,6 @@ type Book struct {
 	jobs    []job
 	told    map[string]bool // warnings that the log has
 	touched map[string]bool // servers whose people should look again
-}
-
-type key struct{ kind, name string }
-
-// shelf is what is known of one server.
-type shelf struct {
-	id         string
-	mode       string
-	configured bool
-	loaded     bool
-	known      bool // it has been listed before
-	items      map[key]*item
-	gone       [][2]string
-	events     []store.TrustEvent
-	lost       int // events that found no room
-}
-
-// item is what is known of one definition.
-type item struct {
-	firstAt time.Time
-	late    bool
-	hash    Hash
-	earlier []Hash
-	always  bool
-	blocked bool
-	present bool // the server lists it now
-	waiting *waiting
-
-	definition []byte // to be saved with hash; nil: it is on disk
-	version    int    // grows with every change
-	saved      int    // the version that is on disk
-	read       Hash   // the definition that warnings and mentions are of
-	warnings   []Warning
-	mentions   []string
-	shadows    []Warning
-
-	noted int // events in the hour that began at
-	since time.Time
-}
-
-// waiting is a definition that waits for a person.
-type waiting struct {
-	hash       Hash
-	at         time.Time
-	definition []byte
-	read       bool
-	warnings   []Warning
 }
 
 // job is a definition that is to be read for warnings.
@@ -174,12 +120,12 @@ func (b *Book) Apply(rules []Rule) {
 		if s.configured && s.mode != r.Mode {
 			again = append(again, r.Server)
 		}
-		s.configured, s.mode = true, r.Mode
+		s.configured, s.retired, s.mode = true, false, r.Mode
 		b.launch(s, r.Launch)
 	}
 	for id, s := range b.servers {
 		if !named[id] {
-			s.configured = false
+			s.configured, s.retired = false, s.retired || s.configured
 		}
 	}
 	b.mu.Unlock()
@@ -211,35 +157,6 @@ func (b *Book) shelf(server string) *shelf {
 		b.servers[server] = s
 	}
 	return s
-}
-
-// load reads the records of a server once. While the disk cannot be read, what is seen is
-// trusted for this run only, and the records count again as soon as they can be read.
-func (b *Book) load(s *shelf) {
-	if s.loaded {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeLimit)
-	defer cancel()
-	list, err := b.o.Store.Trust(ctx, s.id)
-	if err != nil {
-		b.o.Log.Warn("Cannot read which tools are trusted", "server", s.id, "error", err)
-		return
-	}
-	s.loaded = true
-	for _, t := range list {
-		it := &item{firstAt: t.FirstAt, late: t.Late, always: t.Always, blocked: t.Blocked, version: 1, saved: 1}
-		copy(it.hash[:], t.Hash)
-		for n := 0; n+len(Hash{}) <= len(t.Earlier); n += len(Hash{}) {
-			it.earlier = append(it.earlier, Hash(t.Earlier[n:n+len(Hash{})]))
-		}
-		if !t.WaitingAt.IsZero() {
-			it.waiting = &waiting{at: t.WaitingAt, definition: t.Waiting}
-			copy(it.waiting.hash[:], t.WaitingHash)
-		}
-		s.items[key{t.Kind, t.Name}] = it
-		s.known = s.known || t.Kind != Server
-	}
 }
 
 // Judge compares what a server offers with what is trusted. It returns the names of the
@@ -288,6 +205,10 @@ func (b *Book) see(s *shelf, k key, raw, definition []byte, first bool) (why str
 			b.note(s, k, it, EventNew, "", nil, &h)
 		}
 	case it.hash == h:
+		if it.lost {
+			it.definition, it.lost = bounded(definition), false
+			it.version++
+		}
 		if it.waiting != nil {
 			b.note(s, k, it, EventReturned, "", &it.waiting.hash, &h)
 			it.waiting = nil
@@ -325,60 +246,6 @@ func (b *Book) see(s *shelf, k key, raw, definition []byte, first bool) (why str
 	return "it has changed since it was trusted, and waits for a person to accept it"
 }
 
-// trust makes h what is trusted.
-func (it *item) trust(h Hash, definition []byte) {
-	if it.hash != h {
-		it.earlier = slices.DeleteFunc(append(it.earlier, it.hash), func(old Hash) bool { return old == h })
-		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlier):]
-	}
-	it.hash, it.definition, it.waiting = h, bounded(definition), nil
-	it.version++
-}
-
-func bounded(definition []byte) []byte {
-	return slices.Clone(definition[:min(len(definition), maxDefinition)])
-}
-
-// note keeps an event of one definition. One that changes all the time is noted now and then.
-func (b *Book) note(s *shelf, k key, it *item, what, detail string, old, new *Hash) {
-	now := b.o.Now()
-	if now.Sub(it.since) >= time.Hour {
-		it.since, it.noted = now, 0
-	}
-	if it.noted++; it.noted > perHour {
-		return
-	}
-	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, What: what, Detail: detail}
-	if old != nil {
-		e.OldHash = slices.Clone(old[:])
-	}
-	if new != nil {
-		e.NewHash = slices.Clone(new[:])
-	}
-	b.event(s, e)
-}
-
-func (b *Book) event(s *shelf, e store.TrustEvent) {
-	if len(s.events) >= maxEvents {
-		s.lost++
-		return
-	}
-	s.events = append(s.events, e)
-}
-
-// forget bounds what is kept of a server that lists ever new names.
-func (b *Book) forget(s *shelf) {
-	if len(s.items) <= maxRecords {
-		return
-	}
-	for k, it := range s.items {
-		if !it.present && !it.blocked && k.kind == Tool {
-			delete(s.items, k)
-			s.gone = append(s.gone, [2]string{k.kind, k.name})
-		}
-	}
-}
-
 func (b *Book) nudge() {
 	select {
 	case b.wake <- struct{}{}:
@@ -388,7 +255,7 @@ func (b *Book) nudge() {
 
 // Run writes what changed and reads what is new, until ctx ends.
 func (b *Book) Run(ctx context.Context) error {
-	again := time.NewTimer(time.Hour)
+	again := time.NewTimer(lookEvery)
 	defer again.Stop()
 	for {
 		select {
@@ -400,6 +267,7 @@ func (b *Book) Run(ctx context.Context) error {
 		case <-again.C:
 		}
 		b.readAll(ctx)
+		again.Reset(lookEvery)
 		if err := b.Flush(ctx); err != nil {
 			b.o.Log.Warn("Cannot keep which tools are trusted", "error", err)
 			again.Reset(10 * time.Second)
@@ -416,78 +284,3 @@ func (b *Book) Run(ctx context.Context) error {
 
 // ignored drops an error at the end of a run, when nobody can do anything about it.
 func ignored(error) error { return nil }
-
-// Flush writes what is not on disk.
-func (b *Book) Flush(ctx context.Context) error {
-	b.saving.Lock()
-	defer b.saving.Unlock()
-	b.mu.Lock()
-	ids := sorted(b.servers)
-	b.mu.Unlock()
-	var failed error
-	for _, id := range ids {
-		if err := b.flush(ctx, id); err != nil {
-			failed = err
-		}
-	}
-	return failed
-}
-
-func (b *Book) flush(ctx context.Context, id string) error {
-	type written struct {
-		item    *item
-		version int
-	}
-	b.mu.Lock()
-	s := b.servers[id]
-	if !s.loaded { // its records are not known: nothing may take their place
-		b.load(s)
-	}
-	if !s.loaded {
-		b.mu.Unlock()
-		return nil
-	}
-	var list []store.Trusted
-	var marks []written
-	for k, it := range s.items {
-		if it.version == it.saved {
-			continue
-		}
-		list = append(list, it.stored(k))
-		marks = append(marks, written{it, it.version})
-	}
-	gone, events := slices.Clone(s.gone), slices.Clone(s.events)
-	b.mu.Unlock()
-	if len(list) == 0 && len(gone) == 0 && len(events) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeLimit)
-	defer cancel()
-	if err := b.o.Store.SaveTrust(ctx, id, list, gone, events); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, w := range marks {
-		w.item.saved = w.version
-		if w.item.version == w.version {
-			w.item.definition = nil
-		}
-	}
-	s.gone, s.events = s.gone[len(gone):], s.events[len(events):]
-	return nil
-}
-
-func (it *item) stored(k key) store.Trusted {
-	t := store.Trusted{
-		Kind: k.kind, Name: k.name, FirstAt: it.firstAt, Late: it.late, Hash: slices.Clone(it.hash[:]),
-		Always: it.always, Blocked: it.blocked, Definition: it.definition,
-	}
-	for _, h := range it.earlier {
-		t.Earlier = append(t.Earlier, h[:]...)
-	}
-	if w := it.waiting; w != nil {
-		t.WaitingAt, t.WaitingHash, t.Waiting = w.at, slices.Clone(w.hash[:]), w.definition
-	}
-	return t
-}

@@ -307,7 +307,7 @@ func TestRecordsOfAServerAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(b.servers["files"].items); n > maxRecords+1000 {
+	if n := len(b.servers["files"].items); n > maxRecords+1001 {
 		t.Errorf("%d records of one server", n)
 	}
 	if list, err := b.o.Store.Trust(t.Context(), "files"); err != nil || len(list) > maxRecords+1001 {

@@ -37,6 +37,9 @@ func (b *Book) readAll(ctx context.Context) {
 // keep puts what was read to its definition, if that is still the one. It needs b.mu.
 func (b *Book) keep(j job, warnings []Warning, named []string) {
 	s := b.servers[j.server]
+	if s == nil {
+		return // it is gone meanwhile
+	}
 	it := s.items[j.key]
 	if it == nil {
 		return

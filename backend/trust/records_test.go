@@ -1,0 +1,121 @@
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/store"
+)
+
+func TestTrustFollowsARenamedServer(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
+	defer s.Close()
+	b := New(Options{Store: s})
+	b.Apply([]Rule{{Server: "files", Mode: Ask}, {Server: "docs", Mode: Ask}})
+	judge(t, b, tool("read", "Reads."))
+	b.Judge("docs", []hub.Item{tool("read", "Reads documents.")}, "") // which had the new name before
+	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	judge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not on disk yet
+	err := b.Rename(t.Context(), "files", "docs", func() error {
+		_, err := s.RenameServer(t.Context(), "files", "docs")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Apply([]Rule{{Server: "docs", Mode: Ask}})
+	if w, _ := b.Judge("docs", []hub.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
+		t.Errorf("what was trusted under the old name is withheld: %v", w)
+	}
+	if w, _ := b.Judge("docs", []hub.Item{tool("read", "Evil."), tool("write", "Evil.")}, ""); len(w) != 2 {
+		t.Errorf("of two that changed %v is withheld", w)
+	}
+	// A server that takes the old name later is a new one.
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.Apply([]Rule{{Server: "docs", Mode: Ask}, {Server: "files", Mode: Ask}})
+	if w := judge(t, b, tool("read", "Reads otherwise.")); len(w) != 0 {
+		t.Errorf("a new server of the old name is judged by what the other one had: %v", w)
+	}
+	failed := errors.New("disk")
+	if err := b.Rename(t.Context(), "docs", "x", func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("a failed move: %v", err)
+	}
+	if w, _ := b.Judge("docs", []hub.Item{tool("read", "Worse.")}, ""); len(w) != 1 {
+		t.Error("after a failed move the old name has forgotten")
+	}
+}
+
+// replacedStore is a file that was set aside: everything that was written is gone.
+type replacedStore struct {
+	Store
+	times uint64
+}
+
+func (s *replacedStore) Replaced() uint64 { return s.times }
+
+func TestTrustOutlivesAHistoryFileThatIsSetAside(t *testing.T) {
+	dir := t.TempDir()
+	first := openStore(t, filepath.Join(dir, "first.db"))
+	at := &replacedStore{Store: first}
+	b := New(Options{Store: at})
+	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Mails."))
+	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed."))
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close()
+	second := openStore(t, filepath.Join(dir, "second.db"))
+	at.Store, at.times = second, 1
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed.")) // their words are known again
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_ = second.Close()
+
+	again := openStore(t, filepath.Join(dir, "second.db")) // after a restart
+	defer again.Close()
+	b = New(Options{Store: again})
+	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	if w := judge(t, b, tool("read", "Evil."), tool("write", "Writes."), tool("mail", "Changed.")); len(w) != 2 || w["write"] != "" {
+		t.Fatalf("withheld is %v", w)
+	}
+	list, err := b.Changes(t.Context(), "files")
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, c := range list {
+		if c.Name == "read" && (len(c.Diff) < 2 || c.Diff[0] != DiffLine{LineOld, "description: Reads."}) {
+			t.Errorf("the difference is %v", c.Diff)
+		}
+	}
+}
+
+func TestAFloodOfNamesDoesNotMakeUsForgetWhatWasTrusted(t *testing.T) {
+	b := newBook(t)
+	now := time.Now()
+	b.o.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
+	judge(t, b, tool("read", "Reads."))
+	for round := range 2 {
+		var flood []hub.Item
+		for n := range maxRecords + 100 {
+			flood = append(flood, tool(fmt.Sprintf("f%d_%d", round, n), "x"))
+		}
+		judge(t, b, flood...)
+		judge(t, b)
+	}
+	if w := judge(t, b, tool("read", "Reads. And mails it.")); len(w) != 1 {
+		t.Error("after a flood of names a changed tool is trusted on first sight")
+	}
+}
+
+var _ Store = (*store.Store)(nil)
