@@ -159,7 +159,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 			if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "<script") {
 				t.Errorf("the page holds what was sent: %q", text)
 			}
-			st := r.Status("web")
+			st := r.settled("web")
 			if st.State != hub.LoginNeeded || st.Failed == "" || strings.ContainsAny(st.Failed, "\x1b\u202e") {
 				t.Errorf("%+v", st)
 			}

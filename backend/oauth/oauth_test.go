@@ -48,7 +48,7 @@ func TestSignInOnceAndTheDaemonMayRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.says(s, "200 hello")
-	if st := r.Status("web"); st.State != hub.LoginDone || st.Issuer != p.URL || !st.Renews || st.Pending != nil {
+	if st := r.settled("web"); st.State != hub.LoginDone || st.Issuer != p.URL || !st.Renews || st.Pending != nil {
 		t.Errorf("%+v", st)
 	}
 	mu.Lock()

@@ -211,7 +211,23 @@ func (r *rig) signIn(s Server) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return follow(r.t, p.URL)
+	page := follow(r.t, p.URL)
+	r.settled(s.ID)
+	return page
+}
+
+// settled waits until no sign-in of a server is under way: the page comes a moment before.
+func (r *rig) settled(id string) Status {
+	r.t.Helper()
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		st := r.Status(id)
+		if st.Pending == nil {
+			return st
+		}
+		if time.Since(begun) > 20*time.Second {
+			r.t.Fatal("the sign-in does not end")
+		}
+	}
 }
 
 func has(t *testing.T, what, text, part string) {
