@@ -47,6 +47,12 @@ type Config struct {
 	Files []string
 	// Locked says why the servers cannot be edited ("DRAWBRIDGE_MCP_SERVERS is set"), or is "".
 	Locked string
+	// FilesIgnored says that the files hold mistakes and Locked servers stand without
+	// them: everything but Servers is a default, and says nothing of what the person wants.
+	FilesIgnored bool
+	// ReachUnknown says why it is not known what clients may use, or is "". Nobody may
+	// use anything then: the files that cannot be read may bind clients to profiles.
+	ReachUnknown string
 
 	texts []text // what was read, for the last good copy
 }

@@ -85,6 +85,10 @@ func (s Sources) Load() (*Config, error) {
 	if c, problems = parseAll(nil, s.JSON); c == nil {
 		return nil, Problems(problems)
 	}
+	c.FilesIgnored = true
+	if len(unread) > 0 || slices.ContainsFunc(texts, bindsPerhaps) {
+		c.ReachUnknown = UnknownReach(ofFiles)
+	}
 	for _, p := range ofFiles {
 		if p.File != EnvServers {
 			p.Warning, p.Suggestion = true, "ignored, because "+EnvServers+" is set"
@@ -92,6 +96,26 @@ func (s Sources) Load() (*Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// UnknownReach is the sentence of Config.ReachUnknown for the problems of files.
+func UnknownReach(problems []Problem) string {
+	const sentence = "the configuration cannot be read, so it is not known which profile this client has"
+	for _, p := range problems {
+		if p.File != EnvServers && !p.Warning {
+			if p.Line == 0 {
+				return sentence + ": mend " + filepath.Base(p.File)
+			}
+			return fmt.Sprintf("%s: mend line %d of %s", sentence, p.Line, filepath.Base(p.File))
+		}
+	}
+	return sentence
+}
+
+// bindsPerhaps reports whether a text that holds mistakes may say what clients may use.
+// It is asked of the words, since nothing can be read out of a text with mistakes.
+func bindsPerhaps(t text) bool {
+	return strings.Contains(t.Text, "clients") || strings.Contains(t.Text, "profiles") || strings.Contains(t.Text, `\u`)
 }
 
 func (s Sources) read() ([]text, []Problem) {

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -21,6 +24,15 @@ type Profile struct {
 	// Folders are absolute paths: a shim that was started in or below one of them
 	// gets the profile, unless its client has another one.
 	Folders []string
+
+	Source Position `json:"-"` // of its name in its file
+}
+
+// Tag names what a profile says, wherever it is written: another tag, another profile.
+func (p Profile) Tag() string {
+	raw, _ := json.Marshal(p) // strings, booleans and lists of them: cannot fail
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
 }
 
 // ProfileServer is what a profile offers of one server.
@@ -78,7 +90,7 @@ func (p Profile) Equal(o Profile) bool {
 // profilesField reads profiles. A later file replaces a profile of an earlier one.
 func profilesField(to *[]Profile) field {
 	return objects("profiles", func(r *reader, m member) {
-		p := Profile{Name: m.name}
+		p := Profile{Name: m.name, Source: m.at}
 		if !hub.ValidServerID(m.name) {
 			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' cannot name a profile", m.name)
 			return
@@ -205,7 +217,7 @@ func lastOf(files []string) string {
 
 // SameReach reports whether both offer the same to the same clients.
 func SameReach(a, b *Config) bool {
-	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.Equal(a.Clients, b.Clients)
+	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.Equal(a.Clients, b.Clients) && a.ReachUnknown == b.ReachUnknown
 }
 
 // ProfileOf returns the profile of a client that works in a folder: the one with the

@@ -10,7 +10,7 @@ import (
 // come before the servers, so that nobody sees a new server who should not. While the
 // two halves change, a client sees its old profile or its new one, never more.
 func applyReach(c *config.Config, views *registry.Registry, front *bridge.Bridge) {
-	r := bridge.Reach{ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientReach{}, Profiles: map[string]bridge.ProfileReach{}}
+	r := bridge.Reach{Unknown: c.ReachUnknown, ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientReach{}, Profiles: map[string]bridge.ProfileReach{}}
 	for name, client := range c.Clients {
 		r.Clients[name] = bridge.ClientReach{Profile: client.Profile, ToolMode: client.ToolMode}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/hub"
@@ -15,8 +16,9 @@ import (
 
 // Reach writes what clients see into the configuration; *reload.Reloader implements it.
 type Reach interface {
-	SetProfile(ctx context.Context, name string, raw json.RawMessage) error
+	SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error
 	SetClient(ctx context.Context, token string, raw json.RawMessage) error
+	Hide(ctx context.Context, tools map[string][]string, hide bool) error
 }
 
 // Sizes knows how large lists are; *bridge.Bridge implements it.
@@ -36,6 +38,7 @@ type Profile struct {
 	EveryServer bool     `json:"everyServer" doc:"It names none, and so offers all"`
 	Tools       int      `json:"tools"`
 	Entry       JSON     `json:"entry" doc:"Its object in the configuration"`
+	ETag        string   `json:"etag" doc:"Another one when its object says something else"`
 	Tokens      Modes    `json:"tokens" doc:"What its list of tools takes of a model's context, by mode; about"`
 }
 
@@ -60,12 +63,27 @@ type Profiles struct {
 	Clients []ClientView `json:"clients" nullable:"false"`
 }
 
+type hideInput struct {
+	Body struct {
+		Tools []HiddenTool `json:"tools" minItems:"1" maxItems:"5000"`
+		Hide  bool         `json:"hide" doc:"False lets clients see them again"`
+	}
+}
+
+// HiddenTool is one tool of a server, by the server's own name.
+type HiddenTool struct {
+	Server string `json:"server" minLength:"1" maxLength:"64"`
+	Tool   string `json:"tool" minLength:"1" maxLength:"1024"`
+}
+
 type profileInput struct {
 	Name string `path:"name" maxLength:"32"`
+	Was  string `header:"If-Match" maxLength:"64" doc:"Its etag; empty to take away whatever is there"`
 }
 
 type putProfileInput struct {
 	Name string `path:"name" maxLength:"32"`
+	Was  string `header:"If-Match" maxLength:"64" doc:"The etag of the profile that the edit began with, or 'new'; empty to replace whatever is there"`
 	Body struct {
 		Entry JSON `json:"entry" doc:"Its object in the configuration"`
 	}
@@ -90,6 +108,7 @@ func (a *API) registerReach(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/profile-cost", "What a profile would offer and cost that is not written yet", a.profileCost)
 	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Write a profile into the configuration", a.putProfile)
 	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Take a profile out of the configuration; refused while a client is bound to it", a.deleteProfile)
+	op(a, doc, "POST", "/api/v1/tools/hide", "Hide many tools from every client, or show them again, with one change of the configuration", a.hideTools)
 	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set which profile a client is bound to, and how its tools are listed", a.putClientView)
 }
 
@@ -105,7 +124,7 @@ func (a *API) costOf(p Profile, view *registry.View) Profile {
 
 func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
 	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: full(p.Folders),
-		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: entryOf(p)}
+		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: entryOf(p), ETag: p.Tag()}
 	if out.ToolMode == "" {
 		out.ToolMode = config.ToolsAll
 	}
@@ -188,7 +207,11 @@ func (a *API) draft(raw []byte) (config.Profile, error) {
 	if c == nil || len(c.Profiles) != 1 {
 		e := hub.Errorf(hub.CodeValidation, "the profile would not be valid")
 		for _, p := range problems {
-			e.Fields = append(e.Fields, hub.FieldError{Field: p.Key, Error: p.String()})
+			if p.Warning {
+				continue
+			}
+			field := strings.TrimPrefix(strings.TrimPrefix(p.Key, "profiles.draft"), ".")
+			e.Fields = append(e.Fields, hub.FieldError{Field: field, Error: p.Message})
 		}
 		return config.Profile{}, e
 	}
@@ -207,7 +230,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	if _, err := a.draft([]byte(in.Body.Entry)); err != nil {
 		return nil, err
 	}
-	if err := a.Reach.SetProfile(ctx, in.Name, json.RawMessage(in.Body.Entry)); err != nil {
+	if err := a.Reach.SetProfile(ctx, in.Name, json.RawMessage(in.Body.Entry), in.Was); err != nil {
 		return nil, err
 	}
 	c := a.Files.Current()
@@ -228,7 +251,7 @@ func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error
 			return nil, hub.Errorf(hub.CodeConflict, "the client %q is bound to the profile: set another one for it first", bound[0])
 		}
 	}
-	return &none{}, a.Reach.SetProfile(ctx, in.Name, nil)
+	return &none{}, a.Reach.SetProfile(ctx, in.Name, nil, in.Was)
 }
 
 func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, error) {
@@ -242,15 +265,28 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if in.Body.ToolMode != "" {
 		entry["toolMode"] = in.Body.ToolMode
 	}
-	if len(entry) == 0 {
-		if _, known := a.Files.Current().Clients[in.Token]; !known {
-			return &none{}, nil
-		}
-		return &none{}, a.Reach.SetClient(ctx, in.Token, nil)
+	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode}
+	if a.Files.Current().Clients[in.Token] == want {
+		return &none{}, nil
 	}
-	raw, err := json.Marshal(entry)
-	if err != nil {
+	var raw json.RawMessage // nothing to say of it
+	if len(entry) > 0 {
+		raw, _ = json.Marshal(entry) // strings only: cannot fail
+	}
+	if err := a.Reach.SetClient(ctx, in.Token, raw); err != nil {
 		return nil, err
 	}
-	return &none{}, a.Reach.SetClient(ctx, in.Token, raw)
+	if a.Files.Current().Clients[in.Token] != want {
+		return nil, &hub.Error{Code: hub.CodeConflict, Message: "another file of conf.d says something else of this client",
+			Hint: "Take it out there, or change it there."}
+	}
+	return &none{}, nil
+}
+
+func (a *API) hideTools(ctx context.Context, in *hideInput) (*none, error) {
+	tools := map[string][]string{}
+	for _, t := range in.Body.Tools {
+		tools[t.Server] = append(tools[t.Server], t.Tool)
+	}
+	return &none{}, a.Reach.Hide(ctx, tools, in.Body.Hide)
 }

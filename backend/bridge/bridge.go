@@ -291,8 +291,7 @@ func parseEndpoint(path string) (endpoint, bool) {
 func (b *Bridge) known(at endpoint) bool {
 	switch {
 	case at.profile != "":
-		_, ok := b.Registry.Profile(at.profile, 0)
-		return ok
+		return b.Registry.HasProfile(at.profile)
 	case at.server == "":
 		return true
 	}

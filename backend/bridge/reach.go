@@ -19,6 +19,9 @@ import (
 type Reach struct {
 	Clients  map[string]ClientReach // by the name of their token
 	Profiles map[string]ProfileReach
+	// Unknown says why it is not known what clients may see, or is "". Nobody sees
+	// anything then.
+	Unknown string
 	// ProfileOf names the profile of a folder in which a shim was started, or "".
 	ProfileOf func(folder string) string
 }
@@ -53,7 +56,7 @@ func (b *Bridge) SetReach(r Reach) {
 // count: that is asked anew for each request.
 func (b *Bridge) Reaches(r Reach) bool {
 	now := b.reach.Load()
-	return now != nil && maps.Equal(now.Clients, r.Clients) && maps.Equal(now.Profiles, r.Profiles)
+	return now != nil && now.Unknown == r.Unknown && maps.Equal(now.Clients, r.Clients) && maps.Equal(now.Profiles, r.Profiles)
 }
 
 // placed settles what a request may see: by its token, its address and the folder of
@@ -68,6 +71,10 @@ func (b *Bridge) placed(at endpoint, from origin) (_ endpoint, refusal string) {
 	}
 	client := reach.Clients[from.token]
 	switch {
+	case reach.Unknown != "":
+		return at, reach.Unknown
+	case client.Profile != "" && !b.Registry.HasProfile(client.Profile):
+		return at, `the profile "` + client.Profile + `" of this client is gone: choose another one for it on the page Clients of Drawbridge, or under 'clients' in the configuration`
 	case client.Profile != "" && at.profile != "" && at.profile != client.Profile:
 		return at, `this client may use the profile "` + client.Profile + `" alone`
 	case client.Profile != "":

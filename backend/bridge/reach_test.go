@@ -213,13 +213,43 @@ func TestABoundTokenHasNoOtherAddress(t *testing.T) {
 			s.innocent(path, string(answer))
 		}
 	}
-	// One whose profile is gone sees nothing at all.
+	// One whose profile is gone sees nothing at all, and hears what to do.
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/p/gone/mcp", "/s/in/mcp"} {
 		answer := strings.Join(messages(s, s.modern(path, "tools/list", "", "", ClientHeader, "sealed")), "")
 		s.innocent(path, answer)
 		if strings.Contains(answer, "inside") {
 			t.Errorf("%s: a client whose profile is gone sees %s", path, answer)
 		}
+		if (path == "/mcp" || path == "/s/in/mcp") && !strings.Contains(answer, `is gone: choose another one`) {
+			t.Errorf("%s does not say what to do: %s", path, answer)
+		}
+	}
+}
+
+// Where the configuration cannot be read nobody knows who is bound, so nobody sees anything,
+// and an open session no more.
+func TestWhileItIsUnknownWhatClientsMaySeeTheySeeNothing(t *testing.T) {
+	s := newBound(t)
+	session := s.open("/mcp", `{}`, ClientHeader, "bound")
+	s.b.SetReach(Reach{Unknown: "mend line 3 of config.jsonc"})
+	for _, path := range []string{"/mcp", "/p/p/mcp", "/s/in/mcp"} {
+		for _, o := range []struct{ method, name, params string }{
+			{"tools/list", "", ""}, {"server/discover", "", ""}, {"tools/call", "in__do", `"name":"in__do","arguments":{}`}, {"resources/read", "in://doc", `"uri":"in://doc"`},
+		} {
+			before := len(s.gw.seen)
+			answer := strings.Join(messages(s, s.modern(path, o.method, o.name, o.params, ClientHeader, "free")), "")
+			if s.innocent(path, answer); strings.Contains(answer, "inside") || !strings.Contains(answer, "mend line 3") || len(s.gw.seen) > before {
+				t.Errorf("%s %s: %s", path, o.method, answer)
+			}
+		}
+	}
+	answer := strings.Join(messages(s, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"in__do","arguments":{}}}`, session...)), "")
+	if !strings.Contains(answer, "mend line 3") {
+		t.Error(answer)
+	}
+	s.reach(config.Profile{Name: "p"})
+	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...)); !strings.Contains(got, "in__do") {
+		t.Errorf("mended: %s", got)
 	}
 }
 

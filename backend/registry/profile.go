@@ -26,6 +26,11 @@ func (r *Registry) SetProfiles(profiles []config.Profile) (changed bool) {
 	return true
 }
 
+// HasProfile reports whether there is a profile of that name.
+func (r *Registry) HasProfile(name string) bool {
+	return slices.ContainsFunc(r.views.Load().profiles, func(p config.Profile) bool { return p.Name == name })
+}
+
 // Profile returns what a profile offers of all servers, under the names that they
 // have in Within(limit). It reports false when there is no such profile.
 func (r *Registry) Profile(name string, limit int) (*View, bool) {

@@ -131,9 +131,10 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 // write checks, writes and applies new text of a file. It needs r.mu.
 func (r *Reloader) write(_ context.Context, file string, old, text []byte) error {
 	// Problems that were there before are no reason to refuse.
-	_, before := config.Parse(file, old)
+	// Another file may have what one names, so that it is not valid alone.
+	was, before := config.Parse(file, old)
 	c, after := config.Parse(file, text)
-	if c == nil || countErrors(after) > countErrors(before) {
+	if c == nil && was != nil || countErrors(after) > countErrors(before) {
 		return invalid(after)
 	}
 	if string(old) != string(text) || !exists(file) {

@@ -4,28 +4,74 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
 
 	"drawbridge/backend/hub"
+	"drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
 
-// SetProfile writes a profile into the main file, in the place of one of that name;
-// raw is its JSON object, nil takes it away.
-func (r *Reloader) SetProfile(ctx context.Context, name string, raw json.RawMessage) error {
+// NewProfile is the tag of a profile that must not be there yet.
+const NewProfile = "new"
+
+// SetProfile writes a profile into the file that has it, or into the main file, in the
+// place of one of that name; raw is its JSON object, nil takes it away. What it says
+// already keeps its bytes and comments. was is the tag of the profile that the edit began
+// with, NewProfile for none; "" replaces whatever is there.
+func (r *Reloader) SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error {
 	if !hub.ValidServerID(name) {
 		return hub.Errorf(hub.CodeValidation, "%q cannot name a profile: use letters, digits, '-' and '_'", name)
 	}
-	return r.setObject(ctx, raw, "profiles", name)
+	file := r.o.Sources.Main()
+	if p, known := r.Current().Profile(name); known && p.Source.File != "" {
+		file = p.Source.File
+	}
+	return r.Edit(ctx, file, func(d *Document) error {
+		if err := d.unchanged(name, was); err != nil {
+			return err
+		}
+		return d.SetObject("profiles", name, raw)
+	})
 }
 
 // SetClient writes what one client sees into the main file; nil takes it away.
 func (r *Reloader) SetClient(ctx context.Context, token string, raw json.RawMessage) error {
-	return r.setObject(ctx, raw, "clients", token)
+	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.SetObject("clients", token, raw) })
 }
 
-func (r *Reloader) setObject(ctx context.Context, raw json.RawMessage, section, name string) error {
-	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.SetObject(section, name, raw) })
+// unchanged refuses an edit that began with another profile than the file has now.
+func (d *Document) unchanged(name, was string) error {
+	if was == "" {
+		return nil
+	}
+	now, there := d.profile(name)
+	switch {
+	case was == NewProfile && there:
+		return &hub.Error{Code: hub.CodeConflict, Message: "there is already a profile " + strconv.Quote(name), Hint: "Give this one another name."}
+	case was != NewProfile && !there:
+		return &hub.Error{Code: hub.CodeConflict, Message: "the profile was taken out of the file meanwhile", Hint: "Save it under a new name, or leave it."}
+	case was != NewProfile && now.Tag() != was:
+		return &hub.Error{Code: hub.CodeConflict, Message: "the profile was changed in the file meanwhile", Hint: "Load it again and repeat the edit."}
+	}
+	return nil
+}
+
+// profile is what the file says of a profile.
+func (d *Document) profile(name string) (config.Profile, bool) {
+	i := find(d.root.Value.(*hujson.Object), "profiles")
+	if i < 0 {
+		return config.Profile{}, false
+	}
+	root := hujson.Value{Value: &hujson.Object{Members: []hujson.ObjectMember{d.root.Value.(*hujson.Object).Members[i]}}}
+	c, _ := config.Parse("config.jsonc", root.Pack())
+	if c == nil {
+		return config.Profile{}, false
+	}
+	return c.Profile(name)
 }
 
 // SetObject writes an object under a name into a section, such as a profile, in the place
@@ -49,12 +95,157 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if i := find(object, name); i >= 0 {
+		if old, ok := object.Members[i].Value.Value.(*hujson.Object); ok {
+			return d.become(old, raw, 2)
+		}
+	}
 	d.put(object, name, value, 1)
 	return nil
 }
 
+// become makes o say what raw says. Members that say it already keep their bytes, and
+// lists of words the places and comments of the words that stay.
+func (d *Document) become(o *hujson.Object, raw json.RawMessage, depth int) error {
+	var want map[string]json.RawMessage
+	if json.Unmarshal(raw, &want) != nil {
+		return hub.Errorf(hub.CodeValidation, "must be an object")
+	}
+	for i := len(o.Members) - 1; i >= 0; i-- {
+		name, ok := o.Members[i].Name.Value.(hujson.Literal)
+		if !ok {
+			continue
+		}
+		if _, stays := want[name.String()]; !stays {
+			d.remove(o, name.String())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		i := find(o, name)
+		if i < 0 {
+			value, err := d.laidOut(want[name], depth+1)
+			if err != nil {
+				return err
+			}
+			d.put(o, name, value, depth)
+			continue
+		}
+		member := &o.Members[i].Value
+		if sameJSON(member, want[name]) {
+			continue
+		}
+		switch old := member.Value.(type) {
+		case *hujson.Object:
+			if bytes.HasPrefix(bytes.TrimSpace(want[name]), []byte("{")) {
+				if err := d.become(old, want[name], depth+1); err != nil {
+					return err
+				}
+				continue
+			}
+		case *hujson.Array:
+			var words []string
+			if json.Unmarshal(want[name], &words) == nil && d.list(old, words) {
+				continue
+			}
+		}
+		value, err := d.laidOut(want[name], depth+1)
+		if err != nil {
+			return err
+		}
+		member.Value = value
+	}
+	return nil
+}
+
+func sameJSON(v *hujson.Value, raw json.RawMessage) bool {
+	old := v.Clone()
+	old.Standardize()
+	var a, b any
+	return json.Unmarshal(old.Pack(), &a) == nil && json.Unmarshal(raw, &b) == nil && reflect.DeepEqual(a, b)
+}
+
+// list makes an array of words hold words, in whatever order. It reports false, and does
+// nothing, when the array holds anything else or nothing at all.
+func (d *Document) list(array *hujson.Array, words []string) bool {
+	missing := map[string]bool{}
+	for _, w := range words {
+		missing[w] = true
+	}
+	old := array.Elements
+	stays := make([]bool, len(old))
+	any := false
+	for i, e := range old {
+		l, ok := e.Value.(hujson.Literal)
+		if !ok || l.Kind() != '"' {
+			return false
+		}
+		stays[i] = missing[l.String()]
+		any = any || stays[i]
+		delete(missing, l.String())
+	}
+	if !any {
+		return false
+	}
+	var kept []hujson.ArrayElement
+	for i := range old {
+		if stays[i] {
+			kept = append(kept, old[i])
+			continue
+		}
+		// The comment behind it goes along; the one behind the element before stays.
+		follow := &array.AfterExtra
+		if i+1 < len(old) {
+			follow = &old[i+1].BeforeExtra
+		}
+		behind, _ := cutLine(old[i].BeforeExtra)
+		if _, rest := cutLine(*follow); len(rest) > 0 && bytes.ContainsRune(old[i].BeforeExtra, '\n') {
+			*follow = hujson.Extra(string(behind) + string(rest))
+		}
+	}
+	trailing := old[len(old)-1].AfterExtra != nil
+	if last := &kept[len(kept)-1]; !trailing && len(bytes.TrimSpace(last.AfterExtra)) == 0 {
+		last.AfterExtra = nil
+	}
+	for _, w := range words {
+		if !missing[w] {
+			continue
+		}
+		delete(missing, w)
+		last := &kept[len(kept)-1]
+		e := hujson.ArrayElement{Value: hujson.String(w), BeforeExtra: hujson.Extra(" ")}
+		if bytes.ContainsRune(last.BeforeExtra, '\n') {
+			behind, rest := cutLine(array.AfterExtra)
+			e.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLine(last.BeforeExtra))
+			if len(bytes.TrimSpace(behind)) > 0 {
+				array.AfterExtra = rest
+			}
+		}
+		if trailing {
+			e.AfterExtra = hujson.Extra{}
+			if len(bytes.TrimSpace(last.AfterExtra)) == 0 {
+				last.AfterExtra = nil
+			}
+		}
+		kept = append(kept, e)
+	}
+	array.Elements = kept
+	return true
+}
+
 // pretty lays an object out as its neighbours at a depth are.
 func (d *Document) pretty(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
+	value, err := d.laidOut(raw, depth)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := value.(*hujson.Object); !ok {
+		return nil, hub.Errorf(hub.CodeValidation, "must be an object")
+	}
+	return value, nil
+}
+
+// laidOut is pretty for any value.
+func (d *Document) laidOut(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
 	var out bytes.Buffer
 	prefix := ""
 	for range depth {
@@ -66,9 +257,6 @@ func (d *Document) pretty(raw json.RawMessage, depth int) (hujson.ValueTrimmed, 
 	value, err := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("\n"), []byte(d.eol)))
 	if err != nil {
 		return nil, hub.Errorf(hub.CodeValidation, "not valid JSON")
-	}
-	if _, ok := value.Value.(*hujson.Object); !ok {
-		return nil, hub.Errorf(hub.CodeValidation, "must be an object")
 	}
 	return value.Value, nil
 }

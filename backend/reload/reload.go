@@ -81,6 +81,9 @@ func (r *Reloader) Load() error {
 	r.seen = r.stamp()
 	c, err := r.o.Sources.Load()
 	if err == nil {
+		if good := r.lastGood(); c.FilesIgnored && good != nil {
+			c = besides(good, c)
+		}
 		r.mainWas = exists(r.o.Sources.Main())
 		r.current.Store(c)
 		r.keep(c)
@@ -93,6 +96,7 @@ func (r *Reloader) Load() error {
 	fallback := r.lastGood()
 	if fallback == nil {
 		fallback = config.Default()
+		fallback.ReachUnknown = config.UnknownReach(problems)
 	} else {
 		r.o.Log.Warn("Running on the last good configuration", "copy", r.o.LastGood)
 	}
@@ -174,6 +178,9 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 		r.report(false, nil, problems)
 		return
 	}
+	if c.FilesIgnored {
+		c = besides(was, c)
+	}
 	good := c // without what is kept from before
 	c = keepBroken(was, c)
 	r.mainWas = exists(r.o.Sources.Main())
@@ -209,7 +216,7 @@ func (r *Reloader) report(applied bool, changed []string, problems []config.Prob
 
 // keep writes the last good copy.
 func (r *Reloader) keep(c *config.Config) {
-	if r.o.LastGood == "" || c.Broken() || c.Locked != "" || len(c.Files) == 0 {
+	if r.o.LastGood == "" || c.Broken() || c.FilesIgnored || len(c.Files) == 0 {
 		return
 	}
 	data := c.Copy()
@@ -219,6 +226,17 @@ func (r *Reloader) keep(c *config.Config) {
 	if err := atomicfile.Replace(r.o.LastGood, data, 0o600); err != nil {
 		r.o.Log.Warn("Cannot keep a copy of the configuration", "error", err)
 	}
+}
+
+// besides is now, whose files hold mistakes, with all that was says besides the servers:
+// who may use what does not end with a slip in a file.
+func besides(was, now *config.Config) *config.Config {
+	c := was.With(now.Servers, now.Problems)
+	c.Locked, c.FilesIgnored, c.ReachUnknown = now.Locked, true, ""
+	if was.FilesIgnored && len(was.Files) == 0 { // they were never read
+		c.ReachUnknown = now.ReachUnknown
+	}
+	return c
 }
 
 // keepBroken gives servers that were left out of now for an error what they were before.

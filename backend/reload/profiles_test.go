@@ -1,0 +1,216 @@
+package reload
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const bound = `{
+  "mcpServers": {"files": {"command": "f"}},
+  // who sees what
+  "profiles": {
+    // the day job
+    "office": {
+      "description": "What the day job needs", // mine
+      "servers": {
+        // only to look
+        "files": {
+          "includeTools": [
+            "read", // safe
+            "list" // safe too
+          ],
+        },
+      },
+    },
+  },
+  "clients": {"cursor": {"profile": "office"}}, // bound
+}
+`
+
+func TestAProfileIsWrittenAndItsCommentsStay(t *testing.T) {
+	x := run(t, bound)
+	p, _ := x.Current().Profile("office")
+	entry := `{"description":"Now another","servers":{"files":{"includeTools":["list","stat"]},"more":{}},"toolMode":"search"}`
+	if err := x.SetProfile(t.Context(), "office", json.RawMessage(entry), p.Tag()); err != nil {
+		t.Fatal(err)
+	}
+	want := `{
+  "mcpServers": {"files": {"command": "f"}},
+  // who sees what
+  "profiles": {
+    // the day job
+    "office": {
+      "description": "Now another", // mine
+      "servers": {
+        // only to look
+        "files": {
+          "includeTools": [
+            "list", // safe too
+            "stat"
+          ],
+        },
+        "more": {},
+      },
+      "toolMode": "search",
+    },
+  },
+  "clients": {"cursor": {"profile": "office"}}, // bound
+}
+`
+	src, _ := os.ReadFile(x.file)
+	if diff := cmp.Diff(want, string(src)); diff != "" {
+		t.Error(diff)
+	}
+	now, _ := x.Current().Profile("office")
+	if now.ToolMode != config.ToolsSearch || now.Tag() == p.Tag() {
+		t.Errorf("%+v", now)
+	}
+}
+
+func TestAProfileThatWasChangedMeanwhileIsNotOverwritten(t *testing.T) {
+	x := run(t, bound)
+	p, _ := x.Current().Profile("office")
+	changed := strings.Replace(bound, `"read", // safe`, `"write",`, 1)
+	write(t, x.file, changed) // and perhaps not read yet
+	for _, raw := range []string{`{"servers":{}}`, ""} {
+		var entry json.RawMessage
+		if raw != "" {
+			entry = json.RawMessage(raw)
+		}
+		if err := x.SetProfile(t.Context(), "office", entry, p.Tag()); hub.CodeOf(err) != hub.CodeConflict {
+			t.Errorf("%q over a change: %v", raw, err)
+		}
+	}
+	if err := x.SetProfile(t.Context(), "office", json.RawMessage(`{}`), NewProfile); hub.CodeOf(err) != hub.CodeConflict {
+		t.Errorf("a new profile over an old one: %v", err)
+	}
+	if err := x.SetProfile(t.Context(), "lost", json.RawMessage(`{}`), p.Tag()); hub.CodeOf(err) != hub.CodeConflict {
+		t.Errorf("a profile that is gone: %v", err)
+	}
+	if src, _ := os.ReadFile(x.file); string(src) != changed {
+		t.Errorf("written all the same:\n%s", src)
+	}
+	if err := x.SetProfile(t.Context(), "second", json.RawMessage(`{"servers":{}}`), NewProfile); err != nil {
+		t.Error(err)
+	}
+}
+
+// A profile of conf.d is changed there: in the main file it would change nothing.
+func TestAProfileIsChangedInTheFileThatHasIt(t *testing.T) {
+	x := run(t, `{"mcpServers": {}, "clients": {"cursor": {"profile": "office"}}}`)
+	beside := strings.Replace(x.file, "config.jsonc", "conf.d/work.jsonc", 1)
+	write(t, beside, `{"profiles": {"office": {"servers": {}}}}`)
+	x.Reload(t.Context())
+	p, ok := x.Current().Profile("office")
+	if !ok {
+		t.Fatal(x.Problems())
+	}
+	if err := x.SetProfile(t.Context(), "office", json.RawMessage(`{"toolMode":"search"}`), p.Tag()); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := x.Current().Profile("office"); now.ToolMode != config.ToolsSearch {
+		t.Errorf("%+v", now)
+	}
+	if src, _ := os.ReadFile(beside); !strings.Contains(string(src), "search") {
+		t.Errorf("%s", src)
+	}
+	// The main file is not valid without the other, and can be changed all the same.
+	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"office","toolMode":"all"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"nobody"}`)); hub.CodeOf(err) != hub.CodeValidation {
+		t.Errorf("a profile that does not exist: %v", err)
+	}
+}
+
+func TestManyToolsAreHiddenAndShownAgainByteForByte(t *testing.T) {
+	const src = `{
+  // mine
+  "mcpServers": {
+    "files": {
+      "command": "f", // stays
+      "tools": {
+        "read": {"approval": "ask"} // careful
+      }
+    },
+    "web": {"command": "w"},
+  },
+}
+`
+	x := run(t, src)
+	tools := map[string][]string{"files": {"read", "write"}, "web": {"get"}}
+	if err := x.Hide(t.Context(), tools, true); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := x.Current().Server("files")
+	web, _ := x.Current().Server("web")
+	if files.Filter.Hidden("read") == "" || files.Filter.Hidden("write") == "" || web.Filter.Hidden("get") == "" || files.Filter.Tools["read"].Approval != "ask" {
+		t.Errorf("%+v %+v", files.Filter, web.Filter)
+	}
+	if err := x.Hide(t.Context(), tools, false); err != nil {
+		t.Fatal(err)
+	}
+	back, _ := os.ReadFile(x.file)
+	if diff := cmp.Diff(src, string(back)); diff != "" {
+		t.Error(diff)
+	}
+	if err := x.Hide(t.Context(), map[string][]string{"files": {"read"}, "nobody": {"x"}}, true); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Error(err)
+	}
+	if again, _ := os.ReadFile(x.file); string(again) != src {
+		t.Errorf("half of it was written:\n%s", again)
+	}
+}
+
+// Who may use what does not end with a slip in a file beside servers of the environment.
+func TestASlipBesideServersOfTheEnvironmentUnbindsNobody(t *testing.T) {
+	dir := t.TempDir()
+	file := dir + "/config.jsonc"
+	write(t, file, bound)
+	begin := func(lastGood string) *Reloader {
+		r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, LastGood: lastGood, Apply: func(*config.Config) {}, Debounce: 1})
+		if err := r.Load(); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	held := func(what string, c *config.Config) {
+		t.Helper()
+		if _, known := c.Profile("office"); !known || c.Clients["cursor"].Profile != "office" || c.ReachUnknown != "" || c.Servers[0].ID != "env" || c.Locked == "" {
+			t.Errorf("%s: %+v %+v %q", what, c.Profiles, c.Clients, c.ReachUnknown)
+		}
+	}
+	r := begin(dir + "/good.json")
+	held("sound", r.Current())
+	for range 2 {
+		write(t, file, strings.Replace(bound, "clients", "clients\" , ,", 1))
+		r.Reload(t.Context())
+		held("with a slip", r.Current())
+	}
+	held("after a restart", begin(dir+"/good.json").Current())
+	// Without anything that was kept, nobody may use anything until it is mended.
+	r = begin("")
+	if c := r.Current(); c.ReachUnknown == "" {
+		t.Errorf("%+v %+v", c.Profiles, c.Clients)
+	}
+	r.Reload(t.Context())
+	if r.Current().ReachUnknown == "" {
+		t.Error("open after another reading")
+	}
+	write(t, file, bound)
+	r.Reload(t.Context())
+	held("mended", r.Current())
+	// Nor when no file was ever read.
+	write(t, file, "{")
+	r = New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}})
+	if err := r.Load(); err == nil || r.Current().ReachUnknown == "" {
+		t.Errorf("%v %q", err, r.Current().ReachUnknown)
+	}
+}

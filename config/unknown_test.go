@@ -1,0 +1,41 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Servers of the environment stand beside a broken file, but who may use them is not known
+// any more where the file may have said so: then nobody may.
+func TestABrokenFileThatMayBindClientsLeavesNobodyUnbound(t *testing.T) {
+	env := `[{"name": "files", "command": "f"}]`
+	for src, closed := range map[string]bool{
+		`{"profiles": {"p": {}}, "clients": {"cursor": {"profile": "p"}}, }}`: true,
+		`{"clients": {"cursor": {"profile": "gone"}}}`:                        true,
+		`{"profiles": {"p": {"folders": ["/a"]}}`:                             true,
+		`{"\u0063lients": {"cursor": {"profile": "p"}},`:                      true,
+		`{"bridge": {"listen": "0.0.0.0:1"}}`:                                 false,
+		`{"clients": {"cursor": {}}, "profiles": {}}`:                         false, // sound
+	} {
+		file := filepath.Join(t.TempDir(), "config.jsonc")
+		if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Sources{DefaultFile: file, JSON: env}.Load()
+		if err != nil || len(c.Servers) != 1 {
+			t.Fatalf("%s: %v", src, err)
+		}
+		if (c.ReachUnknown != "") != closed {
+			t.Errorf("%s: %q", src, c.ReachUnknown)
+		}
+		if closed && !strings.Contains(c.ReachUnknown, "config.jsonc") {
+			t.Errorf("%q does not say what to do", c.ReachUnknown)
+		}
+	}
+	c, err := Sources{DefaultFile: filepath.Join(t.TempDir(), "none.jsonc"), ConfDir: filepath.Join(t.TempDir(), "none"), JSON: env}.Load()
+	if err != nil || c.ReachUnknown != "" {
+		t.Errorf("without any file: %v %q", err, c.ReachUnknown)
+	}
+}
