@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // Folders says where everything of one Drawbridge lives. With a data folder of
@@ -79,12 +80,36 @@ func (f Folders) LastGood() string { return filepath.Join(f.State, "config.last-
 // why. Whoever started it in the background finds the reason there.
 func (f Folders) LastEnd() string { return filepath.Join(f.State, "last-end.txt") }
 
-// Make creates the folders, readable by the person alone.
-func (f Folders) Make() error {
+// all are the folders, each once.
+func (f Folders) all() []string {
+	var list []string
 	for _, dir := range []string{f.Config, f.Data, f.State, f.Logs} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// Make creates the folders for the person alone: by their permissions, and on Windows by
+// their access lists. A folder that a person named and that is there already keeps its
+// own; see Exposed.
+func (f Folders) Make() error {
+	for _, dir := range f.all() {
+		if err := makePrivate(dir, !f.Own); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Exposed lists the folders whose files others may come to because the folder lets them.
+// It is always empty but on Windows: elsewhere each file has permissions of its own.
+func (f Folders) Exposed() (list []string) {
+	for _, dir := range f.all() {
+		if exposed(dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
 }

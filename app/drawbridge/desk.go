@@ -33,6 +33,7 @@ type desk struct {
 	book      *trust.Book
 	pages     *api.API // set before anything asks
 	folders   config.Folders
+	exposed   []string // of them: others may read these
 	url       string
 	log       *slog.Logger
 	end       context.CancelFunc
@@ -45,7 +46,7 @@ type desk struct {
 }
 
 func newDesk(folders config.Folders, log *slog.Logger) *desk {
-	d := &desk{folders: folders, log: log}
+	d := &desk{folders: folders, exposed: folders.Exposed(), log: log}
 	if self, err := os.Executable(); err == nil {
 		d.autostart.Program = self
 	}
@@ -73,12 +74,16 @@ func (d *desk) trayShown(shown bool, why string) {
 	d.shown, d.why = shown, why
 }
 
-// notices says why there is no icon, to who has a screen and might look for one.
-func (d *desk) notices() []event.Notice {
-	if shown, why := d.Tray(); !shown && why != "" && hasScreen() {
-		return []event.Notice{{Subject: "tray", Message: "There is no tray icon: " + why + ". Start Drawbridge again to come back to this window."}}
+// notices says why there is no icon, to who has a screen and might look for one, and
+// what of ours others may read.
+func (d *desk) notices() (list []event.Notice) {
+	for _, dir := range d.exposed {
+		list = append(list, event.Notice{Subject: "folder/" + dir, Message: "Other people of this machine may read " + dir + ", where Drawbridge keeps calls and tokens. Name a folder that is yours alone, or a new one, with --data."})
 	}
-	return nil
+	if shown, why := d.Tray(); !shown && why != "" && hasScreen() {
+		list = append(list, event.Notice{Subject: "tray", Message: "There is no tray icon: " + why + ". Start Drawbridge again to come back to this window."})
+	}
+	return list
 }
 
 // Quit ends the daemon; an open window closes.

@@ -1,0 +1,119 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/windows"
+)
+
+// aclOf is the access list of a file as text.
+func aclOf(t *testing.T, path string) string {
+	t.Helper()
+	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sd.String()
+}
+
+// letIn lets everybody into a folder, as one beside the person's profile does.
+func letIn(t *testing.T, dir string) {
+	t.Helper()
+	sd, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;WD)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	acl, _, err := sd.DACL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFoldersAreThePersonsAlone(t *testing.T) {
+	shared := filepath.Join(t.TempDir(), "shared")
+	if err := os.Mkdir(shared, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	letIn(t, shared)
+	if !exposed(shared) {
+		t.Fatalf("everybody may read %s, and it counts as private", aclOf(t, shared))
+	}
+	data := filepath.Join(shared, "data")
+	f, err := FoldersFor(data, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Make(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(f.Logs, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{data, f.Logs, file} {
+		if exposed(path) || strings.Contains(aclOf(t, path), ";WD)") {
+			t.Errorf("others may come to %s: %s", path, aclOf(t, path))
+		}
+	}
+	if got := f.Exposed(); len(got) != 0 {
+		t.Errorf("exposed: %v", got)
+	}
+}
+
+// A folder that a person named and that is there already may hold other things: it
+// stays as it is, and the daemon says so.
+func TestNamedFolderStaysAsItIs(t *testing.T) {
+	data := t.TempDir()
+	letIn(t, data)
+	f, err := FoldersFor(data, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := aclOf(t, data)
+	if err := f.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if after := aclOf(t, data); after != before {
+		t.Errorf("the list was %s and is %s", before, after)
+	}
+	if got := f.Exposed(); len(got) == 0 || got[0] != data {
+		t.Errorf("exposed: %v", got)
+	}
+}
+
+func TestOurOwnFolderIsClosed(t *testing.T) {
+	home := t.TempDir()
+	f, err := FoldersFor("", func(name string) string {
+		switch name {
+		case "APPDATA", "LOCALAPPDATA", "USERPROFILE":
+			return home
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(f.Data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	letIn(t, f.Data)
+	file := filepath.Join(f.Data, "admin.token")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Make(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{f.Data, file} {
+		if exposed(path) {
+			t.Errorf("others may come to %s: %s", path, aclOf(t, path))
+		}
+	}
+}
