@@ -7,9 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"drawbridge/backend/process"
 )
+
+// windowLimit is how long the window may take to say that it is there, before it is
+// believed to be on its way.
+const windowLimit = 5 * time.Second
 
 // show brings the page at url to the person: in our window, else in the browser,
 // else as an address on out. data is the daemon's folder, in which the window finds it
@@ -21,7 +26,11 @@ func show(url, data string, out io.Writer) error {
 		return err
 	}
 	if window, ok := windowProgram(); ok {
-		return process.Launch([]string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
+		err := process.LaunchShown(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
+		if err == nil {
+			return nil
+		}
+		fmt.Fprintf(out, "The window cannot be shown (%v; it needs a display, GTK 3 and WebKitGTK 4.1). The browser opens instead.\n", err)
 	}
 	for _, opener := range openers() {
 		if path, err := exec.LookPath(opener[0]); err == nil {

@@ -10,3 +10,7 @@
 // DRAWBRIDGE_WINDOW_DATA names the daemon's folder: there the window finds it again
 // after a restart, and follows its commands: come to the front, pick a file, close.
 package window
+
+// noWindow is the exit code of a window that cannot be shown. Wails ends with 1 when
+// another window took over, which is no failure.
+const noWindow = 3

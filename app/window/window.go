@@ -29,6 +29,7 @@ func Main() {
 		os.Setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
 	}
 	d := newDaemon(os.Getenv("DRAWBRIDGE_WINDOW_DATA"))
+	ready := readiness()
 	lead := newEntrance(os.Getenv("DRAWBRIDGE_WINDOW_URL"), d.address)
 	os.Unsetenv("DRAWBRIDGE_WINDOW_URL") // the web processes need not inherit the code
 
@@ -51,6 +52,7 @@ func Main() {
 		AssetServer:      &assetserver.Options{Handler: lead},
 		OnStartup: func(c context.Context) {
 			ctx = c
+			ready()
 			revive()
 			if known && !at.Maximised {
 				runtime.WindowSetPosition(c, at.X, at.Y)
@@ -90,8 +92,24 @@ func Main() {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot show the window:", err)
-		os.Exit(1)
+		os.Exit(noWindow)
 	}
+}
+
+// readiness returns what tells whoever started us that the display let us in. He waits
+// for it, or for our end, which sends the person to the browser instead.
+func readiness() (tell func()) {
+	if os.Getenv("DRAWBRIDGE_READY") == "" {
+		return func() {}
+	}
+	os.Unsetenv("DRAWBRIDGE_READY")
+	file := os.NewFile(3, "ready")
+	return sync.OnceFunc(func() {
+		if file != nil {
+			_, _ = file.Write([]byte{1}) // he may have gone
+			file.Close()
+		}
+	})
 }
 
 // following: the window follows the daemon from its first page on.

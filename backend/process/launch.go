@@ -1,22 +1,82 @@
 package process
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"time"
 )
 
 // Launch starts a program for the person, such as a browser or our window, with
 // our whole environment and extra (KEY=value). It outlives us: neither stopping nor
 // the watchdog touches it. Launch does not wait for it.
 func Launch(extra []string, path string, args ...string) error {
-	cmd := exec.Command(path, args...)
-	cmd.Env = append(without(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
-	cmd.Env = append(cmd.Env, extra...)
-	detach(cmd)
-	if err := cmd.Start(); err != nil {
+	_, err := launch(extra, nil, path, args)
+	return err
+}
+
+// launch starts a program and returns the end of it. told is a file that it gets as its
+// descriptor 3, or nil.
+func launch(extra []string, told *os.File, path string, args []string) (ended <-chan error, err error) {
+	for _, detach := range detachments {
+		cmd := exec.Command(path, args...)
+		cmd.Env = append(without(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
+		cmd.Env = append(cmd.Env, extra...)
+		if told != nil {
+			cmd.ExtraFiles = []*os.File{told}
+		}
+		detach(cmd)
+		if err = cmd.Start(); err == nil {
+			end := make(chan error, 1)
+			go func() { end <- cmd.Wait() }()
+			return end, nil
+		}
+		if !errors.Is(err, fs.ErrPermission) {
+			break
+		}
+	}
+	return nil, fmt.Errorf("cannot launch %s: %w", path, err)
+}
+
+// readyVariable tells a program that LaunchShown waits for a byte on its descriptor 3.
+const readyVariable = "DRAWBRIDGE_READY"
+
+// anotherShows is the exit code of a program that found its like running and left the
+// matter to that one.
+const anotherShows = 1
+
+// LaunchShown is Launch for a program that shows something and says so by a byte on its
+// descriptor 3. It fails when the program ends before: a library is missing, or the
+// display is. After within it is believed to be on its way.
+func LaunchShown(within time.Duration, extra []string, path string, args ...string) error {
+	if !hearsReady {
+		return Launch(extra, path, args...)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
 		return fmt.Errorf("cannot launch %s: %w", path, err)
 	}
-	go func() { _ = cmd.Wait() }()
-	return nil
+	defer read.Close()
+	ended, err := launch(append(extra[:len(extra):len(extra)], readyVariable+"=1"), write, path, args)
+	write.Close()
+	if err != nil {
+		return err
+	}
+	if err := read.SetReadDeadline(time.Now().Add(within)); err != nil {
+		return fmt.Errorf("cannot wait for %s: %w", path, err)
+	}
+	if n, err := read.Read(make([]byte, 1)); n == 1 || errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	select { // it closed the descriptor, as an end does
+	case err := <-ended:
+		if exit, ok := errors.AsType[*exec.ExitError](err); err == nil || ok && exit.ExitCode() == anotherShows {
+			return nil
+		}
+		return fmt.Errorf("%s ended: %w", path, err)
+	case <-time.After(within):
+		return nil
+	}
 }

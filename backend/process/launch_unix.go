@@ -7,5 +7,10 @@ import (
 	"syscall"
 )
 
-// detach gives the child a session of its own, without our terminal.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// hearsReady: a child can be given a descriptor.
+const hearsReady = true
+
+// detachments give the child a session of its own, without our terminal.
+var detachments = []func(*exec.Cmd){
+	func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} },
+}

@@ -249,9 +249,20 @@ func RunWatchdog([]string, func()) (exitCode int) {
 
 func lifeline(int) <-chan struct{} { return nil }
 
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		CreationFlags: windows.CREATE_BREAKAWAY_FROM_JOB | windows.CREATE_NEW_PROCESS_GROUP,
+// hearsReady: handles are not handed on by number here.
+const hearsReady = false
+
+// detachments give the child a console of its own that nobody sees, so that it outlives
+// ours, and take it out of our job. A job that somebody else put us into, such as an
+// editor's, may forbid the latter: then the child stays in it.
+var detachments = []func(*exec.Cmd){
+	detached(windows.CREATE_BREAKAWAY_FROM_JOB),
+	detached(0),
+}
+
+func detached(more uint32) func(*exec.Cmd) {
+	return func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: more | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW}
 	}
 }
 

@@ -159,8 +159,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 
 	id := s.windows("Drawbridge")[0]
 	run(t, s.command("xdotool", "windowsize", "--sync", id, "900", "650"), 0)
-	run(t, s.command("xdotool", "windowactivate", "--sync", id), 0)
-	run(t, s.command("xdotool", "key", "alt+F4"), 0)
+	s.shut(d.data, limit(10*time.Second))
 	d.desktopSays(`"window":false`)
 	d.running("demo")
 	again()
@@ -304,23 +303,54 @@ func TestDesktopWithoutItsParts(t *testing.T) {
 		d.desktopSays(`"tray":false,"trayProblem":"the desktop shows no tray icons"`)
 		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
 	})
-	t.Run("no window program", func(t *testing.T) {
-		d := start(t, object{})
-		alone, tools := filepath.Join(t.TempDir(), "drawbridge"), t.TempDir()
-		run(t, exec.Command("cp", binary, alone), 0)
+	// alone is the program without its window, and a browser that writes down what it
+	// is asked to open.
+	alone := func(t *testing.T) (program, path string, opens func(d *daemon)) {
+		program, tools := filepath.Join(t.TempDir(), "drawbridge"), t.TempDir()
+		run(t, exec.Command("cp", binary, program), 0)
 		opened := filepath.Join(tools, "opened")
 		script := "#!/bin/sh\necho \"$1\" >" + strconv.Quote(opened+".new") + "\nmv " + strconv.Quote(opened+".new") + " " + strconv.Quote(opened) + "\n"
 		if err := os.WriteFile(filepath.Join(tools, "xdg-open"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		run(t, command(t, append(d.env(), "DISPLAY=:9999", "PATH="+tools+":/usr/bin:/bin"), alone, "--data", d.data), 0)
-		eventually(t, limit(5*time.Second), func() string {
-			got, err := os.ReadFile(opened)
-			if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
-				return fmt.Sprintf("the browser is asked for %q (%v)", got, err)
-			}
-			return ""
-		})
+		return program, "PATH=" + tools + ":/usr/bin:/bin", func(d *daemon) {
+			t.Helper()
+			eventually(t, limit(5*time.Second), func() string {
+				got, err := os.ReadFile(opened)
+				if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
+					return fmt.Sprintf("the browser is asked for %q (%v)", got, err)
+				}
+				return ""
+			})
+		}
+	}
+	t.Run("no window program", func(t *testing.T) {
+		d := start(t, object{})
+		program, path, opens := alone(t)
+		run(t, command(t, append(d.env(), "DISPLAY=:9999", path), program, "--data", d.data), 0)
+		opens(d)
+	})
+	t.Run("no library of the window", func(t *testing.T) {
+		d := start(t, object{})
+		program, path, opens := alone(t)
+		// What the system's loader does with a program whose library is missing.
+		missing := "#!/bin/sh\necho 'error while loading shared libraries: libwebkit2gtk-4.1.so.0' >&2\nexit 127\n"
+		if err := os.WriteFile(filepath.Join(filepath.Dir(program), "drawbridge-window"), []byte(missing), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out := run(t, command(t, append(d.env(), "DISPLAY=:9999", path), program, "--data", d.data), 0)
+		opens(d)
+		if !strings.Contains(out, "The window cannot be shown") {
+			t.Errorf("it does not say why the browser opens:\n%s", out)
+		}
+	})
+	t.Run("a display that is gone", func(t *testing.T) {
+		needWindow(t)
+		d := start(t, object{})
+		program, path, opens := alone(t)
+		run(t, exec.Command("cp", window, filepath.Dir(program)), 0)
+		run(t, command(t, append(d.env(), "DISPLAY=:9999", path), program, "--data", d.data), 0)
+		opens(d)
 	})
 }
 
