@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 				o.Log.Warn("The tray ended early", "reason", r)
 			}
 		}()
-		systray.Run(v.build, nil)
+		systray.Run(v.build, func() { leave(ctx, o, sessionEnd) })
 	}
 	if runtime.GOOS == "darwin" {
 		go func() {
@@ -67,6 +67,21 @@ func Run(ctx context.Context, o Options) error {
 		o.Log.Warn("The tray did not end in time")
 	}
 	return nil
+}
+
+// sessionEnd is how long the program may take to end when the person logs out: Windows
+// waits 5 s for each program.
+const sessionEnd = 4 * time.Second
+
+// leave is called in systray's event loop while the icon goes. When that is not our
+// doing, the person's session ends, and Windows and macOS end this process as soon as
+// leave returns: so the program ends in order first.
+func leave(ctx context.Context, o Options, within time.Duration) {
+	if ctx.Err() != nil {
+		return
+	}
+	o.Quit()
+	<-time.After(within)
 }
 
 // picture is the icon's file for this system.

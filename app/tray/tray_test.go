@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"drawbridge/backend/event"
@@ -39,4 +40,24 @@ func TestTrayNeedsStatusesAndBus(t *testing.T) {
 	if err := Run(context.Background(), Options{}); err == nil {
 		t.Fatal("runs with nothing to show")
 	}
+}
+
+// A session that ends takes the icon first: the program ends in order before the system
+// ends it. When we end ourselves there is nothing to wait for.
+func TestProgramEndsInOrderWithItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		quits := 0
+		o := Options{Quit: func() { quits++; cancel() }}
+		began := time.Now()
+		leave(ctx, o, sessionEnd)
+		if took := time.Since(began); quits != 1 || took != sessionEnd {
+			t.Errorf("%d quits, %s", quits, took)
+		}
+		began = time.Now()
+		leave(ctx, o, sessionEnd)
+		if took := time.Since(began); quits != 1 || took != 0 {
+			t.Errorf("after our own end: %d quits, %s", quits, took)
+		}
+	})
 }
