@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ type screen struct {
 	env  []string
 	home string
 	bus  *dbus.Conn
+
+	pictured sync.Once // the picture of a failure, while everything is still there
 }
 
 const panelConfig = `<?xml version="1.0" encoding="UTF-8"?>
@@ -47,7 +50,7 @@ const panelConfig = `<?xml version="1.0" encoding="UTF-8"?>
 
 func desktop(t testing.TB) *screen {
 	t.Helper()
-	for _, need := range []string{"Xvfb", "dbus-daemon", "openbox", "xfce4-panel", "xdotool", "import"} {
+	for _, need := range []string{"Xvfb", "dbus-daemon", "openbox", "xfce4-panel", "xdotool", "xprop", "import"} {
 		if _, err := exec.LookPath(need); err != nil {
 			t.Skipf("no screen to test on: %v", err)
 		}
@@ -64,7 +67,8 @@ func desktop(t testing.TB) *screen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := s.command("Xvfb", "-displayfd", "3", "-screen", "0", "1400x1000x24", "-nolisten", "tcp")
+	// Without -noreset the server begins anew whenever its last program leaves.
+	x := s.command("Xvfb", "-displayfd", "3", "-screen", "0", "1400x1000x24", "-nolisten", "tcp", "-noreset")
 	x.ExtraFiles = []*os.File{write}
 	s.background(x)
 	write.Close()
@@ -101,6 +105,13 @@ func desktop(t testing.TB) *screen {
 	s.background(s.command("openbox"))
 	s.background(s.command("xfce4-panel", "--disable-wm-check"))
 	eventually(t, limit(15*time.Second), func() string {
+		out, err := s.command("xprop", "-root", "_NET_SUPPORTING_WM_CHECK").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "window id") {
+			return fmt.Sprintf("the window manager does not start: %s", out)
+		}
+		return ""
+	})
+	eventually(t, limit(15*time.Second), func() string {
 		var owned bool
 		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.kde.StatusNotifierWatcher").Store(&owned)
 		if !owned {
@@ -118,13 +129,24 @@ func (s *screen) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// background runs cmd until the end of the test.
+// background runs cmd until the end of the test, and shows what it said when the test
+// fails.
 func (s *screen) background(cmd *exec.Cmd) {
 	s.t.Helper()
+	log := ""
+	if cmd.Stderr == nil {
+		f, err := os.CreateTemp(s.t.TempDir(), "stderr")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer f.Close()
+		cmd.Stderr, log = f, f.Name() // a file: a window's web processes hold it open, too
+	}
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
+		s.witness(cmd, log)
 		family := descendants(cmd.Process.Pid)
 		cmd.Process.Kill()
 		cmd.Wait()

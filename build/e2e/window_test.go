@@ -37,7 +37,7 @@ func TestWindowShowsTheDaemonsPageOnce(t *testing.T) {
 
 	open := func() *exec.Cmd {
 		cmd := s.command(window)
-		cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once")
+		cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
 		return cmd
 	}
 	first := open()
@@ -79,15 +79,17 @@ func TestWindowShowsTheDaemonsPageOnce(t *testing.T) {
 
 	closed := make(chan error, 1)
 	go func() { closed <- first.Wait() }()
-	run(t, s.command("xdotool", "search", "--onlyvisible", "--name", "^Drawbridge$", "windowactivate", "--sync"), 0)
-	run(t, s.command("xdotool", "key", "alt+F4"), 0) // sent as a keyboard does: the window manager obeys no other
+	s.shut(s.home, limit(10*time.Second))
 	select {
 	case err := <-closed:
 		if err != nil {
 			t.Errorf("closing the window ends its program with %v", err)
 		}
 	case <-time.After(limit(5 * time.Second)):
-		t.Error("the program stays when its window is closed")
+		t.Error("the window is gone and its program stays")
+	}
+	if _, err := os.Stat(filepath.Join(s.home, "window.json")); err != nil {
+		t.Errorf("the window forgot its place: %v", err)
 	}
 }
 

@@ -1,0 +1,109 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// witness tells, when a test has failed, what was on the screen, what a program said and,
+// of a window of ours, what it was doing: without it nobody can say afterwards whether the
+// window hung or the test did not reach it.
+func (s *screen) witness(cmd *exec.Cmd, log string) {
+	if !s.t.Failed() {
+		return
+	}
+	s.pictured.Do(func() {
+		name := strings.NewReplacer("/", "-", " ", "-").Replace(s.t.Name()) + "-failed.png"
+		out, err := s.command("timeout", "20", "import", "-window", "root", filepath.Join(output, name)).CombinedOutput()
+		s.t.Logf("the screen is in output/%s (%v %s); its windows:\n%s", name, err, out, s.titles())
+	})
+	p, there := processOf(cmd.Process.Pid)
+	there = there && p.state != "Z"
+	if cmd.Path == window && there {
+		s.t.Logf("the window's threads:\n%s", threads(cmd.Process.Pid))
+		cmd.Process.Signal(syscall.SIGQUIT) // Go writes all stacks and ends
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for range 50 {
+			if p, left := processOf(cmd.Process.Pid); !left || p.state == "Z" {
+				break
+			}
+			<-tick.C
+		}
+	}
+	said, _ := os.ReadFile(log)
+	s.t.Logf("%s (still there: %v) said:\n%s", cmd.Args[0], there, tail(string(said)))
+}
+
+// titles lists what is on the screen.
+func (s *screen) titles() string {
+	out, _ := s.command("timeout", "10", "sh", "-c", "xprop -root _NET_CLIENT_LIST _NET_ACTIVE_WINDOW; for w in $(xdotool search --onlyvisible --name .); do echo $w $(xdotool getwindowname $w); done").CombinedOutput()
+	return string(out)
+}
+
+// threads says what the system knows of each thread of a process.
+func threads(pid int) string {
+	var text strings.Builder
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, task := range tasks {
+		name, _ := os.ReadFile(filepath.Join(task, "comm"))
+		waits, _ := os.ReadFile(filepath.Join(task, "wchan"))
+		state := "?"
+		if stat, _ := os.ReadFile(filepath.Join(task, "stat")); len(stat) > 0 {
+			if _, rest, ok := strings.Cut(string(stat), ") "); ok {
+				state = rest[:1]
+			}
+		}
+		fmt.Fprintf(&text, "%s %s %s %s\n", filepath.Base(task), state, strings.TrimSpace(string(name)), waits)
+	}
+	return text.String()
+}
+
+// shut closes our window as a person does, with the window manager's key, and presses
+// again while the window stays: a key is lost when the focus moves at that moment. data
+// is the folder of its daemon, where a window that is asked to close writes its place: by
+// that a failure says whether the key was lost or the window hangs.
+func (s *screen) shut(data string, within time.Duration) {
+	s.t.Helper()
+	began, pressed := time.Now(), 0
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var last time.Time
+	var trouble string
+	for {
+		list := s.windows("Drawbridge")
+		if len(list) == 0 {
+			if pressed > 1 {
+				s.t.Logf("the key for closing was pressed %d times within %s", pressed, time.Since(began))
+			}
+			return
+		}
+		if time.Since(began) > within {
+			why := "none of them reached it"
+			if info, err := os.Stat(filepath.Join(data, "window.json")); err == nil && info.ModTime().After(began) {
+				why = "it was asked to close, and hangs"
+			}
+			s.t.Fatalf("the window stays %s after the first of %d presses of the key for closing: %s %s", within, pressed, why, trouble)
+		}
+		if time.Since(last) > limit(time.Second) {
+			// --sync waits until the window manager says that the window has the focus.
+			out, err := s.command("timeout", "5", "xdotool", "windowactivate", "--sync", list[0]).CombinedOutput()
+			if err == nil { // sent as a keyboard does: the window manager obeys no other
+				out, err = s.command("timeout", "5", "xdotool", "key", "alt+F4").CombinedOutput()
+			}
+			if err != nil {
+				trouble = fmt.Sprintf("(%v %s)", err, out)
+			}
+			pressed++
+			last = time.Now()
+		}
+		<-tick.C
+	}
+}
