@@ -3,78 +3,7 @@
 // comes back: {link, url, admin, token, chromium, output, config, control, patience} in, what was
 // found out. `control` is asked for what this process cannot do: /restart and /link.
 import { readFile, writeFile } from 'node:fs/promises'
-import { text } from 'node:stream/consumers'
-import { createRequire } from 'node:module'
-import { chromium } from 'playwright-core'
-
-const order = JSON.parse(await text(process.stdin))
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const found = { done: [], pages: [], violations: [], errors: [], usefulMs: 0 }
-
-const browser = await chromium.launch({ executablePath: order.chromium, args: ['--no-sandbox', '--disable-gpu'] })
-const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true })
-const page = await context.newPage()
-page.setDefaultTimeout(order.patience)
-let expected = [] // statuses that what is being done brings with it
-page.on('console', (message) => {
-  const line = message.text()
-  if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(line)) found.errors.push(line)
-})
-page.on('pageerror', (error) => found.errors.push(String(error)))
-page.on('response', (response) => {
-  const running = response.status() === 404 && /\/api\/v1\/calls\/\d+$/.test(response.url())
-  if (response.status() >= 400 && !running && !expected.includes(response.status()))
-    found.errors.push(`${response.status()} ${response.request().method()} ${response.url()}`)
-})
-
-const api = async (method, path, body) => {
-  const reply = await fetch(order.url + path, {
-    method,
-    headers: { Authorization: `Bearer ${order.admin}`, 'Content-Type': 'application/json' },
-    body: body && JSON.stringify(body),
-  })
-  const said = await reply.text()
-  return said ? JSON.parse(said) : undefined
-}
-const call = (tool, args) => api('POST', '/api/v1/call', { server: 'demo', tool, arguments: args })
-/** A call by a client: a person's own calls are never asked about. */
-const callAsClient = async (tool, args) => {
-  const send = (id, method, params, session) =>
-    fetch(`${order.url}/s/demo/mcp`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Bearer ${order.token}`,
-        'Content-Type': 'application/json',
-        Accept: 'application/json, text/event-stream',
-        ...(session ? { 'Mcp-Session-Id': session } : {}),
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
-    })
-  const hello = await send(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'life', version: '1' } })
-  await hello.text()
-  return (await send(2, 'tools/call', { name: tool, arguments: args }, hello.headers.get('mcp-session-id'))).text()
-}
-const control = (what) => fetch(order.control + what).then((reply) => reply.text())
-const go = (path) => page.evaluate((to) => { location.hash = to }, path)
-const live = () => page.getByText('Live', { exact: true }).locator('visible=true').first().waitFor()
-
-/** The page at a path has its heading, and nothing loads any more. */
-const settled = (path) =>
-  page.waitForFunction((at) => {
-    const main = document.querySelector(`main[aria-busy=false][data-at="${at}"]`)
-    return main && [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) && !document.querySelector('[data-loading]')
-  }, path.split('?')[0])
-
-async function step(name, run) {
-  try {
-    await run()
-    found.done.push(name)
-  } catch (error) {
-    found.errors.push(`${name}: ${String(error).split('\n').slice(0, 4).join(' ')}`)
-    await page.screenshot({ path: `${order.output}/page-life-${name.replace(/[^a-z]+/g, '-')}.png` })
-    await page.keyboard.press('Escape')
-  }
-}
+import { accessible, allowed, api, call, callAsClient, context, control, finish, found, go, live, order, page, settled, step } from './page-kit.mjs'
 
 const began = Date.now()
 await page.goto(order.link)
@@ -82,9 +11,9 @@ await page.getByRole('heading', { name: 'Overview' }).waitFor()
 found.usefulMs = Date.now() - began
 await live()
 
-await call('echo', { text: 'first' })
-await call('fail', {})
-const { callId } = await call('echo', { text: 'a second one' })
+await call('demo', 'echo', { text: 'first' })
+await call('demo', 'fail', {})
+const { callId } = await call('demo', 'echo', { text: 'a second one' })
 await page.waitForTimeout(400) // the recorder writes in batches
 
 await step('a note and its tag', async () => {
@@ -122,7 +51,7 @@ await step('export', async () => {
   if (!(await readFile(await download.path(), 'utf8')).includes('echo')) throw new Error('the file lacks the calls')
 })
 await step('delete a call', async () => {
-  const { callId: gone } = await call('echo', { text: 'not for long' })
+  const { callId: gone } = await call('demo', 'echo', { text: 'not for long' })
   await page.waitForTimeout(400)
   await go(`/calls/${gone}`)
   await page.getByRole('button', { name: 'Delete' }).click()
@@ -150,7 +79,7 @@ await step('a call waits for a word', async () => {
   await go('/servers/demo?view=tools')
   await page.getByLabel('Who is asked before echo runs').selectOption('ask')
   await page.waitForTimeout(500)
-  const waiting = callAsClient('echo', { text: 'may I?' })
+  const waiting = callAsClient('demo', 'echo', { text: 'may I?' })
   await page.getByRole('link', { name: 'Answer' }).click()
   await page.getByText('may I?').waitFor()
   await page.screenshot({ path: `${order.output}/page-approval.png` })
@@ -220,27 +149,24 @@ for (const [i, path] of places.entries()) {
   await step(`${path} while things happen`, async () => {
     await go(path)
     await settled(path)
-    if (i % 6 === 0) expected = [404, 401, 502, 503]
+    if (i % 6 === 0) for (const status of [401, 404, 502, 503]) allowed.add(status)
     await Promise.all([reload(), i % 3 === 0 ? crash() : undefined])
     if (i % 6 === 0) await restart()
-    expected = []
+    allowed.clear()
     await settled(path)
     if (await page.getByText('This page could not be shown').count()) throw new Error('it does not recover')
-    await page.evaluate(axe)
-    const { violations } = await page.evaluate(() => window.axe.run())
-    for (const v of violations) found.violations.push(`${path}: ${v.id} ${v.nodes[0]?.html?.slice(0, 200)}`)
+    await accessible(path)
     found.pages.push(path)
   })
 }
 
 await step('a session that ends, and a new link', async () => {
-  expected = [401]
+  allowed.add(401)
   await context.clearCookies()
   await go('/usage')
   await page.getByText('This browser has not been let in').waitFor()
   await page.goto(await control('/link'))
   await live()
-  expected = []
+  allowed.clear()
 })
-await browser.close()
-process.stdout.write(JSON.stringify(found))
+await finish()

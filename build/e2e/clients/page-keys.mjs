@@ -1,0 +1,175 @@
+// The first two minutes and a replay by keyboard alone: {link, url, admin, chromium, output,
+// patience, cursor} in, what was found out. Nothing here points: a key is pressed, or the
+// step fails. Wherever the focus goes it has to be seen.
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { accessible, context, finish, found, order, page, settled, step } from './page-kit.mjs'
+
+found.stops = 0
+await context.addInitScript(() => {
+  window.pointed = []
+  for (const kind of ['pointerdown', 'mousedown', 'mousemove', 'touchstart', 'wheel'])
+    addEventListener(kind, () => window.pointed.push(kind), true)
+})
+
+/** Each step begins where the one before ended. */
+const then = async (name, run) => { if (found.errors.length === 0) await step(name, run) }
+const press = (key) => page.keyboard.press(key)
+
+/** The control that has the focus: whether it can be seen that it has it, and that it is there at all. */
+const focused = () =>
+  page.evaluate(() => {
+    const at = document.activeElement
+    if (!at || at === document.body) return undefined
+    const { outlineStyle, outlineWidth } = getComputedStyle(at)
+    const box = at.getBoundingClientRect()
+    return {
+      what: at.outerHTML.slice(0, 160),
+      ring: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1,
+      inView: box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
+    }
+  })
+
+/** Goes there with Tab, as often as it takes. */
+async function to(target, most = 60) {
+  await target.first().waitFor()
+  for (let n = 0; n <= most; n++) {
+    if (await target.first().evaluate((one) => one === document.activeElement)) return
+    await press('Tab')
+    found.stops++
+    const at = await focused()
+    if (at && (!at.ring || !at.inView)) throw new Error(`the focus cannot be seen: ${JSON.stringify(at)}`)
+  }
+  throw new Error(`not reached with Tab: ${target}`)
+}
+const enter = async (target, most) => {
+  await to(target, most)
+  await press('Enter')
+}
+const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
+
+/** What a client does with the entry that Drawbridge wrote into its file: starts it, and calls a tool. */
+async function callFromItsFile(tool, args) {
+  const { command, args: words, env } = JSON.parse(await readFile(order.cursor, 'utf8')).mcpServers.drawbridge
+  const child = spawn(command, words, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] })
+  const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  try {
+    send({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'Cursor', version: '1' } } })
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { id, result, error } = JSON.parse(line)
+      if (error) throw new Error(line)
+      if (id === 1) {
+        send({ method: 'notifications/initialized' })
+        send({ id: 2, method: 'tools/call', params: { name: tool, arguments: args } })
+      } else if (id === 2) return result
+    }
+    throw new Error('it ended without an answer')
+  } finally {
+    child.kill()
+  }
+}
+
+const began = Date.now()
+await page.goto(order.link)
+await then('the page is there, and its content can be jumped to', async () => {
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await enter(page.getByRole('button', { name: 'Skip to content' }), 3)
+  await to(page.getByRole('link', { name: 'Begin here' }), 3)
+  await press('Enter')
+  await page.waitForURL(/#\/welcome/)
+})
+await then('the servers of a client are taken over', async () => {
+  await page.getByText('Found 2 servers in 1 client').waitFor()
+  const choice = page.getByRole('checkbox', { name: /^other/ })
+  await to(choice)
+  await press('Space')
+  await accessible('/welcome')
+  if (await choice.isChecked()) throw new Error('the space bar does not change the choice')
+  await enter(button('Import these'))
+  await page.getByText('Imported. The servers are starting.').waitFor()
+  await page.getByRole('link', { name: /weather/ }).first().waitFor()
+  await enter(page.getByRole('button', { name: 'Next' }))
+  await page.getByRole('heading', { name: 'Connect a client' }).waitFor()
+})
+await then('the client is connected', async () => {
+  const row = page.getByRole('listitem').filter({ hasText: 'Cursor' })
+  await enter(button('Connect…', row))
+  await enter(button('Write this change', row))
+  await button('Disconnect', row).waitFor()
+  await accessible('/welcome?step=clients')
+  await enter(page.getByRole('button', { name: 'Next' }))
+  await page.getByText('Waiting for the first call').waitFor()
+})
+await then('its first call is seen', async () => {
+  const said = await callFromItsFile('weather__echo', { text: 'by keyboard' })
+  if (!JSON.stringify(said).includes('by keyboard')) throw new Error(JSON.stringify(said))
+  await page.getByText('It is recorded, and everything works.').waitFor()
+  found.firstRunMs = Date.now() - began
+  await page.screenshot({ path: `${order.output}/page-keys-first-call.png` })
+  await enter(page.getByRole('link', { name: 'Open the recorded call' }))
+  await page.waitForURL(/#\/calls\/\d+/)
+  await page.getByText('by keyboard').first().waitFor()
+})
+await then('the call is sent again and compared', async () => {
+  await enter(button('Send again'), 90)
+  const sure = button('Send again', page.getByRole('dialog'))
+  await Promise.race([sure.waitFor(), page.waitForURL(/with=/)])
+  if (await sure.count()) await enter(sure)
+  await page.waitForURL(/with=/)
+  await page.getByText('They are equal.').first().waitFor()
+  await page.screenshot({ path: `${order.output}/page-keys-replay.png` })
+})
+await then('letters lead to pages, and every list is walked with arrows', async () => {
+  await press('Escape')
+  await press('g')
+  await press('c')
+  await settled('/calls')
+  await to(page.locator('[data-call]'), 40)
+  const first = await page.evaluate(() => document.activeElement.dataset.call)
+  await press('ArrowDown')
+  if ((await page.evaluate(() => document.activeElement.dataset.call)) === first) throw new Error('the arrow does not move')
+  await press('Enter')
+  await page.waitForURL(/#\/calls\/\d+/)
+  await press('/')
+  if ((await page.evaluate(() => document.activeElement.type)) !== 'search') throw new Error('"/" does not lead into the search')
+})
+await then('anything is found by its name', async () => {
+  await press('Control+k')
+  await page.getByRole('combobox', { name: 'Go to or do' }).waitFor()
+  await page.keyboard.type('weather__add')
+  await page.getByRole('option', { name: /weather__add/ }).first().waitFor()
+  await press('Enter')
+  await page.waitForURL(/#\/tools\?tool=weather__add/)
+  await to(page.getByLabel(/^a/), 90)
+  await page.keyboard.type('2')
+  await to(page.getByLabel(/^b/))
+  await page.keyboard.type('40')
+  await press('Control+Enter')
+  await page.getByText('Succeeded').waitFor()
+})
+await then('a menu, a question and the keys themselves', async () => {
+  await press('Escape')
+  await press('g')
+  await press('s')
+  await settled('/servers')
+  await enter(page.locator('main').getByRole('link', { name: 'weather' }), 40)
+  const more = page.getByRole('region', { name: 'weather' }).getByRole('button', { name: 'More actions' })
+  await enter(more, 60)
+  await page.getByRole('menuitem', { name: 'Remove' }).waitFor()
+  await press('End')
+  for (let n = 0; n < 8 && !(await page.getByRole('menuitem', { name: 'Remove' }).evaluate((one) => one === document.activeElement)); n++)
+    await press('ArrowUp')
+  await press('Enter')
+  await page.getByRole('dialog').getByText('Its calls stay in the history').waitFor()
+  await press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  if (!(await more.evaluate((one) => one === document.activeElement))) throw new Error('the focus does not go back to where it was')
+  await press('?')
+  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+  await press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+})
+const pointed = await page.evaluate(() => window.pointed)
+if (pointed.length > 0) found.errors.push(`somebody pointed: ${pointed.slice(0, 5)}`)
+await finish()
