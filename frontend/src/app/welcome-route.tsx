@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { ArrowRight, CircleCheck, LoaderCircle, PartyPopper, Plus } from 'lucide-react';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { Boundary, PageHeader } from '@/components/page';
 import { useLiveCalls } from '@/features/calls/api';
@@ -95,6 +95,7 @@ function Welcome() {
 function Servers() {
   const { data: savings } = useQuery(savingsQuery);
   const { data: servers } = useSuspenseQuery(serversQuery);
+  const [untouched] = useState(servers.length === 0);
   return (
     <div className="space-y-5">
       {savings && savings.configured > 0 && (
@@ -104,7 +105,7 @@ function Servers() {
         </Box>
       )}
       <div className="space-y-3">
-        <ImportPanel />
+        <ImportPanel begin={untouched} />
         <Link to="/add" className={buttonClasses()}>
           <Plus className="size-4" aria-hidden />
           {t.byHand}
@@ -130,7 +131,7 @@ function Clients() {
   return (
     <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
       {here.map((connection) => (
-        <ConnectionRow key={connection.key} connection={connection} />
+        <ConnectionRow key={connection.key} connection={connection} moveKnown />
       ))}
     </ul>
   );

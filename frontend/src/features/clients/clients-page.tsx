@@ -60,7 +60,10 @@ function NoClients() {
 
 function ClientTable({ clients }: { clients: Client[] }) {
   return (
-    <section aria-label={t.connected}>
+    <section aria-labelledby="seen-title">
+      <h2 id="seen-title" className="mb-2 text-lg font-semibold">
+        {t.connected}
+      </h2>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
         {clients.map((client) => (
           <ClientRow key={`${client.token}/${client.name}/${client.version}`} client={client} />

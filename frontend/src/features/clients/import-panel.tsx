@@ -13,10 +13,13 @@ import { Importable } from './importable';
 
 const t = texts.imports;
 
-/** Copies the servers of a client into our configuration; the client's own file stays as it is. */
-export function ImportPanel({ onDone }: { onDone?: () => void }) {
+/**
+ * Copies the servers of a client into our configuration; the client's own file stays as it
+ * is. At the very beginning it stands open.
+ */
+export function ImportPanel({ begin = false }: { begin?: boolean }) {
   const { data } = useQuery(connectionsQuery);
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(begin);
   const here = (data ?? []).filter((one) => one.detected && one.state !== 'unreadable');
   const [key, setKey] = useState('');
   const chosen = here.find((one) => one.key === key) ?? here[0];
@@ -42,8 +45,10 @@ export function ImportPanel({ onDone }: { onDone?: () => void }) {
             key={chosen.key}
             connection={chosen.key}
             onDone={() => {
-              setOpen(false);
-              onDone?.();
+              // At the beginning one client after the other has its turn.
+              const next = here[here.indexOf(chosen) + 1];
+              if (begin && next) setKey(next.key);
+              else setOpen(false);
             }}
           />
         </div>
