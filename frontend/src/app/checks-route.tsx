@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
+import { useLiveCalls } from '@/features/calls/api';
 import { ChecksPage } from '@/features/checks/checks-page';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
@@ -11,6 +12,7 @@ export { SaveDialog } from '@/features/checks/save-dialog';
 export function ChecksRoute() {
   const { epoch } = useConnection();
   const { data: tools } = useQuery(toolsQuery);
+  const calls = useLiveCalls();
   const isReadOnly = useCallback(
     (server: string, name: string) => {
       const tool = tools?.find((one) => one.server === server && one.tool === name);
@@ -20,7 +22,7 @@ export function ChecksRoute() {
   );
   return (
     <Boundary epoch={epoch}>
-      <ChecksPage isReadOnly={isReadOnly} />
+      <ChecksPage isReadOnly={isReadOnly} calls={calls} />
     </Boundary>
   );
 }

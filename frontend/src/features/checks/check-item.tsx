@@ -11,9 +11,10 @@ import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
+import type { Call } from '@/types/api';
 import type { CheckReport, LastRun, SavedCheck, StepReport } from '@/types/checks';
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
-import { expectations } from './steps';
+import { expectations, stepsBegun } from './steps';
 
 const t = texts.checks;
 const mostChanges = 50;
@@ -22,9 +23,12 @@ const mostChanges = 50;
 export function CheckItem({
   check,
   isReadOnly,
+  calls,
 }: {
   check: SavedCheck;
   isReadOnly: (server: string, tool: string) => boolean;
+  /** The newest calls, those that run among them: how far a run is. */
+  calls: Call[];
 }) {
   const { name, steps } = check;
   const title = plain(name.slice(0, 100));
@@ -84,7 +88,7 @@ export function CheckItem({
           </IconButton>
         </div>
       </div>
-      {running && <Progress />}
+      {running && <Progress steps={steps} calls={calls} />}
       {run.isError && !running && (
         <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
           {plain(messageOf(run.error))}
@@ -162,13 +166,25 @@ function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }
   );
 }
 
-function Progress() {
+/** Which of its calls is being made, as far as this page saw the run begin. */
+function Progress({ steps, calls }: { steps: SavedCheck['steps']; calls: Call[] }) {
   const now = useNow();
   const [began] = useState(now);
+  const at = stepsBegun(steps, calls, began);
+  const step = steps[at - 1];
   return (
-    <p role="status" className="mt-2 text-sm text-ink2">
-      {t.running(Math.max(0, Math.round((now - began) / 1000)))}
-    </p>
+    <div className="mt-2 text-sm text-ink2">
+      <p role="status" className="[overflow-wrap:anywhere]">
+        {t.running(Math.max(0, Math.round((now - began) / 1000)))}
+        {step && ` ${t.runningStep(at, steps.length, nameOf(step))}`}
+      </p>
+      <progress
+        aria-label={t.progress}
+        max={steps.length}
+        value={Math.max(0, at - 1)}
+        className="mt-1 h-1.5 w-full max-w-64 accent-(--accent)"
+      />
+    </div>
   );
 }
 

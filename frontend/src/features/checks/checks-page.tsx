@@ -4,6 +4,7 @@ import { ListChecks } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
 import { texts } from '@/lib/texts';
+import type { Call } from '@/types/api';
 import { checksQuery } from './api';
 import { CheckItem } from './check-item';
 
@@ -12,9 +13,11 @@ const t = texts.checks;
 /** Every saved check with how it went last; they are made of recorded calls. */
 export function ChecksPage({
   isReadOnly,
+  calls,
 }: {
   /** Whether a tool says of itself that it changes nothing. */
   isReadOnly: (server: string, tool: string) => boolean;
+  calls: Call[];
 }) {
   const { data: checks } = useSuspenseQuery(checksQuery);
   return (
@@ -36,7 +39,7 @@ export function ChecksPage({
         ) : (
           <ul className="max-w-4xl overflow-hidden rounded-lg border bg-panel shadow-card">
             {checks.map((check) => (
-              <CheckItem key={check.name} check={check} isReadOnly={isReadOnly} />
+              <CheckItem key={check.name} check={check} isReadOnly={isReadOnly} calls={calls} />
             ))}
           </ul>
         )}

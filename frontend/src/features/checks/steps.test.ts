@@ -7,6 +7,7 @@ import {
   obstacle,
   soundName,
   stepOf,
+  stepsBegun,
   suggestedName,
 } from './steps';
 
@@ -68,4 +69,21 @@ it('takes the names that the daemon takes', () => {
   expect(['a', 'A.b_c-1', '9'].every(soundName)).toBe(true);
   expect(['', '-a', 'a b', 'ä', 'a'.repeat(101)].some(soundName)).toBe(false);
   expect(soundName(suggestedName('-files', 'read file/ä'))).toBe(true);
+});
+
+it('knows how many steps of a run have begun', () => {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const steps = [
+    { server: 'a', tool: 'x' },
+    { server: 'a', tool: 'x' },
+    { server: 'b', tool: 'y' },
+  ];
+  const calls = [
+    { id: '12', at: at(50_200), server: 'a', tool: 'x' }, // newest first, as the page holds them
+    { id: '11', at: at(50_100), server: 'b', tool: 'y' }, // somebody else's, before its turn
+    { id: '10', at: at(50_000), server: 'a', tool: 'x' },
+    { id: '9', at: at(10_000), server: 'a', tool: 'x' }, // of another run
+  ];
+  expect(stepsBegun(steps, calls, 50_000)).toBe(2);
+  expect(stepsBegun(steps, [], 50_000)).toBe(0);
 });

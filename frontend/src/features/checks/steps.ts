@@ -1,6 +1,6 @@
-import { duration } from '@/lib/format';
+import { compareIds, duration, moment } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { CallDetail } from '@/types/api';
+import type { Call, CallDetail } from '@/types/api';
 import type { CheckStep, Expect } from '@/types/checks';
 
 const t = texts.checks;
@@ -71,3 +71,23 @@ export function expectations({ outcome, contains, result, maxTookNs }: Expect): 
   if (maxTookNs) said.push(t.expects.within(duration(maxTookNs)));
   return said;
 }
+
+/** How many of the steps have begun since a moment: they are made in their order. */
+export function stepsBegun(
+  steps: { server: string; tool: string }[],
+  calls: Pick<Call, 'id' | 'at' | 'server' | 'tool'>[],
+  since: number,
+): number {
+  const made = calls
+    .filter((call) => (moment(call.at) ?? 0) >= since - slackMs)
+    .sort((a, b) => compareIds(a.id, b.id));
+  let begun = 0;
+  for (const call of made) {
+    const next = steps[begun];
+    if (next && next.server === call.server && next.tool === call.tool) begun++;
+  }
+  return begun;
+}
+
+/** The page's clock ticks once a second. */
+const slackMs = 1000;
