@@ -41,8 +41,13 @@ export function Shortcuts({
         onPalette(!palette);
         return;
       }
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (document.querySelector('dialog[open]')) return;
+      if (isTyping(event.target)) {
+        // Out of the field, so that letters are keys again; Tab goes on from there.
+        if (event.key === 'Escape' && !event.defaultPrevented) (event.target as HTMLElement).blur();
+        return;
+      }
       if (event.key === '?') {
         event.preventDefault();
         setHelp(true);

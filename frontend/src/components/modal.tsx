@@ -20,8 +20,13 @@ export function Modal({
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const element = dialog.current;
+    const origin = whereFrom();
     element?.showModal();
-    return () => element?.close();
+    return () => {
+      element?.close();
+      // The browser gives the focus back by itself, but not to a menu that is gone.
+      if (document.activeElement === document.body) origin?.focus();
+    };
   }, []);
   return (
     <dialog
@@ -48,4 +53,12 @@ export function Modal({
       {children}
     </dialog>
   );
+}
+
+/** What had the focus; of a menu, which closes, the button that opened it. */
+function whereFrom(): HTMLElement | null {
+  const at = document.activeElement;
+  if (!(at instanceof HTMLElement)) return null;
+  const opener = at.closest('[role=menu]')?.getAttribute('aria-labelledby');
+  return opener ? document.getElementById(opener) : at;
 }
