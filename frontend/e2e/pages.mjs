@@ -1,5 +1,5 @@
 // Every page in every scene: free of axe findings, policy reports, errors and sideways
-// scrolling, in light and dark, from 320 px up. Pictures of them go to build/e2e/output.
+// scrolling, in light and dark, from 320 px up to 4K, and at 200 %. Pictures of them go to build/e2e/output.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
@@ -57,6 +57,13 @@ const views = [
     colorScheme: 'light',
     deep: false,
     only: ['full', 'trouble', 'hostile'],
+  },
+  {
+    size: 'zoomed', // 1280x800 at 200 %
+    viewport: { width: 640, height: 400 },
+    colorScheme: 'light',
+    deep: false,
+    only: ['full'],
   },
   {
     size: 'large',

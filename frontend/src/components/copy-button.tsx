@@ -46,7 +46,8 @@ export function CopyButton({
   );
 }
 
-async function writeClipboard(text: string): Promise<boolean> {
+/** Whether the text is in the clipboard now. */
+export async function writeClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

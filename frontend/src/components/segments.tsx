@@ -13,7 +13,10 @@ export function Segments<Value extends string>({
   options: { value: Value; text: string }[];
 }) {
   return (
-    <fieldset aria-label={label} className="inline-flex rounded-lg border bg-sunken p-0.5">
+    <fieldset
+      aria-label={label}
+      className="inline-flex flex-wrap rounded-lg border bg-sunken p-0.5"
+    >
       {options.map((option) => (
         <button
           key={option.value}
@@ -21,7 +24,7 @@ export function Segments<Value extends string>({
           aria-pressed={option.value === value}
           onClick={() => onChange(option.value)}
           className={classes(
-            'rounded-md px-2.5 py-1 text-xs',
+            'rounded-md px-2.5 py-1 text-xs whitespace-nowrap',
             option.value === value
               ? 'bg-panel font-medium text-ink shadow-card'
               : 'text-ink2 hover:text-ink',

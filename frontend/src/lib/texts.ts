@@ -504,6 +504,7 @@ export const texts = {
     trace: 'Trace',
     id: 'Call id',
     code: 'Code',
+    take: 'Copy or save',
     copyCurl: 'Copy as curl',
     copyCli: 'Copy as command',
     saveCall: 'Save as JSON',
@@ -576,6 +577,8 @@ export const texts = {
     run: 'Run',
     runNamed: (name: string) => `Run ${name}`,
     running: (s: number) => `Making its calls… ${s} s`,
+    runningStep: (n: number, of: number, name: string) => `Call ${n} of ${of}: ${name}`,
+    progress: 'How many of its calls are done',
     ran: (name: string) => `${name} is as expected.`,
     ranBadly: (name: string) => `${name} is not as expected.`,
     askTitle: (name: string) => `Run ${name}?`,
@@ -1159,7 +1162,8 @@ export const texts = {
     http: 'By address instead of a command',
     diff: (client: string) => `What changes in the file of ${client}`,
     write: 'Write this change',
-    connected: (client: string, reload: string) => `${client} is connected. ${reload}`.trim(),
+    connected: (client: string, reload: string) =>
+      `${client} is connected. ${reload.charAt(0).toUpperCase()}${reload.slice(1)}`.trim(),
     done: {
       undo: (client: string) => `${client} is disconnected; its file is as it was before.`,
       restore: (client: string) => `The entry of ${client} is back.`,

@@ -1,11 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Download, FileQuestion, GitCompare, Pencil, TriangleAlert } from 'lucide-react';
+import {
+  ChevronDown,
+  Copy,
+  Download,
+  FileQuestion,
+  GitCompare,
+  Link2,
+  Pencil,
+  Terminal,
+  TriangleAlert,
+} from 'lucide-react';
 import { memo, type ReactNode, useMemo, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
-import { CopyButton } from '@/components/copy-button';
+import { writeClipboard } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
+import { Menu } from '@/components/menu';
 import { OutcomeBadge } from '@/components/outcome-badge';
 import { Empty, Failed, Loading } from '@/components/page';
 import { ResultText } from '@/components/result-text';
@@ -16,6 +27,7 @@ import { RequestError } from '@/lib/request';
 import { saveText } from '@/lib/save';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
 import type { Call, Cut, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
@@ -168,26 +180,46 @@ function CallActions({
           {saveCheck?.(call)}
         </>
       )}
-      <CopyButton
-        showLabel
-        label={t.copyLink}
-        text={() => `${location.origin}${location.pathname}#/calls/${call.id}`}
-      />
-      {repeat && (
-        <>
-          <CopyButton showLabel label={t.copyCli} text={() => asCommand(call)} />
-          <CopyButton showLabel label={t.copyCurl} text={() => asCurl(call, status?.url ?? '')} />
-        </>
-      )}
-      <Button small look="quiet" onClick={() => saveText(asJson(call), `call-${call.id}.json`)}>
-        <Download className="size-3.5" aria-hidden />
-        {t.saveCall}
-      </Button>
+      <Menu
+        items={[
+          {
+            text: t.copyLink,
+            icon: Link2,
+            onSelect: () => copy(`${location.origin}${location.pathname}#/calls/${call.id}`),
+          },
+          ...(repeat
+            ? [
+                { text: t.copyCli, icon: Terminal, onSelect: () => copy(asCommand(call)) },
+                {
+                  text: t.copyCurl,
+                  icon: Terminal,
+                  onSelect: () => copy(asCurl(call, status?.url ?? '')),
+                },
+              ]
+            : []),
+          {
+            text: t.saveCall,
+            icon: Download,
+            onSelect: () => saveText(asJson(call), `call-${call.id}.json`),
+          },
+        ]}
+      >
+        <Button small look="quiet">
+          <Copy className="size-3.5" aria-hidden />
+          {t.take}
+          <ChevronDown className="size-3.5" aria-hidden />
+        </Button>
+      </Menu>
       {call.outcome !== '' && (
         <Erase what={{ ids: [call.id] }} title={t.deleteTitle} onGone={onGone} />
       )}
     </div>
   );
+}
+
+async function copy(text: string): Promise<void> {
+  const done = await writeClipboard(text);
+  toast(done ? 'ok' : 'bad', done ? texts.actions.copied : texts.actions.copyFailed);
 }
 
 const Payloads = memo(function Payloads({ call, loading }: { call: Detail; loading: boolean }) {

@@ -8,6 +8,7 @@ import {
   useState,
 } from 'react';
 import { useNow } from '@/lib/now';
+import { letterScale } from '@/lib/rem';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallRow, wideColumns } from './call-row';
@@ -46,7 +47,7 @@ export function CallList({
     return () => observer.disconnect();
   }, []);
 
-  const height = wide ? 38 : 58;
+  const height = Math.round((wide ? 38 : 58) * letterScale());
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => scroller.current,

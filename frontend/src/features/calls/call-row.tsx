@@ -13,7 +13,7 @@ export function callName(call: Call): string {
   return call.tool || call.publicName || call.method || texts.calls.unknownTool;
 }
 
-export const wideColumns = 'grid-cols-[7.5rem_minmax(0,1fr)_minmax(0,9rem)_8.5rem_5.5rem_4.5rem]';
+export const wideColumns = 'grid-cols-[6rem_minmax(0,1fr)_minmax(0,7.5rem)_7.5rem_5rem_4rem]';
 
 /**
  * One call in the list: a table row on wide lists, two lines on narrow ones. The

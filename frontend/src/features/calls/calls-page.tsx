@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { Activity, Filter, Pause, Play, Route, X } from 'lucide-react';
+import { Activity, Filter, Pause, Play, X } from 'lucide-react';
 import { useCallback, useMemo, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
@@ -72,10 +72,6 @@ export function CallsPage({
           )}
           {still ? t.follow : t.hold}
         </Button>
-        <Link to="/sessions" className={buttonClasses('quiet')}>
-          <Route className="size-4" aria-hidden />
-          {t.sessions}
-        </Link>
         <ExportMenu filters={filters} />
       </PageHeader>
       {filtered && <Chips filters={filters} labelOf={labelOf} onChange={change} />}

@@ -11,6 +11,7 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Call, CallDetail } from '@/types/api';
 import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
+import { callName } from './call-row';
 
 const route = getRouteApi('/calls');
 const t = texts.calls;
@@ -55,6 +56,11 @@ function Pick({
   const now = useNow();
   const live = useLiveCalls();
   const { data } = useQuery(sameToolQuery(call));
+  const { data: elsewhere } = useQuery({ ...callQueryOptions(other), enabled: other !== 'pick' });
+  const described = (c: Call) =>
+    `${clock(c.at, now)} · ${texts.outcomes[c.outcome]} · ${duration(c.tookNs)} · ${plain(c.client.slice(0, 40))}`;
+  const named = (c: Call) =>
+    `${plain(`${c.server} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
   const known = new Map([...live, ...(data ?? [])].map((c) => [c.id, c]));
   const options = [...known.values()]
     .filter(
@@ -63,7 +69,7 @@ function Pick({
     .slice(0, 100)
     .map((c) => ({
       value: c.id,
-      text: `${clock(c.at, now)} · ${texts.outcomes[c.outcome]} · ${duration(c.tookNs)} · ${plain(c.client.slice(0, 40))}`,
+      text: described(c),
     }));
   if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
   const chosen = options.some((option) => option.value === other);
@@ -73,7 +79,7 @@ function Pick({
         label={t.comparePick}
         value={other}
         options={[
-          ...(chosen ? [] : [{ value: other, text: other === 'pick' ? t.comparePick : other }]),
+          ...(chosen ? [] : [{ value: other, text: elsewhere ? named(elsewhere) : t.comparePick }]),
           ...options,
         ]}
         onChange={onChange}

@@ -90,8 +90,7 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
           {session.errors > 0 && (
             <span className="text-bad"> · {t.failed(count(session.errors))}</span>
           )}
-          {' · '}
-          {t.lasted(duration(Math.max(0, spanNs(session))))}
+          {spanNs(session) > 0 && ` · ${t.lasted(duration(spanNs(session)))}`}
         </span>
       </div>
     </li>

@@ -41,13 +41,15 @@ export function LogView({ server }: { server: ServerDetail }) {
           options={logLevels.map((value) => ({ value, text: t.logLevels[value] }))}
           onChange={setLevel}
         />
-        <SearchField label={t.logSearch} value={text} onChange={setText} delayMs={80} />
-        <CopyButton
-          label={t.logCopy}
-          text={() =>
-            lines.map((line) => `${line.at} ${line.level} ${logText(line.text)}`).join('\n')
-          }
-        />
+        <div className="flex min-w-40 flex-1 items-center gap-2">
+          <SearchField label={t.logSearch} value={text} onChange={setText} delayMs={80} />
+          <CopyButton
+            label={t.logCopy}
+            text={() =>
+              lines.map((line) => `${line.at} ${line.level} ${logText(line.text)}`).join('\n')
+            }
+          />
+        </div>
       </div>
       {log.isError && <p className="text-sm text-bad">{plain(messageOf(log.error))}</p>}
       <ServerLog lines={lines} className="min-h-0 flex-1" />

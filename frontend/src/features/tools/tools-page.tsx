@@ -9,6 +9,7 @@ import { Empty, PageHeader } from '@/components/page';
 import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
+import { letterScale } from '@/lib/rem';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
@@ -142,7 +143,8 @@ function ToolList({
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: (index) => ('group' in (rows[index] as Row) ? headHeight : toolHeight),
+    estimateSize: (index) =>
+      Math.round(('group' in (rows[index] as Row) ? headHeight : toolHeight) * letterScale()),
     overscan: 10,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: other rows have other heights
