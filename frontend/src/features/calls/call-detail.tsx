@@ -13,7 +13,7 @@ import {
 } from 'lucide-react';
 import { memo, type ReactNode, useMemo, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
-import { writeClipboard } from '@/components/copy-button';
+import { CopyButton, writeClipboard } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
 import { Menu } from '@/components/menu';
