@@ -236,7 +236,11 @@ func (p *program) explain(err error) {
 	}
 	fmt.Fprintln(p.Stderr, "drawbridge:", clean(out.Detail))
 	for _, f := range out.Errors {
-		fmt.Fprintln(p.Stderr, "  "+clean(f.Error))
+		text := f.Error
+		if f.Field != "" && !strings.Contains(text, f.Field) {
+			text = f.Field + ": " + text
+		}
+		fmt.Fprintln(p.Stderr, "  "+clean(text))
 	}
 	if out.Hint != "" {
 		fmt.Fprintln(p.Stderr, clean(out.Hint))

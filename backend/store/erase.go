@@ -73,7 +73,7 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, now time.Time) (i
 		if err := uncount(ctx, tx, gone, now); err != nil {
 			return 0, err
 		}
-		if err := deleteCalls(ctx, tx, gone, true); err != nil {
+		if _, err := deleteCalls(ctx, tx, gone, true); err != nil {
 			return 0, err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 0)`); err != nil {
@@ -86,13 +86,9 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, now time.Time) (i
 				return 0, err
 			}
 		}
-		for _, stmt := range []string{
-			`DELETE FROM client WHERE (name = ?1 OR token = ?1) AND id NOT IN (SELECT client_id FROM call) AND id NOT IN (SELECT client_id FROM rollup)`,
-			`DELETE FROM session WHERE NOT EXISTS (SELECT 1 FROM call WHERE session_id = session.id)`,
-		} {
-			if _, err := tx.ExecContext(ctx, stmt, sel.Client); err != nil {
-				return 0, err
-			}
+		_, err := tx.ExecContext(ctx, `DELETE FROM client WHERE (name = ?1 OR token = ?1) AND id NOT IN (SELECT client_id FROM call) AND id NOT IN (SELECT client_id FROM rollup)`, sel.Client)
+		if err != nil {
+			return 0, err
 		}
 	}
 	return int64(len(gone)), nil

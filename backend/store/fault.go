@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 
+	"drawbridge/backend/hub"
+
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -43,6 +45,28 @@ func (f fault) sentence() string {
 		return "recording paused: the history cannot be written"
 	}
 	return ""
+}
+
+// explained says of trouble with the disk what a person can do about it. What is no
+// trouble with the disk stays as it is.
+func explained(err error) error {
+	if _, ok := errors.AsType[*sqlite.Error](err); !ok {
+		return err
+	}
+	e := &hub.Error{Code: hub.CodeUnavailable, Cause: err}
+	switch faultOf(err) {
+	case faultFull:
+		e.Message, e.Hint = "the history cannot be changed: the disk is full", "Make some room on the disk first: deleting calls needs some too."
+	case faultReadOnly:
+		e.Message, e.Hint = "the history cannot be changed: its file cannot be written", "See whether the data folder is yours and its disk may be written to."
+	case faultLocked:
+		e.Message, e.Hint, e.Retriable = "the history cannot be changed: another program holds its file", "End that program, or wait until it is done.", true
+	case faultDisk:
+		e.Message, e.Hint = "the history cannot be used: the disk reports errors", "See to the disk, and keep a copy of the data folder."
+	default:
+		return err
+	}
+	return e
 }
 
 func faultOf(err error) fault {

@@ -109,10 +109,11 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 			return err
 		}
 		deleted = int64(len(gone))
-		if err := deleteCalls(ctx, tx, gone, false); err != nil {
-			return err
+		names, err := deleteCalls(ctx, tx, gone, false)
+		if names > 0 {
+			s.renamed.Add(1)
 		}
-		return s.forgetSessions(ctx, tx)
+		return err
 	})
 	if err == nil && deleted > 0 {
 		err = s.use(func(h *handle) error {
@@ -121,20 +122,6 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 		})
 	}
 	return deleted, err
-}
-
-// forgetSessions deletes the names of sessions that no call is left of, among the oldest.
-func (s *Store) forgetSessions(ctx context.Context, tx *sql.Tx) error {
-	res, err := tx.ExecContext(ctx, `DELETE FROM session WHERE id IN (SELECT id FROM session ORDER BY id LIMIT ?)
-		AND NOT EXISTS (SELECT 1 FROM call WHERE session_id = session.id)`, pruneRows)
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
-	if n > 0 {
-		s.renamed.Add(1)
-	}
-	return err
 }
 
 // pruneBefore returns the id below which calls are beyond the bounds.
@@ -182,14 +169,27 @@ func (s *Store) edge(ctx context.Context, rows int64) (edge int64, err error) {
 }
 
 // deleteCalls deletes rows, and what search and packs have of them: with erase, so that
-// nothing stays in the file. Their sums stay.
-func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) error {
+// nothing stays in the file. Their sums stay. The names of sessions that no call is left
+// of go too; it returns how many.
+func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) (names int64, err error) {
 	if err := unsearch(ctx, tx, gone); err != nil {
-		return err
+		return 0, err
 	}
 	if err := leave(ctx, tx, gone, erase); err != nil {
-		return err
+		return 0, err
 	}
-	_, err := tx.ExecContext(ctx, `DELETE FROM call WHERE id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)
-	return err
+	these := ` FROM call WHERE id IN (?` + strings.Repeat(`,?`, len(gone)-1) + `)`
+	sessions, err := ids(ctx, tx, `SELECT DISTINCT session_id`+these+` AND session_id IS NOT NULL`, gone...)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE`+these, gone...); err != nil || len(sessions) == 0 {
+		return 0, err
+	}
+	res, err := tx.ExecContext(ctx, `DELETE FROM session WHERE id IN (?`+strings.Repeat(`,?`, len(sessions)-1)+`)
+		AND NOT EXISTS (SELECT 1 FROM call WHERE session_id = session.id)`, sessions...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
 }

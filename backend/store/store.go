@@ -184,7 +184,7 @@ func (s *Store) use(f func(*handle) error) error {
 		s.o.Log.Error("History is damaged", "error", err)
 		s.recorder.wakeUp()
 	}
-	return err
+	return explained(err)
 }
 
 // patience is how long things may take.

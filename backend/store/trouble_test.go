@@ -84,6 +84,10 @@ func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 	if calls, _, err := b.Calls(t.Context(), Query{}); err != nil || len(calls) == 0 {
 		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
 	}
+	// Whoever changes something is told what to do, and not that we made a mistake.
+	if err := b.SaveFact(t.Context(), "large", make([]byte, 100_000)); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("a change gives %v", err)
+	}
 	record(t, b, 2000, 2*maxQueued)
 	if st := b.Recorder().Stats(); st.Dropped == 0 || st.Queued > maxQueued {
 		t.Fatalf("the queue has no end, or drops are not counted: %+v", st)

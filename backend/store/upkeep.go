@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"drawbridge/backend/hub"
+
+	"modernc.org/sqlite"
 )
 
 // Size is what the history takes.
@@ -106,6 +108,9 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	})
 	if err != nil {
 		_ = os.Remove(path)
+		if own, ok := errors.AsType[*sqlite.Error](err); ok {
+			err = own // of the copy, not of the history
+		}
 		return backupError(err)
 	}
 	return nil
