@@ -142,6 +142,9 @@ func TestHostileSharedFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: %d %.300s", name, status, said)
 		}
 	}
+	if plan, status, said := planOf(t, s, `{"profiles":{"p":[],"../q":{}}}`); status != http.StatusOK || plan.Diff != "" || plan.Profiles[0].State != "refused" || plan.Profiles[1].State != "refused" {
+		t.Errorf("a profile that is none: %d %s", status, said)
+	}
 	if s.fakes.text != before {
 		t.Error("a plan changed the file")
 	}

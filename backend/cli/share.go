@@ -149,14 +149,18 @@ func (p *program) showTaking(plan takingDocument) {
 		case "refused":
 			text += "is not taken: " + s.Why
 		default:
-			words := make([]string, len(s.Command))
-			for i, word := range s.Command {
-				words[i] = strconv.Quote(word)
+			var does []string
+			if len(s.Command) > 0 {
+				words := make([]string, len(s.Command))
+				for i, word := range s.Command {
+					words[i] = strconv.Quote(word)
+				}
+				does = append(does, "runs "+strings.Join(words, " "))
 			}
 			if s.URL != "" {
-				words = append(words, "at "+s.URL)
+				does = append(does, "connects to "+s.URL)
 			}
-			text += "runs " + strings.Join(words, " ")
+			text += strings.Join(does, ", ")
 			if len(s.Variables) > 0 {
 				text += "; gets the variables " + strings.Join(s.Variables, ", ")
 			}
@@ -171,7 +175,8 @@ func (p *program) showTaking(plan takingDocument) {
 		fmt.Fprintln(p.Stdout, line("These servers would get secrets that you have stored: "+strings.Join(plan.Uses, ", ")))
 	}
 	for _, one := range strings.Split(plan.Diff, "\n") {
-		fmt.Fprintln(p.Stdout, line(one))
+		text := strings.TrimLeft(one[min(1, len(one)):], " \t")
+		fmt.Fprintln(p.Stdout, one[:len(one)-len(text)]+line(text)) // the diff keeps its indentation
 	}
 }
 

@@ -345,6 +345,10 @@ func (r *Record) Label() string {
 	for _, affix := range []string{"-mcp-server", "-server", "-mcp"} {
 		name = strings.TrimSuffix(name, affix)
 	}
+	if name == "mcp" || name == "server" || hub.Slug(name) == "" { // every second one is: its publisher tells more
+		domain, _, _ := strings.Cut(r.Name, "/")
+		name = domain[strings.LastIndexByte(domain, '.')+1:]
+	}
 	if slug := hub.Slug(name); slug != "" {
 		return slug
 	}

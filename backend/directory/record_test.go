@@ -194,8 +194,12 @@ func TestWhatComesWithTheProgramCanBeInstalled(t *testing.T) {
 	if len(all) < 20 || len(all) > 40 || !taken.IsZero() {
 		t.Fatalf("%d servers, taken %s", len(all), taken)
 	}
-	seen := map[string]bool{}
+	seen, labels := map[string]bool{}, map[string]string{}
 	for _, e := range all {
+		if other := labels[e.Record.Label()]; other != "" && other != e.Record.Title+" (hosted)" && e.Record.Title != other+" (hosted)" {
+			t.Errorf("%s and %s would both be called %s", other, e.Record.Title, e.Record.Label())
+		}
+		labels[e.Record.Label()] = e.Record.Title
 		if e.Refused != "" || seen[e.Record.Name] || e.Record.Description == "" || e.Record.Title == "" {
 			t.Errorf("%s: %s", e.Record.Name, e.Refused)
 		}

@@ -77,6 +77,13 @@ func (d *Document) profile(name string) (config.Profile, bool) {
 // SetObject writes an object under a name into a section, such as a profile, in the place
 // of one of that name; nil takes it away.
 func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
+	var value hujson.ValueTrimmed
+	if raw != nil { // before a section is made for it
+		var err error
+		if value, err = d.pretty(raw, 2); err != nil {
+			return err
+		}
+	}
 	root := d.root.Value.(*hujson.Object)
 	object, err := d.child(root, section, 0)
 	if err != nil {
@@ -90,10 +97,6 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 			d.remove(root, section)
 		}
 		return nil
-	}
-	value, err := d.pretty(raw, 2)
-	if err != nil {
-		return err
 	}
 	if i := find(object, name); i >= 0 {
 		if old, ok := object.Members[i].Value.Value.(*hujson.Object); ok {

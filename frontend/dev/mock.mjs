@@ -82,8 +82,11 @@ export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => 
       url.searchParams,
       text,
       (id, broken) => {
-        for (const status of world.begin(id, broken, (later) => send('server', later)))
+        const later = (status) => {
           send('server', status);
+          send('catalog', id);
+        };
+        for (const status of world.begin(id, broken, later)) send('server', status);
       },
     );
     if (listed !== undefined) return json(response, listed.body, listed.status ?? 200);

@@ -85,10 +85,10 @@ flow(
 flow('a copy of the configuration is kept, looked at and put back', quiet, async (page, mock) => {
   const part = await sharing(page, mock);
   const copies = part.getByRole('list', { name: 'Copies of the configuration' });
-  assert.equal(await copies.getByRole('listitem').count(), 3);
+  await copies.getByRole('listitem').nth(2).waitFor();
   await part.getByRole('button', { name: 'Keep a copy now' }).click();
   await page.getByText('A copy is kept.').waitFor();
-  assert.equal(await copies.getByRole('listitem').count(), 4);
+  await copies.getByRole('listitem').nth(3).waitFor();
   const old = copies.getByRole('listitem').nth(2);
   await old.getByRole('button', { name: /^Look at the copy/ }).press('Enter');
   await old.getByText('+  "old": {}').waitFor();

@@ -823,6 +823,7 @@ export const texts = {
     current: 'as it is now',
     copyLook: 'Look',
     copyLookAt: (when: string) => `Look at the copy of ${when}`,
+    copyHide: (when: string) => `Hide it: the copy of ${when}`,
     same: 'It says what the file says now.',
     broken: 'This copy has mistakes and cannot be put back:',
     copyText: 'The whole copy, secrets masked',

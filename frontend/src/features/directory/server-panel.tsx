@@ -8,7 +8,7 @@ import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/directory';
 import { InstallForm } from './install-form';
-import { Note, Words } from './what-runs';
+import { Note } from './what-runs';
 import { kindOf, publisher, reachOf, titleOf } from './words';
 
 const t = texts.directory;
@@ -78,7 +78,8 @@ export function ServerPanel({
           </ul>
           {way.line.length > 0 && (
             <div className="mt-3">
-              <Words words={[way.line.join(' ')]} label={t.line} />
+              <p className="mb-1 text-xs text-ink3">{t.line}</p>
+              <CopyField text={plain(way.line.join(' '))} label={t.line} />
             </div>
           )}
         </Section>

@@ -86,7 +86,12 @@ function Item({
             {copy.current && <span className="text-ok"> · {t.current}</span>}
           </span>
         </span>
-        <Button small aria-expanded={open} aria-label={t.copyLookAt(when)} onClick={onOpen}>
+        <Button
+          small
+          aria-expanded={open}
+          aria-label={open ? t.copyHide(when) : t.copyLookAt(when)}
+          onClick={onOpen}
+        >
           {open ? t.hide : t.copyLook}
         </Button>
       </div>

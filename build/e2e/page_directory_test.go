@@ -1,0 +1,119 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// notes is a server in one file, as a bundle carries it.
+const notes = `const rl = require('node:readline').createInterface({ input: process.stdin })
+rl.on('line', (line) => {
+  const { id, method, params } = JSON.parse(line)
+  const answer = (result) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\n')
+  if (method === 'initialize') answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'notes', version: '1' } })
+  else if (method === 'tools/list') answer({ tools: [{ name: 'read_notes', description: 'Notes of ' + process.argv[2] + (process.env.NOTES_TOKEN ? ' with a token' : ''), inputSchema: { type: 'object' } }] })
+  else if (id !== undefined) answer({})
+})
+`
+
+const notesManifest = `{"manifest_version":"0.3","name":"notes","display_name":"Notes","version":"1.0.0","description":"Notes as tools","author":{"name":"Ada"},
+ "server":{"type":"node","entry_point":"index.js","mcp_config":{"command":"node","args":["${__dirname}/index.js","${user_config.dir}"],"env":{"NOTES_TOKEN":"${user_config.token}"}}},
+ "user_config":{"dir":{"type":"directory","title":"Folder","required":true},"token":{"type":"string","title":"Token","sensitive":true}}}`
+
+func bundle(t testing.TB, files map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for name, body := range files {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// The list of servers, bundles, sharing and copies of the configuration, by the page of the
+// real daemon: a registry of our own, a package that npx starts, secrets in the store.
+func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skipf("no browser: %v", err)
+	}
+	var down atomic.Bool
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case down.Load():
+			w.WriteHeader(http.StatusBadGateway)
+		case r.URL.Path == "/v0.1/servers":
+			fmt.Fprint(w, `{"servers":[
+ {"server":{"name":"com.example/files","title":"Example files","description":"Files of one folder","version":"1.0.0","packages":[{"registryType":"npm","identifier":"@modelcontextprotocol/server-filesystem","version":"9.9.9","transport":{"type":"stdio"},"packageArguments":[{"type":"positional","valueHint":"folder","isRequired":true,"isRepeated":true,"format":"filepath"}],"environmentVariables":[{"name":"EXAMPLE_KEY","isRequired":true,"isSecret":true}]}]}},
+ {"server":{"name":"com.example/evil","description":"x","packages":[{"registryType":"npm","identifier":"good","transport":{"type":"stdio"},"runtimeArguments":[{"type":"named","name":"--call","value":"evil"}]}]}}
+],"metadata":{}}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer registry.Close()
+	// npx stands here for the registry of packages, which a test does not ask.
+	programs := t.TempDir()
+	put(t, filepath.Join(programs, "npx"), "#!/bin/sh\nshift 2\nexec "+node+" "+abs("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")+" \"$@\"\n")
+	if err := os.Chmod(filepath.Join(programs, "npx"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := t.TempDir()
+	config := object{"mcpServers": object{"demo": demo()}, "directory": object{"url": registry.URL}}
+	d := start(t, config, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), "DRAWBRIDGE_KEYRING=off")
+	d.running("demo")
+	good, evil, shared := filepath.Join(files, "notes.mcpb"), filepath.Join(files, "evil.mcpb"), filepath.Join(files, "shared.json")
+	put(t, good, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes})))
+	put(t, evil, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes, "../../evil": "x"})))
+	put(t, shared, fmt.Sprintf(`{"mcpServers":{"given":{"command":%s,"args":["demo-server"],"env":{"GIVEN":"${secret:GIVEN_KEY}"}},"demo":{"command":"other"}},"needs":["GIVEN_KEY"]}`, quoted(binary)))
+	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { down.Store(r.URL.Path == "/down") }))
+	defer control.Close()
+	order, err := json.Marshal(object{
+		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "token": d.token("life"), "chromium": browser, "output": output,
+		"config": filepath.Join(d.data, "config.jsonc"), "control": control.URL, "folder": files, "good": good, "evil": evil, "shared": shared,
+		"bundles": filepath.Join(d.data, "bundles"), "patience": limit(20 * time.Second).Milliseconds(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/page-directory.mjs"))
+	cmd.Stdin = strings.NewReader(string(order))
+	var found struct{ Done, Violations, Errors []string }
+	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Done) < 6 {
+		t.Errorf("only this was done: %q", found.Done)
+	}
+	for _, problem := range append(found.Violations, found.Errors...) {
+		t.Error(problem)
+	}
+	for _, at := range []string{filepath.Join(files, "..", "evil"), filepath.Join(d.data, "evil"), filepath.Join(d.data, "..", "evil")} {
+		if _, err := os.Stat(at); err == nil {
+			t.Errorf("%s is there", at)
+		}
+	}
+}

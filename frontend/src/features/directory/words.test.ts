@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest';
+import type { Field, Way } from '@/types/directory';
+import { base64, obstacle } from './upload';
+import { firstValues, given, missing, publisher, reachOf } from './words';
+
+const field = (key: string, more: Partial<Field> = {}): Field => ({
+  key,
+  label: key,
+  required: false,
+  secret: false,
+  ...more,
+});
+
+it('names the publisher by who owns the name', () => {
+  expect(publisher('io.github.ada/notes')).toBe('ada on GitHub');
+  expect(publisher('com.linear/mcp')).toBe('linear.com');
+  expect(publisher('com.figma.mcp/mcp')).toBe('mcp.figma.com');
+  expect(publisher('nonsense')).toBe('nonsense');
+});
+
+it('says what a server will be able to do', () => {
+  const way = (more: Partial<Way>): Way => ({
+    title: 'x',
+    pinned: true,
+    line: [],
+    fields: [],
+    ...more,
+  });
+  expect(reachOf(way({ runs: 'npx' })).join(' ')).toMatch(/runs as you.*npx/);
+  expect(reachOf(way({ runs: 'docker', pinned: false })).join(' ')).toMatch(/container.*newer one/);
+  const remote = reachOf(
+    way({ title: 'https://x.example/mcp?a', fields: [field('k', { secret: true })] }),
+  ).join(' ');
+  expect(remote).toMatch(/at x\.example,.*leaves this computer.*fill in for k/);
+});
+
+it('asks for what is needed and sends what was filled in', () => {
+  const fields = [
+    field('a', { required: true }),
+    field('b', { required: true, default: 'x' }),
+    field('c', { default: 'y' }),
+    field('s', { required: true, secret: true, default: 'never shown' }),
+  ];
+  const first = firstValues(fields);
+  expect(first).toEqual({ b: 'x', c: 'y' });
+  expect(missing(fields, first).map((one) => one.key)).toEqual(['a']);
+  expect(missing(fields, { ...first, a: '  ' }).map((one) => one.key)).toEqual(['a']);
+  expect(given(fields, { a: '1', b: '', c: ' ', other: 'x' })).toEqual({ a: '1' });
+});
+
+it('takes files that may be bundles, and sends their bytes unchanged', () => {
+  expect(obstacle({ name: 'a.mcpb', size: 1 })).toBeUndefined();
+  expect(obstacle({ name: 'A.DXT', size: 1 })).toBeUndefined();
+  for (const bad of [
+    { name: 'a.zip', size: 1 },
+    { name: 'a.mcpb', size: 0 },
+    { name: 'a.mcpb', size: 2 ** 28 + 1 },
+  ])
+    expect(obstacle(bad)).toBeTruthy();
+  const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
+  expect(Uint8Array.from(atob(base64(bytes)), (c) => c.charCodeAt(0))).toEqual(bytes);
+});
