@@ -186,6 +186,40 @@ func TestNoZombieStays(t *testing.T) {
 	})
 }
 
+// What lost its parent falls to us, and nobody waits for its end: some time after it the
+// zombie is collected, or at once when it stood in a group of ours.
+func TestReaperCollectsWhatNobodyWaitsFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		direct, group bool
+		waited        time.Duration
+		collected     bool
+	}{
+		"of a group of ours":            {group: true, collected: true},
+		"unknown, for long":             {waited: reapAfter, collected: true},
+		"unknown, just now":             {waited: reapAfter / 2},
+		"somebody waits for it himself": {direct: true, group: true, waited: time.Hour},
+	} {
+		dead, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p info
+		eventually(t, 10*time.Second, "a zombie", func() bool {
+			p, _ = look(dead.Pid)
+			return p.zombie
+		})
+		r := newReaper(func(pid, _ int) (bool, bool) { return c.direct && pid == dead.Pid, c.group && pid == dead.Pid })
+		if c.waited > 0 {
+			r.since[key(p)] = time.Now().Add(-c.waited)
+		}
+		r.sweep()
+		if _, there := look(dead.Pid); there == c.collected {
+			t.Errorf("%s: still there: %v", name, there)
+		}
+		_, _ = dead.Wait()
+	}
+}
+
 func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
 	// The escaped one wiped its environment and has its own session, and its
 	// parent was gone before anybody looked: nothing tells whose it is.

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -214,6 +215,9 @@ func TestHostileRemoteServersAreBoundedNamedAndRecoveredFrom(t *testing.T) {
 			message, _ := hub.Describe(err)
 			if err == nil || !strings.Contains(message, one.want) {
 				t.Errorf("named %q, %v", message, err)
+			}
+			if e, ok := errors.AsType[*hub.Error](err); ok && e.Unsent {
+				t.Error("it was sent, and counts as if it might be made again")
 			}
 			good.Store(true)
 			if reply, err := c.Send(ctx, &hub.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"ok":1}` {

@@ -1,0 +1,28 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/process"
+)
+
+// Only where the machine was short of something does it help to try again; otherwise the
+// person is told what to correct.
+func TestAStartIsTriedAgainOnlyWhereThatMayHelp(t *testing.T) {
+	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
+		said := refusal("/bin/x", fmt.Errorf("cannot start /bin/x: %w", os.NewSyscallError("fork/exec", err)))
+		if failureOf(said) != evFailed {
+			t.Errorf("%v is final", err)
+		}
+	}
+	for _, err := range []error{process.ErrNotFound, process.ErrNotExecutable, syscall.ENOTDIR} {
+		said := refusal("x", fmt.Errorf("cannot start x: %w", err))
+		if _, hint := hub.Describe(said); failureOf(said) != evRefused || hint == "" {
+			t.Errorf("%v is tried again, or has no hint: %q", err, hint)
+		}
+	}
+}
