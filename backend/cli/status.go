@@ -87,7 +87,7 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	said := map[string]bool{}
 	for _, server := range s.Servers {
 		said[name(server)] = server.Reason != ""
-		for _, why := range append([]string{server.Reason, server.Detail}, server.Warnings...) {
+		for _, why := range append([]string{server.Reason, server.Hint, server.Detail}, server.Warnings...) {
 			if why != "" {
 				fmt.Fprintf(p.Stdout, "%s: %s\n", line(name(server)), line(why))
 			}

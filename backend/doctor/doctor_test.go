@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"drawbridge/backend/hub"
+
 	"drawbridge/backend/clientconf"
 	"drawbridge/config"
 )
@@ -60,6 +62,16 @@ func TestEveryProblemComesWithItsFix(t *testing.T) {
 		find(t, all, check, Problem)
 	}
 	find(t, all, "proxy", Warning)
+}
+
+// Where it is known what helps, the log is not the answer.
+func TestAServersOwnAdviceIsItsFix(t *testing.T) {
+	found := Options{Servers: []hub.ServerStatus{
+		{ID: "a", State: hub.StateCrashed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: hub.StateCrashed, Reason: "boom"},
+	}}.servers()
+	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "Look at its log: drawbridge logs b" {
+		t.Errorf("%+v", found)
+	}
 }
 
 func TestHealthyMachineHasNoFindings(t *testing.T) {

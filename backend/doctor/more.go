@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ func (o Options) servers() (all []Finding) {
 		if s.State != hub.StateCrashed && s.State != hub.StateDegraded {
 			continue
 		}
-		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: "Look at its log: drawbridge logs " + s.ID}
+		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Look at its log: drawbridge logs "+s.ID)}
 		offer(&f, "Start it again", o.Restart, s.ID)
 		all = append(all, f)
 	}

@@ -366,7 +366,7 @@ func (r *runner) noteExit() {
 	if exit, ok := r.exited(); ok {
 		r.exitCode = &exit.Code
 		if exit.Code > 0 && !r.explained {
-			r.reason = exit.Text
+			r.reason, r.hint = exit.Text, ""
 		}
 	}
 }

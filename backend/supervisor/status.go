@@ -28,7 +28,6 @@ type live struct {
 	opening time.Time
 	// conflicts are the part of the status's warnings that comes from other servers.
 	conflicts []string
-	hint      string // what to do about the reason of the status, "" where its log says more
 	process   Process
 	timings   Timings
 	changed   chan struct{} // closed when something newer has been published
@@ -38,7 +37,7 @@ type live struct {
 func (r *runner) publish() {
 	old := r.live.Load()
 	l := &live{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
-	l.conflicts, l.hint = r.conflicts(), r.hint
+	l.conflicts = r.conflicts()
 	l.status = r.status(old.status)
 	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {
@@ -106,7 +105,9 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 		Since: now, Updated: old.Updated, Restarts: r.restarts,
 		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
 	}
-	st.State, st.Reason = r.words(c)
+	if st.State, st.Reason = r.words(c); strings.Contains(st.Reason, r.reason) { // and not another reason
+		st.Hint = r.hint
+	}
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}
@@ -254,7 +255,7 @@ func heard(l *live) (last time.Time) {
 
 // differ reports whether people would see a difference.
 func differ(a, b hub.ServerStatus) bool {
-	return a.State != b.State || a.Reason != b.Reason || a.Label != b.Label || a.PID != b.PID ||
+	return a.State != b.State || a.Reason != b.Reason || a.Hint != b.Hint || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
 		a.Restarts != b.Restarts || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
 		!slices.Equal(a.Tags, b.Tags) || !slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)

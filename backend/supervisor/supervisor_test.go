@@ -156,6 +156,9 @@ func TestWrongCommandIsNotTriedAgainUntilTheConfigChanges(t *testing.T) {
 		if st := g.want("a", hub.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
 			t.Fatalf("%d starts; %+v", len(g.started("a")), st)
 		}
+		if st, _ := g.Status("a"); st.Hint != "Correct the command." {
+			t.Errorf("the status advises %q", st.Hint)
+		}
 		// The one start that a call causes changes nothing of that, and the call is told what to do.
 		_, err := g.For(context.Background(), &hub.Call{Server: "a"})
 		if message, hint := hub.Describe(err); message != `server "a" is crashed: executable not found` || hint != "Correct the command." {

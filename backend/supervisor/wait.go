@@ -125,7 +125,7 @@ func (r *runner) unavailable(l *live) error {
 		message += ": " + l.status.Reason
 	}
 	return &hub.Error{Code: hub.CodeUnavailable, Message: message, Retriable: true,
-		Hint: cmp.Or(l.hint, "See its log: drawbridge logs "+r.id+".")}
+		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+".")}
 }
 
 // awaitModern waits a little for the second connection. The legacy one serves when

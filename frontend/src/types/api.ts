@@ -24,6 +24,8 @@ export interface ServerStatus {
   transport: Transport;
   state: State;
   reason: string;
+  /** What to do about the reason, where that is known. */
+  hint?: string;
   detail?: string;
   since: string;
   updated: string;

@@ -144,6 +144,9 @@ function Known({
               {plain(server.reason.slice(0, 1500))}
             </p>
           )}
+          {server.hint && (
+            <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
+          )}
           {server.detail && (
             <p className="mt-1 font-mono text-xs [overflow-wrap:anywhere]">
               {plain(server.detail.slice(0, 1500))}
