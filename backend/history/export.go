@@ -83,8 +83,10 @@ func CSV(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	return err
 }
 
-// harmless keeps a spreadsheet from running a cell.
+// harmless keeps a spreadsheet from running a cell, and readers of CSV from stopping at
+// a NUL.
 func harmless(cell string) string {
+	cell = strings.ReplaceAll(cell, "\x00", "\ufffd")
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) || strings.HasPrefix(cell, "＝") || strings.HasPrefix(cell, "＋") || strings.HasPrefix(cell, "－") || strings.HasPrefix(cell, "＠") {
 		return "'" + cell
 	}
