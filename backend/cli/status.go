@@ -23,6 +23,8 @@ type statusDocument struct {
 	Notices      []noticeDocument   `json:"notices"`
 	Servers      []hub.ServerStatus `json:"servers"`
 	Usage        []usageDocument    `json:"usage"`
+
+	versions map[string]string // of packages, by server; from GET versions
 }
 
 // usageDocument is what a server's processes take.
@@ -58,9 +60,31 @@ func (p *program) status() *cobra.Command {
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "status", nil, nil, &s); done || err != nil {
 				return err
 			}
+			s.versions = p.versionsNow(cmd.Context())
 			return p.printStatus(s, time.Now())
 		},
 	}
+}
+
+// versionsNow are the versions that servers run, as far as they are known. The table does
+// without them.
+func (p *program) versionsNow(ctx context.Context) map[string]string {
+	var list items[serverVersion]
+	d, err := p.daemon()
+	if err != nil {
+		return nil
+	}
+	data, err := d.raw(ctx, http.MethodGet, "versions", nil, nil)
+	if err != nil || decode(data, &list) != nil {
+		return nil
+	}
+	all := map[string]string{}
+	for _, v := range list.Items {
+		if v.Version != "" {
+			all[v.Server] = v.Version
+		}
+	}
+	return all
 }
 
 func (p *program) printStatus(s statusDocument, now time.Time) error {
@@ -69,11 +93,17 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	for _, u := range s.Usage {
 		takes[u.Server] = u
 	}
+	if len(s.versions) > 0 {
+		t.head, t.right = append(t.head, "Version"), append(t.right, false)
+	}
 	if len(takes) > 0 {
 		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
 	}
 	for _, server := range s.Servers {
 		cells := []string{name(server), word(server.State), strconv.Itoa(server.Tools), ago(now, server.Updated)}
+		if len(s.versions) > 0 {
+			cells = append(cells, short(s.versions[server.ID], 24))
+		}
 		if u, ok := takes[server.ID]; ok {
 			cells = append(cells, fmt.Sprintf("%.1f MB", float64(u.RSS)/1e6), fmt.Sprintf("%.0f %%", u.CPU))
 		} else if len(takes) > 0 {

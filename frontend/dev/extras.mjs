@@ -271,8 +271,10 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
     test: (body) => {
       const { name } = JSON.parse(body);
       const broken = body.includes('no-such');
+      const login = body.includes('wants-login') ? 'needed' : '';
       return {
-        ok: !broken,
+        login,
+        ok: !broken && !login,
         stage: broken ? 'start' : 'done',
         error: broken ? 'executable not found: no-such' : '',
         hint: broken ? 'Install it, or give its whole path.' : '',
@@ -372,6 +374,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
       switch (`${method} ${first}`) {
         case 'GET server-usage':
           return this.serverUse();
+        case 'GET versions':
+          return list(servers.map((s) => versionOf(s.id, say)).filter((v) => v.known));
         case 'GET savings':
           return this.savings;
         case 'GET features':

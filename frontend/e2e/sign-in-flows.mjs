@@ -25,3 +25,20 @@ flow(
     await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
   },
 );
+
+flow(
+  'a test of a server that wants a login says so, and adds it to sign in',
+  { scene: 'usual', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/add`);
+    await page
+      .getByRole('textbox')
+      .first()
+      .fill('{"mcpServers":{"mail":{"url":"https://wants-login.example.com/mcp"}}}');
+    await page.getByRole('button', { name: 'Test', exact: true }).click();
+    await page.getByText('It answers, and wants you to sign in.').waitFor();
+    await inspect(page, true);
+    await page.getByRole('button', { name: 'Add it, then sign in' }).press('Enter');
+    await page.waitForURL(/#\/servers\/mail/);
+  },
+);

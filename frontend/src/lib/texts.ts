@@ -329,6 +329,9 @@ export const texts = {
     test: 'Test',
     again: 'Test again',
     hint: 'Starts it for a moment. Nothing of it is kept.',
+    login: 'It answers, and wants you to sign in.',
+    loginHint: 'You sign in once the server is added. Nothing opens before you ask for it.',
+    loginAdd: 'Add it, then sign in',
     running: (s: number) => `Starting it and asking for its tools… ${s} s`,
     works: (n: number, time: string) =>
       `It works: ${n === 1 ? '1 tool' : `${n} tools`} after ${time}.`,
@@ -1322,6 +1325,7 @@ export const texts = {
   loading: 'Loading…',
   versions: {
     title: 'Version',
+    short: (v: string) => (/^\d/.test(v) ? `v${v}` : v),
     package: 'Package',
     written: 'Configured as',
     version: 'Version',

@@ -7,6 +7,8 @@ export interface TestResult {
   error: string;
   hint: string;
   code: string;
+  /** needed: it answers, and wants a person to sign in. */
+  login: '' | 'needed';
   problems: Problem[] | null;
   command: string;
   tookNs: number;

@@ -145,6 +145,7 @@ export function AddPage({
                   choice={choice}
                   several={choices.length > 1}
                   fault={faults[index]}
+                  onAdd={() => add.mutate([{ name: choice.name, entry: choice.entry }])}
                   onChange={(part) => change(index, part)}
                 />
               ))}

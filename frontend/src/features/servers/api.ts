@@ -5,6 +5,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { List, LogLine, ServerDetail, ServerStatus } from '@/types/api';
 import type { Debug, ServerUse } from '@/types/servers';
+import type { ServerVersion } from '@/types/trust';
 import { applyServer } from './events';
 
 export const serversQuery = queryOptions({
@@ -46,6 +47,19 @@ export function useServerLabel(): (id: string) => string {
     [servers],
   );
 }
+
+/** Which version of its package each server runs, by server; asked for while somebody looks. */
+export const versionsQuery = queryOptions({
+  queryKey: ['server-versions'],
+  queryFn: async ({ signal }) =>
+    new Map(
+      ((await request<List<ServerVersion>>('GET', '/api/v1/versions', { signal })).items ?? []).map(
+        (one) => [one.server, one.version] as const,
+      ),
+    ),
+  refetchInterval: 30_000,
+  retry: false,
+});
 
 /** What every server takes of this computer; asked for while somebody looks. */
 export const serverUseQuery = queryOptions({

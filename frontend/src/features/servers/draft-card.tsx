@@ -20,11 +20,13 @@ export function DraftCard({
   choice,
   several,
   fault,
+  onAdd,
   onChange,
 }: {
   choice: Choice;
   several: boolean;
   fault: string | undefined;
+  onAdd: () => void;
   onChange: (part: Partial<Choice>) => void;
 }) {
   const id = useId();
@@ -70,7 +72,12 @@ export function DraftCard({
       ) : (
         <WhatRuns entry={choice.entry} onChange={(entry) => onChange({ entry })} />
       )}
-      <TestDraft key={choice.entry} name={choice.name} entry={choice.entry} />
+      <TestDraft
+        key={choice.entry}
+        name={choice.name}
+        entry={choice.entry}
+        onAdd={fault === undefined ? onAdd : undefined}
+      />
     </div>
   );
 }

@@ -20,9 +20,12 @@ export function ServerRow({
   server,
   selected,
   filter,
+  version,
 }: {
   server: ServerStatus;
   selected: boolean;
+  /** Of its package, as far as it is known. */
+  version?: string | undefined;
   filter: string | undefined;
 }) {
   return (
@@ -49,6 +52,7 @@ export function ServerRow({
             </Link>
             <div className="truncate text-xs text-ink3">
               {texts.transports[server.transport] ?? server.transport}
+              {version ? <span> · {texts.versions.short(plain(version.slice(0, 24)))}</span> : null}
               {server.pid ? (
                 <span className="@max-xl:hidden"> · {texts.servers.pid(server.pid)}</span>
               ) : null}

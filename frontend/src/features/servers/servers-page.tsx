@@ -1,4 +1,4 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Plus, Server, Sparkles, Store } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
@@ -8,7 +8,7 @@ import { Empty, PageHeader } from '@/components/page';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
-import { serversQuery } from './api';
+import { serversQuery, versionsQuery } from './api';
 import { ServerRow } from './server-row';
 
 const route = getRouteApi('/servers');
@@ -39,6 +39,7 @@ export function matchesServer(server: ServerStatus, filter: string): boolean {
 
 export function ServersPage({ selected }: { selected: string | undefined }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
+  const { data: versions } = useQuery(versionsQuery);
   const { q = '' } = route.useSearch();
   const navigate = route.useNavigate();
   const shown = servers.filter((server) => matchesServer(server, q));
@@ -73,6 +74,7 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
                 server={server}
                 selected={server.id === selected}
                 filter={q || undefined}
+                version={versions?.get(server.id)}
               />
             ))}
           </ul>

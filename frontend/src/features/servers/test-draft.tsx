@@ -1,5 +1,12 @@
 import { useMutation } from '@tanstack/react-query';
-import { CircleAlert, CircleCheck, FlaskConical, LoaderCircle, Square } from 'lucide-react';
+import {
+  CircleAlert,
+  CircleCheck,
+  FlaskConical,
+  KeyRound,
+  LoaderCircle,
+  Square,
+} from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { ScrollArea } from '@/components/scroll-area';
@@ -13,7 +20,16 @@ const t = texts.test;
 const shownTools = 12;
 
 /** Starts a server for a moment to see whether it works; nothing of it is kept. */
-export function TestDraft({ name, entry }: { name: string; entry: string }) {
+export function TestDraft({
+  name,
+  entry,
+  onAdd,
+}: {
+  name: string;
+  entry: string;
+  /** Adds the server: a sign-in belongs to one that is configured. */
+  onAdd?: (() => void) | undefined;
+}) {
   const abort = useRef<AbortController | null>(null);
   useEffect(() => () => abort.current?.abort(), []);
   const [since, setSince] = useState(0);
@@ -60,7 +76,30 @@ export function TestDraft({ name, entry }: { name: string; entry: string }) {
           {plain(messageOf(test.error))}
         </p>
       )}
-      {test.data && <Result result={test.data} />}
+      {test.data?.login === 'needed' ? (
+        <WantsLogin onAdd={onAdd} />
+      ) : (
+        test.data && <Result result={test.data} />
+      )}
+    </div>
+  );
+}
+
+/** It works as far as anybody can tell who has not signed in. */
+function WantsLogin({ onAdd }: { onAdd: (() => void) | undefined }) {
+  return (
+    <div className="space-y-2 text-sm" role="status">
+      <p className="flex gap-2 font-medium text-warn">
+        <KeyRound className="mt-0.5 size-4 shrink-0" aria-hidden />
+        {t.login}
+      </p>
+      <p className="text-ink2">{t.loginHint}</p>
+      {onAdd && (
+        <Button onClick={onAdd}>
+          <KeyRound className="size-4" aria-hidden />
+          {t.loginAdd}
+        </Button>
+      )}
     </div>
   );
 }
