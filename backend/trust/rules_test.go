@@ -96,7 +96,8 @@ func TestWordsOfAPersonSurviveARestart(t *testing.T) {
 	s := openStore(t, path)
 	b := New(Options{Store: s})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
-	judge(t, b, tool("now", "10:00"), tool("evil", "x"), tool("turn", "x"))
+	judge(t, b, tool("now", "10:00"), tool("evil", "x"), tool("turn", "x"), tool("waits", "x"))
+	judge(t, b, tool("now", "10:00"), tool("evil", "x"), tool("turn", "x"), tool("waits", "y"))
 	answer(t, b, "now", Always)
 	answer(t, b, "evil", No)
 	answer(t, b, "turn", Always)
@@ -107,9 +108,12 @@ func TestWordsOfAPersonSurviveARestart(t *testing.T) {
 	defer s.Close()
 	b = New(Options{Store: s})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
-	w := judge(t, b, tool("now", "11:00"), tool("evil", "x"), tool("turn", "y"))
-	if len(w) != 2 || w["now"] != "" {
+	w := judge(t, b, tool("now", "11:00"), tool("evil", "x"), tool("turn", "y"), tool("waits", "y"))
+	if len(w) != 3 || w["now"] != "" {
 		t.Errorf("withheld is %v", w)
+	}
+	if got := whats(t, b, "files"); strings.Count(got, "changed waits") != 1 {
+		t.Errorf("what waited before is noted as a new change: %q", got)
 	}
 }
 
@@ -148,10 +152,10 @@ func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 func TestWhatIsKeptOfOneDefinitionIsBounded(t *testing.T) {
 	b := newBook(t)
 	judge(t, b, tool("read", strings.Repeat("x", 2*maxDefinition)))
-	answer(t, b, "read", Always)
 	if n := len(b.servers["files"].items[key{Tool, "read"}].definition); n > maxDefinition {
 		t.Errorf("%d bytes of one definition", n)
 	}
+	answer(t, b, "read", Always)
 	for n := range 3 * maxEarlier {
 		judge(t, b, tool("read", strings.Repeat("y", n)))
 	}
