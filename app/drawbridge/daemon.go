@@ -258,6 +258,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },
 		}).Run)
 	}
+	life.run("breadth", time.Second, newBreadth().run)
 	life.run("memory", time.Second, func(ctx context.Context) error { return trimWhenIdle(ctx, calls.LastID, process.Trim) })
 	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
 	if !files.Current().Bridge.RequireToken {

@@ -81,6 +81,22 @@ func (r *Recorder) urgent() bool {
 	return len(r.queue) >= batchRows || r.flushed != nil
 }
 
+// calm reports whether a batch may take its time: few calls wait behind it, and nobody
+// waits for them.
+func (r *Recorder) calm() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) < batchRows/4 && r.flushed == nil
+}
+
+// disturbed reports whether calls were made since the last batch, and few: whoever works
+// beside them then leaves them the processor now and then.
+func (r *Recorder) disturbed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) > 0 && len(r.queue) < batchRows/4 && r.flushed == nil
+}
+
 // faulty reports whether the last write failed.
 func (r *Recorder) faulty() bool {
 	r.mu.Lock()

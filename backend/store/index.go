@@ -17,9 +17,11 @@ import (
 // waits long behind one. While many calls are written it leaves them most of the time;
 // what it does not know yet is found by looking at the calls themselves.
 const (
-	indexRows  = 200       // of one step
-	indexBytes = 128 << 10 // of words, about
-	indexEvery = 250 * time.Millisecond
+	indexRows   = 200       // of one step
+	indexBytes  = 128 << 10 // of words, about
+	indexEvery  = 250 * time.Millisecond
+	indexBreath = 8                // calls between two pauses
+	indexLook   = 20 * time.Second // without a new call
 	// How often the index rests as long as a step took: hardly while nothing is written,
 	// much while many calls, or large ones, are written in a second. It would otherwise
 	// take a core from those who wait for the calls.
@@ -28,7 +30,7 @@ const (
 	quietBytes = 256 << 10
 	rest       = 3
 	busyRest   = 19
-	busyCalls  = 4000
+	busyCalls  = 1500 // more than it can keep up with anyway
 	busyBytes  = 8 << 20
 )
 
@@ -50,6 +52,10 @@ func (s *Store) index(ctx context.Context) {
 	defer timer.Stop()
 	calls, bytes := s.recorder.progress()
 	since, resting := time.Now(), time.Duration(rest)
+	var none struct { // the last look that found nothing
+		at    time.Time
+		calls uint64
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -65,6 +71,11 @@ func (s *Store) index(ctx context.Context) {
 			timer.Reset(indexEvery)
 			continue
 		}
+		written, _ := s.recorder.progress()
+		if written == none.calls && time.Since(none.at) < indexLook {
+			timer.Reset(indexEvery)
+			continue
+		}
 		began := time.Now()
 		n, err := s.indexStep(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -74,6 +85,7 @@ func (s *Store) index(ctx context.Context) {
 		}
 		took := time.Since(began)
 		if n == 0 {
+			none.at, none.calls = began, written
 			timer.Reset(indexEvery)
 		} else {
 			timer.Reset(resting * took)
@@ -134,7 +146,9 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
-	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return addToIndex(ctx, tx, batch, s.o.Now()) })
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return addToIndex(ctx, tx, batch, s.o.Now(), s.recorder.disturbed)
+	})
 	if slices.ContainsFunc(batch, func(u unindexed) bool { return !u.counted }) {
 		s.past.Add(1)
 	}
@@ -171,7 +185,7 @@ func (l *lateWords) read(ctx context.Context, from shelf) ([]byte, error) {
 	return appendCallWords(nil, l.callWords, a, r), err
 }
 
-func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Time) error {
+func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Time, calm func() bool) error {
 	add, err := tx.PrepareContext(ctx, `INSERT INTO search (rowid, words) VALUES (?,?)`)
 	if err != nil {
 		return err
@@ -183,7 +197,12 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Tim
 	}
 	defer func() { _ = done.Close() }()
 	sums := make(rollups)
-	for _, u := range batch {
+	began := time.Now()
+	for i, u := range batch {
+		if i%indexBreath == indexBreath-1 && calm() {
+			breathe(time.Since(began))
+			began = time.Now()
+		}
 		res, err := done.ExecContext(ctx, u.id)
 		if err != nil {
 			return err

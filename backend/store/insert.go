@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"strings"
+	"time"
 )
 
 // inserter writes rows of calls through statements that stay prepared as long as their
@@ -18,6 +19,7 @@ type inserter struct {
 	short   rowsOf // bodies with what is constant in shortBody
 	pending rowsOf
 	packer  packer
+	calm    func() bool // whether few calls wait to be written
 
 	dimensions map[dimension]int64
 	known      uint64 // Store.renamed when dimensions was empty
@@ -55,6 +57,15 @@ type rowsOf struct {
 	steps   steps
 	stmts   [len(steps{})]driver.StmtExecContext
 	values  []driver.NamedValue
+	calm    func() bool // asked after each statement; nil: there is no time to lose
+}
+
+// breathe leaves the processor to those who wait for an answer, for about as long as it
+// was used. A batch takes as long as dozens of calls, which would all wait for its end
+// where one processor is all there is.
+func breathe(used time.Duration) {
+	pause := time.NewTimer(min(max(used, 50*time.Microsecond), time.Millisecond))
+	<-pause.C
 }
 
 // What is inserted, and the row of a statement. A value that nearly every call has stands
@@ -87,7 +98,7 @@ func (in *inserter) prepare(conn any) error {
 		{&in.short, rowSteps, `body (` + ofBody + `)`, shortBody, ""},
 		{&in.pending, rowSteps, `pending (id, counted)`, `(?,1)`, ""},
 	} {
-		t.rows.columns, t.rows.steps = strings.Count(t.row, "?"), t.steps
+		t.rows.columns, t.rows.steps, t.rows.calm = strings.Count(t.row, "?"), t.steps, in.calm
 		for i, n := range t.steps {
 			if n == 0 {
 				break
@@ -168,9 +179,13 @@ func (t *rowsOf) flush() (inserted int64, err error) {
 		for i := range some {
 			some[i].Ordinal = i + 1
 		}
+		began := time.Now()
 		result, err := t.stmts[step].ExecContext(context.Background(), some)
 		if err != nil {
 			return inserted, err
+		}
+		if t.calm != nil && t.calm() {
+			breathe(time.Since(began))
 		}
 		n, err := result.RowsAffected()
 		if err != nil {
