@@ -1,9 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
 import { questionsQuery } from '@/features/questions/api';
+import { saysOnlyAdded } from '@/lib/added';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -77,10 +78,13 @@ export function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
 /** Notices that stay until somebody has seen them; others go when their cause does. */
 const dismissible = /^(command:|network$)/;
 
+const takeBack = (subject: string) =>
+  requestText('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`);
+
 function Seen({ subject }: { subject: string }) {
   const client = useQueryClient();
   const dismiss = useMutation({
-    mutationFn: () => requestText('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`),
+    mutationFn: () => takeBack(subject),
     onSettled: () => client.invalidateQueries({ queryKey: ['status'] }),
   });
   return (
@@ -106,6 +110,11 @@ interface Concern {
 function StatusBanners() {
   const { data: status } = useQuery(statusQuery);
   const [all, setAll] = useState(false);
+  const notices = status?.notices;
+  useEffect(() => {
+    for (const { subject } of notices ?? [])
+      if (saysOnlyAdded(subject)) takeBack(subject).catch(() => {}); // it is shown then
+  }, [notices]);
   if (!status) return null;
   const [first, ...others] = concerns(status);
   if (!first) return null;
@@ -183,6 +192,7 @@ function concerns(status: Status): Concern[] {
     });
   }
   for (const notice of status.notices ?? []) {
+    if (saysOnlyAdded(notice.subject)) continue;
     list.push({
       key: `${notice.subject}:${notice.message}`,
       tone: 'warn',

@@ -131,7 +131,7 @@ function Clients() {
   return (
     <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
       {here.map((connection) => (
-        <ConnectionRow key={connection.key} connection={connection} moveKnown />
+        <ConnectionRow key={connection.key} connection={connection} />
       ))}
     </ul>
   );

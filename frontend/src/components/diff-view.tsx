@@ -3,6 +3,11 @@ import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 
 const shown = 2000;
+const signs: Record<string, string> = {
+  '+': 'bg-ok-soft text-ok',
+  '-': 'bg-bad-soft text-bad',
+  '@': 'text-ink3',
+};
 
 /** A unified diff; what goes and what comes is told by its sign as well as by colour. */
 export function DiffView({ diff, label }: { diff: string; label: string }) {
@@ -21,9 +26,7 @@ export function DiffView({ diff, label }: { diff: string; label: string }) {
             key={index}
             className={classes(
               'min-h-[1.6em] px-3 whitespace-pre-wrap [overflow-wrap:anywhere]',
-              line.startsWith('+') && 'bg-ok-soft text-ok',
-              line.startsWith('-') && 'bg-bad-soft text-bad',
-              line.startsWith('@') && 'text-ink3',
+              signs[/^(\+\+\+|---) /.test(line) && index < 2 ? '@' : line.charAt(0)],
             )}
           >
             {plain(line.slice(0, 4000))}

@@ -1167,7 +1167,9 @@ export const texts = {
     diff: (client: string) => `What changes in the file of ${client}`,
     write: 'Write this change',
     connected: (client: string, reload: string) =>
-      `${client} is connected. ${reload.charAt(0).toUpperCase()}${reload.slice(1)}`.trim(),
+      reload
+        ? `${client} is connected. How it takes the change up: ${reload}.`
+        : `${client} is connected.`,
     done: {
       undo: (client: string) => `${client} is disconnected; its file is as it was before.`,
       restore: (client: string) => `The entry of ${client} is back.`,

@@ -17,14 +17,7 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { LiveConnection } from '@/types/api';
-import {
-  type Choice,
-  connectionsQuery,
-  importableQuery,
-  planQuery,
-  useConnect,
-  useConnectionAction,
-} from './api';
+import { type Choice, connectionsQuery, planQuery, useConnect, useConnectionAction } from './api';
 import { ByHand } from './by-hand';
 import { Importable } from './importable';
 
@@ -63,14 +56,7 @@ const looks = {
   unreadable: { icon: CircleAlert, color: 'text-bad' },
 };
 
-/** `moveKnown` proposes to take servers that we have already out of the client's file. */
-export function ConnectionRow({
-  connection,
-  moveKnown = false,
-}: {
-  connection: LiveConnection;
-  moveKnown?: boolean;
-}) {
+export function ConnectionRow({ connection }: { connection: LiveConnection }) {
   const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
   const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
   const action = useConnectionAction(connection);
@@ -144,47 +130,16 @@ export function ConnectionRow({
         </p>
       ))}
       {open === 'connect' && connection.state === 'notConnected' && (
-        <Begin connection={connection} moveKnown={moveKnown} onDone={() => setOpen(undefined)} />
+        <ConnectForm connection={connection} onDone={() => setOpen(undefined)} />
       )}
       {open === 'hand' && connection.state === 'notConnected' && <ByHand connection={connection} />}
     </li>
   );
 }
 
-/** What is chosen at first: no server twice, once we have it, when that is asked for. */
-function Begin({
-  connection,
-  moveKnown,
-  onDone,
-}: {
-  connection: LiveConnection;
-  moveKnown: boolean;
-  onDone: () => void;
-}) {
-  const { data, isPending } = useQuery({
-    ...importableQuery(connection.key),
-    enabled: moveKnown,
-    staleTime: 0,
-  });
-  if (moveKnown && isPending) return <Loading />;
-  const possible = (data ?? []).filter((one) => !one.skip);
-  const known = possible.filter((one) => one.have).map((one) => one.name);
-  const begin: Choice = { http: false, move: known.length > 0 };
-  if (known.length > 0 && known.length < possible.length) begin.servers = known;
-  return <ConnectForm connection={connection} begin={begin} onDone={onDone} />;
-}
-
 /** Exactly what changes in the client's file, before anything is written. */
-function ConnectForm({
-  connection,
-  begin,
-  onDone,
-}: {
-  connection: LiveConnection;
-  begin: Choice;
-  onDone: () => void;
-}) {
-  const [choice, setChoice] = useState(begin);
+function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDone: () => void }) {
+  const [choice, setChoice] = useState<Choice>({ http: false, move: false });
   const plan = useQuery(planQuery(connection, choice));
   const connect = useConnect(connection, (done) => {
     toast('ok', plain(t.connected(connection.name, done.reload)));

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { DiffView } from '@/components/diff-view';
 import { SelectField } from '@/components/fields';
+import { noteAdded } from '@/lib/added';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -88,6 +89,11 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
               { servers, diff },
               {
                 onSuccess: () => {
+                  noteAdded(
+                    (list ?? [])
+                      .filter((one) => servers?.includes(one.name) ?? true)
+                      .map((one) => one.label),
+                  );
                   toast('ok', t.done);
                   client.invalidateQueries({ queryKey: ['connections'] });
                   onDone();

@@ -4,6 +4,7 @@ import { LoaderCircle, Plus, Store, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { PageHeader } from '@/components/page';
+import { noteAdded } from '@/lib/added';
 import { configQuery } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
@@ -38,6 +39,7 @@ export function AddPage({
   const box = useRef<HTMLTextAreaElement>(null);
   const id = useId();
   const add = useAddServers((names) => {
+    noteAdded(names);
     toast('ok', t.added(names.join(', ')));
     const [only] = names;
     if (names.length === 1 && only) navigate({ to: '/servers/$id', params: { id: only } });
