@@ -9,8 +9,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CI=true # limits as on a busy machine
 failed=()
 
+# said keeps results and what tests said, reasons of failures among it.
+said() { grep --line-buffered -E '^ *(---|PASS|FAIL|ok|panic|[a-z_]+.go:)'; }
+
 e2e() { # TESTS [TIMEOUT]
-	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | grep -E '^ *(---|PASS|FAIL|ok|panic| +[a-z_]+_test.go|[a-z_]+.go:)'
+	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | said
 }
 
 # 500 kills each of the daemon, of its watchdog and of both; 10,000 restarts.
@@ -20,7 +23,7 @@ servers() {
 
 # 500 kills of a process that records a call each millisecond.
 history() {
-	DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | grep -E '^ *(---|PASS|FAIL|ok|panic)'
+	DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | said
 }
 
 # A million calls of 16 clients to 8 servers, with 500 crashes, 500 changes of the
