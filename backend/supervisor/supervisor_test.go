@@ -119,6 +119,19 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 	}
 }
 
+func TestHalfAMinuteForgivesNothing(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		for range 5 {
+			pass(30 * time.Second)
+			g.want("a", hub.StateRunning)
+			g.conn("a").die()
+		}
+		pass(time.Minute)
+		g.want("a", hub.StateCrashed)
+	})
+}
+
 func TestHealthyMinuteForgivesEarlierFailures(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, _ Request, n int) (*hub.Catalog, error) {

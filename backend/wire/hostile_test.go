@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,21 @@ func TestAnAnswerWithNeitherResultNorErrorFailsTheCall(t *testing.T) {
 	}
 }
 
+// told keeps what is logged as a warning.
+type told chan slog.Record
+
+func (c told) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (c told) WithAttrs([]slog.Attr) slog.Handler           { return c }
+func (c told) WithGroup(string) slog.Handler                { return c }
+
+func (c told) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case c <- r:
+	default:
+	}
+	return nil
+}
+
 func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
 	for kind, name := range []string{"progress", "log", "unknown", "requests"} {
 		if kind == 0 {
@@ -111,7 +127,9 @@ func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			var seen atomic.Int64
+			said := make(chan slog.Record, 1000)
 			m := start(t, "flood", func(o *wire.MuxOptions) {
+				o.Log = slog.New(told(said))
 				o.OnNotification = func(string, json.RawMessage) { seen.Add(1) }
 			})
 			began := time.Now()
@@ -121,6 +139,9 @@ func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
 			}
 			if seen.Load() > 10_000 {
 				t.Errorf("%d of 100,000 notifications passed", seen.Load())
+			}
+			if warnings := len(said); warnings != 1 && name != "requests" { // those are refused one by one
+				t.Errorf("%d warnings", warnings)
 			}
 		})
 	}

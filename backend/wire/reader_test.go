@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -28,6 +29,17 @@ func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string
 			t.Fatalf("%d bytes with a limit of %d", len(f.data), limit)
 		}
 		all = append(all, string(f.data))
+	}
+}
+
+// What a header promises is bounded as a line is, and so is the block of headers itself.
+func TestHeadersAreBounded(t *testing.T) {
+	if _, err := frames(t, strings.NewReader("Content-Length: 999999999999\r\n\r\n{}"), Auto, 1<<20); !errors.Is(err, errEndless) {
+		t.Errorf("a message of a terabyte: %v", err)
+	}
+	block := strings.Repeat("X: "+strings.Repeat("y", 100)+"\r\n", 1000)
+	if _, err := frames(t, strings.NewReader("Content-Length: 2\r\n"+block+"\r\n{}"), Auto, 1<<20); err == nil || !strings.Contains(err.Error(), "header block is too long") {
+		t.Errorf("a block of 100 KB: %v", err)
 	}
 }
 
