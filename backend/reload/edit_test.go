@@ -3,6 +3,7 @@ package reload
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"drawbridge/backend/hub"
@@ -62,6 +63,20 @@ func TestDisableAndEnableGiveTheSameBytesBack(t *testing.T) {
 		if diff := cmp.Diff(src, on); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestLineEndsOfTheFileStayWhatTheyAre(t *testing.T) {
+	d, err := NewDocument([]byte("{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Add("b", []byte(`{"command": "b", "args": ["x"]}`)); err != nil {
+		t.Fatal(err)
+	}
+	got := string(d.Bytes())
+	if n := strings.Count(got, "\n"); n < 6 || n != strings.Count(got, "\r\n") {
+		t.Errorf("%q", got)
 	}
 }
 
