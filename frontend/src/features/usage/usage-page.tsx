@@ -362,7 +362,7 @@ function ContextCost({
 function Unused({ costs, labelOf }: { costs: ToolCost[]; labelOf: (server: string) => string }) {
   const { data } = useQuery(usageQuery({ range: '30d' }, 60_000));
   const [all, setAll] = useState(false);
-  if (!data) return null;
+  if (!data || costs.length === 0) return null; // of no tools nothing can be said
   const used = new Set(data.tools.map((use) => `${use.server}/${use.tool}`));
   const list = costs
     .filter((cost) => !used.has(`${cost.server}/${cost.tool}`))
