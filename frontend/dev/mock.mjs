@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { checksRoute } from './checks.mjs';
 import { directoryRoute } from './directory.mjs';
 import { exported, historyRoute } from './history.mjs';
+import { profilesRoute } from './profiles.mjs';
 import { makeScene } from './scenes.mjs';
 import { signInRoute } from './sign-in.mjs';
 
@@ -90,6 +91,8 @@ export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => 
       },
     );
     if (listed !== undefined) return json(response, listed.body, listed.status ?? 200);
+    const profile = profilesRoute(world, request.method, path, text, request.headers, send);
+    if (profile !== undefined) return json(response, profile.body, profile.status ?? 200);
     const past = historyRoute(world, request.method, path, url.searchParams, text);
     if (past !== undefined) return json(response, past);
     const extra = world.extras.route(request.method, path, url.searchParams, text);

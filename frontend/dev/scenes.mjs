@@ -3,6 +3,7 @@ import { makeChecks } from './checks.mjs';
 import { makeDirectory } from './directory.mjs';
 import { makeExtras, moreQuestions } from './extras.mjs';
 import { matching } from './history.mjs';
+import { makeProfiles } from './profiles.mjs';
 
 const minute = 60_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
@@ -552,6 +553,7 @@ export function makeScene(scene) {
     servers,
     tools,
     calls,
+    profiles: makeProfiles(scene, evil),
     extras: makeExtras(scene, { servers, tools, clients: known, evil }),
     checks: makeChecks(scene, evil),
     directory: makeDirectory(scene, evil),

@@ -13,6 +13,7 @@ import './directory-flows.mjs';
 import './flows.mjs';
 import './history-flows.mjs';
 import './page-flows.mjs';
+import './profile-flows.mjs';
 import './sharing-flows.mjs';
 import './sign-in-flows.mjs';
 import './trouble-flows.mjs';

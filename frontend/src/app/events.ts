@@ -47,7 +47,10 @@ export function applyEvents(client: QueryClient, events: ServerSentEvent[]): voi
   }
   if (calls.length > 0) applyCalls(client, calls);
   if (stale.has('tools')) applyCatalogs(client);
-  if (stale.has('config')) client.invalidateQueries({ queryKey: ['config'] });
+  if (stale.has('config')) {
+    client.invalidateQueries({ queryKey: ['config'] });
+    client.invalidateQueries({ queryKey: ['profiles'] });
+  }
   if (stale.has('status')) client.invalidateQueries({ queryKey: ['status'] });
 }
 

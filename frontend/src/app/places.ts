@@ -1,6 +1,7 @@
 import {
   Activity,
   ChartColumn,
+  Layers,
   LayoutDashboard,
   ListChecks,
   type LucideIcon,
@@ -27,6 +28,7 @@ type Path =
   | '/usage'
   | '/checks'
   | '/directory'
+  | '/profiles'
   | '/sessions'
   | '/welcome'
   | '/add';
@@ -66,6 +68,7 @@ export const pages: Place[] = [
     group: 'daily',
   },
   { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l', group: 'setup' },
+  { to: '/profiles', text: texts.profiles.title, icon: Layers, key: 'p', group: 'setup' },
   { to: '/directory', text: texts.directory.title, icon: Store, key: 'd', group: 'setup' },
   { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', group: 'closer' },
   { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', group: 'closer' },

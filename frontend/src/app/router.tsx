@@ -32,6 +32,7 @@ const lazy = {
   directory: () => import('./directory-route'),
   welcome: () => import('./welcome-route'),
   clients: () => import('./clients-route'),
+  profiles: () => import('./profiles-route'),
   settings: () => import('./settings-route'),
 };
 
@@ -160,6 +161,16 @@ const clients = createRoute({
   component: lazyRouteComponent(lazy.clients, 'ClientsRoute'),
 });
 
+const profiles = createRoute({
+  getParentRoute: () => root,
+  path: '/profiles',
+  validateSearch: (search: Record<string, unknown>): { make?: string } => ({
+    make: text(search.make),
+  }),
+  component: lazyRouteComponent(lazy.profiles, 'ProfilesRoute'),
+});
+const profile = createRoute({ getParentRoute: () => profiles, path: '$name' });
+
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -182,6 +193,7 @@ export function makeRouter() {
       directory,
       welcome,
       clients,
+      profiles.addChildren([profile]),
       settings,
     ]),
     history: createHashHistory(),

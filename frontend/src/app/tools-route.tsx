@@ -6,6 +6,7 @@ import { Split } from '@/components/split';
 import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { Explain } from '@/features/policy/explain';
+import { HideUnused } from '@/features/profiles/hide-unused';
 import { useServerLabel } from '@/features/servers/api';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolDetail } from '@/features/tools/tool-detail';
@@ -14,6 +15,7 @@ import { TrustBadges, TrustSection } from '@/features/trust/badges';
 import { ToolUse } from '@/features/usage/tool-use';
 import { useConnection } from '@/lib/connection';
 import type { Tool } from '@/types/api';
+import { useCostedTools } from './unused';
 
 const route = getRouteApi('/tools');
 
@@ -22,6 +24,7 @@ export function ToolsRoute() {
   const { tool, from } = route.useSearch();
   const navigate = route.useNavigate();
   const labelOf = useServerLabel();
+  const { tools: costed, days } = useCostedTools();
   const { data: clients } = useQuery(clientsQuery);
   const tokens = [...new Set((clients ?? []).map((c) => c.token).filter(Boolean))];
   const extra = (tool: Tool) => (
@@ -42,6 +45,7 @@ export function ToolsRoute() {
         <Boundary epoch={epoch}>
           <ToolsPage
             labelOf={labelOf}
+            above={<HideUnused tools={costed} days={days} />}
             mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
           />
         </Boundary>

@@ -9,6 +9,8 @@ export class RequestError extends Error {
     readonly status: number, // 0 when no answer came
     readonly code: string,
     readonly hint: string = '',
+    /** What is wrong with single fields. */
+    readonly fields: { field: string; error: string }[] = [],
   ) {
     super(message);
     this.name = 'RequestError';
@@ -94,6 +96,10 @@ async function failure(response: Response): Promise<RequestError> {
     response.status,
     problem.code ?? (response.status === 401 ? 'unauthorized' : ''),
     problem.hint ?? '',
+    (problem.errors ?? []).map((e) => ({
+      field: e.field ?? e.location ?? '',
+      error: e.error ?? e.message ?? '',
+    })),
   );
 }
 

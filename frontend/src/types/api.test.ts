@@ -18,6 +18,7 @@ const source = [
   'policy.ts',
   'remotes.ts',
   'checks.ts',
+  'profiles.ts',
   'directory.ts',
   'sharing.ts',
 ]
@@ -36,6 +37,9 @@ function fieldsOf(name: string): string[] {
 
 /** Our name and the daemon's, where they differ. */
 const pairs: [string, string][] = [
+  ['Profile', 'Profile'],
+  ['ClientView', 'ClientView'],
+  ['Modes', 'Modes'],
   ['Status', 'Status'],
   ['ServerStatus', 'ServerStatus'],
   ['ServerDetail', 'ServerDetail'],

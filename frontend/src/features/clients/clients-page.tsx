@@ -25,7 +25,14 @@ const shimEntry = `{
   }
 }`;
 
-export function ClientsPage({ labelOf }: { labelOf: (server: string) => string }) {
+export function ClientsPage({
+  labelOf,
+  views,
+}: {
+  labelOf: (server: string) => string;
+  /** What each client sees. */
+  views?: ReactNode;
+}) {
   const { data: clients } = useSuspenseQuery(clientsQuery);
   const { data: status } = useSuspenseQuery(statusQuery);
   return (
@@ -35,6 +42,7 @@ export function ClientsPage({ labelOf }: { labelOf: (server: string) => string }
         <div className="max-w-5xl space-y-6">
           <SavingsCard />
           {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
+          {views}
           <Connections />
           <Features labelOf={labelOf} />
           <ConnectHelp url={status.url} requireToken={status.requireToken} />

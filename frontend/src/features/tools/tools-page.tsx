@@ -36,10 +36,13 @@ const toolHeight = 56;
 export function ToolsPage({
   labelOf,
   mark,
+  above,
 }: {
   labelOf: (server: string) => string;
   /** What stands beside a tool's name. */
   mark?: (tool: Tool) => ReactNode;
+  /** What stands above the list. */
+  above?: ReactNode;
 }) {
   const { data: tools } = useSuspenseQuery(toolsQuery);
   const { q = '', server, tool: selected, group: by = 'server' } = route.useSearch();
@@ -96,6 +99,7 @@ export function ToolsPage({
           </>
         )}
       </PageHeader>
+      {above && <div className="max-w-6xl shrink-0 px-4 pb-3 empty:hidden md:px-6">{above}</div>}
       {tools.length === 0 ? (
         <Empty icon={Wrench} title={t.emptyTitle}>
           {t.emptyBody}

@@ -1,0 +1,59 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, useParams } from '@tanstack/react-router';
+import { useCallback } from 'react';
+import { Boundary } from '@/components/page';
+import { Split } from '@/components/split';
+import { ProfileDetail } from '@/features/profiles/profile-detail';
+import { ProfilesPage } from '@/features/profiles/profiles-page';
+import { serversQuery, useServerLabel } from '@/features/servers/api';
+import { useConnection } from '@/lib/connection';
+import { statusQuery } from '@/lib/status';
+import { useTokens } from './tokens';
+import { useCostedTools } from './unused';
+
+const route = getRouteApi('/profiles');
+
+export function ProfilesRoute() {
+  const { epoch } = useConnection();
+  const { name } = useParams({ strict: false });
+  const { make } = route.useSearch();
+  const navigate = route.useNavigate();
+  const labelOf = useServerLabel();
+  const { data: servers } = useQuery(serversQuery);
+  const { data: status } = useQuery(statusQuery);
+  const { tools, days } = useCostedTools();
+  const tokens = useTokens();
+  const close = useCallback(
+    () => navigate({ to: '/profiles', search: { make: undefined } }),
+    [navigate],
+  );
+  return (
+    <Split
+      list={
+        <Boundary epoch={epoch}>
+          <ProfilesPage selected={name} />
+        </Boundary>
+      }
+      detail={
+        name !== undefined || make ? (
+          <Boundary key={name ?? ''} epoch={epoch}>
+            <ProfileDetail
+              name={name}
+              tools={tools}
+              days={days}
+              servers={(servers ?? []).map((server) => server.id)}
+              labelOf={labelOf}
+              tokens={tokens}
+              url={status?.url ?? ''}
+              requireToken={status?.requireToken ?? true}
+              onSaved={(saved) =>
+                navigate({ to: '/profiles/$name', params: { name: saved }, search: {} })
+              }
+              onClose={close}
+            />
+          </Boundary>
+        ) : null
+      }
+    />
+  );
+}

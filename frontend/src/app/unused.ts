@@ -1,0 +1,38 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { toolsQuery } from '@/features/tools/api';
+import { tokenCost } from '@/features/tools/groups';
+import { usageQuery } from '@/features/usage/api';
+
+/** A tool that is offered, with what its definition takes of a model's context. */
+export interface CostedTool {
+  server: string;
+  tool: string;
+  title: string;
+  tokens: number;
+  unused: boolean;
+}
+
+/**
+ * Every tool that is offered, and which of them nobody called in 30 days. `days` is how long
+ * calls are recorded; undefined while that is not known, and then no tool counts as unused.
+ */
+export function useCostedTools(): { tools: CostedTool[]; days: number | undefined } {
+  const { data: tools } = useQuery(toolsQuery);
+  const { data: report } = useQuery(usageQuery({ range: '30d' }, 60_000));
+  return useMemo(() => {
+    const used = new Set(report?.tools.map((use) => `${use.server}/${use.tool}`));
+    const first = Date.parse(report?.series[0]?.at ?? '');
+    const days = report && (Date.parse(report.to) - (first || Date.parse(report.to))) / 86_400_000;
+    return {
+      tools: (tools ?? []).map((tool) => ({
+        server: tool.server,
+        tool: tool.tool,
+        title: tool.title || tool.description.slice(0, 200),
+        tokens: tokenCost(tool),
+        unused: report !== undefined && !used.has(`${tool.server}/${tool.tool}`),
+      })),
+      days: days === undefined ? undefined : Math.floor(days),
+    };
+  }, [tools, report]);
+}

@@ -1,0 +1,72 @@
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { plain } from '@/lib/format';
+import { messageOf, request, requestText } from '@/lib/request';
+import { toast } from '@/lib/toast';
+import type { ClientView, HiddenTool, Profile, Profiles } from '@/types/profiles';
+import { type Entry, textOf } from './entry';
+
+export const profilesQuery = queryOptions({
+  queryKey: ['profiles'],
+  queryFn: ({ signal }) => request<Profiles>('GET', '/api/v1/profiles', { signal }),
+  staleTime: 5000, // a config event makes it stale at once
+  refetchInterval: 15_000, // catalogs change what it costs
+});
+
+/** What a profile would offer and cost that is being edited. */
+export const costQuery = (entry: Entry) =>
+  queryOptions({
+    queryKey: ['profiles', 'cost', textOf(entry)],
+    queryFn: ({ signal }) =>
+      request<Profile>('POST', '/api/v1/profile-cost', { body: { entry }, signal }),
+    staleTime: 5000,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+const address = (name: string) => `/api/v1/profiles/${encodeURIComponent(name)}`;
+
+/** `was` is the etag of the profile that the edit began with, or "new". */
+export function useSaveProfile() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ name, entry, was }: { name: string; entry: Entry; was: string }) =>
+      request<Profile>('PUT', address(name), { body: { entry }, headers: { 'If-Match': was } }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
+  });
+}
+
+export function useDeleteProfile() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ name, etag }: Profile) =>
+      requestText('DELETE', address(name), { headers: { 'If-Match': etag } }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
+  });
+}
+
+/** Sets which profile a client may use, and how its tools are listed. */
+export function useClientView() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ token, profile, toolMode }: ClientView) =>
+      requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
+        body: { profile, toolMode },
+      }),
+    onError: (error) => toast('bad', plain(messageOf(error))),
+    onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
+  });
+}
+
+/** Hides many tools from every client, or shows them again. */
+export function useHide() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ tools, hide }: { tools: HiddenTool[]; hide: boolean }) =>
+      requestText('POST', '/api/v1/tools/hide', { body: { tools, hide } }),
+    onError: (error) => toast('bad', plain(messageOf(error))),
+    onSettled: () => {
+      client.invalidateQueries({ queryKey: ['tools'] });
+      client.invalidateQueries({ queryKey: ['profiles'] });
+    },
+  });
+}

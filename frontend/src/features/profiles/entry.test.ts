@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { type Entry, matches, named, offers, readEntry, switchTools, textOf } from './entry';
+
+const known = new Map([
+  ['files', ['read', 'read_all', 'write', 'list']],
+  ['web', ['get']],
+]);
+const shown = (entry: Entry) =>
+  [...known].flatMap(([s, all]) => all.filter((t) => offers(entry, s, t)).map((t) => `${s}.${t}`));
+
+describe('a profile', () => {
+  it('matches as the daemon does', () => {
+    for (const [pattern, name, fits] of [
+      ['*', '', true],
+      ['read*', 'read_all', true],
+      ['r??d', 'read', true],
+      ['*a*l', 'read_all', true],
+      ['read', 'Read', false],
+      ['read_*_x', 'read_all', false],
+    ] as const)
+      expect(matches(pattern, name), `${pattern} ${name}`).toBe(fits);
+  });
+
+  it('takes one tool out of everything and names the servers for it', () => {
+    const entry = switchTools({}, known, 'files', ['write'], false);
+    expect(entry).toEqual({ servers: { files: { excludeTools: ['write'] }, web: {} } });
+    expect(switchTools(entry, known, 'files', ['write'], true)).toEqual(named({}, known));
+  });
+
+  it('lists what is in when it begins with nothing', () => {
+    const entry = switchTools({ servers: {} }, known, 'files', ['read'], true);
+    expect(entry).toEqual({ servers: { files: { includeTools: ['read'] } } });
+    expect(switchTools(entry, known, 'files', ['read'], false)).toEqual({ servers: {} });
+  });
+
+  it('keeps the patterns that still say what is wanted', () => {
+    const begin: Entry = { servers: { files: { includeTools: ['read*'], prompts: false } } };
+    expect(switchTools(begin, known, 'files', ['list'], true).servers?.files).toEqual({
+      includeTools: ['read*', 'list'],
+      prompts: false,
+    });
+    expect(switchTools(begin, known, 'files', ['read'], false).servers?.files).toEqual({
+      includeTools: ['read_all'],
+      prompts: false,
+    });
+  });
+
+  it('offers exactly what was chosen, whatever it began with', () => {
+    const patterns = ['read*', '*', 'w?ite', 'list', 'r*l'];
+    const begins: (Entry['servers'] | undefined)[] = [undefined, {}, { files: {} }];
+    for (const a of patterns)
+      for (const b of patterns)
+        begins.push(
+          { files: { includeTools: [a] } },
+          { files: { excludeTools: [b] } },
+          { files: { includeTools: [a], excludeTools: [b] } },
+        );
+    for (const servers of begins)
+      for (const tool of known.get('files') ?? [])
+        for (const on of [true, false]) {
+          const before: Entry = servers ? { servers } : {};
+          const want = new Set(shown(before));
+          if (on) want.add(`files.${tool}`);
+          else want.delete(`files.${tool}`);
+          const after = switchTools(before, known, 'files', [tool], on);
+          expect(new Set(shown(after)), JSON.stringify([servers, tool, on])).toEqual(want);
+        }
+  });
+
+  it('knows an edit from none', () => {
+    expect(textOf({ toolMode: 'all', folders: [] })).toBe(textOf({}));
+    expect(textOf({ servers: {} })).not.toBe(textOf({}));
+    expect(readEntry('{"servers":{}}')).toEqual({ servers: {} });
+    expect(readEntry('nonsense')).toEqual({});
+  });
+});

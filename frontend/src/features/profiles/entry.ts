@@ -1,0 +1,135 @@
+import type { ToolMode } from '@/types/profiles';
+
+/** What a profile offers of one server, as the configuration has it. */
+export interface ServerEntry {
+  includeTools?: string[];
+  excludeTools?: string[];
+  prompts?: boolean;
+  resources?: boolean;
+}
+
+/** A profile as the configuration has it. Without servers it is all of them. */
+export interface Entry {
+  description?: string;
+  servers?: Record<string, ServerEntry>;
+  toolMode?: ToolMode;
+  folders?: string[];
+}
+
+/** Reads the daemon's entry, which is an object or its text. */
+export function readEntry(raw: unknown): Entry {
+  try {
+    const value = typeof raw === 'string' ? JSON.parse(raw) : raw;
+    return typeof value === 'object' && value !== null ? (value as Entry) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Whether a name fits a pattern: '*' is any run of characters, '?' any one. */
+export function matches(pattern: string, name: string): boolean {
+  let [p, n, star, back] = [0, 0, -1, 0];
+  while (n < name.length) {
+    if (pattern[p] === '*') {
+      star = p++;
+      back = n;
+    } else if (p < pattern.length && (pattern[p] === '?' || pattern[p] === name[n])) {
+      p++;
+      n++;
+    } else if (star >= 0) {
+      p = star + 1;
+      n = ++back;
+    } else return false;
+  }
+  return /^\**$/.test(pattern.slice(p));
+}
+
+const fits = (patterns: string[] | undefined, name: string): boolean =>
+  (patterns ?? []).some((pattern) => matches(pattern, name));
+
+/** Whether a profile offers a tool, by the server's own name. */
+export function offers(entry: Entry, server: string, tool: string): boolean {
+  if (!entry.servers) return true;
+  const of = entry.servers[server];
+  if (!of || fits(of.excludeTools, tool)) return false;
+  return !of.includeTools?.length || fits(of.includeTools, tool);
+}
+
+/** Patterns for exactly the wanted of all names: those of old that say nothing else stay. */
+function patternsFor(old: string[] | undefined, wanted: Set<string>, all: string[]): string[] {
+  const kept = (old ?? []).filter((pattern) =>
+    all.every((name) => wanted.has(name) || !matches(pattern, name)),
+  );
+  return [...kept, ...all.filter((name) => wanted.has(name) && !fits(kept, name))];
+}
+
+/** What a server's entry becomes so that exactly the wanted of its tools are offered. */
+function entryFor(
+  old: ServerEntry | undefined,
+  wanted: Set<string>,
+  all: string[],
+): ServerEntry | undefined {
+  if (wanted.size === 0) return undefined;
+  const { includeTools, excludeTools, ...rest } = old ?? {};
+  if (all.every((name) => wanted.has(name))) return rest;
+  if (old && !includeTools?.length) {
+    const out = new Set(all.filter((name) => !wanted.has(name)));
+    return { ...rest, excludeTools: patternsFor(excludeTools, out, all) };
+  }
+  const left = (excludeTools ?? []).filter(
+    (pattern) => ![...wanted].some((n) => matches(pattern, n)),
+  );
+  return {
+    ...rest,
+    includeTools: patternsFor(includeTools, wanted, all),
+    ...(left.length > 0 ? { excludeTools: left } : {}),
+  };
+}
+
+/** The tools that are known, by server. */
+export type Known = Map<string, string[]>;
+
+/** The profile with every known server named, so that single ones can be taken out. */
+export function named(entry: Entry, known: Known): Entry {
+  if (entry.servers) return entry;
+  return { ...entry, servers: Object.fromEntries([...known.keys()].map((id) => [id, {}])) };
+}
+
+/** Takes tools of a server in or out. A server of which nothing is left goes as a whole. */
+export function switchTools(
+  entry: Entry,
+  known: Known,
+  server: string,
+  names: Iterable<string>,
+  on: boolean,
+): Entry {
+  const all = known.get(server) ?? [];
+  const wanted = new Set(all.filter((name) => offers(entry, server, name)));
+  for (const name of names) {
+    if (on) wanted.add(name);
+    else wanted.delete(name);
+  }
+  const start = named(entry, known);
+  const { [server]: old, ...others } = start.servers ?? {};
+  const next = entryFor(old, wanted, all);
+  return { ...start, servers: next ? { ...others, [server]: next } : others };
+}
+
+/** The same text for entries that say the same. */
+export function textOf(entry: Entry): string {
+  const sort = (list: string[] | undefined) => (list?.length ? [...list].sort() : undefined);
+  const servers =
+    entry.servers && Object.entries(entry.servers).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify({
+    description: entry.description || undefined,
+    toolMode: entry.toolMode === 'all' ? undefined : entry.toolMode,
+    folders: entry.folders?.length ? entry.folders : undefined,
+    servers: servers?.map(([id, s]) => [
+      id,
+      sort(s.includeTools),
+      sort(s.excludeTools),
+      s.prompts === false,
+      s.resources === false,
+    ]),
+  });
+}
