@@ -81,9 +81,12 @@ func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
 	if err := os.Chmod(filepath.Join(programs, "npx"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	// Servers find programs as the person's login shell does.
+	home := t.TempDir()
+	put(t, filepath.Join(home, ".profile"), "export PATH="+programs+":$PATH\n")
 	files := t.TempDir()
 	config := object{"mcpServers": object{"demo": demo()}, "directory": object{"url": registry.URL}}
-	d := start(t, config, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), "DRAWBRIDGE_KEYRING=off")
+	d := start(t, config, "HOME="+home)
 	d.running("demo")
 	good, evil, shared := filepath.Join(files, "notes.mcpb"), filepath.Join(files, "evil.mcpb"), filepath.Join(files, "shared.json")
 	put(t, good, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes})))
