@@ -52,6 +52,10 @@ func TestNewCommandIsAppliedAtOnceWithANotice(t *testing.T) {
 		if heard := told(); len(heard) != 1 || heard[0] != want {
 			t.Errorf("told %+v", heard)
 		}
+		g.apply(runs("two"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", hub.HTTP, "https://far.test/mcp" }))
+		if list := g.Notices(); len(list) != 1 || len(told()) != 0 {
+			t.Errorf("another change took the notice away: %+v", list)
+		}
 		if !g.Dismiss("command:a") || g.Dismiss("command:a") || len(g.Notices()) != 0 {
 			t.Error("a notice that was seen stays")
 		}
