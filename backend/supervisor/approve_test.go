@@ -98,3 +98,21 @@ func TestSettingThatIsNoCommandNeedsNoApproval(t *testing.T) {
 		g.want("a", hub.StateRunning)
 	})
 }
+
+// What a command is given decides what it does as much as its words: each of these waits.
+func TestEverythingThatDecidesWhatRunsIsPartOfTheApproval(t *testing.T) {
+	base := server("a")
+	for name, change := range map[string]func(*config.Server){
+		"args":       func(s *config.Server) { s.Args = []string{"x"} },
+		"env":        func(s *config.Server) { s.Env = map[string]string{"LD_PRELOAD": "/tmp/x.so"} },
+		"inheritEnv": func(s *config.Server) { s.InheritEnv = []string{"X"} },
+		"cwd":        func(s *config.Server) { s.Cwd = "/tmp" },
+		"container":  func(s *config.Server) { s.Type, s.Docker.Container = hub.Docker, "x" },
+	} {
+		changed := base
+		change(&changed)
+		if commandKey(&changed) == commandKey(&base) {
+			t.Errorf("another %s runs unasked", name)
+		}
+	}
+}
