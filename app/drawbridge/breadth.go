@@ -46,10 +46,11 @@ func newBreadth() *breadth {
 	}
 }
 
-// run follows the load until ctx ends. It does nothing where there is one processor, or
+// run follows the load until ctx ends. It only waits where there is one processor, or
 // where somebody has chosen the number with GOMAXPROCS.
 func (b *breadth) run(ctx context.Context) error {
 	if runtime.GOMAXPROCS(0) == 1 || os.Getenv("GOMAXPROCS") != "" {
+		<-ctx.Done() // a part that returns ends the program
 		return nil
 	}
 	defer b.wide()

@@ -101,3 +101,20 @@ func TestTheRuntimeTellsHowManyGoroutinesWait(t *testing.T) {
 		t.Errorf("50 ms of work took %s of a processor", used)
 	}
 }
+
+func TestAChosenNumberOfProcessorsIsLeftAlone(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "2")
+	ctx, cancel := context.WithCancel(t.Context())
+	fail := func() { t.Error("the number was changed") }
+	done := make(chan error, 1)
+	go func() { done <- (&breadth{wide: fail, slim: fail}).run(ctx) }()
+	select {
+	case <-done:
+		t.Error("a part that returns ends the program")
+	case <-time.After(20 * time.Millisecond):
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

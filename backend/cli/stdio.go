@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -81,6 +82,11 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	})
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		// A message passes through six goroutines, one after the other. On several processors
+		// each hand-over would wake a thread for nothing.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	return s.Run(ctx)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -87,8 +89,12 @@ func micro(ns float64) string {
 }
 
 // writeReport puts the table between its marks in a file that people write the rest of.
+// A file that is not there yet holds the table alone.
 func writeReport(path, text string) error {
 	src, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.WriteFile(path, []byte(begin+"\n\n"+text+"\n"+end+"\n"), 0o644)
+	}
 	if err != nil {
 		return err
 	}
