@@ -128,7 +128,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
 		Secret:   records.keeper.guarding(vault),
-		Onlooker: records.timeline, SignIn: logins, Guest: guest{logins},
+		Onlooker: records.timeline, SignIn: logins, Guest: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),

@@ -45,6 +45,9 @@ type Dialer struct {
 	// missing, and should stay empty. "" is the person's home.
 	Lobby string
 
+	// Redact masks secrets in what is shown of a command. May be nil.
+	Redact func(string) string
+
 	// SignIn authorizes requests to remote servers. May be nil: a refusal is just that.
 	SignIn SignIn
 	// Guest is in the place of SignIn for servers that are tried and not configured. May be nil.
@@ -152,6 +155,9 @@ func (d *Dialer) spec(c *config.Server, env environment, s *started) (process.Sp
 	}
 	// Arguments as they are written: expanded ones may hold a secret.
 	s.Command = strings.Join(append([]string{path}, c.Args...), " ")
+	if d.Redact != nil { // and so may those that stand there in the clear
+		s.Command = d.Redact(s.Command)
+	}
 	s.Path, s.Dir = path, dir
 	return process.Spec{Name: c.ID, Path: path, Args: args, Env: pairs(vars), Dir: dir}, nil
 }

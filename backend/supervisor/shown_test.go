@@ -1,0 +1,20 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"drawbridge/config"
+)
+
+func TestSecretsInArgumentsAreMaskedWhereTheCommandIsShown(t *testing.T) {
+	d := &Dialer{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
+	s := &started{}
+	spec, err := d.spec(&config.Server{ID: "x", Command: "sh", Args: []string{"--token", "hunter2"}}, environment{}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Args[1] != "hunter2" || strings.Contains(s.Command, "hunter2") || !strings.HasSuffix(s.Command, "sh --token ***") {
+		t.Errorf("it is started with %q and shown as %q", spec.Args, s.Command)
+	}
+}
