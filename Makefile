@@ -6,7 +6,7 @@ export GOFLAGS ?= -buildvcs=false
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench docs fuzz soak fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench docs fuzz soak package fmt dev icons test-mcp-server clean
 
 run: ## build, start with a demo server and data in .run/, show the window or print the address
 	@build/run.sh

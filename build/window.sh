@@ -13,7 +13,7 @@ linux)
 			echo 'window: the development files of GTK 3 and WebKitGTK 4.1 are missing' >&2
 			exit 1
 		fi
-		echo 'window: skipped, the page opens in a browser instead. To build it: sudo apt-get install libgtk-3-dev libwebkit2gtk-4.1-dev' >&2
+		echo 'window: skipped, the page opens in a browser instead. To build it: sudo apt-get install gcc pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev' >&2
 		exit 0
 	fi
 	;;

@@ -87,7 +87,7 @@ func (d *daemon) launch(env ...string) {
 	d.t.Cleanup(func() {
 		d.stop()
 		if d.t.Failed() {
-			d.t.Logf("the daemon's log:\n%s", tail(d.log.String()))
+			d.t.Logf("the daemon's log:\n%s%s", tail(d.log.String()), crash(d.log.String()))
 		}
 	})
 	eventually(d.t, limit(10*time.Second), func() string {

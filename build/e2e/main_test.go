@@ -101,6 +101,17 @@ func run(t testing.TB, cmd *exec.Cmd, wantCode int) (stdout string) {
 	return out.String()
 }
 
+// crash is the place in text where a Go program says why it ended, with what follows:
+// the reason stands before the stacks, which are long. It is "" when there is none.
+func crash(text string) string {
+	for _, word := range []string{"fatal error: ", "panic: ", "SIGSEGV", "SIGABRT", "SIGTRAP", "SIGBUS"} {
+		if i := strings.Index(text, word); i >= 0 {
+			return "\n... and it crashed:\n" + text[max(0, i-300):min(len(text), i+3000)]
+		}
+	}
+	return ""
+}
+
 func tail(text string) string {
 	if len(text) > 6000 {
 		return "..." + text[len(text)-6000:]

@@ -39,7 +39,7 @@ func (s *screen) witness(cmd *exec.Cmd, log string) {
 		}
 	}
 	said, _ := os.ReadFile(log)
-	s.t.Logf("%s (still there: %v) said:\n%s", cmd.Args[0], there, tail(string(said)))
+	s.t.Logf("%s (still there: %v) said:\n%s%s", cmd.Args[0], there, tail(string(said)), crash(string(said)))
 }
 
 // titles lists what is on the screen.
