@@ -112,8 +112,8 @@ function StatusBanners() {
   const [all, setAll] = useState(false);
   const notices = status?.notices;
   useEffect(() => {
-    for (const { subject } of notices ?? [])
-      if (saysOnlyAdded(subject)) takeBack(subject).catch(() => {}); // it is shown then
+    for (const { subject, message } of notices ?? [])
+      if (saysOnlyAdded(subject, message)) takeBack(subject).catch(() => {}); // it is shown then
   }, [notices]);
   if (!status) return null;
   const [first, ...others] = concerns(status);
@@ -192,7 +192,7 @@ function concerns(status: Status): Concern[] {
     });
   }
   for (const notice of status.notices ?? []) {
-    if (saysOnlyAdded(notice.subject)) continue;
+    if (saysOnlyAdded(notice.subject, notice.message)) continue;
     list.push({
       key: `${notice.subject}:${notice.message}`,
       tone: 'warn',

@@ -1,18 +1,20 @@
 /** How long the notice of a new command may take to come. */
 const soonMs = 30_000;
-const added = new Map<string, number>();
+const added = new Map<string, { at: number; message?: string }>();
 
 /** Remembers servers that a person adds in this page, having seen their commands. */
 export function noteAdded(names: string[], now = Date.now()): void {
-  for (const name of names) added.set(name.toLowerCase(), now);
+  for (const name of names) added.set(name.toLowerCase(), { at: now });
 }
 
 /**
- * Whether a notice only says that such a server runs a new command. Not for long: who
- * changes the command later is to be seen.
+ * Whether a notice only says that such a server runs a new command. That is one notice,
+ * and not for long: who changes the command after that is to be seen.
  */
-export function saysOnlyAdded(subject: string, now = Date.now()): boolean {
+export function saysOnlyAdded(subject: string, message: string, now = Date.now()): boolean {
   if (!subject.startsWith('command:')) return false;
-  const at = added.get(subject.slice('command:'.length).toLowerCase());
-  return at !== undefined && now - at < soonMs;
+  const one = added.get(subject.slice('command:'.length).toLowerCase());
+  if (!one || now - one.at >= soonMs) return false;
+  one.message ??= message;
+  return one.message === message;
 }
