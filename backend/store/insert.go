@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func (in *inserter) prepare(conn any) error {
 	if in.conn == conn {
 		return nil
 	}
-	in.close()
+	in.forget()
 	for _, t := range []struct {
 		rows  *rowsOf
 		steps steps
@@ -116,15 +117,34 @@ func (in *inserter) prepare(conn any) error {
 	return nil
 }
 
+// leave ends the statements while their connection is open: after a batch that failed,
+// the pool may close it.
+func (in *inserter) leave(conn *sql.Conn) {
+	_ = conn.Raw(func(driverConn any) error {
+		if in.conn == driverConn {
+			in.close()
+		}
+		return nil
+	})
+	in.forget()
+}
+
 // close ends the statements; the next batch prepares new ones.
 func (in *inserter) close() {
 	for _, t := range in.tables() {
-		for i, stmt := range t.stmts {
+		for _, stmt := range t.stmts {
 			if stmt != nil {
 				_ = stmt.(driver.Stmt).Close()
 			}
-			t.stmts[i] = nil
 		}
+	}
+	in.forget()
+}
+
+// forget lets go of statements whose connection is closed: to end one then crashes.
+func (in *inserter) forget() {
+	for _, t := range in.tables() {
+		clear(t.stmts[:])
 		t.clear()
 	}
 	in.conn = nil

@@ -47,16 +47,25 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	tx, err := conn.BeginTx(ctx, nil)
+	defer func() {
+		if err != nil {
+			s.renamed.Add(1) // names that were new are not there now
+			h.insert.leave(conn)
+		}
+	}()
+	// ctx ends the wait for the file, not the transaction: database/sql would roll it back
+	// by itself, and the statements of rows, which it does not know, would go on without one.
+	own, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	waiting := context.AfterFunc(ctx, end)
+	tx, err := conn.BeginTx(own, nil)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		_ = tx.Rollback()
-		if err != nil {
-			s.renamed.Add(1) // names that were new are not there now
-		}
-	}()
+	defer func() { _ = tx.Rollback() }()
+	if !waiting() {
+		return ctx.Err()
+	}
 	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.names(s.renamed.Load()), sums: make(rollups)}
 	h.insert.calm = s.recorder.calm
 	err = conn.Raw(func(driverConn any) error { return h.insert.prepare(driverConn) })
@@ -64,6 +73,9 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		return err
 	}
 	for from := 0; from < len(batch); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n, err := w.resolve(batch[from:])
 		if err != nil {
 			return err

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// aBatch is batchRows calls from number n on, of a session of their own.
+func aBatch(n int, session string) []entry {
+	batch := make([]entry, batchRows)
+	for i := range batch {
+		payload := []byte(`{"n":1}{"content":[]}`)
+		batch[i] = entry{call: *aCall(n + i), payload: &payload, arguments: 7}
+		batch[i].call.Params, batch[i].call.Arguments = nil, hub.Span{}
+		batch[i].call.Session = session
+	}
+	return batch
+}
+
+// TestABatchThatIsGivenUpIsNotThereInPart ends batches at any moment, as a stop of the
+// program does: what was written of one is taken back, all of it, and written later.
+func TestABatchThatIsGivenUpIsNotThereInPart(t *testing.T) {
+	b := fresh(t)
+	written := func(round int) (calls, bodies, named int) {
+		t.Helper()
+		first := aCall(round * batchRows).ID
+		err := b.use(func(h *handle) error {
+			return h.read.QueryRow(`SELECT (SELECT count(*) FROM call WHERE id >= ?1), (SELECT count(*) FROM body WHERE id >= ?1),
+				(SELECT count(*) FROM call JOIN session s ON s.id = session_id WHERE call.id >= ?1)`, first).Scan(&calls, &bodies, &named)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return calls, bodies, named
+	}
+	took, givenUp := 5*time.Millisecond, 0
+	const rounds = 12
+	for round := range rounds {
+		ctx, cancel := context.WithCancel(t.Context())
+		timer := time.AfterFunc(rand.N(took), cancel)
+		began := time.Now()
+		batch := aBatch(round*batchRows, time.Now().String())
+		if err := b.write(ctx, batch); err != nil {
+			givenUp++
+			if calls, bodies, _ := written(round); calls+bodies > 0 {
+				t.Fatalf("round %d: %d calls and %d payloads are there of a batch that was given up", round, calls, bodies)
+			}
+			for i := range batch {
+				batch[i].again = true
+			}
+			if err := b.write(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			took = time.Since(began)
+		}
+		if timer.Stop() {
+			took = time.Since(began)
+		} else if givenUp == round+1 {
+			took *= 2 // no batch has ended yet
+		}
+		cancel()
+		if calls, bodies, named := written(round); calls != batchRows || bodies != batchRows || named != batchRows {
+			t.Fatalf("round %d: %d calls, %d payloads, %d with a session are there of %d", round, calls, bodies, named, batchRows)
+		}
+	}
+	if givenUp == 0 {
+		t.Error("no batch was given up")
+	}
+	usage, err := b.Usage(t.Context(), UsageQuery{From: aCall(0).At.Add(-time.Hour), To: aCall(0).At.Add(24 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usage.Total.Calls != rounds*batchRows {
+		t.Errorf("%d of %d calls are in the sums", usage.Total.Calls, rounds*batchRows)
+	}
+	sound(t, b)
+}
+
+// TestABatchThatGivesUpOnALockedFileEndsNothing has another program hold the file: the
+// connection that waited in vain is closed, and the next batch is written through another.
+func TestABatchThatGivesUpOnALockedFileEndsNothing(t *testing.T) {
+	b := fresh(t)
+	if err := b.write(t.Context(), aBatch(0, "s1")); err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", dsn(b.path, "immediate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	for round := range 5 {
+		lock, err := other.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := aBatch((round+1)*batchRows, "s1")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := b.write(ctx, batch); err == nil {
+			t.Error("a batch was written to a locked file")
+		}
+		cancel()
+		_ = lock.Rollback()
+		if err := b.write(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := count(t, b); n != 6*batchRows {
+		t.Errorf("%d of %d calls are there", n, 6*batchRows)
+	}
+}
