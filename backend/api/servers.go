@@ -24,6 +24,7 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 	for i := range d.Frames {
 		d.Frames[i].Text = a.Redact(d.Frames[i].Text)
 	}
+	d.Written = a.Redact(d.Written) // an entry may hold --api-key VALUE in the clear
 	return reply(d)
 }
 

@@ -34,8 +34,8 @@ type ServerVersion struct {
 	Written  string           `json:"written" doc:"As in the configuration"`
 	Pinned   bool             `json:"pinned" doc:"The entry names one version that stays what it is"`
 	Version  string           `json:"version" doc:"What runs, as far as that is known"`
-	Source   string           `json:"source" enum:",configuration,process,cache,server" doc:"Where version is known from: cache is the newest that was fetched, server is the server's own word"`
-	Latest   string           `json:"latest" doc:"The newest in the registry, when it was just asked"`
+	Source   string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Where version is known from: cache is the newest that was fetched, server is the server's own word, image is what the image's name means here"`
+	Latest   string           `json:"latest" doc:"The newest in the registry, when it was just asked; of an image the digest that its tag has there"`
 	Pin      string           `json:"pin" doc:"What pinning would write; empty when there is nothing to pin"`
 	Earlier  []EarlierVersion `json:"earlier" nullable:"false" doc:"What stood there before, newest first"`
 }
@@ -130,6 +130,12 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	st, _ := a.Servers.Status(s.ID)
 	home, _ := os.UserHomeDir()
 	found := version.Resolve(spec, version.Where{Home: home, Getenv: os.Getenv}, pids, st.Info)
+	if spec.Launcher == version.Image {
+		var is version.Resolved
+		if is, v.Pin, spec = version.OfImage(ctx, s, spec); is.Version != "" {
+			found = is
+		}
+	}
 	v.Version, v.Source = found.Version, found.Source
 	if !v.Pinned && spec.Launcher != version.Image && (found.Source == version.FromProcess || found.Source == version.FromCache) {
 		v.Pin, _ = spec.At(found.Version)
@@ -144,6 +150,10 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 			v.Earlier = full(v.Earlier)
 		}
 	}
+	if len(v.Earlier) > 0 {
+		spec = spec.Named(v.Earlier[0].Written)
+	}
+	v.Package = spec.Package
 	return v, spec, nil
 }
 
@@ -171,7 +181,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	out := VersionPlan{ServerVersion: v, Was: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {
 	case "look":
-		out.Latest, err = a.latest(ctx, spec)
+		out.Latest, err = a.latest(ctx, &s, spec)
 	case "plan":
 		err = a.planVersion(ctx, &s, spec, in.Body.Version, &out)
 	case "apply":
@@ -193,8 +203,12 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	return reply(out)
 }
 
-func (a *API) latest(ctx context.Context, spec version.Spec) (string, error) {
-	latest, err := version.Latest(ctx, spec)
+func (a *API) latest(ctx context.Context, s *config.Server, spec version.Spec) (latest string, err error) {
+	if spec.Launcher == version.Image {
+		latest, err = version.LatestImage(ctx, s, spec)
+	} else {
+		latest, err = version.Latest(ctx, spec)
+	}
 	if err != nil {
 		return "", &hub.Error{Code: hub.CodeUnavailable, Message: "the newest version cannot be found out", Cause: err, Hint: "Name a version, or try again when the registry answers."}
 	}
@@ -208,7 +222,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 		return hub.Errorf(hub.CodeUnavailable, "servers cannot be tried here")
 	}
 	if wanted == "" {
-		if wanted, err = a.latest(ctx, spec); err != nil {
+		if wanted, err = a.latest(ctx, s, spec); err != nil {
 			return err
 		}
 		out.Latest = wanted

@@ -46,6 +46,7 @@ type versionOrder struct {
 // versionSources say where a version is known from.
 var versionSources = map[string]string{
 	"configuration": "configuration", "process": "running process", "cache": "newest that was fetched", "server": "its own word",
+	"container": "running container", "image": "what the name means here",
 }
 
 func (p *program) versions() *cobra.Command {
@@ -65,7 +66,7 @@ func (p *program) versions() *cobra.Command {
 				if len(v.Earlier) > 0 {
 					before = v.Earlier[0].Written
 				}
-				t.add(v.Server, v.Launcher, v.Package, v.Version, versionSources[v.Source], pinned, before)
+				t.add(v.Server, v.Launcher, v.Package, short(v.Version, 24), versionSources[v.Source], pinned, before)
 			}
 			return t.print(p.Stdout, p.Terminal())
 		},

@@ -22,12 +22,15 @@ const (
 	FromProcess = "process"       // of the files that the running process was started from
 	FromCache   = "cache"         // the newest that the launcher has fetched; what runs may be older
 	FromServer  = "server"        // as the server says of itself
+	// Of images:
+	FromContainer = "container" // of the container that runs
+	FromImage     = "image"     // of what the name means to the Engine; the next start runs it
 )
 
 // Resolved is the version that a server runs, as far as that is known.
 type Resolved struct {
 	Version string `json:"version"`
-	Source  string `json:"source" enum:",configuration,process,cache,server"`
+	Source  string `json:"source" enum:",configuration,process,cache,server,container,image"`
 }
 
 // Where says where launchers keep what they fetch.
@@ -191,7 +194,7 @@ func Latest(ctx context.Context, spec Spec) (string, error) {
 		name, _, _ := strings.Cut(spec.Package, "[")
 		cmd = exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name)
 	default:
-		return "", fmt.Errorf("newer images are not looked up: name a tag or a digest")
+		return "", fmt.Errorf("%s is asked for no version", spec.Launcher)
 	}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()

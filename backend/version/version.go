@@ -4,6 +4,7 @@ package version
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"drawbridge/backend/dockerexec"
@@ -27,6 +28,8 @@ type Spec struct {
 	Text     string `json:"text"`    // as written
 	Arg      int    `json:"-"`       // its place among the arguments; -1: docker.image
 	prefix   string // of the argument, as in --from=
+	pip      bool   // of Python, where pip's == is understood and @ may not be
+	tag      string // of an image, also beside a digest
 }
 
 // Find looks for a package in a server's entry. What stands in a variable, a folder or a
@@ -44,6 +47,12 @@ func Find(s *config.Server) (Spec, bool) {
 		return find(s.Args, NPX, map[string]bool{"-p": true, "--package": true}, map[string]bool{"-c": true, "--call": true, "-w": true, "--workspace": true})
 	case "uvx":
 		return find(s.Args, UVX, map[string]bool{"--from": true}, uvValues)
+	case "uv":
+		return findAfter(s.Args, []string{"tool", "run"}, map[string]bool{"--from": true})
+	case "pipx":
+		spec, ok := findAfter(s.Args, []string{"run"}, map[string]bool{"--spec": true})
+		spec.pip = true
+		return spec, ok
 	case "docker", "podman":
 		if at, ok := dockerexec.RunImage(s.Args); ok {
 			return image(s.Args[at], at)
@@ -53,8 +62,26 @@ func Find(s *config.Server) (Spec, bool) {
 }
 
 var uvValues = map[string]bool{
-	"--with": true, "-w": true, "--python": true, "-p": true, "--index": true, "--index-url": true, "-i": true, "--default-index": true,
-	"--extra-index-url": true, "--with-requirements": true, "--directory": true, "--cache-dir": true, "--config-file": true, "--refresh-package": true,
+	"--with": true, "-w": true, "--with-editable": true, "--project": true, "--color": true, "--python": true, "-p": true, "--index": true, "--index-url": true, "-i": true, "--default-index": true,
+	"--extra-index-url": true, "--with-requirements": true, "--directory": true, "--cache-dir": true, "--pip-args": true, "--config-file": true, "--refresh-package": true,
+}
+
+// findAfter takes the arguments of uv or pipx apart, which run a package after verb.
+func findAfter(args, verb []string, named map[string]bool) (Spec, bool) {
+	n := 0
+	for n < len(args) && strings.HasPrefix(args[n], "-") {
+		if uvValues[args[n]] {
+			n++
+		}
+		n++
+	}
+	end := n + len(verb)
+	if end > len(args) || !slices.Equal(args[n:end], verb) {
+		return Spec{}, false
+	}
+	spec, ok := find(args[end:], UVX, named, uvValues)
+	spec.Arg += end
+	return spec, ok
 }
 
 // find takes the arguments of npx or uvx apart. named are the options whose value is the
@@ -64,9 +91,13 @@ func find(args []string, launcher string, named, values map[string]bool) (Spec, 
 		option, value, joined := strings.Cut(args[n], "=")
 		switch {
 		case named[option] && joined:
-			return split(launcher, value, n, option+"=")
+			s, ok := split(launcher, value, n, option+"=")
+			s.pip = true
+			return s, ok
 		case named[option] && n+1 < len(args):
-			return split(launcher, args[n+1], n+1, "")
+			s, ok := split(launcher, args[n+1], n+1, "")
+			s.pip = true
+			return s, ok
 		case values[option] && !joined:
 			n++
 		case strings.HasPrefix(args[n], "-"):
@@ -83,6 +114,7 @@ var (
 	imageName = pattern.Lazily(`^[a-z0-9][a-z0-9._:/-]*$`)
 	exact     = pattern.Lazily(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
 	imageTag  = pattern.Lazily(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
+	imageID   = pattern.Lazily(`^sha256:[a-f0-9]{64}$`)
 	anyTag    = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
 )
 
@@ -103,21 +135,35 @@ func split(launcher, text string, arg int, prefix string) (Spec, bool) {
 
 func image(text string, arg int) (Spec, bool) {
 	s := Spec{Launcher: Image, Text: text, Arg: arg, Package: text}
-	if name, digest, ok := strings.Cut(text, "@"); ok {
-		s.Package, s.Wanted = name, digest
-		if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
-			s.Package = name[:i]
-		}
-	} else if i := strings.LastIndex(text, ":"); i > strings.LastIndex(text, "/") {
-		s.Package, s.Wanted = text[:i], text[i+1:]
+	if imageID().MatchString(text) { // of an image that has no registry, it stands for itself
+		s.Package, s.Wanted = "", text
+		return s, true
+	}
+	name, digest, digested := strings.Cut(text, "@")
+	s.Package = name
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		s.Package, s.tag = name[:i], name[i+1:]
+	}
+	s.Wanted = s.tag
+	if digested {
+		s.Wanted = digest
 	}
 	return s, imageName().MatchString(s.Package)
+}
+
+// Named gives an image that is written as an id the name that text, which stood there
+// before, or a tag has.
+func (s Spec) Named(text string) Spec {
+	if other, ok := image(text, s.Arg); ok && s.Launcher == Image && s.Package == "" {
+		s.Package, s.tag = other.Package, other.tag
+	}
+	return s
 }
 
 // Pinned reports whether the entry names one version that stays what it is.
 func (s Spec) Pinned() bool {
 	if s.Launcher == Image {
-		return strings.HasPrefix(s.Wanted, "sha256:")
+		return imageID().MatchString(s.Wanted)
 	}
 	return exact().MatchString(s.Wanted)
 }
@@ -127,12 +173,16 @@ func (s Spec) Pinned() bool {
 func (s Spec) At(version string) (text string, ok bool) {
 	switch s.Launcher {
 	case Image:
+		name := s.Package
 		if strings.HasPrefix(version, "sha256:") {
-			return s.Package + "@" + version, imageTag().MatchString(version)
+			if s.tag != "" { // an Engine looks at the digest alone; the tag says what to look for later
+				name += ":" + s.tag
+			}
+			return name + "@" + version, name != "" && imageTag().MatchString(version)
 		}
-		return s.Package + ":" + version, imageTag().MatchString(version)
+		return name + ":" + version, name != "" && imageTag().MatchString(version)
 	case UVX:
-		if strings.Contains(s.Text, "==") || s.prefix != "" {
+		if strings.Contains(s.Text, "==") || s.pip {
 			return s.Package + "==" + version, anyTag().MatchString(version)
 		}
 	}

@@ -29,6 +29,35 @@ func TestPackageOfAnEntryIsFoundAndPinned(t *testing.T) {
 		{"npx", "", []string{"--package=@a/b", "run"}, "@a/b", "", false, "@a/b@9.9.9"},
 		{"uvx", "", []string{"mcp-server-time"}, "mcp-server-time", "", false, "mcp-server-time@9.9.9"},
 		{"uvx", "", []string{"--python", "3.12", "--from", "a[x]==1.0", "run"}, "a[x]", "1.0", true, "a[x]==9.9.9"},
+		{"uvx", "", []string{"pkg@1.2"}, "pkg", "1.2", true, "pkg@9.9.9"},
+		{"uvx", "", []string{"pkg==1.2", "--flag"}, "pkg", "1.2", true, "pkg==9.9.9"},
+		{"uvx", "", []string{"pkg@latest"}, "pkg", "latest", false, "pkg@9.9.9"},
+		{"uvx", "", []string{"pkg[a,b]@1.2"}, "pkg[a,b]", "1.2", true, "pkg[a,b]@9.9.9"},
+		{"uvx", "", []string{"pkg[a,b]"}, "pkg[a,b]", "", false, "pkg[a,b]@9.9.9"},
+		{"uvx", "", []string{"--from", "pkg", "cmd"}, "pkg", "", false, "pkg==9.9.9"},
+		{"uvx", "", []string{"--from=pkg==1.2", "cmd"}, "pkg", "1.2", true, "pkg==9.9.9"},
+		{"uvx", "", []string{"--from", "pkg@1.2", "cmd"}, "pkg", "1.2", true, "pkg==9.9.9"},
+		{"uvx", "", []string{"--with", "other==2", "-p", "3.12", "pkg"}, "pkg", "", false, "pkg@9.9.9"},
+		{"uvx", "", []string{"-q", "--isolated", "--with=other", "pkg@1.2"}, "pkg", "1.2", true, "pkg@9.9.9"},
+		{`C:\bin\uvx.exe`, "", []string{"pkg@1.2"}, "pkg", "1.2", true, "pkg@9.9.9"},
+		{"uv", "", []string{"tool", "run", "pkg@1.2"}, "pkg", "1.2", true, "pkg@9.9.9"},
+		{"uv", "", []string{"--offline", "tool", "run", "--from", "pkg[x]==1.2", "cmd"}, "pkg[x]", "1.2", true, "pkg[x]==9.9.9"},
+		{"uv", "", []string{"--cache-dir", "/c", "tool", "run", "--python=3.12", "pkg"}, "pkg", "", false, "pkg@9.9.9"},
+		{"pipx", "", []string{"run", "pkg==1.2"}, "pkg", "1.2", true, "pkg==9.9.9"},
+		{"pipx", "", []string{"run", "--python", "3.12", "pkg"}, "pkg", "", false, "pkg==9.9.9"},
+		{"pipx", "", []string{"run", "--spec", "pkg[x]==1.2", "cmd"}, "pkg[x]", "1.2", true, "pkg[x]==9.9.9"},
+		{"pipx", "", []string{"run", "--spec=pkg", "--no-cache", "cmd"}, "pkg", "", false, "pkg==9.9.9"},
+		{"uv", "", []string{"run", "pkg"}, "", "", false, ""},
+		{"uv", "", []string{"tool", "run"}, "", "", false, ""},
+		{"uv", "", []string{"tool", "install", "pkg"}, "", "", false, ""},
+		{"uv", "", nil, "", "", false, ""},
+		{"pipx", "", []string{"install", "pkg"}, "", "", false, ""},
+		{"uvx", "", []string{"--from", "git+https://example.com/x", "cmd"}, "", "", false, ""},
+		{"uvx", "", []string{"pkg>=1,<2"}, "", "", false, ""},
+		{"uvx", "", []string{"--from", "pkg~=1.2", "cmd"}, "", "", false, ""},
+		{"uvx", "", []string{"--from"}, "", "", false, ""},
+		{"uvx", "", []string{"./dir"}, "", "", false, ""},
+		{"docker", "", []string{"run", "-i", "mcp/time:1.0@" + someDigest}, "mcp/time", someDigest, true, "mcp/time:9.9.9"},
 		{"docker", "", []string{"run", "-i", "--rm", "-e", "A=b", "mcp/time:1.0", "x"}, "mcp/time", "1.0", false, "mcp/time:9.9.9"},
 		{"", "localhost:5000/mcp/time", nil, "localhost:5000/mcp/time", "", false, "localhost:5000/mcp/time:9.9.9"},
 		{"npx", "", []string{"-y", "/home/me/server"}, "", "", false, ""},
@@ -59,6 +88,55 @@ func TestPackageOfAnEntryIsFoundAndPinned(t *testing.T) {
 		if _, valid := spec.At("1.0 --evil"); valid {
 			t.Error("an option passes as a version")
 		}
+	}
+}
+
+const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestAnImageIsPinnedToItsDigestAndKeepsItsTagForPeople(t *testing.T) {
+	for text, want := range map[string]string{
+		"mcp/time":                              "mcp/time@" + someDigest,
+		"mcp/time:1.0":                          "mcp/time:1.0@" + someDigest,
+		"localhost:5000/a/b:x":                  "localhost:5000/a/b:x@" + someDigest,
+		"localhost:5000/a/b":                    "localhost:5000/a/b@" + someDigest,
+		"mcp/time:1.0@sha256:" + someDigest[7:]: "mcp/time:1.0@" + someDigest,
+	} {
+		spec, ok := image(text, -1)
+		at, valid := spec.At(someDigest)
+		if !ok || !valid || at != want {
+			t.Errorf("%s: %q, %v", text, at, valid)
+		}
+		if next, ok := image(at, -1); !ok || !next.Pinned() || next.Package != spec.Package {
+			t.Errorf("%s: %+v", at, next)
+		}
+		for _, bad := range []string{"sha256:" + someDigest[8:], "sha256:x", "1 2", "a@b", ""} {
+			if at, valid := spec.At(bad); valid {
+				t.Errorf("%s at %q is %q", text, bad, at)
+			}
+		}
+	}
+	if spec, _ := image("mcp/time@sha256:0123", -1); spec.Pinned() {
+		t.Error("a torn digest passes for a pin")
+	}
+}
+
+func TestAnImageWrittenAsItsIdIsPinnedAndTakesTheNameItHad(t *testing.T) {
+	spec, ok := image(someDigest, 3)
+	if !ok || !spec.Pinned() || spec.Arg != 3 {
+		t.Fatalf("%+v, %v", spec, ok)
+	}
+	if at, valid := spec.At("2"); valid {
+		t.Errorf("an id alone has no other version, and is given %q", at)
+	}
+	spec = spec.Named("mcp/time:1")
+	if at, valid := spec.At("2"); !valid || at != "mcp/time:2" {
+		t.Errorf("%q, %v", at, valid)
+	}
+	if again := spec.Named("other:3"); again.Package != "mcp/time" {
+		t.Errorf("named twice: %+v", again)
+	}
+	if npx := (Spec{Launcher: NPX}).Named("mcp/time:1"); npx.Package != "" {
+		t.Errorf("%+v", npx)
 	}
 }
 

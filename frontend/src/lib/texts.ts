@@ -1414,7 +1414,9 @@ export const texts = {
   loading: 'Loading…',
   versions: {
     title: 'Version',
-    short: (v: string) => (/^\d/.test(v) ? `v${v}` : v),
+    /** A version in little room: of a digest its beginning. */
+    short: (v: string) =>
+      /^\d/.test(v) ? `v${v}` : v.replace(/sha256:([0-9a-f]{12})[0-9a-f]{52}/, 'sha256:$1'),
     package: 'Package',
     written: 'Configured as',
     version: 'Version',
@@ -1425,12 +1427,14 @@ export const texts = {
       process: 'The running process',
       cache: 'The newest that was fetched',
       server: 'The server’s own word',
+      container: 'The running container',
+      image: 'What the image’s name means here',
     },
     update: 'Try the newest version',
     trying: 'Trying…',
     current: 'This is the newest version already.',
-    pin: (to: string) => `Pin to ${to}`,
-    back: (to: string) => `Go back to ${to}`,
+    pin: (to: string) => `Pin to ${texts.versions.short(to)}`,
+    back: (to: string) => `Go back to ${texts.versions.short(to)}`,
     plan: 'What the update would change',
     changes: (n: number) =>
       n === 0 ? 'Its tools are the same.' : n === 1 ? 'One tool differs.' : `${n} tools differ.`,

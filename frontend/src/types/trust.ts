@@ -55,7 +55,7 @@ export interface ServerVersion {
   written: string;
   pinned: boolean;
   version: string;
-  source: '' | 'configuration' | 'process' | 'cache' | 'server';
+  source: '' | 'configuration' | 'process' | 'cache' | 'server' | 'container' | 'image';
   latest: string;
   pin: string;
   earlier: { written: string; until: string }[] | null;

@@ -28,11 +28,11 @@ const words: Record<string, string> = {
   disabled: 'off',
 };
 
-function show(server: ServerStatus) {
+function show(server: ServerStatus, version?: string) {
   const root = createRootRoute({
     component: () => (
       <ul>
-        <ServerRow server={server} selected={false} filter={undefined} />
+        <ServerRow server={server} selected={false} filter={undefined} version={version} />
       </ul>
     ),
   });
@@ -68,5 +68,28 @@ describe('each state is shown with its reason', () => {
     for (const state of Object.keys(texts.states)) {
       expect(seen).toContain(state);
     }
+  });
+});
+
+describe('a server says which version it runs', () => {
+  const running = (readings as unknown as { status: ServerStatus }[]).map((r) => r.status)[0];
+  const digest = `sha256:${'0123456789ab'.padEnd(64, 'f')}`;
+  for (const [version, shown] of [
+    ['2025.9.25', 'v2025.9.25'],
+    ['latest', 'latest'],
+    [digest, 'sha256:0123456789ab'],
+    ['1.2.3-with-a-name-that-never-ends', 'v1.2.3-with-a-name-that-'],
+    ['1.2\u202e3', 'v1.2\ufffd3'],
+  ] as const) {
+    test(shown, async () => {
+      show(running as ServerStatus, version);
+      expect(await screen.findByText(`· ${shown}`)).toBeVisible();
+    });
+  }
+  test('and nothing where that is not known', async () => {
+    show(running as ServerStatus);
+    await screen.findByRole('link');
+    expect(screen.queryByText(/^· v\d/)).toBeNull();
+    expect(screen.queryByText(/sha256/)).toBeNull();
   });
 });

@@ -48,15 +48,9 @@ export function ServerVersionSection({ server }: { server: string }) {
         ]}
       />
       <div className="mt-3 flex flex-wrap gap-2">
-        {version.launcher !== 'image' && (
-          <Button
-            small
-            disabled={change.isPending}
-            onClick={() => change.mutate({ action: 'plan' })}
-          >
-            {change.isPending ? t.trying : t.update}
-          </Button>
-        )}
+        <Button small disabled={change.isPending} onClick={() => change.mutate({ action: 'plan' })}>
+          {change.isPending ? t.trying : t.update}
+        </Button>
         {version.pin && (
           <Button
             small

@@ -1,0 +1,24 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/supervisor"
+)
+
+func TestDebugMasksSecretsThatStandInTheCommand(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	const key = "sk-proj-Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4"
+	s.api.Debug = func(id string) (supervisor.Debug, error) {
+		st, _ := s.fakes.Status(id)
+		return supervisor.Debug{Status: st, Written: "npx files --api-key " + key, Frames: []supervisor.Frame{{Text: `{"api_key":"` + key + `"}`}}}, nil
+	}
+	s.api.Redact = s.recorder.Redact
+	status, body, _ := s.ask(t, "GET", "/api/v1/servers/files/debug", "")
+	if status != 200 || strings.Contains(body, key) || !strings.Contains(body, "npx files --api-key ") {
+		t.Errorf("%d %s", status, body)
+	}
+}

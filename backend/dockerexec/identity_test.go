@@ -1,0 +1,208 @@
+//go:build linux
+
+package dockerexec
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// tag gives an image another name, which goes with the test.
+func tag(t *testing.T, source, name string) {
+	t.Helper()
+	if _, err := engine.cli.ImageTag(t.Context(), client.ImageTagOptions{Source: source, Target: name}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeImage(name) })
+}
+
+func TestTheImageThatAContainerRunsIsToldWhenItsNameHasMovedOn(t *testing.T) {
+	needEngine(t)
+	name := fmt.Sprintf("drawbridge-test/moves-%d:1", os.Getpid())
+	tag(t, shellImage, name)
+	was, err := Identify(t.Context(), Engine{}, "mover", name)
+	if err != nil || was.Running || !strings.HasPrefix(was.ID, "sha256:") || !slices.Contains(was.Tags, name) || was.Digest(name) != "" {
+		t.Fatalf("before any container: %+v, %v", was, err)
+	}
+	made(t, Image{Ref: name, Program: "/bin/cat", Server: "mover"})
+	tag(t, bareImage, name) // as a pull or a build does
+	for server, running := range map[string]bool{"mover": true, "another": false} {
+		is, err := Identify(t.Context(), Engine{}, server, name)
+		if err != nil || is.Running != running || (is.ID == was.ID) != running {
+			t.Errorf("%s: %+v, %v; it was %s", server, is, err, was.ID)
+		}
+	}
+	if is, err := Identify(t.Context(), Engine{}, "mover", shellImage); err != nil || is.Running {
+		t.Errorf("a container of another name of the same image is taken for this one: %+v, %v", is, err)
+	}
+	if _, err := Identify(t.Context(), Engine{}, "mover", "drawbridge-test/never:1"); !errors.Is(err, ErrNoImage) {
+		t.Errorf("an image that is not here: %v", err)
+	}
+	b := made(t, Image{Ref: was.ID, Program: "/bin/cat", Server: "pinned"})
+	fmt.Fprintln(b.Stdin(), "hello")
+	if is, err := Identify(t.Context(), Engine{}, "pinned", was.ID); err != nil || !is.Running || is.ID != was.ID {
+		t.Errorf("by its id: %+v, %v", is, err)
+	}
+}
+
+// shop is a registry with one image, as small as the Engine takes it. Its tag moves from
+// the first manifest to the second.
+type shop struct {
+	name      string // with the address
+	manifests [2][]byte
+	blobs     map[string][]byte
+	moved     atomic.Bool
+}
+
+func digestOf(text []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(text)) }
+
+func openShop(t *testing.T) *shop {
+	t.Helper()
+	layer := layer(t)
+	s := &shop{blobs: map[string][]byte{digestOf(layer): layer}}
+	for i := range s.manifests {
+		config, _ := json.Marshal(map[string]any{
+			"architecture": "amd64", "os": "linux", "author": fmt.Sprint(i), "config": map[string]any{"Cmd": []string{"/cat"}},
+			"rootfs": map[string]any{"type": "layers", "diff_ids": []string{digestOf(layer)}},
+		})
+		s.blobs[digestOf(config)] = config
+		s.manifests[i], _ = json.Marshal(map[string]any{
+			"schemaVersion": 2, "mediaType": manifestType,
+			"config": map[string]any{"mediaType": "application/vnd.docker.container.image.v1+json", "size": len(config), "digest": digestOf(config)},
+			"layers": []any{map[string]any{"mediaType": "application/vnd.docker.image.rootfs.diff.tar", "size": len(layer), "digest": digestOf(layer)}},
+		})
+	}
+	srv := httptest.NewServer(s)
+	t.Cleanup(srv.Close)
+	s.name = strings.TrimPrefix(srv.URL, "http://") + "/drawbridge-test/shop"
+	return s
+}
+
+const manifestType = "application/vnd.docker.distribution.manifest.v2+json"
+
+func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	at := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	if blob, ok := s.blobs[at]; ok {
+		w.Header().Set("Docker-Content-Digest", at)
+		_, _ = w.Write(blob)
+		return
+	}
+	if !strings.Contains(r.URL.Path, "/manifests/") {
+		_, _ = io.WriteString(w, "{}")
+		return
+	}
+	manifest := s.manifests[0]
+	if at == digestOf(s.manifests[1]) || at == "1" && s.moved.Load() {
+		manifest = s.manifests[1]
+	}
+	w.Header().Set("Content-Type", manifestType)
+	w.Header().Set("Docker-Content-Digest", digestOf(manifest))
+	w.Header().Set("Content-Length", fmt.Sprint(len(manifest)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(manifest)
+	}
+}
+
+func TestAnImageOfARegistryIsKnownByItsDigestAndItsNewestIsAskedFor(t *testing.T) {
+	needEngine(t)
+	s := openShop(t)
+	ref := s.name + ":1"
+	t.Cleanup(func() { removeImage(ref) })
+	made(t, Image{Ref: ref, Program: "/cat", Server: "shopper", Pull: true})
+	is, err := Identify(t.Context(), Engine{}, "shopper", ref)
+	first, second := digestOf(s.manifests[0]), digestOf(s.manifests[1])
+	if err != nil || !is.Running || is.Digest(s.name) != first {
+		t.Fatalf("%+v, %v; its digest is %s", is, err, first)
+	}
+	s.moved.Store(true)
+	if newest, err := Newest(t.Context(), Engine{}, ref); err != nil || newest != second {
+		t.Errorf("the newest is %s, %v; want %s", newest, err, second)
+	}
+	pinned := ref + "@" + second // the tag beside it is for people
+	t.Cleanup(func() { removeImage(s.name + "@" + second) })
+	made(t, Image{Ref: pinned, Program: "/cat", Server: "pinned", Pull: true})
+	if is, err := Identify(t.Context(), Engine{}, "pinned", pinned); err != nil || !is.Running || is.Digest(s.name) != second {
+		t.Errorf("pinned: %+v, %v", is, err)
+	}
+	if _, err := Newest(t.Context(), Engine{}, "127.0.0.1:9/drawbridge-test/none:1"); err == nil || strings.Contains(err.Error(), ErrNoDocker.Error()) {
+		t.Errorf("a registry that does not answer: %v", err)
+	}
+}
+
+func TestDigestOfARegistryIsFoundUnderTheShortNameToo(t *testing.T) {
+	i := Identity{Digests: []string{"other/x@sha256:1", "docker.io/library/alpine@sha256:2", "mcp/time@sha256:3"}}
+	for name, want := range map[string]string{"alpine": "sha256:2", "docker.io/mcp/time": "sha256:3", "mcp/tim": "", "x": "", "index.docker.io/other/x": "sha256:1"} {
+		if got := i.Digest(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestEngineOfADockerCommandIsRead(t *testing.T) {
+	for args, want := range map[string]Engine{
+		"run -i img":                         {},
+		"--context far run -i img":           {Context: "far"},
+		"-c far run img":                     {Context: "far"},
+		"--context=far -D run img":           {Context: "far"},
+		"-Hunix:///s container run img":      {Host: "unix:///s"},
+		"-H unix:///s run img":               {Host: "unix:///s"},
+		"--host=tcp://h:1 --tls run -H img":  {Host: "tcp://h:1"},
+		"--config /c --host tcp://h:1 run i": {Host: "tcp://h:1"},
+		"exec -H x":                          {},
+	} {
+		if got := RunEngine(strings.Fields(args)); got != want {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
+// removeImage takes a name of an image away; the Engine keeps the image of other names.
+func removeImage(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, _ = engine.cli.ImageRemove(ctx, name, client.ImageRemoveOptions{Force: true})
+}
+
+// layer is one with a program that copies its input.
+func layer(t *testing.T) []byte {
+	t.Helper()
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, h := range []tar.Header{{Name: "busybox", Mode: 0o755, Size: int64(len(program))}, {Name: "cat", Typeflag: tar.TypeSymlink, Linkname: "/busybox", Mode: 0o777}} {
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(program[:h.Size]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
