@@ -28,6 +28,11 @@ describe('request', () => {
     ]);
   });
 
+  it('takes an answer without a body for a success', async () => {
+    vi.stubGlobal('fetch', async () => new Response(null, { status: 204 }));
+    expect(await request('DELETE', '/x')).toBeUndefined();
+  });
+
   it('turns problem documents into sentences', async () => {
     answer(
       '{"status":422,"code":"validation","detail":"the request is wrong","errors":[{"field":"server","error":"missing"}]}',

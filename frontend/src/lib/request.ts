@@ -28,13 +28,17 @@ export interface RequestOptions {
   headers?: Record<string, string>;
 }
 
-/** The one way to the API. Rejects with a RequestError, or an AbortError when the signal fired. */
+/**
+ * The one way to the API. Rejects with a RequestError, or an AbortError when the signal fired.
+ * An answer without a body is undefined.
+ */
 export async function request<T>(
   method: Method,
   path: string,
   options: RequestOptions = {},
 ): Promise<T> {
-  return JSON.parse(await requestText(method, path, options)) as T;
+  const text = await requestText(method, path, options);
+  return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
 /** Like request, for answers whose numbers must not be parsed. */
