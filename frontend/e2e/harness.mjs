@@ -23,15 +23,24 @@ export async function watched(context) {
 
 /** Waits until the page at `path` has its heading and nothing loads any more, and stays so. */
 export async function settled(page, path) {
-  await page.waitForFunction(async (path) => {
-    const quiet = () =>
-      (path === undefined || document.querySelector(`main[aria-busy=false][data-at="${path}"]`)) &&
-      [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) &&
-      !document.querySelector('[data-loading]');
-    if (!quiet()) return false;
-    await new Promise((done) => setTimeout(done, 60));
-    return quiet();
-  }, path);
+  // Not an async function: its promise would count as true, and nothing would be waited for.
+  await page.waitForFunction(
+    ({ path, since }) => {
+      const quiet =
+        (path === undefined ||
+          document.querySelector(`main[aria-busy=false][data-at="${path}"]`)) &&
+        [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) &&
+        !document.querySelector('[data-loading]');
+      const now = performance.now();
+      if (!quiet || window.quietFor !== since) {
+        window.quietFor = quiet ? since : undefined;
+        window.quietAt = now;
+        return false;
+      }
+      return now - window.quietAt >= 60;
+    },
+    { path, since: Math.random() },
+  );
 }
 
 /** No trouble so far and nothing that sticks out sideways; `deep` asks axe as well. */
