@@ -8,10 +8,10 @@ import {
 import { Loading } from '@/components/page';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, onlys } from '@/features/directory/words';
-import { type View, views } from '@/features/servers/server-detail';
+import { type View, views } from '@/features/servers/views';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { isRange, type Range } from '@/lib/range';
-import { CallsRoute, NotFound, OverviewRoute, ServersRoute } from './pages';
+import { NotFound, OverviewRoute } from './pages';
 import { Shell } from './shell';
 
 const text = (value: unknown): string | undefined =>
@@ -23,6 +23,8 @@ const text = (value: unknown): string | undefined =>
 
 /** Pages that are not part of the first load. */
 const lazy = {
+  servers: () => import('./servers-route'),
+  calls: () => import('./calls-route'),
   add: () => import('./add-route'),
   tools: () => import('./tools-route'),
   questions: () => import('./questions-route'),
@@ -55,7 +57,7 @@ const servers = createRoute({
     q: text(search.q),
     view: views.find((view) => view === search.view),
   }),
-  component: ServersRoute,
+  component: lazyRouteComponent(lazy.servers, 'ServersRoute'),
 });
 const server = createRoute({ getParentRoute: () => servers, path: '$id' });
 
@@ -79,7 +81,7 @@ const calls = createRoute({
     ...callFilters(search),
     with: text(search.with),
   }),
-  component: CallsRoute,
+  component: lazyRouteComponent(lazy.calls, 'CallsRoute'),
 });
 const call = createRoute({ getParentRoute: () => calls, path: '$id' });
 

@@ -23,11 +23,9 @@ import { LogView } from './server-log';
 import { ServerMore } from './server-more';
 import { ServerTools } from './server-tools';
 import { SignedIn, SignIn } from './sign-in';
+import { type View, views } from './views';
 
 const t = texts.servers;
-
-export const views = ['about', 'tools', 'log', 'debug'] as const;
-export type View = (typeof views)[number];
 
 /** One server, in a few views; which one is in the address. */
 export function ServerDetail({

@@ -1,26 +1,16 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { Plus, Server, Sparkles, Store } from 'lucide-react';
+import { Plus } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
-import { CopyField } from '@/components/copy-button';
 import { SearchField } from '@/components/fields';
-import { Empty, PageHeader } from '@/components/page';
-import { statusQuery } from '@/lib/status';
+import { PageHeader } from '@/components/page';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, versionsQuery } from './api';
+import { NoServers } from './no-servers';
 import { ServerRow } from './server-row';
 
 const route = getRouteApi('/servers');
-
-const example = `{
-  "mcpServers": {
-    "files": {
-      "command": "npx",
-      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/me"]
-    }
-  }
-}`;
 
 export function matchesServer(server: ServerStatus, filter: string): boolean {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -45,7 +35,10 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
   const shown = servers.filter((server) => matchesServer(server, q));
   return (
     <>
-      <PageHeader title={texts.servers.title} note={texts.servers.count(servers.length)}>
+      <PageHeader
+        title={texts.servers.title}
+        note={servers.length > 0 && texts.servers.count(servers.length)}
+      >
         <Link to="/add" className={`${buttonClasses('primary')} @2xl:order-last`}>
           <Plus className="size-4" aria-hidden />
           {texts.add.button}
@@ -81,37 +74,5 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
         )}
       </div>
     </>
-  );
-}
-
-export function NoServers() {
-  const { data: status } = useSuspenseQuery(statusQuery);
-  return (
-    <Empty icon={Server} title={texts.servers.emptyTitle}>
-      <p>{texts.servers.emptyBody}</p>
-      <div className="mt-4 flex flex-wrap justify-center gap-2">
-        <Link to="/welcome" className={buttonClasses('primary')}>
-          <Sparkles className="size-4" aria-hidden />
-          {texts.welcome.begin}
-        </Link>
-        <Link to="/directory" className={buttonClasses()}>
-          <Store className="size-4" aria-hidden />
-          {texts.directory.openDirectory}
-        </Link>
-        <Link to="/add" className={buttonClasses()}>
-          <Plus className="size-4" aria-hidden />
-          {texts.add.button}
-        </Link>
-      </div>
-      <div className="mt-4 space-y-3 text-left">
-        <CopyField text={example} label={texts.clients.entry} />
-        {status.configPath && (
-          <div>
-            <p className="mb-1 text-xs text-ink3">{texts.servers.emptyWhere}</p>
-            <CopyField text={status.configPath} label={texts.servers.emptyWhere} />
-          </div>
-        )}
-      </div>
-    </Empty>
   );
 }

@@ -1,0 +1,50 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Plus, Server, Sparkles, Store } from 'lucide-react';
+import { buttonClasses } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Empty } from '@/components/page';
+import { statusQuery } from '@/lib/status';
+import { texts } from '@/lib/texts';
+
+const example = `{
+  "mcpServers": {
+    "files": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/me"]
+    }
+  }
+}`;
+
+/** What to do when there is no server yet. */
+export function NoServers() {
+  const { data: status } = useSuspenseQuery(statusQuery);
+  return (
+    <Empty icon={Server} title={texts.servers.emptyTitle}>
+      <p>{texts.servers.emptyBody}</p>
+      <div className="mt-4 flex flex-wrap justify-center gap-2">
+        <Link to="/welcome" className={buttonClasses('primary')}>
+          <Sparkles className="size-4" aria-hidden />
+          {texts.welcome.begin}
+        </Link>
+        <Link to="/directory" className={buttonClasses()}>
+          <Store className="size-4" aria-hidden />
+          {texts.directory.openDirectory}
+        </Link>
+        <Link to="/add" className={buttonClasses()}>
+          <Plus className="size-4" aria-hidden />
+          {texts.add.button}
+        </Link>
+      </div>
+      <div className="mt-4 space-y-3 text-left">
+        <CopyField text={example} label={texts.clients.entry} />
+        {status.configPath && (
+          <div>
+            <p className="mb-1 text-xs text-ink3">{texts.servers.emptyWhere}</p>
+            <CopyField text={status.configPath} label={texts.servers.emptyWhere} />
+          </div>
+        )}
+      </div>
+    </Empty>
+  );
+}
