@@ -32,5 +32,7 @@ export default defineConfig({
     environment: 'happy-dom',
     setupFiles: ['./src/test-setup.ts'],
     restoreMocks: true,
+    // A busy machine may not give a worker its turn for longer than the usual five seconds.
+    testTimeout: 30_000,
   },
 });

@@ -97,6 +97,7 @@ function troubled() {
       state: 'needs-login',
       login: 'needed',
       reason: 'it wants you to sign in',
+      hint: "Sign in on Drawbridge's page, or with: drawbridge login slack.",
       since: ago(12 * minute),
     }),
     server('browser', {
@@ -127,6 +128,7 @@ function troubled() {
       transport: 'docker',
       state: 'waiting',
       reason: 'The container "jira-mcp" is not running.',
+      hint: 'Start it, or let docker.image make one: docker start jira-mcp.',
       since: ago(31 * minute),
     }),
     server('weather', {

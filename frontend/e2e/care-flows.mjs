@@ -161,6 +161,20 @@ flow(
     await page.getByText('Saved. It is in effect already.').waitFor();
     assert.match(mock.world.config.text, /"history": \{\s+"keepDays": 7\s+\}/);
     assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
+    let pruned = 0;
+    page.on('request', (request) => {
+      if (request.method() === 'POST' && request.url().endsWith('/prune')) pruned++;
+    });
+    const prune = page.getByRole('button', { name: 'Delete what is beyond these limits now' });
+    await prune.click();
+    await page.getByRole('dialog').getByText('They cannot be brought back.').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal(pruned, 0);
+    await prune.click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('12 calls are deleted').waitFor();
+    assert.equal(pruned, 1);
   },
 );
 
@@ -177,6 +191,13 @@ flow(
     assert.deepEqual((await put).postDataJSON(), { value: 'lin_abc' });
     await secrets.getByText('LINEAR_KEY').waitFor();
     assert.equal(await page.getByText('lin_abc').count(), 0);
+    await secrets.getByLabel('Name').fill('LINEAR_KEY');
+    await secrets.getByLabel('Value').fill('lin_def');
+    await secrets.getByRole('button', { name: 'Set' }).click();
+    const replace = sent(page, 'PUT', '/secrets/LINEAR_KEY');
+    await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
+    assert.deepEqual((await replace).postDataJSON(), { value: 'lin_def' });
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'New token' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('/home/ada/.cursor/mcp.json').waitFor();

@@ -95,3 +95,22 @@ flow('a server gets another name, and tags that find it', quiet, async (page, mo
   await page.goto(`${mock.url}/#/servers?q=work`);
   await page.getByRole('link', { name: 'GitHub' }).waitFor();
 });
+
+flow(
+  'a part of the settings comes into view, and the frame stays where it is',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/settings`);
+    await page
+      .getByRole('navigation', { name: 'Parts of the settings' })
+      .getByRole('button')
+      .last()
+      .click();
+    const last = page.getByRole('region', { name: 'Bug report' });
+    await page.waitForFunction(
+      (one) => one.getBoundingClientRect().bottom <= innerHeight,
+      await last.elementHandle(),
+    );
+    assert.equal(await page.evaluate(() => document.scrollingElement.scrollTop), 0);
+  },
+);

@@ -11,7 +11,7 @@ export function Places({ waiting, onGo }: { waiting: number; onGo?: () => void }
   return groups.map((group) => {
     const heading = texts.nav.groups[group];
     return (
-      <div key={group} className="shrink-0 last:mt-auto">
+      <div key={group} className="shrink-0 last:mt-auto last:pt-2">
         {heading && <h2 className="px-2 pt-4 pb-1 text-xs text-ink3">{heading}</h2>}
         <ul className="flex flex-col gap-0.5" aria-label={heading}>
           {pages

@@ -8,8 +8,8 @@ import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recen
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
 import { questionsQuery } from '@/features/questions/api';
 import { serversQuery, serverUseQuery, useServerLabel } from '@/features/servers/api';
+import { NoServers } from '@/features/servers/no-servers';
 import { Attention, ServerGrid, useServerNumbers } from '@/features/servers/server-grid';
-import { NoServers } from '@/features/servers/servers-page';
 import { DayAtAGlance } from '@/features/usage/top-tools';
 import { classes } from '@/lib/classes';
 import { bytes, count, plain } from '@/lib/format';
@@ -51,10 +51,11 @@ function NeedsYou() {
   const { data: connections } = useQuery(connectionsQuery);
   const lost = (connections ?? []).filter((c) => c.state === 'vanished' || c.state === 'changed');
   const waiting = questions?.length ?? 0;
+  if (waiting === 0 && lost.length === 0) return <Attention />;
   return (
-    <div className="space-y-2 empty:hidden">
-      {(waiting > 0 || lost.length > 0) && (
-        <ul className="flex flex-wrap gap-2" aria-label={t.attention}>
+    <Attention
+      lead={
+        <ul className="mb-2 flex flex-wrap gap-2" aria-label={t.attention}>
           {waiting > 0 && (
             <li>
               <Link to="/questions" className={buttonClasses('primary')}>
@@ -72,9 +73,8 @@ function NeedsYou() {
             </li>
           ))}
         </ul>
-      )}
-      <Attention />
-    </div>
+      }
+    />
   );
 }
 

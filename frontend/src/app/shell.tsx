@@ -14,7 +14,7 @@ import { Shortcuts } from './shortcuts';
 
 const bar = pages.filter((page) => page.bar);
 const barItem =
-  'relative flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs text-ink2 outline-offset-[-2px]';
+  'relative flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs outline-offset-[-2px]';
 const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
 /** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
@@ -104,7 +104,7 @@ export function Shell() {
             activeOptions={{ exact: to === '/', includeSearch: false }}
             className={classes(
               barItem,
-              'aria-[current=page]:font-medium aria-[current=page]:text-accent',
+              'text-ink2 aria-[current=page]:font-medium aria-[current=page]:text-accent',
             )}
           >
             <Icon className="size-5 shrink-0" aria-hidden />
@@ -115,7 +115,7 @@ export function Shell() {
           type="button"
           aria-haspopup="dialog"
           onClick={() => setMore(true)}
-          className={classes(barItem, beyond && 'font-medium text-accent')}
+          className={classes(barItem, beyond ? 'font-medium text-accent' : 'text-ink2')}
         >
           <Menu className="size-5 shrink-0" aria-hidden />
           {texts.nav.more}

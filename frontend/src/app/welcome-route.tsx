@@ -1,6 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { ArrowRight, CircleCheck, LoaderCircle, PartyPopper, Plus } from 'lucide-react';
+import { ArrowRight, CircleCheck, LoaderCircle, PartyPopper, Plus, Store } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { Boundary, PageHeader } from '@/components/page';
@@ -106,10 +106,16 @@ function Servers() {
       )}
       <div className="space-y-3">
         <ImportPanel begin={untouched} />
-        <Link to="/add" className={buttonClasses()}>
-          <Plus className="size-4" aria-hidden />
-          {t.byHand}
-        </Link>
+        <div className="flex flex-wrap gap-2">
+          <Link to="/directory" className={buttonClasses()}>
+            <Store className="size-4" aria-hidden />
+            {texts.directory.openDirectory}
+          </Link>
+          <Link to="/add" className={buttonClasses()}>
+            <Plus className="size-4" aria-hidden />
+            {t.byHand}
+          </Link>
+        </div>
       </div>
       {servers.length > 0 && <ServerGrid />}
     </div>

@@ -22,9 +22,12 @@ const windowQuery = queryOptions({
 export function Browse({
   onPick,
   foldersOnly = false,
+  small = true,
 }: {
   onPick: (path: string) => void;
   foldersOnly?: boolean;
+  /** As tall as a small button, not as the field beside it. */
+  small?: boolean;
 }) {
   const { data } = useQuery(windowQuery);
   const pick = useMutation({
@@ -36,12 +39,12 @@ export function Browse({
   if (!data?.window) return null;
   return (
     <span className="inline-flex flex-wrap items-center gap-1.5">
-      <Button small disabled={pick.isPending} onClick={() => pick.mutate('folder')}>
+      <Button small={small} disabled={pick.isPending} onClick={() => pick.mutate('folder')}>
         <FolderOpen className="size-3.5" aria-hidden />
         {t.folder}
       </Button>
       {!foldersOnly && (
-        <Button small disabled={pick.isPending} onClick={() => pick.mutate('file')}>
+        <Button small={small} disabled={pick.isPending} onClick={() => pick.mutate('file')}>
           <FileSearch className="size-3.5" aria-hidden />
           {t.file}
         </Button>

@@ -13,7 +13,7 @@ import type { CallFilters } from './filters';
 const t = texts.calls;
 
 /** The calls that are shown, as a file. */
-export function ExportMenu({ filters }: { filters: CallFilters }) {
+export function ExportMenu({ filters, small = false }: { filters: CallFilters; small?: boolean }) {
   const [busy, setBusy] = useState(false);
   const start = async (format: 'jsonl' | 'csv') => {
     setBusy(true);
@@ -31,8 +31,8 @@ export function ExportMenu({ filters }: { filters: CallFilters }) {
         { text: t.exportCsv, icon: Sheet, onSelect: () => start('csv') },
       ]}
     >
-      <Button look="quiet" disabled={busy}>
-        <Download className="size-4" aria-hidden />
+      <Button look="quiet" small={small} disabled={busy}>
+        <Download className={small ? 'size-3.5' : 'size-4'} aria-hidden />
         {busy ? t.exporting : t.export}
       </Button>
     </Menu>

@@ -31,7 +31,10 @@ export function FacetPanel({
     ...missing(data?.outcomes, filters.outcome),
   ];
   return (
-    <ScrollArea aria-label={t.filters} className="h-full space-y-4 px-3 pt-1 pb-6 text-sm">
+    <ScrollArea
+      aria-label={t.filters}
+      className="h-full space-y-4 pt-1 pr-3 pb-6 pl-[1.125rem] text-sm"
+    >
       <TimeFilter filters={filters} onChange={onChange} />
       <Group
         title={t.outcome}
@@ -66,7 +69,7 @@ export function FacetPanel({
         onChange={(client) => onChange({ client })}
       />
       <SlowFilter filters={filters} onChange={onChange} />
-      <p className="px-1 text-xs text-ink3" role="status">
+      <p className="px-1.5 text-xs text-ink3" role="status">
         {isError
           ? t.countsFailed
           : data === undefined
@@ -75,7 +78,7 @@ export function FacetPanel({
               ? data.newest < sampled
                 ? t.countsAll
                 : t.countsNewest(count(data.newest))
-              : t.countsHours}
+              : outcomes.length > 0 && t.countsHours}
       </p>
     </ScrollArea>
   );
@@ -107,7 +110,7 @@ function Group({
   const shown = all ? named : named.filter((_, index) => index < few || index === at);
   return (
     <fieldset>
-      <legend className="mb-1 px-1 text-xs font-semibold text-ink3">{title}</legend>
+      <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{title}</legend>
       <ul>
         {shown.map((facet) => {
           const on = facet.value === chosen;
@@ -156,8 +159,8 @@ function TimeFilter({
     onChange({ range: undefined, from: undefined, to: undefined, ...change });
   return (
     <fieldset>
-      <legend className="mb-1 px-1 text-xs font-semibold text-ink3">{t.timeRange}</legend>
-      <div className="flex flex-wrap gap-1">
+      <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.timeRange}</legend>
+      <div className="flex flex-wrap gap-1 px-1.5">
         {ranges.map((range) => (
           <Pill
             key={range}
@@ -172,7 +175,7 @@ function TimeFilter({
         </Pill>
       </div>
       {open && (
-        <div className="mt-2 space-y-1.5">
+        <div className="mt-2 space-y-1.5 px-0.5">
           <Moment
             label={t.from}
             value={filters.from}
@@ -198,8 +201,8 @@ function SlowFilter({
 }) {
   return (
     <fieldset>
-      <legend className="mb-1 px-1 text-xs font-semibold text-ink3">{t.slow}</legend>
-      <div className="flex flex-wrap gap-1">
+      <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.slow}</legend>
+      <div className="flex flex-wrap gap-1 px-1.5">
         {(['100', '1000', '10000'] as const).map((ms) => (
           <Pill
             key={ms}

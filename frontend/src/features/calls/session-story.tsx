@@ -81,7 +81,7 @@ export function SessionStory({
             {t.asList}
           </Link>
           <CopyButton showLabel label={t.copyId} text={session} />
-          <ExportMenu filters={{ session }} />
+          <ExportMenu small filters={{ session }} />
           {picked === undefined && calls.some(canCheck) && (
             <Button small look="quiet" onClick={() => setPicked(new Set())}>
               <ListChecks className="size-3.5" aria-hidden />

@@ -31,7 +31,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
           </Empty>
         ) : (
           <>
-            <ul className="max-w-4xl overflow-hidden rounded-lg border bg-panel shadow-card">
+            <ul className="max-w-6xl overflow-hidden rounded-lg border bg-panel shadow-card">
               {sessions.map((session) => (
                 <SessionRow
                   key={session.session}
@@ -79,7 +79,7 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
             </span>
           )}
         </Link>
-        <span className="shrink-0 text-sm text-ink3">{clock(session.first, now)}</span>
+        <span className="shrink-0 text-sm text-ink3">{clock(session.last, now)}</span>
       </div>
       <div className="flex items-baseline gap-3 text-xs text-ink3">
         <span className="min-w-0 flex-1 truncate font-mono">

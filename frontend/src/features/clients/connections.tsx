@@ -73,7 +73,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
   return (
     <li className="border-t px-4 py-3 first:border-t-0">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <div className="min-w-0 flex-1 basis-52">
+        <div className="min-w-0 flex-1 basis-52 max-sm:basis-full">
           <h3 className="truncate font-semibold">{plain(connection.name.slice(0, 200))}</h3>
           <p className="truncate font-mono text-xs text-ink3">
             {plain(connection.project || connection.path)}

@@ -34,7 +34,9 @@ export function ClientViews({ tokens }: { tokens: string[] }) {
               key={token}
               className="@container flex flex-wrap items-center gap-x-3 gap-y-2 border-t px-4 py-2.5 first:border-t-0"
             >
-              <span className="min-w-0 flex-1 basis-40 truncate font-medium">{name}</span>
+              <span className="min-w-0 flex-1 basis-40 truncate font-medium @max-lg:basis-full">
+                {name}
+              </span>
               <SelectField
                 label={t.profileOf(name)}
                 value={view.profile}

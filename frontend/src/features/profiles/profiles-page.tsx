@@ -31,7 +31,7 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
         ) : (
           <ul
             aria-label={t.title}
-            className="max-w-4xl overflow-hidden rounded-lg border bg-panel shadow-card"
+            className="max-w-6xl overflow-hidden rounded-lg border bg-panel shadow-card"
           >
             {everything && <Row profile={everything} selected={false} />}
             {profiles.map((profile) => (

@@ -107,7 +107,11 @@ export function ToolPicker({
         />
         {t.everyServer}
       </label>
-      {rows.length === 0 && <p className="py-6 text-center text-sm text-ink2">{t.noMatch}</p>}
+      {rows.length === 0 && (
+        <p className="py-6 text-center text-sm text-ink2">
+          {q === '' ? texts.tools.emptyBody : t.noMatch}
+        </p>
+      )}
       <div
         ref={scroller}
         className={classes(

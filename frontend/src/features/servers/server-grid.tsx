@@ -1,5 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { age, bytes, plain } from '@/lib/format';
@@ -64,17 +65,18 @@ export function ServerGrid() {
 }
 
 /** The servers that need a person, with the reason and the likeliest remedy. */
-export function Attention() {
+export function Attention({ lead }: { lead?: ReactNode }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const now = useNow();
   const list = servers.filter(needsAttention);
-  if (list.length === 0) return null;
+  if (list.length === 0 && !lead) return null;
   return (
     <section aria-labelledby="attention-title">
       <h2 id="attention-title" className="mb-2 text-sm font-semibold">
         {texts.overview.attention}
       </h2>
-      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+      {lead}
+      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card empty:hidden">
         {list.map((server) => (
           <li
             key={server.id}

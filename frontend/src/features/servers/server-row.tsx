@@ -92,7 +92,7 @@ export function ServerRow({
           </p>
         )}
       </div>
-      <div className="relative z-10 self-start">
+      <div className={classes('relative z-10', server.reason && 'self-start')}>
         <ServerMenu server={server} />
       </div>
     </li>

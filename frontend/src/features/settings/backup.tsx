@@ -54,7 +54,11 @@ export function Backup() {
           onChange={(event) => setPath(event.target.value)}
           className="h-8 min-w-0 flex-1 basis-64 rounded-md border border-strong bg-panel px-2.5 font-mono text-xs aria-invalid:border-bad"
         />
-        <Browse foldersOnly onPick={(folder) => setPath(joined(folder, backupName(new Date())))} />
+        <Browse
+          foldersOnly
+          small={false}
+          onPick={(folder) => setPath(joined(folder, backupName(new Date())))}
+        />
         <Button type="submit" disabled={!sound || backup.isPending}>
           {backup.isPending ? (
             <LoaderCircle className="size-4 animate-spin" aria-hidden />

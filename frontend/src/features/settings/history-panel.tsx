@@ -2,6 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { Pause, Play, Plus, X } from 'lucide-react';
 import { useId, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { Confirm } from '@/components/confirm';
 import { Facts, SelectField } from '@/components/fields';
 import { bytes, count, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
@@ -19,6 +20,7 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
   const { data: state } = useSuspenseQuery(historyStateQuery);
   const recording = useRecording();
   const upkeep = useUpkeep();
+  const [pruning, setPruning] = useState(false);
   const paused = state.recording.paused;
   const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
   return (
@@ -54,15 +56,7 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
       />
       <Retention state={state} />
       <div className="flex flex-wrap gap-2">
-        <Button
-          disabled={upkeep.isPending}
-          onClick={() =>
-            upkeep.mutate('prune', {
-              onSuccess: ({ deleted }) => toast('ok', texts.calls.deleted(deleted ?? 0)),
-              onError: failed,
-            })
-          }
-        >
+        <Button disabled={upkeep.isPending} onClick={() => setPruning(true)}>
           {t.prune}
         </Button>
         <Button
@@ -74,6 +68,23 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
           {t.vacuum}
         </Button>
       </div>
+      {pruning && (
+        <Confirm
+          title={t.pruneTitle}
+          action={texts.actions.delete}
+          pending={upkeep.isPending}
+          onClose={() => setPruning(false)}
+          onConfirm={() =>
+            upkeep.mutate('prune', {
+              onSuccess: ({ deleted }) => toast('ok', texts.calls.deleted(deleted ?? 0)),
+              onError: failed,
+              onSettled: () => setPruning(false),
+            })
+          }
+        >
+          {t.pruneBody}
+        </Confirm>
+      )}
       <Backup />
       <Rules state={state} servers={servers} />
     </div>

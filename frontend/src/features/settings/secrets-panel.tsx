@@ -73,7 +73,7 @@ export function SecretsPanel() {
           ))}
         </ul>
       )}
-      <NewSecret />
+      <NewSecret taken={list.map((one) => one.name)} />
       {gone !== undefined && (
         <Confirm
           title={t.deleteTitle(plain(gone))}
@@ -92,53 +92,71 @@ export function SecretsPanel() {
   );
 }
 
-function NewSecret() {
+function NewSecret({ taken }: { taken: string[] }) {
   const [name, setName] = useState('');
   const [value, setValue] = useState('');
+  const [replacing, setReplacing] = useState(false);
   const save = useSecret();
   const sound = /^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$/.test(name);
+  const set = () =>
+    save.mutate(
+      { name, value },
+      {
+        onSuccess: () => {
+          toast('ok', t.saved(name));
+          setName('');
+          setValue('');
+        },
+        onError: (error) => toast('bad', plain(messageOf(error))),
+        onSettled: () => setReplacing(false),
+      },
+    );
   return (
-    <form
-      className="flex flex-wrap gap-2"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate(
-          { name, value },
-          {
-            onSuccess: () => {
-              toast('ok', t.saved(name));
-              setName('');
-              setValue('');
-            },
-            onError: (error) => toast('bad', plain(messageOf(error))),
-          },
-        );
-      }}
-    >
-      <input
-        aria-label={t.name}
-        placeholder={t.name}
-        value={name}
-        maxLength={200}
-        spellCheck={false}
-        autoComplete="off"
-        aria-invalid={name !== '' && !sound}
-        onChange={(event) => setName(event.target.value)}
-        className={`${input} w-44 aria-invalid:border-bad`}
-      />
-      <input
-        aria-label={t.value}
-        placeholder={t.value}
-        type="password"
-        autoComplete="new-password"
-        value={value}
-        onChange={(event) => setValue(event.target.value)}
-        className={`${input} w-56`}
-      />
-      <Button type="submit" disabled={!sound || value === '' || save.isPending}>
-        <Plus className="size-4" aria-hidden />
-        {t.set}
-      </Button>
-    </form>
+    <>
+      <form
+        className="flex flex-wrap gap-2"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (taken.includes(name)) setReplacing(true);
+          else set();
+        }}
+      >
+        <input
+          aria-label={t.name}
+          placeholder={t.name}
+          value={name}
+          maxLength={200}
+          spellCheck={false}
+          autoComplete="off"
+          aria-invalid={name !== '' && !sound}
+          onChange={(event) => setName(event.target.value)}
+          className={`${input} w-44 aria-invalid:border-bad`}
+        />
+        <input
+          aria-label={t.value}
+          placeholder={t.value}
+          type="password"
+          autoComplete="new-password"
+          value={value}
+          onChange={(event) => setValue(event.target.value)}
+          className={`${input} w-56`}
+        />
+        <Button type="submit" disabled={!sound || value === '' || save.isPending}>
+          <Plus className="size-4" aria-hidden />
+          {t.set}
+        </Button>
+      </form>
+      {replacing && (
+        <Confirm
+          title={t.replaceTitle(plain(name))}
+          action={t.replace}
+          pending={save.isPending}
+          onClose={() => setReplacing(false)}
+          onConfirm={set}
+        >
+          {t.replaceBody}
+        </Confirm>
+      )}
+    </>
   );
 }

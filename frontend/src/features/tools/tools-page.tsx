@@ -62,10 +62,12 @@ export function ToolsPage({
       <PageHeader
         title={t.title}
         note={
-          <>
-            {t.count(tools.length)}
-            {cost > 0 && <span title={t.tokensHint}> · {t.tokens(count(cost))}</span>}
-          </>
+          tools.length > 0 && (
+            <>
+              {t.count(tools.length)}
+              {cost > 0 && <span title={t.tokensHint}> · {t.tokens(count(cost))}</span>}
+            </>
+          )
         }
       >
         {server && (

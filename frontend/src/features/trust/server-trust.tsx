@@ -23,14 +23,14 @@ export function ServerTrust({ server }: { server: string }) {
     <div className="space-y-4 border-b px-4 py-4 md:px-5">
       {changes && changes.length > 0 && (
         <section aria-label={t.withheld}>
-          <p className="mb-2 font-semibold">{t.withheld}</p>
+          <Title text={t.withheld} />
           <p className="mb-3 text-sm text-ink2">{t.withheldBody}</p>
           <ToolChanges server={server} />
         </section>
       )}
       {suspicious.length > 0 && (
         <section aria-label={t.suspicious}>
-          <p className="mb-2 font-semibold">{t.suspicious}</p>
+          <Title text={t.suspicious} />
           <ul className="space-y-2">
             {suspicious.slice(0, 50).map((one) => (
               <li key={one.tool}>
@@ -69,4 +69,9 @@ export function ServerTrust({ server }: { server: string }) {
       )}
     </div>
   );
+}
+
+/** As the headings of the other parts of a server's page look. */
+function Title({ text }: { text: string }) {
+  return <p className="mb-2 text-xs font-semibold tracking-wide text-ink3 uppercase">{text}</p>;
 }

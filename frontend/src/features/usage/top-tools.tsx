@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { count, duration, plain } from '@/lib/format';
+import { letterScale } from '@/lib/rem';
 import { texts } from '@/lib/texts';
 import type { Use } from '@/types/history';
 import { usageQuery } from './api';
@@ -29,7 +30,7 @@ export function DayAtAGlance({ labelOf }: { labelOf: (server: string) => string 
             {texts.usage.title}
           </Link>
         </div>
-        <CallsChart report={report} height={232} />
+        <CallsChart report={report} height={256 * letterScale()} />
       </section>
       <section className="min-w-0 rounded-lg border bg-panel p-4 shadow-card" aria-label={t.tops}>
         <h2 className="mb-1.5 text-sm font-semibold">{t.busiest}</h2>
