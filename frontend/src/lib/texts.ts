@@ -1039,7 +1039,7 @@ export const texts = {
     profileOf: (token: string) => `Profile of ${token}`,
     modeOf: (token: string) => `How tools are listed for ${token}`,
     noProfile: 'Everything',
-    modeUnset: 'As the profile says',
+    modeUnset: 'As in the profile',
     unusedTitle: 'Not used for 30 days',
     unused: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool was' : `${n} tools were`} not called in 30 days: ~${tokens} tokens.`,
