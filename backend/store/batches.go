@@ -15,10 +15,11 @@ func (r *Recorder) Run(ctx context.Context) error {
 	var index sync.WaitGroup
 	index.Go(func() { r.store.index(indexing) })
 	index.Go(func() { r.store.packs(indexing) })
+	index.Go(func() { r.store.tidyUp(indexing) }) // not here: calls would wait for all of its steps
 	defer index.Wait()
 	defer stopIndexing()
-	tidy := time.NewTicker(tidyEvery)
-	defer tidy.Stop()
+	look := time.NewTicker(tidyEvery)
+	defer look.Stop()
 	r.store.fillBallast()
 	retry := time.NewTimer(0)
 	<-retry.C
@@ -40,8 +41,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-r.wake:
 			r.gather(ctx)
 		case <-retry.C:
-		case <-tidy.C:
-			r.store.tidy(ctx)
+		case <-look.C:
 			r.store.fillBallast()
 		}
 	}

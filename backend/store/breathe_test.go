@@ -43,3 +43,56 @@ func TestABatchPausesWhileFewCallsWaitBehindIt(t *testing.T) {
 		t.Error("a pause is short, whatever took long before")
 	}
 }
+
+// TestThePausesOfABatchAreBounded, however many statements it has: calls wait behind it.
+func TestThePausesOfABatchAreBounded(t *testing.T) {
+	asked := 0
+	b := breather{calm: func() bool { asked++; return true }, left: maxPauses}
+	for range 1000 {
+		b.pause(time.Hour) // at least a millisecond
+	}
+	if most := int(maxPauses/time.Millisecond) + 1; asked > most {
+		t.Errorf("%d pauses of a millisecond, %d are allowed", asked, most)
+	}
+	s := fresh(t)
+	for n := range 2 {
+		if err := s.write(t.Context(), aBatch(n*batchRows, "s1")); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.h.insert.breath.left; left == maxPauses || left < -patient {
+			t.Errorf("batch %d: %s of its pauses are left", n, left)
+		}
+		s.h.insert.breath.left = -time.Hour
+	}
+}
+
+// TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds has a hundred steps to go.
+func TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds(t *testing.T) {
+	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: Keep{Age: -1, Bytes: -1, Rows: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for n := range 10 {
+		if err := s.write(t.Context(), aBatch(n*batchRows, "s1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.patience.tidy = 10 * time.Millisecond
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	rows := func() (n int) {
+		if err := s.h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	eventually(t, "the first step", func() bool { return rows() < 10*batchRows })
+	s.Recorder().Record(aCall(10*batchRows), aReply)
+	eventually(t, "a call on disk", func() bool { n, _ := s.Recorder().progress(); return n > 0 })
+	if rows() <= 10*batchRows+1-100*pruneRows {
+		t.Error("a call waited until all steps were done")
+	}
+}

@@ -18,7 +18,7 @@ import (
 const hammerEnv = "DRAWBRIDGE_TEST_HAMMER"
 
 // hammerIfAsked turns this process into one that records calls as fast as it may and
-// says when each had ended, until it is killed.
+// says when each had ended, and how many were on disk by then, until it is killed.
 func hammerIfAsked() bool {
 	path := os.Getenv(hammerEnv)
 	if path == "" {
@@ -37,7 +37,8 @@ func hammerIfAsked() bool {
 		c := aCall(0)
 		c.ID = id
 		s.Recorder().Record(c, hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("x", 2000) + `"}`)})
-		fmt.Fprintln(out, id, time.Now().UnixMilli())
+		written, _ := s.Recorder().progress()
+		fmt.Fprintln(out, id, time.Now().UnixMilli(), written)
 		_ = out.Flush()
 		<-tick.C
 	}
@@ -65,7 +66,9 @@ func rounds(t *testing.T) int {
 
 // TestKillLosesNoCallOlderThanATenthOfASecond allows more on a machine that does not
 // keep up: as many times more as the process, which records a call each millisecond,
-// took longer than that, and twice its longest standstill.
+// took longer than that, and twice its longest standstill; with CI=true five times as
+// much, as for all limits of time. What the recorder had on disk by its own count is
+// there whatever the time.
 func TestKillLosesNoCallOlderThanATenthOfASecond(t *testing.T) {
 	all := rounds(t)
 	for lane := range lanes {
@@ -81,7 +84,13 @@ func hammer(t *testing.T, rounds int) {
 	usual := 100.0
 	if slow {
 		usual = 1000
+	} else if os.Getenv("CI") == "true" {
+		usual = 500
 	}
+	longest, over := int64(0), 0 // that a call had waited for the disk at a kill; kills with more than usual
+	defer func() {
+		t.Logf("at a kill a call had waited for the disk for %d ms at most; more than 100 ms in %d of %d", longest, over, rounds)
+	}()
 	path := filepath.Join(t.TempDir(), "history.db")
 	for round := range rounds {
 		if round%20 == 19 { // a file that grows makes its check slower, and finds no more
@@ -96,14 +105,14 @@ func hammer(t *testing.T, rounds int) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		type said struct{ id, at int64 }
+		type said struct{ id, at, written int64 }
 		var all []said
 		enough := 200 + 37*(round%10)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			id, at, _ := strings.Cut(lines.Text(), " ")
 			var s said
-			s.id, _ = strconv.ParseInt(id, 10, 64)
-			s.at, _ = strconv.ParseInt(at, 10, 64)
+			if _, err := fmt.Sscan(lines.Text(), &s.id, &s.at, &s.written); err != nil {
+				t.Fatalf("round %d: the recording process said %q", round, lines.Text())
+			}
 			all = append(all, s)
 			if len(all) == enough {
 				break
@@ -122,14 +131,23 @@ func hammer(t *testing.T, rounds int) {
 		}
 		limit := int64(usual*max(1, float64(took)/float64(enough))) + 2*standstill
 
+		written := int(all[len(all)-1].written)
+		if written < len(all) {
+			waited := killed - all[written].at
+			longest = max(longest, waited)
+			if waited > 100 {
+				over++
+			}
+		}
 		b := open(t, path)
 		sound(t, b)
-		for _, s := range all {
-			if killed-s.at <= limit {
+		for i, s := range all {
+			if i >= written && killed-s.at <= limit {
 				continue
 			}
 			if _, err := b.Call(t.Context(), s.id); err != nil {
-				t.Fatalf("round %d: call %d ended %d ms before the kill: %v", round, s.id, killed-s.at, err)
+				t.Fatalf("round %d: call %d, number %d of %d, ended %d ms before the kill, of %d that are allowed; %d were on disk by the recorder's count: %v",
+					round, s.id, i, len(all), killed-s.at, limit, written, err)
 			}
 		}
 		b.stop()

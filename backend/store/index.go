@@ -197,10 +197,11 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Tim
 	}
 	defer func() { _ = done.Close() }()
 	sums := make(rollups)
+	breath := breather{calm: calm, left: maxPauses / 2}
 	began := time.Now()
 	for i, u := range batch {
-		if i%indexBreath == indexBreath-1 && calm() {
-			breathe(time.Since(began))
+		if i%indexBreath == indexBreath-1 {
+			breath.pause(time.Since(began))
 			began = time.Now()
 		}
 		res, err := done.ExecContext(ctx, u.id)

@@ -20,7 +20,7 @@ type inserter struct {
 	short   rowsOf // bodies with what is constant in shortBody
 	pending rowsOf
 	packer  packer
-	calm    func() bool // whether few calls wait to be written
+	breath  breather
 
 	dimensions map[dimension]int64
 	known      uint64 // Store.renamed when dimensions was empty
@@ -58,7 +58,28 @@ type rowsOf struct {
 	steps   steps
 	stmts   [len(steps{})]driver.StmtExecContext
 	values  []driver.NamedValue
-	calm    func() bool // asked after each statement; nil: there is no time to lose
+	breath  *breather
+}
+
+// breather is how long a piece of work that holds the file may pause yet.
+type breather struct {
+	calm func() bool // whether few calls wait behind it
+	left time.Duration
+}
+
+// maxPauses bounds the pauses of a batch, and half of it those of a step of the index,
+// however late their timers ring: a call is to be on disk within 100 ms, of which it may
+// wait 50 for others to join it, and for the batch before.
+const maxPauses = 20 * time.Millisecond
+
+// pause is breathe, if there is time.
+func (b *breather) pause(used time.Duration) {
+	if b.left <= 0 || !b.calm() {
+		return
+	}
+	began := time.Now()
+	breathe(used)
+	b.left -= time.Since(began)
 }
 
 // breathe leaves the processor to those who wait for an answer, for about as long as it
@@ -99,7 +120,7 @@ func (in *inserter) prepare(conn any) error {
 		{&in.short, rowSteps, `body (` + ofBody + `)`, shortBody, ""},
 		{&in.pending, rowSteps, `pending (id, counted)`, `(?,1)`, ""},
 	} {
-		t.rows.columns, t.rows.steps, t.rows.calm = strings.Count(t.row, "?"), t.steps, in.calm
+		t.rows.columns, t.rows.steps, t.rows.breath = strings.Count(t.row, "?"), t.steps, &in.breath
 		for i, n := range t.steps {
 			if n == 0 {
 				break
@@ -204,9 +225,7 @@ func (t *rowsOf) flush() (inserted int64, err error) {
 		if err != nil {
 			return inserted, err
 		}
-		if t.calm != nil && t.calm() {
-			breathe(time.Since(began))
-		}
+		t.breath.pause(time.Since(began))
 		n, err := result.RowsAffected()
 		if err != nil {
 			return inserted, err

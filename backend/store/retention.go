@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"strings"
@@ -37,6 +38,20 @@ func (k *Keep) defaults() {
 func (s *Store) SetKeep(k Keep) {
 	k.defaults()
 	s.keep.Store(&k)
+}
+
+// tidyUp keeps the history within its bounds until ctx ends.
+func (s *Store) tidyUp(ctx context.Context) {
+	due := time.NewTicker(cmp.Or(s.patience.tidy, tidyEvery))
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due.C:
+			s.tidy(ctx)
+		}
+	}
 }
 
 // tidy deletes the oldest calls beyond the bounds, in steps so small that no batch

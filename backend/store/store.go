@@ -191,6 +191,7 @@ func (s *Store) use(f func(*handle) error) error {
 type patience struct {
 	flush time.Duration // a question waits so long for calls that were recorded just before it
 	read  time.Duration // bounds every query, so that no reader keeps the log of changes from being folded back into the file
+	tidy  time.Duration // between two looks at the bounds of the history; 0: tidyEvery
 }
 
 var usualPatience = patience{flush: 200 * time.Millisecond, read: 5 * time.Second}

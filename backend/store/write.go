@@ -67,7 +67,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		return ctx.Err()
 	}
 	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.names(s.renamed.Load()), sums: make(rollups)}
-	h.insert.calm = s.recorder.calm
+	h.insert.breath = breather{calm: s.recorder.calm, left: maxPauses}
 	err = conn.Raw(func(driverConn any) error { return h.insert.prepare(driverConn) })
 	if err != nil {
 		return err
