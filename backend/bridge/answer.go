@@ -115,20 +115,9 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	if rq.session != nil {
 		call.Session = rq.session.id
 	}
-	var span hub.Span
-	var find func(*registry.View, string) (registry.Target, bool)
-	switch rq.method {
-	case "tools/call":
-		span, find = rq.spans.Name, tool
-	case "prompts/get":
-		span, find = rq.spans.Name, prompt
-	case "resources/read":
-		span, find = rq.spans.URI, resource
-	case "completion/complete":
-		var f *failure
-		if span, find, f = reference(rq); f != nil {
-			return nil, f
-		}
+	span, find, f := sought(rq)
+	if f != nil {
+		return nil, f
 	}
 	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
 	if !ok || public == "" {
@@ -169,6 +158,33 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	}
 	call.BytesIn = len(call.Params)
 	return call, nil
+}
+
+// sought is where a request names what it wants, and how a view finds that.
+func sought(rq *request) (hub.Span, func(*registry.View, string) (registry.Target, bool), *failure) {
+	switch rq.method {
+	case "tools/call":
+		return rq.spans.Name, tool, nil
+	case "prompts/get":
+		return rq.spans.Name, prompt, nil
+	case "resources/read":
+		return rq.spans.URI, resource, nil
+	}
+	return reference(rq)
+}
+
+// sees reports whether the client of a request sees at this moment what it names.
+func (b *Bridge) sees(rq *request) bool {
+	span, find, f := sought(rq)
+	if f != nil {
+		return false
+	}
+	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
+	_, ok := find(b.view(rq.at, rq.client.Token), public)
+	if own := b.ownView(rq.at); !ok && own != nil && rq.at.server == "" && rq.method == "tools/call" {
+		_, ok = own.Lookup(hub.Tools, public)
+	}
+	return ok
 }
 
 func tool(v *registry.View, name string) (registry.Target, bool) { return v.Lookup(hub.Tools, name) }

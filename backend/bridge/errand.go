@@ -208,6 +208,10 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 		return hub.Reply{}, err, true
 	}
 	e := b.errands.take(state, rq)
+	if e != nil && !b.sees(rq) {
+		e.cancel(errOutside)
+		e = nil
+	}
 	if e == nil {
 		return hub.Reply{}, hub.Errorf(hub.CodeValidation, "the requestState is unknown, used up or expired: send the request anew"), true
 	}
@@ -304,6 +308,8 @@ func (t *errands) add(e *errand, limit time.Duration) (state string, ok bool) {
 	t.byState[state] = a
 	return state, true
 }
+
+var errOutside = hub.Errorf(hub.CodeCancelled, "the client may not use this any more")
 
 var errNoInput = hub.Errorf(hub.CodeTimeout, "the client did not come back with its input in time")
 

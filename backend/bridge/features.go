@@ -78,6 +78,16 @@ func (b *Bridge) wantsHeaders(e *edge, token, name string) bool {
 	return e.headers[name]
 }
 
+// outside reports whether a profile keeps a client from the tool that it calls. go-sdk would
+// compare the tool's headers all the same, and so tell of it.
+func (b *Bridge) outside(x *exchange, name string) bool {
+	if x.at.scope == "" {
+		return false
+	}
+	_, sees := b.view(x.at, x.from.token).Lookup(hub.Tools, name)
+	return !sees
+}
+
 var headerMark = []byte(`"x-mcp-header"`)
 
 // register needs e.mu.

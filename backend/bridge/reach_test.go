@@ -9,13 +9,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
 	"drawbridge/config"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // marked is a catalog whose every word but the names says where it stands.
@@ -53,10 +50,7 @@ func (s *stand) reach(profiles ...config.Profile) {
 	s.reg.SetProfiles(profiles)
 	r := Reach{Clients: map[string]ClientReach{"bound": {Profile: "p"}, "sealed": {Profile: "gone"}}, Profiles: map[string]ProfileReach{},
 		ProfileOf: func(folder string) string {
-			if folder == "/office" {
-				return "p"
-			}
-			return ""
+			return map[string]string{"/office": "p", "/lost": "gone"}[folder]
 		}}
 	for _, p := range profiles {
 		r.Profiles[p.Name] = ProfileReach{ToolMode: p.ToolMode}
@@ -269,105 +263,26 @@ func TestAnEditOfAProfileHoldsAtOnceForOpenSessions(t *testing.T) {
 	}
 }
 
-func TestAnEditOfAProfileIsToldToItsClientsAlone(t *testing.T) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
-		t.Run(string(era), func(t *testing.T) {
-			s := newBound(t)
-			heard := map[string]chan string{}
-			listen := func(name, path string) {
-				c := make(chan string, 100)
-				heard[name] = c
-				s.connect(path, era, &mcp.ClientOptions{
-					ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { c <- "tools" },
-					PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { c <- "prompts" },
-					ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { c <- "resources" },
-				})
-			}
-			listen("p", "/p/p/mcp")
-			listen("q", "/p/q/mcp")
-			listen("all", "/mcp")
-			hear := func(name string, all ...string) {
-				t.Helper()
-				open := map[string]bool{}
-				for _, what := range all {
-					open[what] = true
-				}
-				for len(open) > 0 {
-					select {
-					case got := <-heard[name]:
-						delete(open, got)
-					case <-time.After(10 * time.Second):
-						t.Fatalf("%s: no list_changed of %v", name, open)
-					}
-				}
-			}
-			n := 0
-			until(t, "the streams are up", func() bool { // each round is news for everybody
-				n++
-				c := marked("inside", "in")
-				c.Tools = append(c.Tools, hub.Item{Name: "more" + itoa(n), Raw: json.RawMessage(`{"name":"more` + itoa(n) + `"}`)})
-				s.reg.Set("in", "", c)
-				time.Sleep(20 * time.Millisecond)
-				return len(heard["p"]) > 0 && len(heard["q"]) > 0 && len(heard["all"]) > 0
-			})
-			settle := func() {
-				time.Sleep(100 * time.Millisecond)
-				for _, c := range heard {
-					for len(c) > 0 {
-						<-c
-					}
-				}
-			}
-			settle()
-			// What happens outside of p is no news in p.
-			c := marked("OUTSIDE", "out")
-			c.Tools = nil
-			s.reg.Set("out", "", c)
-			hear("all", "tools")
-			hear("q", "tools")
-			// An edit of p is news in p alone.
-			settle()
-			s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: true}}}, config.Profile{Name: "q"})
-			hear("p", "prompts", "tools")
-			time.Sleep(50 * time.Millisecond)
-			for _, name := range []string{"q", "all"} {
-				if len(heard[name]) > 0 {
-					t.Errorf("%s was told: %s", name, <-heard[name])
-				}
-			}
-		})
+// What is the same reach is not set again; what is not, must be.
+func TestAnotherReachIsNotTakenForTheSame(t *testing.T) {
+	s := newBound(t)
+	r := func() Reach {
+		return Reach{Clients: map[string]ClientReach{"a": {Profile: "p"}}, Profiles: map[string]ProfileReach{"p": {}}}
 	}
-}
-
-// Two servers have the same URI; each listener hears of the one that it sees.
-func TestUpdatesOfResourcesStayWithinAProfile(t *testing.T) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
-		t.Run(string(era), func(t *testing.T) {
-			s := newBound(t)
-			heard := map[string]chan string{"p": make(chan string, 100), "all": make(chan string, 100)}
-			for name, path := range map[string]string{"p": "/p/p/mcp", "all": "/mcp"} {
-				cs := s.connect(path, era, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
-					heard[name] <- r.Params.URI
-				}})
-				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "both://doc"}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for who, server := range map[string]string{"p": "in", "all": "out"} {
-				until(t, who+" hears", func() bool {
-					s.b.ResourceUpdated(t.Context(), server, json.RawMessage(`{"uri":"both://doc"}`))
-					time.Sleep(5 * time.Millisecond)
-					return len(heard[who]) > 0
-				})
-				other := map[string]string{"p": "all", "all": "p"}[who]
-				time.Sleep(30 * time.Millisecond)
-				if len(heard[other]) > 0 {
-					t.Errorf("%s heard of an update of %s", other, server)
-				}
-				for len(heard[who]) > 0 {
-					<-heard[who]
-				}
-			}
-		})
+	s.b.SetReach(r())
+	if !s.b.Reaches(r()) {
+		t.Error("the same is another")
+	}
+	for what, change := range map[string]func(*Reach){
+		"unknown":             func(r *Reach) { r.Unknown = "mend it" },
+		"another profile":     func(r *Reach) { r.Clients["a"] = ClientReach{Profile: "q"} },
+		"another client":      func(r *Reach) { r.Clients["b"] = ClientReach{Profile: "p"} },
+		"another way to list": func(r *Reach) { r.Profiles["p"] = ProfileReach{ToolMode: ToolsSearch} },
+	} {
+		other := r()
+		change(&other)
+		if s.b.Reaches(other) {
+			t.Errorf("%s is the same", what)
+		}
 	}
 }

@@ -101,7 +101,7 @@ func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 	if !ok || name == "" || first(header, nameHeader) != name {
 		return false
 	}
-	return x.env.Method != "tools/call" || !b.wantsHeaders(b.edge(x.at), x.from.token, name)
+	return x.env.Method != "tools/call" || !b.wantsHeaders(b.edge(x.at), x.from.token, name) || b.outside(x, name)
 }
 
 // request gathers what the answer function needs from an exchange.

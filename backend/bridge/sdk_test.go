@@ -226,18 +226,30 @@ func TestAServerHearsOfTheFirstSubscriberAndOfTheLastOnesLeaving(t *testing.T) {
 
 func TestUpdatesThatComeMeanwhileBecomeOne(t *testing.T) {
 	var s subscriptions
-	key := resourceKey{"files", "file:///t/1"}
-	if s.updated(key) {
+	p := &mcp.ResourceUpdatedNotificationParams{URI: "file:///t/1"}
+	files, other := resourceKey{"files", p.URI}, resourceKey{"other", p.URI}
+	if s.updated("files", p) {
 		t.Error("nobody listens")
 	}
-	s.join(key, &mcp.ServerSession{})
-	if !s.updated(key) || s.updated(key) || s.updated(key) {
+	s.join(files, &mcp.ServerSession{})
+	s.join(other, &mcp.ServerSession{})
+	if !s.updated("files", p) || s.updated("files", p) || s.updated("files", p) {
 		t.Error("the first tells, the others wait")
 	}
-	if s.settled(key) || !s.settled(key) {
-		t.Error("once more, and no more")
+	// Another server's update of the same URI waits, and is not told under this one's name.
+	if s.updated("other", p) || !s.isTold(files) || s.isTold(other) {
+		t.Error("both are told at once")
 	}
-	if !s.updated(key) {
+	if s.settled(p.URI) != p || !s.isTold(files) || s.isTold(other) {
+		t.Error("not once more")
+	}
+	if s.settled(p.URI) != p || s.isTold(files) || !s.isTold(other) {
+		t.Error("the other has no turn")
+	}
+	if s.settled(p.URI) != nil || s.isTold(files) || s.isTold(other) {
+		t.Error("there is no end")
+	}
+	if !s.updated("files", p) {
 		t.Error("a later update is told again")
 	}
 }

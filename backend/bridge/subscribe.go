@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"drawbridge/backend/hub"
@@ -17,49 +18,65 @@ import (
 type subscriptions struct {
 	mu sync.Mutex
 	by map[resourceKey]map[*mcp.ServerSession]bool
-	// telling holds the resources whose subscribers are being told, and whether they
-	// must be told once more.
-	telling map[resourceKey]bool
+	// telling holds what is being told, by URI. Two servers may have one URI, and what is
+	// sent does not say whose it is, so they take turns.
+	telling map[string]*turn
 }
 
-// updated reports whether subscribers must be told by the caller, who then asks
-// settled until it is true.
-func (s *subscriptions) updated(key resourceKey) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.by[key]) == 0 {
-		return false
-	}
-	if _, busy := s.telling[key]; busy {
-		s.telling[key] = true
-		return false
-	}
-	if s.telling == nil {
-		s.telling = map[resourceKey]bool{}
-	}
-	s.telling[key] = false
-	return true
+// turn is whose update of a URI is being told, and what is to be told after it.
+type turn struct {
+	server string
+	next   []update // at most one of each server
 }
 
-func (s *subscriptions) settled(key resourceKey) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.telling[key] {
-		s.telling[key] = false
-		return false
-	}
-	delete(s.telling, key)
-	return true
+type update struct {
+	server string
+	params *mcp.ResourceUpdatedNotificationParams
 }
 
 type resourceKey struct{ server, uri string }
+
+// updated reports whether subscribers must be told by the caller, who then asks
+// settled until there is nothing more.
+func (s *subscriptions) updated(server string, params *mcp.ResourceUpdatedNotificationParams) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.by[resourceKey{server, params.URI}]) == 0 {
+		return false
+	}
+	if now := s.telling[params.URI]; now != nil {
+		if !slices.ContainsFunc(now.next, func(u update) bool { return u.server == server }) {
+			now.next = append(now.next, update{server, params})
+		}
+		return false
+	}
+	if s.telling == nil {
+		s.telling = map[string]*turn{}
+	}
+	s.telling[params.URI] = &turn{server: server}
+	return true
+}
+
+// settled ends a turn. It returns what the caller must tell next, nil for nothing.
+func (s *subscriptions) settled(uri string) *mcp.ResourceUpdatedNotificationParams {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.telling[uri]
+	if len(now.next) == 0 {
+		delete(s.telling, uri)
+		return nil
+	}
+	next := now.next[0]
+	now.server, now.next = next.server, now.next[1:]
+	return next.params
+}
 
 // isTold reports whether the subscribers of a resource are being told of an update.
 func (s *subscriptions) isTold(key resourceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, busy := s.telling[key]
-	return busy
+	now := s.telling[key.uri]
+	return now != nil && now.server == key.server
 }
 
 // of finds what who has subscribed to under a URI: where it leads may have changed since.
@@ -182,22 +199,18 @@ func (b *Bridge) ResourceUpdated(ctx context.Context, server string, params json
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	key := resourceKey{server, p.URI}
-	if !b.subscribed.updated(key) {
+	if !b.subscribed.updated(server, &p) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
 	b.spawn(func() {
-		for {
-			b.tellSubscribers(ctx, key, &p)
-			if b.subscribed.settled(key) {
-				return
-			}
+		for next := &p; next != nil; next = b.subscribed.settled(p.URI) {
+			b.tellSubscribers(ctx, next)
 		}
 	})
 }
 
-func (b *Bridge) tellSubscribers(ctx context.Context, key resourceKey, p *mcp.ResourceUpdatedNotificationParams) {
+func (b *Bridge) tellSubscribers(ctx context.Context, p *mcp.ResourceUpdatedNotificationParams) {
 	b.mu.Lock()
 	edges := make([]*edge, 0, len(b.edges))
 	for _, e := range b.edges {

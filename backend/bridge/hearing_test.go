@@ -1,0 +1,276 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ear is a listener without a connection, so that what it may hear is asked at once and
+// nobody else asks.
+type ear struct {
+	s  *stand
+	ss *mcp.ServerSession
+}
+
+func (s *stand) ear(path, token string) ear {
+	at, _ := parseEndpoint(path)
+	ss := new(mcp.ServerSession)
+	s.b.hear(ss, at, origin{token: token})
+	return ear{s, ss}
+}
+
+// news are the kinds of which the listener would be told now.
+func (e ear) news() []string {
+	var all []string
+	for _, kind := range []string{"tools", "prompts", "resources"} {
+		if e.s.b.mayHear("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+func (e ear) tells(t *testing.T, what string, want ...string) {
+	t.Helper()
+	if got := e.news(); !slices.Equal(got, want) {
+		t.Errorf("%s: told of %v, not of %v", what, got, want)
+	}
+}
+
+// Lists that changed are news for who sees them, by whatever way it is bound, and an edit of
+// a profile is one for its clients alone.
+func TestAListenerIsToldOfItsOwnListsAlone(t *testing.T) {
+	s := newBound(t)
+	inside := map[string]ear{"token": s.ear("/mcp", "bound"), "address": s.ear("/p/p/mcp", "free"), "token at a server": s.ear("/s/in/mcp", "bound")}
+	outside := map[string]ear{"everything": s.ear("/mcp", "free"), "another profile": s.ear("/p/q/mcp", "free")}
+	sealed := s.ear("/mcp", "sealed")
+	silent := func(what string, all map[string]ear) {
+		t.Helper()
+		for name, e := range all {
+			e.tells(t, name+", "+what)
+		}
+		sealed.tells(t, "a client whose profile is gone, "+what)
+	}
+	silent("before anything happened", inside)
+	silent("before anything happened", outside)
+	c := marked("OUTSIDE", "out")
+	c.Tools, c.Prompts, c.Resources = nil, nil, nil
+	s.reg.Set("out", "", c)
+	silent("out changed", inside)
+	for name, e := range outside {
+		e.tells(t, name, "tools", "prompts", "resources")
+	}
+	// The same lists, announced by the server as changed.
+	s.reg.Set("out", "", c, hub.Tools)
+	silent("out says that it changed", inside)
+	outside["everything"].tells(t, "everything", "tools")
+	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: true}}}, config.Profile{Name: "q"})
+	silent("p was edited", outside)
+	for name, e := range inside {
+		e.tells(t, name, "tools", "prompts")
+	}
+	// Where it is not known what clients may see, the lists end; later changes are no news.
+	s.b.SetReach(Reach{Unknown: "mend it"})
+	for _, e := range inside {
+		e.news()
+	}
+	for _, e := range outside {
+		e.news()
+	}
+	s.reg.Set("in", "", marked("changed", "in"))
+	silent("all is unknown", inside)
+	silent("all is unknown", outside)
+	// A token that is unbound hears all of what it sees now.
+	s.b.SetReach(Reach{})
+	inside["token"].tells(t, "unbound", "tools", "prompts", "resources")
+}
+
+// updates reports which servers' updates of a resource a listener would hear of.
+func (e ear) updates(uri string) []string {
+	var all []string
+	params := &mcp.ResourceUpdatedNotificationParams{URI: uri}
+	for _, server := range []string{"in", "out"} {
+		e.s.b.subscribed.join(resourceKey{server, uri}, e.ss)
+		if !e.s.b.subscribed.updated(server, params) {
+			e.s.Fatalf("%s of %s is not told", uri, server)
+		}
+		if e.s.b.mayHear("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
+			all = append(all, server)
+		}
+		e.s.b.subscribed.settled(uri)
+		e.s.b.subscribed.drop(e.ss)
+	}
+	return all
+}
+
+// A subscription is worth what its client sees at the moment of the update.
+func TestAnUpdateIsHeardByWhoSeesTheResourceNow(t *testing.T) {
+	s := newBound(t)
+	bound, free, sealed := s.ear("/mcp", "bound"), s.ear("/mcp", "free"), s.ear("/mcp", "sealed")
+	check := func(what string, e ear, uri string, want ...string) {
+		t.Helper()
+		if got := e.updates(uri); !slices.Equal(got, want) {
+			t.Errorf("%s, %s: hears of %v, not of %v", what, uri, got, want)
+		}
+	}
+	check("bound", bound, "both://doc", "in")
+	check("bound", bound, "in://doc", "in")
+	check("bound", bound, "out://doc")
+	check("free", free, "both://doc", "out")
+	check("free", free, "out://doc", "out")
+	for _, uri := range []string{"both://doc", "in://doc", "out://doc"} {
+		check("sealed", sealed, uri)
+	}
+	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoResources: true}}})
+	check("after the edit", bound, "in://doc")
+	check("after the edit", bound, "both://doc")
+	s.b.SetReach(Reach{Unknown: "mend it"})
+	check("unknown", bound, "in://doc")
+	check("unknown", free, "out://doc")
+}
+
+// as makes a client that shows a token.
+func (s *stand) as(path string, era hub.Era, token string, o *mcp.ClientOptions) *mcp.ClientSession {
+	s.Helper()
+	version := map[hub.Era]string{hub.Legacy: hub.LegacyVersion, hub.Modern: hub.ModernVersion}[era]
+	transport := &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path, HTTPClient: &http.Client{Transport: bearer(token)}}
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o).Connect(s.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = cs.Close() })
+	return cs
+}
+
+// bearer is a token that goes along with every request.
+type bearer string
+
+func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(ClientHeader, string(token))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// hearers are real clients on a profile and beside it.
+var hearers = map[string]struct{ path, token string }{
+	"p": {"/p/p/mcp", "free"}, "bound": {"/mcp", "bound"}, "q": {"/p/q/mcp", "free"}, "all": {"/mcp", "free"},
+}
+
+// heard are the words that came to each of the hearers. Words that it may not hear are
+// errors whenever they come; each round of what is asked for repeats what leads to them.
+type heard struct {
+	*testing.T
+	words chan [2]string
+	never map[string][]string
+}
+
+func (h *heard) await(again func(), wanted map[string][]string) {
+	h.Helper()
+	open := map[[2]string]bool{}
+	for who, words := range wanted {
+		for _, w := range words {
+			open[[2]string{who, w}] = true
+		}
+	}
+	deadline := time.After(30 * time.Second)
+	for again(); len(open) > 0; {
+		select {
+		case got := <-h.words:
+			delete(open, got)
+			if slices.Contains(h.never[got[0]], got[1]) {
+				h.Errorf("%s heard of %s", got[0], got[1])
+			}
+		case <-time.After(20 * time.Millisecond): // a stream may not have been up
+			again()
+		case <-deadline:
+			h.Fatalf("never heard: %v", slices.Collect(maps.Keys(open)))
+		}
+	}
+}
+
+func TestAnEditOfAProfileIsToldToItsClientsAlone(t *testing.T) {
+	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		t.Run(string(era), func(t *testing.T) {
+			s := newBound(t)
+			h := &heard{T: t, words: make(chan [2]string, 10_000)}
+			for who, from := range hearers {
+				tell := func(what string) { h.words <- [2]string{who, what} }
+				cs := s.as(from.path, era, from.token, &mcp.ClientOptions{
+					ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { tell("tools") },
+					PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { tell("prompts") },
+					ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { tell("resources") },
+					ResourceUpdatedHandler:     func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { tell("mark") },
+				})
+				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			everybody := func(what string) map[string][]string {
+				return map[string][]string{"p": {what}, "bound": {what}, "q": {what}, "all": {what}}
+			}
+			mark := func() { s.b.ResourceUpdated(t.Context(), "in", json.RawMessage(`{"uri":"in://doc"}`)) }
+			n := 0
+			h.never = map[string][]string{"p": {"prompts", "resources"}, "bound": {"prompts", "resources"}, "q": {"prompts"}, "all": {"prompts"}}
+			h.await(func() { // the streams are up once everybody has heard of this
+				n++
+				c := marked("inside", "in")
+				c.Tools = append(c.Tools, hub.Item{Name: "more" + itoa(n), Raw: json.RawMessage(`{"name":"more` + itoa(n) + `"}`)})
+				s.reg.Set("in", "", c)
+			}, everybody("tools"))
+			// What happens outside of p is no news in p. The mark comes after it.
+			h.await(func() {
+				n++
+				c := marked("OUTSIDE", "out")
+				c.Resources = append(c.Resources, hub.Item{Name: "out://" + itoa(n), Raw: json.RawMessage(`{"uri":"out://` + itoa(n) + `","name":"n"}`)})
+				s.reg.Set("out", "", c)
+			}, map[string][]string{"q": {"resources"}, "all": {"resources"}})
+			h.await(mark, everybody("mark"))
+			// An edit of p is news in p alone.
+			h.never["p"], h.never["bound"] = []string{"resources"}, []string{"resources"}
+			on := false
+			h.await(func() {
+				on = !on
+				s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: on, Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
+			}, map[string][]string{"p": {"prompts"}, "bound": {"prompts"}})
+			for range 3 {
+				h.await(mark, everybody("mark"))
+			}
+		})
+	}
+}
+
+// Two servers have the same URI; each listener hears of the one that it sees.
+func TestUpdatesOfResourcesStayWithinAProfile(t *testing.T) {
+	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		t.Run(string(era), func(t *testing.T) {
+			s := newBound(t)
+			h := &heard{T: t, words: make(chan [2]string, 10_000), never: map[string][]string{"p": {"out"}, "bound": {"out"}, "q": {"in"}, "all": {"in"}}}
+			for who, from := range hearers {
+				cs := s.as(from.path, era, from.token, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+					server, _ := r.Params.Meta["of"].(string)
+					h.words <- [2]string{who, server}
+				}})
+				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "both://doc"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 5 {
+				h.await(func() {
+					for _, server := range []string{"in", "out"} {
+						s.b.ResourceUpdated(t.Context(), server, json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
+					}
+				}, map[string][]string{"p": {"in"}, "bound": {"in"}, "q": {"out"}, "all": {"out"}})
+			}
+		})
+	}
+}

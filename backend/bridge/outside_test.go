@@ -1,0 +1,153 @@
+package bridge
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A folder that leads to a profile which is not there any more shows nothing, not everything.
+func TestAFolderOfAProfileThatIsGoneShowsNothing(t *testing.T) {
+	s := newBound(t)
+	lost := []string{ClientHeader, "free", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/lost"))}
+	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"} {
+		answer := strings.Join(messages(s, s.modern("/mcp", method, "", "", lost...)), "")
+		if s.innocent(method, answer); strings.Contains(answer, "inside") {
+			t.Errorf("%s: %s", method, answer)
+		}
+	}
+	s.modern("/mcp", "tools/call", "in__do", `"name":"in__do","arguments":{}`, lost...)
+	if c := s.gw.last(); c.Server != "" {
+		t.Errorf("a call reached %s", c.Server)
+	}
+}
+
+// A tool outside is answered as one that does not exist, in whatever form it is asked for,
+// also where others must repeat arguments of it in headers.
+func TestAToolOutsideIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		for _, unusual := range [][]string{nil, {"Last-Event-ID", "1"}, {"Mcp-Param-R", "other"}} {
+			s := newBound(t)
+			s.b.cold = cold
+			ask := func(name string, from ...string) string {
+				resp := s.modern("/mcp", "tools/call", name, `"name":"`+name+`","arguments":{"r":"x"}`, append(from, unusual...)...)
+				return resp.Status + " " + strings.ReplaceAll(strings.Join(messages(s, resp), ""), name, "NAME")
+			}
+			if !cold && unusual == nil { // whoever sees it is held to its headers, although a bound client came first
+				s.modern("/mcp", "tools/call", "in__do", `"name":"in__do"`, ClientHeader, "bound")
+			}
+			seen := s.modern("/mcp", "tools/call", "out__hide", `"name":"out__hide","arguments":{"r":"x"}`, ClientHeader, "free")
+			if seen.StatusCode != http.StatusBadRequest && !cold {
+				t.Errorf("%v: %s", unusual, seen.Status)
+			}
+			nowhere := ask("nowhere__do", ClientHeader, "bound")
+			for _, name := range []string{"out__hide", "in__hide", "out__do"} {
+				want(t, name, ask(name, ClientHeader, "bound"), nowhere)
+			}
+		}
+	}
+}
+
+// describe_tools tells of what its client sees.
+func TestDescriptionsStayWithinAProfile(t *testing.T) {
+	s := newBound(t)
+	s.gw.answer = func(ctx context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		return c.Local(ctx), nil
+	}
+	s.reach(config.Profile{Name: "p", ToolMode: config.ToolsDeferred, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}})
+	s.innocent("the list", one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
+	for _, name := range []string{"out__do", "in__hide", "late__any"} {
+		answer := s.tool(hub.Modern, "bound", "describe_tools", `{"names":["`+name+`"]}`)
+		if s.innocent(name, answer); !strings.Contains(answer, `"isError":true`) {
+			t.Errorf("%s is described: %s", name, answer)
+		}
+	}
+	if got := textOf(t, s.tool(hub.Modern, "bound", "describe_tools", `{"names":["in__do"]}`)); !strings.Contains(got, "inside") {
+		t.Error(got)
+	}
+}
+
+// Nobody subscribes to what is outside, in either era.
+func TestNothingOutsideOfAProfileIsSubscribedTo(t *testing.T) {
+	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		s := newBound(t)
+		for _, uri := range []string{"out://doc", "out://t/1"} {
+			cs := s.as("/mcp", era, "bound", &mcp.ClientOptions{})
+			_ = cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}) // refused, or never heard of
+		}
+		cs := s.as("/mcp", era, "bound", &mcp.ClientOptions{})
+		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "what is inside is subscribed to", func() bool {
+			c := s.gw.last()
+			return c != nil && c.Method == "resources/subscribe" && c.Server == "in"
+		})
+		s.gw.mu.Lock()
+		for _, c := range s.gw.seen {
+			if c.Server == "out" {
+				t.Errorf("%s: %s %s reached out", era, c.Method, c.Name)
+			}
+		}
+		s.gw.mu.Unlock()
+	}
+}
+
+// A call that was put aside is taken up only by a client that still sees its tool, and sees it
+// as it did.
+func TestACallPutAsideEndsWithTheReachOfItsClient(t *testing.T) {
+	for what, edit := range map[string]func(*stand){
+		"bound elsewhere": func(s *stand) {
+			s.b.SetReach(Reach{Clients: map[string]ClientReach{"free": {Profile: "p"}}})
+		},
+		"bound to the same": func(s *stand) {
+			s.b.SetReach(Reach{Clients: map[string]ClientReach{"free": {Profile: "q"}}})
+		},
+		"unknown": func(s *stand) { s.b.SetReach(Reach{Unknown: "mend it"}) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newBound(t)
+			s.gw.answer = wanting
+			ask := s.aside("out__do", "free")
+			state := s.state(ask(""))
+			edit(s)
+			if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) {
+				t.Error(got)
+			}
+		})
+	}
+	s := newBound(t)
+	ended := make(chan error, 1)
+	s.gw.answer = func(ctx context.Context, c *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		reply, err := wanting(ctx, c, sink)
+		ended <- err
+		return reply, err
+	}
+	ask := s.aside("in__do", "bound")
+	state := s.state(ask(""))
+	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"do"}}}}})
+	if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) || len(s.gw.seen) != 1 {
+		t.Errorf("the tool was taken out of the profile: %s", got)
+	}
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("its server goes on waiting")
+	}
+}
+
+// aside returns a way to call a tool as a modern client that can be asked.
+func (s *stand) aside(name, token string) func(params string) string {
+	return func(params string) string {
+		body := strings.Replace(modernBody("tools/call", params+`"name":"`+name+`","arguments":{}`), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
+		return strings.Join(messages(s, s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)), "")
+	}
+}
