@@ -39,3 +39,23 @@ func TestABrokenFileThatMayBindClientsLeavesNobodyUnbound(t *testing.T) {
 		t.Errorf("without any file: %v %q", err, c.ReachUnknown)
 	}
 }
+
+// A file that cannot be read at all may bind clients, too.
+func TestAFileThatCannotBeReadLeavesNobodyUnbound(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.jsonc")
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Sources{DefaultFile: file, JSON: `[{"name": "files", "command": "f"}]`}.Load()
+	if err != nil || !strings.Contains(c.ReachUnknown, "mend config.jsonc") {
+		t.Errorf("%v %+v", err, c)
+	}
+}
+
+func TestWhatIsNotKnownIsNotTheSameReach(t *testing.T) {
+	closed := *Default()
+	closed.ReachUnknown = "mend it"
+	if Same(Default(), &closed) || SameReach(&closed, Default()) {
+		t.Error("nobody would be told that clients may see nothing, or that they may again")
+	}
+}

@@ -167,3 +167,48 @@ func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
 		t.Error("the profile is still there")
 	}
 }
+
+// What is withheld, renamed or not listed yet stays as far outside of a profile as the rest.
+func TestNothingAroundAListLeadsOutOfAProfile(t *testing.T) {
+	r := New(Options{Withhold: func(string, []hub.Item, string) (map[string]string, bool) {
+		return map[string]string{"changed": "it has changed"}, false
+	}})
+	renamed := config.Filter{Tools: map[string]config.Tool{"old": {Rename: "new"}}}
+	r.Arrange("", []Server{{ID: "a", Filter: &renamed}, {ID: "b"}, {ID: "late"}})
+	for _, id := range []string{"a", "b"} {
+		r.Set(id, "", tools("old", "changed", "read"))
+	}
+	r.SetProfiles([]config.Profile{{Name: "p", Servers: map[string]config.ProfileServer{
+		"a": {Tools: config.Filter{Exclude: []string{"old", "changed"}}}, "late": {Tools: config.Filter{Exclude: []string{"bad"}}, NoPrompts: true},
+	}}, {Name: "q", Servers: map[string]config.ProfileServer{"a": {}}}})
+	all, one := first(r.Profile("p", 0)), first(r.ProfileServer("p", "a"))
+	for _, name := range []string{"b__changed", "a__changed"} {
+		if w, ok := all.Withheld(name); ok {
+			t.Errorf("%s says %+v", name, w)
+		}
+	}
+	if w, ok := one.Withheld("changed"); ok {
+		t.Errorf("of one server: %+v", w)
+	}
+	if w, ok := first(r.ProfileServer("q", "a")).Withheld("changed"); !ok || w.Why == "" {
+		t.Error("who may see it does not hear why it is withheld")
+	}
+	for _, name := range []string{"old", "new", "changed"} {
+		if target, ok := one.Own(hub.Tools, name); ok {
+			t.Errorf("%s leads to %+v", name, target)
+		}
+	}
+	if target, ok := first(r.ProfileServer("q", "a")).Own(hub.Tools, "old"); !ok || target.Name != "old" {
+		t.Errorf("inside: %+v", target)
+	}
+	late := first(r.ProfileServer("p", "late"))
+	if _, ok := late.Lookup(hub.Tools, "good"); !ok {
+		t.Error("a server that was never listed gets no call")
+	}
+	if target, ok := late.Lookup(hub.Tools, "bad"); ok {
+		t.Errorf("bad leads to %+v", target)
+	}
+	if target, ok := late.Lookup(hub.Prompts, "ask"); ok {
+		t.Errorf("a prompt leads to %+v", target)
+	}
+}

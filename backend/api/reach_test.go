@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"drawbridge/config"
+)
+
+// bindings keep what was written of profiles and clients, and have one configuration.
+type bindings struct {
+	*fakes
+	now   *config.Config
+	wrote []string
+}
+
+func (b *bindings) Current() *config.Config { return b.now }
+func (b *bindings) SetProfile(_ context.Context, name string, raw json.RawMessage, was string) error {
+	b.wrote = append(b.wrote, name+" "+string(raw)+" "+was)
+	return nil
+}
+func (b *bindings) SetClient(_ context.Context, token string, raw json.RawMessage) error {
+	b.wrote = append(b.wrote, token+" "+string(raw))
+	return nil
+}
+func (b *bindings) Hide(context.Context, map[string][]string, bool) error { return nil }
+
+func bindingSite(t *testing.T) (*site, *bindings) {
+	s := newSite(t)
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{},"profiles":{"office":{"servers":{}},"free":{}},"clients":{"cursor":{"profile":"office"}}}`))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	b := &bindings{fakes: s.fakes, now: c}
+	s.api.Reach, s.api.Files = b, b
+	return s, b
+}
+
+// The tag with which an edit of a profile began comes to whoever writes it.
+func TestAnEditOfAProfileSaysWhatItBeganWith(t *testing.T) {
+	s, b := bindingSite(t)
+	if status, said, _ := s.ask(t, "PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1"); status != http.StatusOK {
+		t.Error(status, said)
+	}
+	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/free", "", "If-Match", "tag-2"); status != http.StatusNoContent {
+		t.Error(status, said)
+	}
+	if len(b.wrote) != 2 || b.wrote[0] != `free {"servers":{}} tag-1` || b.wrote[1] != "free  tag-2" {
+		t.Errorf("%q", b.wrote)
+	}
+}
+
+// A profile that a client is bound to is not taken away under it.
+func TestAProfileOfAClientIsNotTakenAway(t *testing.T) {
+	s, b := bindingSite(t)
+	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/office", ""); status != http.StatusConflict || len(b.wrote) > 0 {
+		t.Error(status, said, b.wrote)
+	}
+}
+
+// Who binds a client is told when it is not bound.
+func TestABindingThatDoesNotHoldIsSaid(t *testing.T) {
+	s, b := bindingSite(t)
+	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"office","toolMode":""}`); status != http.StatusConflict || len(b.wrote) != 1 {
+		t.Error(status, said, b.wrote)
+	}
+	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"nobody","toolMode":""}`); status != http.StatusNotFound || len(b.wrote) != 1 {
+		t.Error(status, said, b.wrote)
+	}
+}
