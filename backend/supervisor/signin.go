@@ -83,6 +83,16 @@ func (r *runner) relogged() {
 	r.publish()
 }
 
+// admitted reports whether a person has just signed in to the server, which l does not know
+// yet: its start follows.
+func (r *runner) admitted(l *live) bool {
+	if l.status.State != hub.StateNeedsLogin {
+		return false
+	}
+	state, _ := r.login()
+	return state == hub.LoginDone
+}
+
 // unsignedCall is the error of a call to a server that waits for a person to sign in.
 func (r *runner) unsignedCall() error {
 	return &hub.Error{Code: hub.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for a person to sign in to it", r.id), Cause: hub.ErrNeedsLogin,

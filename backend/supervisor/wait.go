@@ -59,7 +59,7 @@ func (r *runner) await(ctx context.Context) (*live, error) {
 		switch {
 		case l.primary.usable():
 			return l, nil
-		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting:
+		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting && !r.admitted(l):
 			return nil, r.unavailable(l)
 		}
 		select {
