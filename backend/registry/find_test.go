@@ -47,11 +47,22 @@ func catalog500(t testing.TB) *Registry {
 	return r
 }
 
-// Fifty questions as people put them, each with the tool that answers it. The questions
-// stand in a file of their own and were written before the ranking was tried on them.
+// Fifty questions, each with the tool that answers it. They stand in a file of their own and
+// were written before the ranking was tried on them. More than half say the tool's own words.
 func TestTheRightToolIsAmongTheFirstFiveOfFiveHundred(t *testing.T) {
+	askFifty(t, "testdata/questions.txt", 45)
+}
+
+// The same, with those that say the tool's own words put as somebody asks who does not know
+// them. The ranking knows words and no meanings, so it finds fewer: this holds how many.
+func TestQuestionsInOtherWordsAreFoundLessOften(t *testing.T) {
+	askFifty(t, "testdata/reworded.txt", 35)
+}
+
+func askFifty(t *testing.T, file string, least int) {
+	t.Helper()
 	v := catalog500(t).All()
-	text, err := os.ReadFile("testdata/questions.txt")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +91,8 @@ func TestTheRightToolIsAmongTheFirstFiveOfFiveHundred(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d among the first five, %d the very first", hits, asked, first)
-	if asked != 50 || hits < 45 {
-		t.Errorf("%d of %d, at least 45 of 50 are wanted", hits, asked)
+	if asked != 50 || hits < least {
+		t.Errorf("%d of %d, at least %d of 50 are wanted", hits, asked, least)
 	}
 }
 
