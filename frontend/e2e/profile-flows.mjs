@@ -172,6 +172,9 @@ flow(
       .waitFor();
     assert.ok((await page.getByRole('checkbox').count()) < 80);
     await page.getByLabel('Search servers and tools').fill('tool_199');
+    await page.waitForFunction(
+      () => document.querySelectorAll('.scroll-area li input[type=checkbox]').length === 11,
+    ); // the search follows the typing after a moment
     await page.getByRole('button', { name: 'All: many' }).click();
     await page
       .getByText(/^11 of 20\d\d tools$/)
