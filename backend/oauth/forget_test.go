@@ -131,3 +131,28 @@ func TestForgettingAllLeavesNothing(t *testing.T) {
 		t.Error(p.revoked)
 	}
 }
+
+func TestASignInUnderWayAndWhatHoldsTheTokensEndWithTheirServer(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	r, s := signed(t, p, dir, "one"), Server{ID: "one", URL: p.endpoint()}
+	held := must(r.Client(t.Context(), s))
+	must(r.Begin(t.Context(), "one"))
+	a := must(r.account("one"))
+	now := time.Now()
+	r.Apply(nil)
+	r.sweep(t.Context(), map[string]time.Time{"one": now}, now.Add(absence))
+	a.mu.Lock()
+	under := a.login
+	a.mu.Unlock()
+	if under != nil {
+		t.Error("a sign-in to a server that is gone is waited for")
+	}
+	resp, err := held.Post(s.URL, "application/json", strings.NewReader("hello"))
+	if err == nil {
+		resp.Body.Close()
+	}
+	if !errors.Is(err, hub.ErrNeedsLogin) {
+		t.Errorf("who held a connection goes on with the tokens: %v", err)
+	}
+	awaitRevoked(t, p, 2)
+}

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -58,6 +59,54 @@ func TestWhatWasNeverKeptIsNotWaitedForWhileTheKeyringIsLocked(t *testing.T) {
 	}
 }
 
+// A file of an older version does not say what is kept: while it is locked nothing is known to
+// be missing, or a server that is signed in to would be taken for one that is not.
+func TestOfAnOlderFileNothingIsKnownToBeMissingWhileItIsLocked(t *testing.T) {
+	ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
+	if err := New(Options{Dir: dir, Keyring: keyring}).Private("oauth").Set(ctx, "server/web", "tokens"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "secrets.json")
+	var file map[string]any
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
+	delete(file, "private")
+	text, _ = json.Marshal(file)
+	if err = errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	keyring.become(Locked)
+	p := New(Options{Dir: dir, Keyring: keyring}).Private("oauth")
+	for _, name := range []string{"server/web", "server/open"} {
+		if _, err := p.Get(ctx, name); !errors.Is(err, ErrLocked) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if names, err := p.Names(ctx); !errors.Is(err, ErrLocked) {
+		t.Errorf("names %v, %v", names, err)
+	}
+	keyring.become(Open)
+	if names, err := p.Names(ctx); err != nil || !slices.Equal(names, []string{"server/web"}) {
+		t.Errorf("open: names %v, %v", names, err)
+	}
+}
+
+func TestWhatWeKeepForOurselvesOpensNoPromptAlsoWhenItIsTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keyring := newRing(Locked)
+		prompt := make(chan struct{})
+		keyring.hang = prompt
+		began := time.Now()
+		err := New(Options{Dir: t.TempDir(), Keyring: keyring}).Private("oauth").Set(t.Context(), "server/web", "tokens")
+		if took := time.Since(began); !errors.Is(err, ErrLocked) || took != 0 {
+			t.Errorf("after %s: %v", took, err)
+		}
+		close(prompt)
+	})
+}
+
 // While a prompt waits for the person, whoever asks something else is answered at once.
 func TestAPromptHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,6 +161,15 @@ func TestDestroyedSecretsAreGoneWithTheirKey(t *testing.T) {
 		}
 		if _, err := s.Get(t.Context(), "a"); hub.CodeOf(err) != hub.CodeNotFound {
 			t.Errorf("%s: %v", home, err)
+		}
+		if known := len(s.Known()); known != 1 { // it may still come in an answer
+			t.Errorf("%s: %d values are masked", home, known)
+		}
+		set(t, s, "b", "value-of-b") // which begins anew
+		again := New(Options{Dir: dir, Keyring: keyring})
+		want(t, again, "b", "value-of-b")
+		if _, err := again.Get(t.Context(), "a"); hub.CodeOf(err) != hub.CodeNotFound {
+			t.Errorf("%s: begun anew, it has what was destroyed: %v", home, err)
 		}
 	}
 	dir, keyring := t.TempDir(), newRing(Open)
