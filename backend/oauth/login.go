@@ -228,6 +228,9 @@ func (a *account) wait(ctx context.Context, l *login, listener net.Listener) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
+	// The port is free before anybody hears that this has ended: the next sign-in at the same
+	// issuer needs it, or registers us once more.
+	_ = listener.Close()
 	a.finish(l, err)
 	leave, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
