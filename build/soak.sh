@@ -21,9 +21,9 @@ servers() {
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e 'TestNothingOutlivesAKilledDaemonWatchdogOrBoth|TestAThousandRestartsOfAServerStayFlat'
 }
 
-# 500 kills of a process that records a call each millisecond.
+# 500 kills of a process that records a call each millisecond, with the limit as promised.
 history() {
-	DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | said
+	CI='' DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | said
 }
 
 # A million calls of 16 clients to 8 servers, with 500 crashes, 500 changes of the
