@@ -115,10 +115,26 @@ func (w *webkit) shows(text string) {
 }
 
 // press clicks the first link or button whose text begins with name, as a person does.
+// press clicks what bears a name, once it has stopped moving: a page that still loads
+// pushes it away from where the click goes.
 func (w *webkit) press(name string) {
 	w.t.Helper()
 	var found map[string]string
+	was, still := "", 0
 	eventually(w.t, limit(15*time.Second), func() string {
+		var at string
+		w.run(fmt.Sprintf(`return JSON.stringify([...document.querySelectorAll('a, button')].find((one) =>
+			one.innerText.trim().startsWith(%q) && one.checkVisibility())?.getBoundingClientRect() ?? null)`, name), &at)
+		if at == "null" {
+			return "there is no " + name
+		}
+		if at != was {
+			was, still = at, 0
+			return name + " moves"
+		}
+		if still++; still < 5 {
+			return name + " has just moved"
+		}
 		found = nil
 		w.run(fmt.Sprintf(`return [...document.querySelectorAll('a, button')].find((one) =>
 			one.innerText.trim().startsWith(%q) && one.checkVisibility()) ?? null`, name), &found)
