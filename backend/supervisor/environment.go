@@ -49,7 +49,8 @@ func (e environment) lookup(name string) (string, bool) {
 }
 
 // of makes the whole environment of a server: the safe list with the login
-// shell's PATH, what it inherits by name, and what its configuration sets.
+// shell's PATH, how to reach the network, what it inherits by name, and what its
+// configuration sets.
 func (e environment) of(c *config.Server) (map[string]string, error) {
 	env := map[string]string{}
 	for _, kv := range process.BaseEnv() {
@@ -60,6 +61,7 @@ func (e environment) of(c *config.Server) (map[string]string, error) {
 	if path := e.login["PATH"]; path != "" {
 		env["PATH"] = path
 	}
+	maps.Copy(env, e.reach())
 	for _, name := range inherited(c.InheritEnv) {
 		if value, ok := e.lookup(name); ok {
 			env[name] = value

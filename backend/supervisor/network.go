@@ -9,18 +9,21 @@ import (
 )
 
 // groupNetwork in inheritEnv stands for all the variables that programs need
-// behind a proxy, or behind an authority of one's own.
+// behind a proxy, or behind an authority of one's own, whatever they hold.
 const groupNetwork = "network"
 
+// proxies may hold a user and a password.
 var proxies = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
 }
 
-var network = append([]string{
+// network are paths of certificates, switches and names of hosts: no secrets, and
+// without them npx or uvx reach nothing from inside many companies.
+var network = []string{
 	"NO_PROXY", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "REQUESTS_CA_BUNDLE",
 	"CURL_CA_BUNDLE", "PIP_CERT", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "GIT_SSL_CAINFO", "DENO_CERT", "AWS_CA_BUNDLE",
-}, proxies...)
+}
 
 // inherited are the names that inheritEnv means.
 func inherited(names []string) []string {
@@ -28,22 +31,49 @@ func inherited(names []string) []string {
 	if i < 0 {
 		return names
 	}
-	return append(slices.Delete(slices.Clone(names), i, i+1), network...)
+	return append(append(slices.Delete(slices.Clone(names), i, i+1), network...), proxies...)
 }
 
+// reach are the variables of the network that every program on this machine gets
+// unasked: all but the address of a proxy that holds more than a host and a port.
+func (e environment) reach() map[string]string {
+	env := map[string]string{}
+	for _, name := range network {
+		if value, _ := e.lookup(name); value != "" {
+			env[name] = value
+		}
+	}
+	for _, name := range proxies {
+		if value, _ := e.lookup(name); value != "" && !holdsPassword(value) {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// holdsPassword says that a proxy's address has a user, or anything behind a question
+// mark: too careful is a warning, too careless a password in a stranger's process.
+func holdsPassword(proxy string) bool { return strings.ContainsAny(proxy, "@?") }
+
 // withheld warns when a proxy is set here that the server does not hear of. It
-// names variables and never shows a value: a proxy's address may hold a password.
+// names variables and never shows a value.
 func (e environment) withheld(c *config.Server, vars map[string]string) []string {
+	if slices.Contains(c.InheritEnv, groupNetwork) {
+		return nil
+	}
 	var names []string
 	for _, name := range proxies {
-		if value, ok := e.lookup(name); ok && value != "" && vars[name] == "" {
+		if _, passed := vars[name]; passed {
+			continue // by its entry perhaps, and perhaps as nothing
+		}
+		if value, _ := e.lookup(name); value != "" {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 || slices.Contains(c.InheritEnv, groupNetwork) {
+	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s set here and not passed on: add %q to inheritEnv if the server needs the network", areSet(names), groupNetwork)}
+	return []string{fmt.Sprintf("%s set here and not passed on, because of a user or password in it: add %q to inheritEnv if the server needs the network", areSet(names), groupNetwork)}
 }
 
 func areSet(names []string) string {

@@ -1,48 +1,82 @@
 package supervisor
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"drawbridge/config"
 )
 
-func TestGroupNetworkPassesOnProxiesAndCertificates(t *testing.T) {
-	for _, name := range proxies {
-		t.Setenv(name, "")
-	}
-	t.Setenv("HTTPS_PROXY", "http://user:secret@proxy:3128")
-	t.Setenv("NODE_EXTRA_CA_CERTS", "/etc/ours.pem")
-	t.Setenv("GITHUB_TOKEN", "ghp_x")
-	e := environment{}
-	for _, c := range []struct {
-		inherit []string
-		env     map[string]string
-		proxy   string
-		warned  bool
-	}{
-		{nil, nil, "", true},
-		{[]string{"network"}, nil, "http://user:secret@proxy:3128", false},
-		{[]string{"HTTPS_PROXY"}, nil, "http://user:secret@proxy:3128", false},
-		{nil, map[string]string{"HTTPS_PROXY": "http://other"}, "http://other", false},
-	} {
-		cfg := config.Server{InheritEnv: c.inherit, Env: c.env}
-		vars, err := e.of(&cfg)
-		if err != nil {
+// quietNetwork takes out what this machine says of its own network.
+func quietNetwork(t *testing.T) {
+	t.Helper()
+	for _, name := range append(proxies, network...) {
+		t.Setenv(name, "") // puts it back afterwards
+		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)
 		}
-		if vars["HTTPS_PROXY"] != c.proxy {
-			t.Errorf("%v: proxy %q", c, vars["HTTPS_PROXY"])
+	}
+}
+
+func TestAServerReachesTheNetworkAsTheTerminalDoes(t *testing.T) {
+	quietNetwork(t)
+	t.Setenv("NODE_EXTRA_CA_CERTS", "/etc/ours.pem")
+	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128")
+	t.Setenv("GITHUB_TOKEN", "ghp_x")
+	t.Setenv("NODE_OPTIONS", "--require=/tmp/x.js")
+	e := environment{login: map[string]string{"no_proxy": "localhost", "PIP_INDEX_URL": "https://user:password@pip.example"}}
+	vars, err := e.of(&config.Server{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"NODE_EXTRA_CA_CERTS": "/etc/ours.pem", "HTTPS_PROXY": "http://proxy.example:3128",
+		"no_proxy": "localhost", "GITHUB_TOKEN": "", "NODE_OPTIONS": "", "PIP_INDEX_URL": "",
+	} {
+		if vars[name] != want {
+			t.Errorf("%s=%q, want %q", name, vars[name], want)
 		}
-		if _, passed := vars["NODE_EXTRA_CA_CERTS"]; passed != (len(c.inherit) == 1 && c.inherit[0] == "network") {
-			t.Errorf("%v: certificates passed on: %v", c, passed)
-		}
-		if _, leaked := vars["GITHUB_TOKEN"]; leaked {
-			t.Error("the group takes more than the network")
-		}
-		warnings := strings.Join(e.withheld(&cfg, vars), "\n")
-		if (warnings != "") != c.warned || strings.Contains(warnings, "secret") {
-			t.Errorf("%v: warned %q", c, warnings)
+	}
+	if warnings := e.withheld(&config.Server{}, vars); len(warnings) > 0 {
+		t.Errorf("warned of what was passed on: %v", warnings)
+	}
+	// An entry has the last word, also to say that there is none.
+	own := config.Server{Env: map[string]string{"HTTPS_PROXY": "", "NODE_EXTRA_CA_CERTS": "/other.pem"}}
+	if vars, err = e.of(&own); err != nil || vars["HTTPS_PROXY"] != "" || vars["NODE_EXTRA_CA_CERTS"] != "/other.pem" {
+		t.Errorf("%v, %v", vars, err)
+	}
+}
+
+func TestAPasswordOfAProxyIsPassedOnWhenAskedForAlone(t *testing.T) {
+	quietNetwork(t)
+	e := environment{}
+	for _, proxy := range []string{"http://user:secret@proxy:3128", "user:secret@proxy:3128", "http://secret@proxy", "http://proxy/?key=secret"} {
+		t.Setenv("HTTPS_PROXY", proxy)
+		for _, c := range []struct {
+			inherit []string
+			env     map[string]string
+			passed  string
+			warned  bool
+		}{
+			{nil, nil, "", true},
+			{[]string{"network"}, nil, proxy, false},
+			{[]string{"HTTPS_PROXY"}, nil, proxy, false},
+			{nil, map[string]string{"HTTPS_PROXY": "http://other"}, "http://other", false},
+			{nil, map[string]string{"HTTPS_PROXY": ""}, "", false},
+		} {
+			cfg := config.Server{InheritEnv: c.inherit, Env: c.env}
+			vars, err := e.of(&cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if vars["HTTPS_PROXY"] != c.passed {
+				t.Errorf("%v: proxy %q", c, vars["HTTPS_PROXY"])
+			}
+			warnings := strings.Join(e.withheld(&cfg, vars), "\n")
+			if (warnings != "") != c.warned || strings.Contains(warnings, "secret") {
+				t.Errorf("%v: warned %q", c, warnings)
+			}
 		}
 	}
 }
