@@ -290,71 +290,7 @@ func noteBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
 // have. A request for what the calling client lacks gets a clear error.
 const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
 
-// execLedger is the folder in which processes inside containers are kept for a sweep.
-func execLedger(f config.Folders) string { return filepath.Join(f.State, "containers") }
-
-// runTray shows the icon. Only on macOS does it need the main goroutine.
-func runTray(life *lifecycle, o tray.Options) {
-	show := func(ctx context.Context) error { return tray.Run(ctx, o) }
-	if mainLoopNeeded {
-		life.run("tray", time.Second, func(ctx context.Context) error { return onMain.do(ctx, show) })
-		return
-	}
-	life.run("tray", time.Second, show)
-}
-
-// report logs the failure of what a person asked for in the tray, which has no place to say it.
-func report(log *slog.Logger, what string, err error) {
-	if err != nil {
-		log.Error("Cannot "+what, "error", err)
-	}
-}
-
 func clientInfo() json.RawMessage {
 	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})
 	return info
-}
-
-// keepHistory applies what the configuration says of the history: there, 0 is no bound.
-func keepHistory(history *store.Store, c config.History) {
-	keep := store.Keep{Age: c.KeepFor, Bytes: c.MaxBytes}
-	if keep.Age == 0 {
-		keep.Age = -1
-	}
-	if keep.Bytes == 0 {
-		keep.Bytes = -1
-	}
-	history.SetKeep(keep)
-	history.Recorder().SetEnabled(c.Enabled)
-	history.Recorder().SetMaxField(c.MaxPayload)
-}
-
-// serveSocket serves beside serveHTTP until ctx ends. What is open then is ended with
-// the server.
-func serveSocket(ctx context.Context, server *http.Server, socket net.Listener) error {
-	defer context.AfterFunc(ctx, func() { socket.Close() })()
-	if err := server.Serve(socket); ctx.Err() == nil {
-		return err
-	}
-	return nil
-}
-
-// serveHTTP serves until ctx ends, then gives answers a moment to leave.
-func serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) error {
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	if server.Shutdown(grace) != nil {
-		server.Close() // streams stay open for ever: they are cut
-	}
-	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }

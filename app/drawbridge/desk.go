@@ -171,3 +171,10 @@ func (d *desk) notifies() bool {
 	w := d.watcher.Load()
 	return w != nil && w.Reachable()
 }
+
+// report logs the failure of what a person asked for in the tray, which has no place to say it.
+func report(log *slog.Logger, what string, err error) {
+	if err != nil {
+		log.Error("Cannot "+what, "error", err)
+	}
+}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"drawbridge/backend/event"
+	"drawbridge/config"
 )
 
 // leftovers are what an earlier run left behind and the start of this one ended.
@@ -34,3 +36,6 @@ func counted(n int) string {
 	}
 	return fmt.Sprintf("%d processes", n)
 }
+
+// execLedger is the folder in which processes inside containers are kept for a sweep.
+func execLedger(f config.Folders) string { return filepath.Join(f.State, "containers") }

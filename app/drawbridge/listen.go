@@ -5,8 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"drawbridge/backend/cli"
 	"drawbridge/backend/loopback"
@@ -49,4 +51,34 @@ func isNew(o cli.ServeOptions) bool {
 		}
 	}
 	return true
+}
+
+// serveHTTP serves until ctx ends, then gives answers a moment to leave.
+func serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) error {
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		server.Close() // streams stay open for ever: they are cut
+	}
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// serveSocket serves beside serveHTTP until ctx ends. What is open then is ended with
+// the server.
+func serveSocket(ctx context.Context, server *http.Server, socket net.Listener) error {
+	defer context.AfterFunc(ctx, func() { socket.Close() })()
+	if err := server.Serve(socket); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }

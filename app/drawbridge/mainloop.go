@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"runtime"
+	"time"
+
+	"drawbridge/app/tray"
 )
 
 // mainLoop lends the main goroutine to what works nowhere else: on macOS, windows and
@@ -37,3 +40,13 @@ func (m mainLoop) do(ctx context.Context, f func(context.Context) error) error {
 }
 
 const mainLoopNeeded = runtime.GOOS == "darwin"
+
+// runTray shows the icon. Only on macOS does it need the main goroutine.
+func runTray(life *lifecycle, o tray.Options) {
+	show := func(ctx context.Context) error { return tray.Run(ctx, o) }
+	if mainLoopNeeded {
+		life.run("tray", time.Second, func(ctx context.Context) error { return onMain.do(ctx, show) })
+		return
+	}
+	life.run("tray", time.Second, show)
+}

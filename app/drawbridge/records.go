@@ -129,3 +129,17 @@ func (r *records) start(life *lifecycle) {
 		life.run(name, time.Second, run)
 	}
 }
+
+// keepHistory applies what the configuration says of the history: there, 0 is no bound.
+func keepHistory(history *store.Store, c config.History) {
+	keep := store.Keep{Age: c.KeepFor, Bytes: c.MaxBytes}
+	if keep.Age == 0 {
+		keep.Age = -1
+	}
+	if keep.Bytes == 0 {
+		keep.Bytes = -1
+	}
+	history.SetKeep(keep)
+	history.Recorder().SetEnabled(c.Enabled)
+	history.Recorder().SetMaxField(c.MaxPayload)
+}
