@@ -130,7 +130,7 @@ func (b *Bridge) ListChanged(c registry.Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, kind := range c.Kinds {
-		b.touches[kindIndex(kind)].Add(1)
+		b.touches[registry.IndexOf(kind)].Add(1)
 	}
 	for _, e := range b.edges {
 		if c.Server == "" || e.at.server == "" || e.at.server == c.Server {

@@ -189,27 +189,15 @@ func (b *Bridge) revision(who *listener, method string) revision {
 	for _, kind := range changeNotices[method] {
 		_, _ = hash.Write(b.listed(at, view, kind))
 		if at.scope == "" {
-			r.touches += b.touches[kindIndex(kind)].Load()
+			r.touches += b.touches[registry.IndexOf(kind)].Load()
 		}
 	}
 	r.list = hash.Sum64()
 	return r
 }
 
-func kindIndex(kind hub.Kind) int {
-	switch kind {
-	case hub.Tools:
-		return 0
-	case hub.Prompts:
-		return 1
-	case hub.Resources:
-		return 2
-	}
-	return 3
-}
-
 // touches counts what was announced of each kind.
-type touches [4]atomic.Uint64
+type touches [registry.Kinds]atomic.Uint64
 
 // outgoing keeps from each listener what it may not see, and list_changed where its
 // own lists are as they were.

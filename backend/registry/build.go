@@ -29,7 +29,7 @@ func (h *held) build() {
 			}
 		}
 	}
-	v.resources = v.names[indexOf(hub.Resources)]
+	v.resources = v.names[IndexOf(hub.Resources)]
 	if h.catalog == nil {
 		v.waiting = []unlisted{{server: h.ID, filter: h.Filter}}
 	}
@@ -57,7 +57,7 @@ func aggregateOf(naming Naming, servers []*held, limit int, p *config.Profile) *
 			v.addURIs(i, servers, hidden, p)
 		}
 	}
-	v.resources = v.names[indexOf(hub.Resources)]
+	v.resources = v.names[IndexOf(hub.Resources)]
 	for _, h := range servers {
 		if p != nil {
 			s, in := p.Offers(h.ID)
@@ -94,7 +94,7 @@ func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 			public := n.name(h, e.shown, 0)
 			for round := 1; ; round++ {
 				_, taken := v.names[i][public]
-				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != indexOf(hub.Tools)) {
+				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != IndexOf(hub.Tools)) {
 					break
 				}
 				public = n.name(h, e.shown, round) // two hashes have met

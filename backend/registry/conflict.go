@@ -44,7 +44,7 @@ func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]strin
 // that hold them, and change for clients when another server comes or goes.
 func bare(servers []*held, list map[string][]string) {
 	for _, kind := range []hub.Kind{hub.Tools, hub.Prompts} {
-		i := indexOf(kind)
+		i := IndexOf(kind)
 		holders := map[string][]*held{}
 		var names []string
 		for _, h := range servers {

@@ -21,7 +21,7 @@ type Found struct {
 // over names, titles, descriptions and arguments. server narrows it to one; "" is all.
 func (v *View) Find(question, server string, most int) []Found {
 	v.indexing.Do(func() { v.index = newIndex(v) })
-	return v.index.find(v.items[indexOf(hub.Tools)], question, server, most)
+	return v.index.find(v.items[IndexOf(hub.Tools)], question, server, most)
 }
 
 // index is made once for a view, when it is first asked.
@@ -51,7 +51,7 @@ const (
 )
 
 func newIndex(v *View) *index {
-	tools := v.items[indexOf(hub.Tools)]
+	tools := v.items[IndexOf(hub.Tools)]
 	x := &index{terms: map[string][]posting{}, size: make([]float64, len(tools)), names: make([]string, len(tools))}
 	labels := map[string]string{}
 	for _, o := range v.catalogs {

@@ -123,7 +123,7 @@ func (h *held) narrowed(p *config.Profile) *View {
 	if s, _ := p.Offers(h.ID); s.NoResources {
 		v.templates, v.closed = nil, true
 	}
-	v.resources = v.names[indexOf(hub.Resources)]
+	v.resources = v.names[IndexOf(hub.Resources)]
 	v.waiting = h.view.waiting
 	v.seal()
 	return v

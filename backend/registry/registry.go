@@ -70,7 +70,7 @@ type held struct {
 	Server
 	catalog *hub.Catalog
 	whole   *hub.Catalog // as the server sent it; catalog is what clients may know of it
-	entries [kinds][]entry
+	entries [Kinds][]entry
 	parsed  []template
 	view    *View
 
@@ -253,11 +253,11 @@ func (r *Registry) rebuild() {
 // prepare makes the entries of h's catalog. withhold is asked about a catalog that is
 // new; without it what was said before goes on.
 func (h *held) prepare(withhold func(string, []hub.Item, string) (map[string]string, bool)) {
-	lists := [kinds][]hub.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
+	lists := [Kinds][]hub.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
 	for i, items := range lists {
 		h.entries[i] = prepare(items)
 	}
-	tools := indexOf(hub.Tools)
+	tools := IndexOf(hub.Tools)
 	if withhold != nil {
 		items := make([]hub.Item, len(h.entries[tools]))
 		for i, e := range h.entries[tools] {
@@ -275,7 +275,7 @@ func (h *held) prepare(withhold func(string, []hub.Item, string) (map[string]str
 	}
 	h.entries[tools], h.warnings = shape(h.Filter, h.entries[tools])
 	h.parsed = nil
-	for _, e := range h.entries[indexOf(hub.Templates)] {
+	for _, e := range h.entries[IndexOf(hub.Templates)] {
 		h.parsed = append(h.parsed, parseTemplate(h.ID, e.name))
 	}
 }

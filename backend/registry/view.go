@@ -15,9 +15,9 @@ import (
 // likes; nothing a View returns may be changed.
 type View struct {
 	server    string // of a view of one server
-	items     [kinds][]Item
-	lists     [kinds][]byte
-	names     [kinds]map[string]Target // of tools and prompts
+	items     [Kinds][]Item
+	lists     [Kinds][]byte
+	names     [Kinds]map[string]Target // of tools and prompts
 	own       map[string]Target        // in the view of one server: tools that clients call otherwise, by the server's name
 	withheld  map[string]Withheld      // tools that clients must not see, by what clients would call them
 	resources map[string]Target
@@ -45,12 +45,12 @@ type unlisted struct {
 	filter                *config.Filter
 }
 
-// kinds is the number of hub.Kinds; indexOf gives each its place.
-const kinds = 4
+// Kinds is the number of hub.Kinds; IndexOf gives each its place, and -1 to what is none.
+const Kinds = 4
 
-var allKinds = [kinds]hub.Kind{hub.Tools, hub.Prompts, hub.Resources, hub.Templates}
+var allKinds = [Kinds]hub.Kind{hub.Tools, hub.Prompts, hub.Resources, hub.Templates}
 
-func indexOf(kind hub.Kind) int {
+func IndexOf(kind hub.Kind) int {
 	switch kind {
 	case hub.Tools:
 		return 0
@@ -68,7 +68,7 @@ func indexOf(kind hub.Kind) int {
 // never been listed is given the benefit of the doubt: a name that can only be its
 // own leads to it, with a nil Raw, and the server itself will say what it knows.
 func (v *View) Lookup(kind hub.Kind, public string) (Target, bool) {
-	i := indexOf(kind)
+	i := IndexOf(kind)
 	if i < 0 {
 		return Target{}, false
 	}
@@ -168,7 +168,7 @@ func (v *View) Template(uriTemplate string) (Target, bool) {
 // Items returns the entries of one kind: servers in the order of the config, each
 // with its own order.
 func (v *View) Items(kind hub.Kind) []Item {
-	if i := indexOf(kind); i >= 0 {
+	if i := IndexOf(kind); i >= 0 {
 		return v.items[i]
 	}
 	return nil
@@ -177,7 +177,7 @@ func (v *View) Items(kind hub.Kind) []Item {
 // ListResult returns the whole result of a list request, such as {"tools":[...]},
 // compact and without the fields that only one era has.
 func (v *View) ListResult(kind hub.Kind) []byte {
-	if i := indexOf(kind); i >= 0 {
+	if i := IndexOf(kind); i >= 0 {
 		return v.lists[i]
 	}
 	return nil
