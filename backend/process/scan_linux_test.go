@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,20 +20,42 @@ func TestScanMeetsWhatForksItselfForEverAmongThousandsOfProcesses(t *testing.T) 
 		}
 		t.Cleanup(func() { dead.Wait() })
 	}
+	reborn := bear(t, "REBORN", t.TempDir())
+	const looks = 40
+	missed := 0
+	var took time.Duration
+	for range looks {
+		began := time.Now()
+		all := scan()
+		took += time.Since(began)
+		if len(reborn(all)) == 0 {
+			missed++
+		}
+	}
+	t.Logf("%d of %d looks missed it; a look took %s", missed, looks, (took / looks).Round(time.Microsecond))
+	if missed > looks/2 {
+		t.Errorf("%d of %d looks missed a process that is always there", missed, looks)
+	}
+}
+
+// bear starts a process with a value in its environment that ignores TERM, starts its
+// successor and ends, for ever. The function finds it among others; it is ended with the test.
+func bear(t *testing.T, name, value string) (reborn func([]info) []info) {
+	t.Helper()
 	script := filepath.Join(t.TempDir(), "reborn.sh")
 	if err := os.WriteFile(script, []byte("trap '' TERM\nsleep 0.05\nsetsid sh \"$1\" \"$1\" &\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reborn := func(all []info) (found []info) {
+	reborn = func(all []info) (found []info) {
 		for _, p := range all {
-			if !p.zombie && strings.HasSuffix(variable(p.pid, "REBORN"), script) {
+			if !p.zombie && variable(p.pid, name) == value {
 				found = append(found, p)
 			}
 		}
 		return found
 	}
 	first := exec.Command("/bin/sh", script, script)
-	first.Env = append(os.Environ(), "REBORN="+script)
+	first.Env = append(os.Environ(), name+"="+value)
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,19 +72,5 @@ func TestScanMeetsWhatForksItselfForEverAmongThousandsOfProcesses(t *testing.T) 
 		}
 		t.Error("the test's own process could not be ended")
 	})
-	const looks = 40
-	missed := 0
-	var took time.Duration
-	for range looks {
-		began := time.Now()
-		all := scan()
-		took += time.Since(began)
-		if len(reborn(all)) == 0 {
-			missed++
-		}
-	}
-	t.Logf("%d of %d looks missed it; a look took %s", missed, looks, (took / looks).Round(time.Microsecond))
-	if missed > looks/2 {
-		t.Errorf("%d of %d looks missed a process that is always there", missed, looks)
-	}
+	return reborn
 }

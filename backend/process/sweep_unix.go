@@ -14,6 +14,12 @@ import (
 // only with its exact start time. What carries the mark of another run counts
 // whatever its age: a daemon that forks itself again and again is always young.
 func sweep(instance, run string, entries []ledgerEntry) []Swept {
+	return sweepBy(scan, instance, run, entries)
+}
+
+// sweepBy is sweep that looks at the processes by look. That may come too late for one
+// that only starts its successor, which is therefore chased as well.
+func sweepBy(look func() []info, instance, run string, entries []ledgerEntry) []Swept {
 	names := make(map[string]Swept)
 	of := func(mark string) bool {
 		return strings.HasPrefix(mark, instance+"/") && !strings.HasPrefix(mark, instance+"/"+run+"/")
@@ -61,7 +67,7 @@ func sweep(instance, run string, entries []ledgerEntry) []Swept {
 		}
 		return guilty
 	}
-	hunt{look: scan, guilty: found, grace: 500 * time.Millisecond, chase: newChase(of)}.run()
+	hunt{look: look, guilty: found, grace: 500 * time.Millisecond, chase: newChase(of)}.run()
 	swept := make([]Swept, 0, len(names))
 	for _, s := range names {
 		swept = append(swept, s)

@@ -69,7 +69,7 @@ func (r *Reloader) follow(ctx context.Context) error {
 		case e, open := <-events:
 			if !open {
 				events = nil
-			} else if names[e.Name] || folders[filepath.Dir(e.Name)] && !ours(e.Name) {
+			} else if concerns(e.Name, names, folders) {
 				touched()
 			}
 		case _, open := <-failures:
@@ -116,8 +116,11 @@ func (r *Reloader) places() (names, folders map[string]bool) {
 	return names, folders
 }
 
-// ours are the files that atomicfile writes on its way.
-func ours(path string) bool { return strings.HasPrefix(filepath.Base(path), atomicfile.Prefix) }
+// concerns says whether a change at path means something. What atomicfile has not
+// finished does not: the rename that follows does.
+func concerns(path string, names, folders map[string]bool) bool {
+	return names[path] || folders[filepath.Dir(path)] && !strings.HasPrefix(filepath.Base(path), atomicfile.Prefix)
+}
 
 // way adds path, its folder, and each link that leads to it.
 func way(names map[string]bool, path string, hops int) {

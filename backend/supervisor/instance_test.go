@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,17 +162,35 @@ func TestInstancesEndWhenIdleAndWithTheirServer(t *testing.T) {
 	}
 }
 
-func TestChangedCommandReachesEveryInstance(t *testing.T) {
+func TestAChangedConfigurationReachesEveryInstance(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		everybody := []string{"ann", "bob", "cleo"}
+		all := func() (ids []string) {
+			for _, client := range everybody {
+				ids = append(ids, g.served(from(call("a"), client)))
+			}
+			return ids
+		}
 		g.apply(server("a", session(config.SessionPerClient)))
-		before := g.served(from(call("a"), "ann"))
+		before := all()
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.RequestTimeout = time.Minute }))
-		if g.served(from(call("a"), "ann")) != before {
-			t.Fatal("a setting of no consequence restarted the instance")
+		instances := g.fleet.Load().byID["a"].instances()
+		if len(instances) != len(everybody) {
+			t.Fatalf("%d instances", len(instances))
+		}
+		for _, one := range instances {
+			if got := one.config().RequestTimeout; got != time.Minute {
+				t.Errorf("an instance goes by %s", got)
+			}
+		}
+		if now := all(); !slices.Equal(now, before) {
+			t.Fatal("a setting of no consequence restarted an instance")
 		}
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Args = []string{"new"} }))
-		if g.served(from(call("a"), "ann")) == before {
-			t.Fatal("the instance still runs the old command")
+		for i, now := range all() {
+			if now == before[i] {
+				t.Errorf("the instance of %s still runs the old command", everybody[i])
+			}
 		}
 	})
 }

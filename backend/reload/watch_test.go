@@ -1,0 +1,120 @@
+package reload
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"drawbridge/backend/atomicfile"
+	"drawbridge/config"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// following begins to follow a file that is read already; the channel tells when a
+// change was seen.
+func following(t *testing.T, debounce time.Duration) (file string, seen <-chan time.Time) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "config.jsonc")
+	write(t, file, one)
+	r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Debounce: debounce})
+	if err := r.Load(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan time.Time, 1)
+	go func() {
+		if err := r.follow(t.Context()); err != nil {
+			t.Error(err)
+		}
+		done <- time.Now()
+	}()
+	<-time.After(100 * time.Millisecond) // so that the folder is watched; else the change is seen at once
+	return file, done
+}
+
+// Programs save in several steps. A change counts when nothing more has happened for a while.
+func TestAFileIsReadWhenItHasBeenQuietForAWhile(t *testing.T) {
+	const quiet = 400 * time.Millisecond
+	for range 10 {
+		file, seen := following(t, quiet)
+		write(t, file, two)
+		select {
+		case <-seen:
+			// So soon only where the file changed before it was watched, or this machine stood still.
+			continue
+		case <-time.After(quiet / 2):
+		}
+		last := time.Now()
+		write(t, file, one)
+		if at := <-seen; at.Sub(last) < quiet {
+			if at.Before(last) {
+				continue // it was seen as the second write began
+			}
+			t.Errorf("it is read %s after the last write", at.Sub(last))
+		}
+		return
+	}
+	t.Error("ten times a file was read before it had been quiet")
+}
+
+// Somebody who writes without a pause cannot keep what he wrote from being read.
+func TestAFileThatIsNeverQuietIsReadAllTheSame(t *testing.T) {
+	file, seen := following(t, 30*time.Millisecond)
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-seen:
+			return
+		case <-deadline:
+			t.Fatalf("not read within 20 s and %d writes", i)
+		case <-tick.C:
+			write(t, file, []string{two, one}[i%2])
+		}
+	}
+}
+
+// What we write on our way to a file of conf.d is no change of it: only its name is.
+func TestOurOwnUnfinishedFilesAreNoChange(t *testing.T) {
+	dir := t.TempDir()
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Add(dir); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "team.jsonc")
+	if err := atomicfile.Write(file, []byte(one), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	marker := filepath.Join(dir, "marker")
+	if err := os.Mkdir(marker, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names, folders := map[string]bool{}, map[string]bool{dir: true}
+	unfinished, changed := 0, 0
+	for deadline := time.After(20 * time.Second); ; {
+		select {
+		case e := <-w.Events:
+			switch {
+			case e.Name == marker:
+				if unfinished == 0 || changed == 0 {
+					t.Errorf("%d events of unfinished files, %d of the file", unfinished, changed)
+				}
+				return
+			case concerns(e.Name, names, folders):
+				if changed++; e.Name != file {
+					t.Errorf("%s counts as a change", e)
+				}
+			default:
+				unfinished++
+			}
+		case <-deadline:
+			t.Fatal("the folder is not told of")
+		}
+	}
+}

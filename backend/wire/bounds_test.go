@@ -1,0 +1,124 @@
+package wire_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
+)
+
+// While more waits for a server than it may, a call waits for room, and not a moment
+// longer than its own deadline; so does a notification.
+func TestACallThatWaitsForRoomEndsAtItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, says := io.Pipe()
+		hears, out := io.Pipe() // nobody reads
+		m := wire.NewMux(wire.MuxOptions{Server: "deaf", In: in, Out: out, WriteTimeout: time.Hour})
+		var all sync.WaitGroup
+		all.Go(func() { _ = m.Run() })
+		large := []byte(`{"arguments":{"text":"` + strings.Repeat("x", 5<<20) + `"}}`)
+		for range 2 { // the first is being written, the second fills what may wait
+			all.Go(func() { _, _ = m.Call(context.Background(), "tools/call", large, hub.Span{}, nil) })
+			synctest.Wait()
+		}
+		for what, send := range map[string]func(context.Context) error{
+			"call": func(ctx context.Context) error {
+				_, err := m.Call(ctx, "tools/call", large, hub.Span{}, nil)
+				return err
+			},
+			"notification": func(ctx context.Context) error { return m.Notify(ctx, "notifications/x", large) },
+		} {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			began := time.Now()
+			if err := send(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 10*time.Second {
+				t.Errorf("the %s ended after %s: %v", what, time.Since(began), err)
+			}
+			cancel()
+		}
+		m.Close(errors.New("test over"))
+		says.Close()
+		hears.Close()
+		all.Wait()
+	})
+}
+
+// Sixteen requests of a server wait for a person or a client at once. One more is refused
+// at once, and there is room again as soon as one is answered.
+func TestAServerHasSixteenRequestsOpenAtMost(t *testing.T) {
+	in, says := io.Pipe()
+	hears, out := io.Pipe()
+	m := wire.NewMux(wire.MuxOptions{Server: "asking", In: in, Out: out})
+	var all sync.WaitGroup
+	all.Go(func() { _ = m.Run() })
+	defer func() {
+		m.Close(errors.New("test over"))
+		says.Close()
+		hears.Close()
+		all.Wait()
+	}()
+	var open atomic.Int64
+	answer := make(chan struct{})
+	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
+		open.Add(1)
+		select {
+		case <-answer:
+		case <-ctx.Done():
+		}
+		return hub.Reply{Result: []byte(`{"action":"accept"}`)}, nil
+	}}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	all.Go(func() { _, _ = m.Call(ctx, "tools/call", nil, hub.Span{}, sink) })
+	lines := bufio.NewScanner(hears)
+	heard := func() string {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatal("the server hears nothing more")
+		}
+		return lines.Text()
+	}
+	heard() // the call
+	ask := func(id int) {
+		t.Helper()
+		if _, err := fmt.Fprintf(says, `{"jsonrpc":"2.0","id":"q%d","method":"elicitation/create","params":{"message":"?"}}`+"\n", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := 1; id <= 20; id++ {
+		ask(id)
+	}
+	for id := 17; id <= 20; id++ {
+		if line := heard(); !strings.Contains(line, fmt.Sprintf(`"id":"q%d"`, id)) || !strings.Contains(line, "-32000") {
+			t.Errorf("request %d: %s", id, line)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); open.Load() < 16 && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
+	if n := open.Load(); n != 16 {
+		t.Fatalf("%d requests are open", n)
+	}
+	answer <- struct{}{}
+	if line := heard(); !strings.Contains(line, `"accept"`) {
+		t.Fatal(line)
+	}
+	ask(21) // there is room for one
+	ask(22)
+	if line := heard(); !strings.Contains(line, `"id":"q22"`) || !strings.Contains(line, "-32000") {
+		t.Errorf("request 22: %s", line)
+	}
+	if n := m.Stats().Dropped; n != 5 {
+		t.Errorf("%d are counted as refused", n)
+	}
+}
