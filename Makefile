@@ -38,7 +38,7 @@ bench: daemon ## what a call costs against the floor (writes build/bench/README.
 	go test -run '^$$' -bench . -benchmem ./backend/...
 	DRAWBRIDGE_LARGE_ROWS=$(rows) CGO_ENABLED=0 go test -count 1 -tags large -run LargeHistory -v -timeout 2h ./backend/store
 
-soak: ## hours of what make test does for minutes: kills, restarts, a million calls under fire (parts=servers|history|fire)
+soak: ## hours of what make test does for minutes: kills, restarts, a million calls under fire (parts=kills|restarts|history|fire)
 	@build/soak.sh $(parts)
 
 package: ## .deb, .rpm, Arch, tar.gz, and for Windows a zip and an installer, in build/bin/package

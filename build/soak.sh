@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make soak: what takes too long for every commit, one part after the other.
 #   build/soak.sh            all parts
-#   build/soak.sh servers    one of them
+#   build/soak.sh kills      one of them
 # Each part is a function below; add yours to the list. Figures go to standard output.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,9 +16,14 @@ e2e() { # TESTS [TIMEOUT]
 	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | said
 }
 
-# 500 kills each of the daemon, of its watchdog and of both; 10,000 restarts.
-servers() {
-	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e 'TestNothingOutlivesAKilledDaemonWatchdogOrBoth|TestAThousandRestartsOfAServerStayFlat'
+# 500 kills each of the daemon, of its watchdog and of both.
+kills() {
+	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNothingOutlivesAKilledDaemonWatchdogOrBoth
+}
+
+# 10,000 restarts of a server behind a launcher.
+restarts() {
+	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestAThousandRestartsOfAServerStayFlat
 }
 
 # 500 kills of a process that records a call each millisecond, with the limit as promised.
@@ -34,7 +39,7 @@ fire() {
 
 make --no-print-directory daemon
 build/setup.sh e2e
-[ $# -gt 0 ] || set -- servers history fire
+[ $# -gt 0 ] || set -- kills restarts history fire
 for part; do
 	printf '\n== soak: %s\n' "$part"
 	"$part" || failed+=("$part")

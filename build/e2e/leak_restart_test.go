@@ -132,10 +132,13 @@ func TestAThousandRestartsOfAServerStayFlat(t *testing.T) {
 	n := 20 * rounds(t, 50, 50)
 	began := time.Now()
 	var took times
-	for range n {
+	for i := range n {
 		at := time.Now()
 		restart()
 		took = append(took, time.Since(at))
+		if (i+1)%1000 == 0 && n > 1000 {
+			t.Logf("%d restarts after %s, the last thousand %s; %s", i+1, time.Since(began).Round(time.Second), took[i-999:], held(ledger))
+		}
 	}
 	var after holdings
 	eventually(t, limit(10*time.Second), func() string {
