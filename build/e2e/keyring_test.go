@@ -5,8 +5,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,26 +34,10 @@ func (d *daemon) said(within time.Duration, input string, env []string, args ...
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// open is a remote server that needs no sign-in.
+// openServer is a remote server that needs no sign-in.
 func openServer(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		id := between(string(body), `"id":`, `,`)
-		result := `{"content":[{"type":"text","text":"for all"}]}`
-		switch {
-		case r.Method != http.MethodPost:
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		case id == "":
-			w.WriteHeader(http.StatusAccepted)
-			return
-		case strings.Contains(string(body), `"initialize"`):
-			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"o","version":"1"}}`
-		case strings.Contains(string(body), `"tools/list"`):
-			result = `{"tools":[{"name":"hello","inputSchema":{"type":"object"}}]}`
-		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+		answerAsServer(w, r, "hello", "for all")
 	}))
 	t.Cleanup(server.Close)
 	return server.URL + "/mcp"

@@ -71,29 +71,34 @@ func guarded(t *testing.T) (server *httptest.Server, expire *atomic.Bool) {
 				say(401, object{"error": "invalid_token", "was": token})
 				return
 			}
-			body, _ := io.ReadAll(r.Body)
-			id := between(string(body), `"id":`, `,`)
-			result := `{"content":[{"type":"text","text":"you sent ` + token + `"}]}`
-			switch {
-			case r.Method != http.MethodPost:
-				w.WriteHeader(http.StatusMethodNotAllowed)
-				return
-			case id == "":
-				w.WriteHeader(http.StatusAccepted)
-				return
-			case strings.Contains(string(body), `"initialize"`):
-				result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
-			case strings.Contains(string(body), `"tools/list"`):
-				result = `{"tools":[{"name":"whoami","inputSchema":{"type":"object"}}]}`
-			}
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+			answerAsServer(w, r, "whoami", "you sent "+token)
 		default:
 			http.NotFound(w, r)
 		}
 	}))
 	t.Cleanup(server.Close)
 	return server, expire
+}
+
+// answerAsServer is a remote server with one tool, which says text.
+func answerAsServer(w http.ResponseWriter, r *http.Request, tool, text string) {
+	body, _ := io.ReadAll(r.Body)
+	id := between(string(body), `"id":`, `,`)
+	result := `{"content":[{"type":"text","text":"` + text + `"}]}`
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	case id == "":
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case strings.Contains(string(body), `"initialize"`):
+		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
+	case strings.Contains(string(body), `"tools/list"`):
+		result = `{"tools":[{"name":"` + tool + `","inputSchema":{"type":"object"}}]}`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
 // A person signs in by the command line; a call, a refresh and a restart later the tokens
