@@ -85,7 +85,11 @@ func (b *bench) measure(ctx context.Context, c cell) (result, error) {
 
 // measureSide starts one side afresh, warms it up, loads it, and ends it.
 func (b *bench) measureSide(ctx context.Context, side string, c cell, s setup) (measurement, error) {
-	target, err := start(ctx, side, b.program, s)
+	program, runs := b.program, side
+	if side == "floor" && b.before != "" {
+		program, runs = b.before, "drawbridge"
+	}
+	target, err := start(ctx, runs, program, s)
 	if err != nil {
 		return measurement{}, err
 	}

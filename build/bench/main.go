@@ -30,6 +30,7 @@ import (
 // bench is one run.
 type bench struct {
 	program string
+	before  string // in the place of the floor; "" is the floor
 	rounds  int
 	length  time.Duration
 	only    []string
@@ -49,6 +50,7 @@ func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; medians are printed")
 	seconds := flag.Float64("seconds", 2, "length of one measurement")
 	program := flag.String("program", "build/bin/drawbridge", "the program to measure")
+	before := flag.String("before", "", "compare calls with this program instead of the floor")
 	out := flag.String("o", "", "file to write the tables to, besides printing them")
 	only := flag.String("only", "", "only rows whose name holds one of these, separated by commas")
 	flag.Parse()
@@ -60,7 +62,7 @@ func main() {
 		return
 	}
 	path, err := filepath.Abs(*program)
-	b := &bench{program: path, rounds: *rounds, length: time.Duration(*seconds * float64(time.Second))}
+	b := &bench{program: path, before: *before, rounds: *rounds, length: time.Duration(*seconds * float64(time.Second))}
 	if *only != "" {
 		b.only = strings.Split(*only, ",")
 	}
