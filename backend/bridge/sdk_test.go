@@ -252,6 +252,14 @@ func TestUpdatesThatComeMeanwhileBecomeOne(t *testing.T) {
 	if !s.updated("files", p) {
 		t.Error("a later update is told again")
 	}
+	// Of those that wait, the newest is told, in the turn of the oldest.
+	newest := &mcp.ResourceUpdatedNotificationParams{URI: p.URI}
+	if s.updated("files", p) || s.updated("other", p) || s.updated("files", newest) {
+		t.Error("two tell at once")
+	}
+	if s.settled(p.URI) != newest || s.settled(p.URI) != p || s.settled(p.URI) != nil {
+		t.Error("an older update is told in the place of the newest")
+	}
 }
 
 func TestAPanicInTheLongWayIsAnError(t *testing.T) {

@@ -45,8 +45,11 @@ func (s *subscriptions) updated(server string, params *mcp.ResourceUpdatedNotifi
 		return false
 	}
 	if now := s.telling[params.URI]; now != nil {
-		if !slices.ContainsFunc(now.next, func(u update) bool { return u.server == server }) {
-			now.next = append(now.next, update{server, params})
+		next := update{server, params}
+		if i := slices.IndexFunc(now.next, func(u update) bool { return u.server == server }); i >= 0 {
+			now.next[i] = next // the newest says how it is
+		} else {
+			now.next = append(now.next, next)
 		}
 		return false
 	}
