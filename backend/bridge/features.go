@@ -10,6 +10,7 @@ import (
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
+	"drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,6 +21,9 @@ import (
 type edge struct {
 	at  endpoint
 	sdk *mcp.Server
+	// blank makes a server without tools: go-sdk compares the headers of a tool also for
+	// who does not see it, and so would tell of it.
+	blank func() *mcp.Server
 
 	mu      sync.Mutex
 	view    *registry.View  // as it was when headers was made
@@ -36,11 +40,19 @@ func (b *Bridge) edge(at endpoint) *edge {
 		return e
 	}
 	e = &edge{at: at.bare()}
+	e.sdk = b.newSDK(e)
+	e.blank = sync.OnceValue(func() *mcp.Server { return b.newSDK(e) })
+	b.edges[at.path] = e
+	return e
+}
+
+// newSDK makes go-sdk's server of an endpoint.
+func (b *Bridge) newSDK(e *edge) *mcp.Server {
 	version := b.Version
 	if version == "" {
 		version = "dev"
 	}
-	e.sdk = mcp.NewServer(&mcp.Implementation{Name: "drawbridge", Title: "Drawbridge", Version: version}, &mcp.ServerOptions{
+	server := mcp.NewServer(&mcp.Implementation{Name: "drawbridge", Title: "Drawbridge", Version: version}, &mcp.ServerOptions{
 		GetSessionID: rand.Text,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:       &mcp.ToolCapabilities{ListChanged: true},
@@ -52,10 +64,21 @@ func (b *Bridge) edge(at endpoint) *edge {
 		SubscribeHandler:   func(ctx context.Context, r *mcp.SubscribeRequest) error { return b.subscribe(ctx, r) },
 		UnsubscribeHandler: func(ctx context.Context, r *mcp.UnsubscribeRequest) error { return b.unsubscribe(ctx, r) },
 	})
-	e.sdk.AddReceivingMiddleware(b.middleware(e))
-	e.sdk.AddSendingMiddleware(b.outgoing)
-	b.edges[at.path] = e
-	return e
+	server.AddReceivingMiddleware(b.middleware(e))
+	server.AddSendingMiddleware(b.outgoing)
+	return server
+}
+
+// sdkFor is the server that go-sdk answers a request with.
+func (b *Bridge) sdkFor(x *exchange) *mcp.Server {
+	e := b.edge(x.at)
+	if x.era == hub.Modern && x.message != nil && x.env.Method == "tools/call" {
+		name, ok := wire.Unquote(wire.Bytes(x.rawParams(), x.params.Name))
+		if ok && b.outside(x, name) {
+			return e.blank()
+		}
+	}
+	return e.sdk
 }
 
 // wantsHeaders reports whether the schema of the tool that a client knows as name asks

@@ -56,6 +56,28 @@ func TestAToolOutsideIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
 	}
 }
 
+// A request that go-sdk answers, because a value in it is spelled in an unusual way, is told
+// no more of a tool outside than one of a tool that does not exist.
+func TestAnUnusualSpellingTellsNothingOfAToolOutside(t *testing.T) {
+	s := newBound(t)
+	ask := func(name, token string) (int, string) {
+		body := strings.Replace(modernBody("tools/call", `"name":"`+name+`","arguments":{"r":"x"}`), `"2026-07-28"`, `"2026\u002d07-28"`, 1)
+		resp := s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)
+		return resp.StatusCode, strings.ReplaceAll(strings.Join(messages(s, resp), ""), name, "NAME")
+	}
+	// Its headers are compared for who sees it, once go-sdk knows of it.
+	s.modern("/mcp", "tools/call", "out__hide", `"name":"out__hide","arguments":{"r":"x"}`, ClientHeader, "free")
+	if status, got := ask("out__hide", "free"); status != http.StatusBadRequest {
+		t.Errorf("%d %s: the headers of a tool are not compared", status, got)
+	}
+	status, nowhere := ask("nowhere__do", "bound")
+	for _, name := range []string{"out__hide", "in__hide", "out__do"} {
+		if n, got := ask(name, "bound"); n != status || got != nowhere {
+			t.Errorf("%s: %d %s, and what does not exist %d %s", name, n, got, status, nowhere)
+		}
+	}
+}
+
 // describe_tools tells of what its client sees.
 func TestDescriptionsStayWithinAProfile(t *testing.T) {
 	s := newBound(t)

@@ -27,7 +27,7 @@ func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
 		if x == nil {
 			return nil
 		}
-		return b.edge(x.at).sdk
+		return b.sdkFor(x)
 	}
 	stateful = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
