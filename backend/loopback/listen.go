@@ -121,22 +121,10 @@ func (b *bounded) Accept() (net.Conn, error) {
 		<-b.free
 		return nil, err
 	}
-	return &boundedConn{Conn: c, release: func() { <-b.free }}, nil
+	return newBoundedConn(c, func() { <-b.free }), nil
 }
 
 func (b *bounded) Close() error {
 	b.once.Do(func() { close(b.done) })
 	return b.Listener.Close()
-}
-
-type boundedConn struct {
-	net.Conn
-	once    sync.Once
-	release func()
-}
-
-func (c *boundedConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(c.release)
-	return err
 }
