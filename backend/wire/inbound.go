@@ -162,6 +162,7 @@ func (m *Mux) settle(id int64, in inbound) bool {
 	m.mu.Lock()
 	f, ok := m.flights[id]
 	delete(m.flights, id)
+	m.out.calls.Store(int32(len(m.flights)))
 	m.mu.Unlock()
 	if !ok || !f.offer(in, m.done) {
 		m.stats.late.Add(1)

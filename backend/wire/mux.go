@@ -303,6 +303,7 @@ func (m *Mux) add(f *flight) bool {
 		return false
 	}
 	m.flights[f.id] = f
+	m.out.calls.Store(int32(len(m.flights)))
 	return true
 }
 
@@ -310,6 +311,7 @@ func (m *Mux) remove(f *flight) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.flights, f.id)
+	m.out.calls.Store(int32(len(m.flights)))
 }
 
 // progressKey makes a progress token that names the call and cannot be guessed.

@@ -3,8 +3,10 @@ package wire
 import (
 	"context"
 	"io"
+	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +22,10 @@ const writeChunk = 64 << 10
 
 // tryBytes is about the largest message that is written at once by whoever sends it.
 const tryBytes = 4 << 10
+
+// crowd is from how many calls on their messages are written together: then there is
+// nearly always another one about to come, and one write wakes the server once.
+const crowd = 8
 
 // trier is a writer that can also write without ever waiting: TryWrite returns how much
 // of p there was room for. The rest is passed to Write next.
@@ -39,6 +45,8 @@ type outbox struct {
 	// stuck ends the connection while a write still blocks.
 	stuck func()
 	wake  chan struct{}
+	// calls is how many wait for an answer.
+	calls atomic.Int32
 
 	mu      sync.Mutex
 	buf     []byte
@@ -69,7 +77,7 @@ func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byt
 			return false
 		}
 	}
-	if !o.writing && len(o.buf) == 0 && size <= tryBytes {
+	if !o.writing && len(o.buf) == 0 && size <= tryBytes && o.calls.Load() < crowd {
 		if t, ok := o.w.(trier); ok {
 			o.now(t, build)
 			return true
@@ -140,6 +148,9 @@ func (o *outbox) run() error {
 		case <-o.wake:
 		case <-o.done:
 			return nil
+		}
+		if o.calls.Load() >= crowd {
+			runtime.Gosched() // to whoever is about to add to this
 		}
 		o.mu.Lock()
 		if o.writing || len(o.buf) == 0 {

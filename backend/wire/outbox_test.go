@@ -13,10 +13,11 @@ import (
 
 // narrow takes at once only what it has room for, and sometimes nothing.
 type narrow struct {
-	mu   sync.Mutex
-	out  bytes.Buffer
-	busy bool
-	t    *testing.T
+	mu     sync.Mutex
+	out    bytes.Buffer
+	busy   bool
+	writes int
+	t      *testing.T
 }
 
 func (n *narrow) enter() {
@@ -25,6 +26,7 @@ func (n *narrow) enter() {
 		n.t.Error("two write at the same time")
 	}
 	n.busy = true
+	n.writes++
 	n.mu.Unlock()
 }
 
@@ -101,5 +103,44 @@ func TestMessagesWrittenAtOnceKeepTheirOrder(t *testing.T) {
 		if next[s] != each {
 			t.Errorf("%d of %d messages of sender %d", next[s], each, s)
 		}
+	}
+}
+
+// While many calls wait for a server, what is sent to it meanwhile is one write: each wakes it.
+func TestACrowdIsWrittenTogether(t *testing.T) {
+	w := &narrow{t: t}
+	done := make(chan struct{})
+	o := &outbox{
+		w: w, timeout: time.Minute, done: done, framed: func() bool { return false },
+		heard: func(time.Time) bool { return true }, stuck: func() {}, wake: make(chan struct{}, 1),
+	}
+	send := func() {
+		if !o.put(context.Background(), 4, func(dst []byte) []byte { return append(dst, "four"...) }) {
+			t.Error("not sent")
+		}
+	}
+	o.calls.Store(crowd - 1)
+	if send(); w.writes != 1 {
+		t.Errorf("%d writes for the first message of a few calls", w.writes)
+	}
+	o.mu.Lock()
+	left := len(o.buf) // of what was tried
+	o.mu.Unlock()
+	o.calls.Store(crowd)
+	for range crowd {
+		send()
+	}
+	if w.writes != 1 {
+		t.Errorf("%d writes while the crowd gathers", w.writes)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = o.run() })
+	for deadline := time.Now().Add(20 * time.Second); w.size() < 5*(1+crowd) && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
+	close(done)
+	running.Wait()
+	if w.writes != 2 || w.out.String() != strings.Repeat("four\n", 1+crowd) {
+		t.Errorf("%d writes (%d bytes of the first were left): %q", w.writes, left, w.out.String())
 	}
 }
