@@ -183,7 +183,7 @@ func FuzzRequestState(f *testing.F) {
 			return
 		}
 		b := &Bridge{}
-		rq := &request{method: "tools/call", params: m.rawParams(), spans: m.params}
+		rq := &request{method: "tools/call", params: m.rawParams(), spans: &m.params}
 		held := &errand{bridge: b, rq: &request{method: "tools/call", params: []byte(`{"name":"n","arguments":{"held":true}}`)}, cancel: func(error) {}}
 		secret, ok := b.errands.add(held, time.Hour)
 		if !ok {

@@ -170,7 +170,8 @@ func unfold(rq *request) (*request, *failure) {
 	one := *rq
 	one.unfolded = true
 	one.params = wire.Splice(nil, rq.params, edits...)
-	if one.spans, err = wire.ScanParams(one.params); err != nil {
+	spans, err := wire.ScanParams(one.params)
+	if one.spans = &spans; err != nil {
 		return nil, failed(codeInvalidParams, "the arguments cannot be read")
 	}
 	return &one, nil

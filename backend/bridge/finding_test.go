@@ -221,7 +221,7 @@ func FuzzUnfold(f *testing.F) {
 		if err != nil || len(m.rawParams()) == 0 || m.rawParams()[0] != '{' {
 			return
 		}
-		rq := &request{at: endpoint{mode: ToolsSearch}, method: "tools/call", params: m.rawParams(), spans: m.params}
+		rq := &request{at: endpoint{mode: ToolsSearch}, method: "tools/call", params: m.rawParams(), spans: &m.params}
 		got, failed := unfold(rq)
 		if failed != nil || got == rq {
 			return

@@ -31,8 +31,8 @@ type request struct {
 	workspace    string // the folder in which the shim was started
 	trace, span  string // of the client, "" when it said nothing
 	method       string
-	params       []byte // raw object as the client wrote it, or nil
-	spans        wire.Params
+	params       []byte       // raw object as the client wrote it, or nil
+	spans        *wire.Params // of params
 	capabilities json.RawMessage
 	unfolded     bool   // it came in a call_tool
 	repaired     bool   // its text was no valid Unicode
@@ -109,7 +109,7 @@ func (x *exchange) request(header http.Header) *request {
 	raw := x.rawParams()
 	rq := &request{
 		at: x.at, era: x.era, session: x.session, shim: x.from.shim, workspace: x.from.workspace,
-		method: x.env.Method, params: raw, spans: x.params, repaired: x.repaired,
+		method: x.env.Method, params: raw, spans: &x.params, repaired: x.repaired,
 	}
 	rq.trace, rq.span = traceParent(first(header, "Traceparent"))
 	if rq.trace == "" && !x.params.TraceParent.Empty() {

@@ -28,13 +28,22 @@ type Frame struct {
 // and costs a search for the line's end and a copy of a few bytes.
 type tape struct {
 	mu     sync.Mutex
-	frames [tapeFrames]Frame
+	frames [tapeFrames]kept
 	next   int
 }
 
-func (t *tape) add(f Frame) {
+// kept is a Frame whose text is used again.
+type kept struct {
+	at    time.Time
+	sent  bool
+	text  []byte
+	bytes int
+}
+
+func (t *tape) add(at time.Time, sent bool, text []byte, bytes int) {
 	t.mu.Lock()
-	t.frames[t.next%tapeFrames] = f
+	k := &t.frames[t.next%tapeFrames]
+	k.at, k.sent, k.text, k.bytes = at, sent, append(k.text[:0], text...), bytes
 	t.next++
 	t.mu.Unlock()
 }
@@ -45,7 +54,8 @@ func (t *tape) last() []Frame {
 	defer t.mu.Unlock()
 	list := make([]Frame, 0, tapeFrames)
 	for i := max(0, t.next-tapeFrames); i < t.next; i++ {
-		list = append(list, t.frames[i%tapeFrames])
+		k := &t.frames[i%tapeFrames]
+		list = append(list, Frame{At: k.at, Sent: k.sent, Text: whole(k.text), Bytes: k.bytes})
 	}
 	return list
 }
@@ -91,7 +101,7 @@ func (h *head) see(p []byte) {
 			if h.watched {
 				h.onlooker.Message(h.server, h.sent, now, h.text, h.bytes)
 			}
-			h.tape.add(Frame{At: now, Sent: h.sent, Text: whole(h.text[:min(len(h.text), tapeBytes)]), Bytes: h.bytes})
+			h.tape.add(now, h.sent, h.text[:min(len(h.text), tapeBytes)], h.bytes)
 		}
 		h.text, h.bytes, p = h.text[:0], 0, rest
 	}
