@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -42,6 +43,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			r.gather(ctx)
 		case <-retry.C:
 		case <-look.C:
+			r.shrink()
 			r.store.fillBallast()
 		}
 	}
@@ -177,20 +179,35 @@ func (r *Recorder) busy() bool {
 	return r.pace.perSecond > quietCalls && time.Since(r.pace.since) < 3*time.Second
 }
 
-// take hands out the oldest calls of the queue.
+// take hands out the oldest calls of the queue, in the order of their ids: calls end in
+// another order than they began in, and SQLite is fastest where each row is the last one.
 func (r *Recorder) take() []entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.queue), batchRows)
-	r.batch = append(r.batch[:0], r.queue[:n]...)
+	r.order = r.order[:0]
+	for i := range n {
+		r.order = append(r.order, placed{r.queue[i].call.ID, i})
+	}
+	slices.SortFunc(r.order, func(a, b placed) int { return cmp.Compare(a.id, b.id) })
+	r.batch = r.batch[:0]
+	for _, p := range r.order {
+		r.batch = append(r.batch, r.queue[p.at])
+	}
 	rest := copy(r.queue, r.queue[n:])
 	clear(r.queue[rest:])
 	r.queue = r.queue[:rest]
-	if rest == 0 && cap(r.queue) > 2*batchRows {
-		r.queue = nil // it was much for a moment
-	}
 	r.taken = n
 	return r.batch
+}
+
+// shrink lets go of an array that was for much more than waits now.
+func (r *Recorder) shrink() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.queue) == 0 && cap(r.queue) > 2*batchRows {
+		r.queue = nil
+	}
 }
 
 func (r *Recorder) putBack(batch []entry) {

@@ -32,12 +32,18 @@ const (
 	busyRest   = 19
 	busyCalls  = 1500 // more than it can keep up with anyway
 	busyBytes  = 8 << 20
+	fullRest   = 99
+	fullCalls  = 4000 // the processor is all in use
+
+	longestRest = 4 * time.Second // else it would learn too late that there is time again
 )
 
 // restAfter returns how many times the length of a step the index rests after it, when
 // so many calls and bytes are written in a second.
 func restAfter(calls, bytes float64) time.Duration {
 	switch {
+	case calls > fullCalls:
+		return fullRest
 	case calls > busyCalls || bytes > busyBytes:
 		return busyRest
 	case calls > quietCalls || bytes > quietBytes:
@@ -88,7 +94,7 @@ func (s *Store) index(ctx context.Context) {
 			none.at, none.calls = began, written
 			timer.Reset(indexEvery)
 		} else {
-			timer.Reset(resting * took)
+			timer.Reset(min(resting*took, longestRest))
 		}
 	}
 }

@@ -32,10 +32,11 @@ type Recorder struct {
 
 	mu       sync.Mutex // guards what follows
 	queue    []entry
-	batch    []entry // the calls that are being written; its array is used again
-	taken    int     // calls of the queue that are being written
-	bytes    int     // payload of all of these
-	held     int     // bytes of all of these that wait to be hashed
+	batch    []entry  // the calls that are being written; its array is used again
+	order    []placed // of take, used again
+	taken    int      // calls of the queue that are being written
+	bytes    int      // payload of all of these
+	held     int      // bytes of all of these that wait to be hashed
 	recorded uint64
 	written  uint64 // of recorded: on disk, or given up
 	pace     pace   // of written
@@ -57,6 +58,12 @@ type entry struct {
 	replyCut  *Cut
 	held      int  // bytes of both that wait to be hashed, as counted in the Recorder
 	again     bool // it was to be written before: perhaps it is there
+}
+
+// placed is where in the queue a call is.
+type placed struct {
+	id int64
+	at int
 }
 
 // Cut tells of a payload that was longer than MaxField.
