@@ -51,6 +51,9 @@ func (a *API) statusNow() Status {
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
 	}
+	if h := a.Upkeep.Held(); h != nil && h.All {
+		s.Notices = append(s.Notices, clockNotice(h))
+	}
 	if !s.RequireToken {
 		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge takes calls without a token: every program of every user of this machine can call every tool."})
 	}

@@ -23,6 +23,7 @@ type Upkeep interface {
 	Erase(ctx context.Context, sel store.Selection) (deleted int64, err error)
 	Index(ctx context.Context) (store.IndexState, error)
 	Size(ctx context.Context) (store.Size, error)
+	Held() *store.Held
 	Prune(ctx context.Context, k store.Keep) (deleted int64, err error)
 	Vacuum(ctx context.Context) error
 	Backup(ctx context.Context, path string) error

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
+	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/store"
 )
@@ -20,6 +22,15 @@ type HistoryState struct {
 	Recording    store.Recording `json:"recording"`
 	KeepDays     int64           `json:"keepDays" doc:"0: no bound"`
 	MaxBytes     int64           `json:"maxBytes" doc:"0: no bound"`
+	Held         *HeldCalls      `json:"held,omitempty" doc:"Calls that are too old by the clock, which leapt"`
+}
+
+// HeldCalls are calls that are too old by a clock that leapt, and are kept for a day in case
+// it is wrong.
+type HeldCalls struct {
+	Calls int64     `json:"calls"`
+	From  time.Time `json:"from" doc:"The time before the leap"`
+	Until time.Time `json:"until" doc:"By the same clock"`
 }
 
 func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {
@@ -39,6 +50,9 @@ func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState],
 	}
 	if !index.UpTo.IsZero() {
 		s.IndexedUpTo = &index.UpTo
+	}
+	if h := a.Upkeep.Held(); h != nil {
+		s.Held = &HeldCalls{h.Calls, h.From.UTC(), h.Until.UTC()}
 	}
 	return reply(s)
 }
@@ -99,4 +113,10 @@ func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile],
 		return nil, err
 	}
 	return reply(BackupFile{in.Body.Path})
+}
+
+// clockNotice says that the clock leapt so far that all calls are too old by it.
+func clockNotice(h *store.Held) event.Notice {
+	return event.Notice{Subject: "clock", Message: fmt.Sprintf("The clock leapt from %s to %s, by which all %d calls are too old. They are kept until %s by that clock: set it right when it is wrong.",
+		h.From.Local().Format("2 January 2006"), h.Until.Add(-24*time.Hour).Local().Format("2 January 2006"), h.Calls, h.Until.Local().Format("2 January 2006, 15:04"))}
 }

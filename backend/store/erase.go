@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 )
 
@@ -13,8 +14,11 @@ type Selection struct {
 	Session string
 }
 
-// eraseRows is how many calls one step deletes.
-const eraseRows = 100
+// How many calls the first step deletes, and at most a later one.
+const (
+	eraseRows     = 8
+	eraseMostRows = 100
+)
 
 // Erase deletes calls so that nothing of them stays in the file: rows and index are
 // overwritten, sums lose them, and the log of changes is emptied. It returns how many
@@ -33,16 +37,30 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	if err != nil {
 		return 0, err
 	}
-	for err == nil {
-		var n int64
+	byID := len(sel.IDs) > 0
+	sel.IDs = slices.Compact(slices.Sorted(slices.Values(sel.IDs)))
+	for step := (stride{eraseRows, eraseMostRows}); err == nil; {
+		var gone []any
+		var began time.Time
 		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-			n, err = eraseStep(ctx, tx, sel, s.o.Now())
+			began = time.Now()
+			gone, err = eraseStep(ctx, tx, sel, step.rows, s.o.Now())
 			s.renamed.Add(1)
 			return err
 		})
 		s.past.Add(1)
-		deleted += n
-		if n < eraseRows {
+		if err != nil {
+			break
+		}
+		deleted += int64(len(gone))
+		if len(gone) < step.rows {
+			break
+		}
+		step.took(time.Since(began))
+		if at, ok := slices.BinarySearch(sel.IDs, gone[len(gone)-1].(int64)); ok {
+			sel.IDs = sel.IDs[at+1:]
+		}
+		if byID && len(sel.IDs) == 0 {
 			break
 		}
 	}
@@ -61,51 +79,51 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	return deleted, err
 }
 
-func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, now time.Time) (int64, error) {
-	gone, err := selected(ctx, tx, sel)
+func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now time.Time) (gone []any, err error) {
+	gone, err = selected(ctx, tx, sel, rows)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if len(gone) > 0 {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 1)`); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if err := uncount(ctx, tx, gone, now); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if _, err := deleteCalls(ctx, tx, gone, true); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 0)`); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	if len(gone) < eraseRows { // the last step: names that stand for nothing any more go too
+	if len(gone) < rows { // the last step: names that stand for nothing any more go too
 		if sel.Client != "" {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?)`, sel.Client, sel.Client); err != nil {
-				return 0, err
+				return nil, err
 			}
 		}
-		_, err := tx.ExecContext(ctx, `DELETE FROM client WHERE (name = ?1 OR token = ?1) AND id NOT IN (SELECT client_id FROM call) AND id NOT IN (SELECT client_id FROM rollup)`, sel.Client)
+		_, err := tx.ExecContext(ctx, `DELETE FROM client WHERE (name = ?1 OR token = ?1) AND NOT EXISTS (SELECT 1 FROM call WHERE client_id = client.id) AND NOT EXISTS (SELECT 1 FROM rollup WHERE client_id = client.id)`, sel.Client)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	return int64(len(gone)), nil
+	return gone, nil
 }
 
-func selected(ctx context.Context, tx *sql.Tx, sel Selection) ([]any, error) {
+func selected(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any, error) {
 	switch {
 	case len(sel.IDs) > 0:
 		list := make([]byte, 0, 20*len(sel.IDs))
 		for _, id := range sel.IDs {
 			list = appendID(list, id)
 		}
-		return ids(ctx, tx, `SELECT c.id FROM json_each(?) f CROSS JOIN call c ON c.id = f.value LIMIT ?`, "["+string(list)+"]", eraseRows)
+		return ids(ctx, tx, `SELECT c.id FROM json_each(?) f CROSS JOIN call c ON c.id = f.value LIMIT ?`, "["+string(list)+"]", rows)
 	case sel.Client != "":
-		return ids(ctx, tx, `SELECT id FROM call WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?) LIMIT ?`, sel.Client, sel.Client, eraseRows)
+		return ids(ctx, tx, `SELECT id FROM call WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?) LIMIT ?`, sel.Client, sel.Client, rows)
 	}
-	return ids(ctx, tx, `SELECT id FROM call WHERE session_id IN (SELECT id FROM session WHERE name = ?) LIMIT ?`, sel.Session, eraseRows)
+	return ids(ctx, tx, `SELECT id FROM call WHERE session_id IN (SELECT id FROM session WHERE name = ?) LIMIT ?`, sel.Session, rows)
 }
 
 // uncount takes calls out of the sums that have them.

@@ -14,16 +14,24 @@ type Keep struct {
 	Bytes int64         // 1 GB, of the database file
 	Rows  int64         // no bound
 
-	below int64 // in the place of Rows: ids below it go
-	upTo  int64 // ids from it on stay; 0: none
+	below int64     // in the place of Rows: ids below it go
+	upTo  int64     // ids from it on stay; 0: none
+	from  time.Time // Age counts from it; zero: from now
 }
 
 // tidyEvery is how often the history is brought within its bounds.
 const tidyEvery = 30 * time.Second
 
-// pruneRows is how many calls one step deletes: it holds the writer for about 20 ms, most
-// of them for the index.
-const pruneRows = 50
+// How many calls the first step of pruning deletes, and at most a later one. Together they
+// cost less: about 20 ms is what a step should take, most of it for the index.
+const (
+	pruneRows     = 50
+	pruneMostRows = 200
+)
+
+// pruneRest is how many times as long as a step took pruning rests after it, while few
+// calls are written; while many are, it must not be slower than they come.
+const pruneRest = 9
 
 func (k *Keep) defaults() {
 	if k.Age == 0 {
@@ -57,19 +65,38 @@ func (s *Store) tidyUp(ctx context.Context) {
 // tidy deletes the oldest calls beyond the bounds, in steps so small that no batch
 // waits long behind one.
 func (s *Store) tidy(ctx context.Context) {
-	const steps = 100
-	for range steps {
-		n, err := s.prune(ctx, *s.keep.Load(), pruneRows)
+	k := *s.keep.Load()
+	from, err := s.believed(ctx)
+	if err != nil {
+		s.o.Log.Debug("Cannot prune history", "error", err)
+		return
+	}
+	k.from = from
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for step := (stride{pruneRows, pruneMostRows}); ; {
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			return
+		}
+		n, held, err := s.prune(ctx, k, step.rows)
 		if err != nil {
 			s.o.Log.Debug("Cannot prune history", "error", err)
 			return
 		}
-		if n < pruneRows || s.recorder.urgent() || ctx.Err() != nil {
+		if n < int64(step.rows) {
 			break
 		}
+		step.took(held)
+		if s.recorder.busy() {
+			rest.Reset(held)
+		} else {
+			rest.Reset(pruneRest * held)
+		}
 	}
-	err := s.use(func(h *handle) error {
-		return forgetRollups(ctx, h.write, s.o.Now(), s.keep.Load().Age)
+	err = s.use(func(h *handle) error {
+		return forgetRollups(ctx, h.write, from, s.keep.Load().Age)
 	})
 	if err != nil {
 		s.o.Log.Debug("Cannot prune the sums of the history", "error", err)
@@ -92,22 +119,29 @@ func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
 		}
 		k.Rows = 0
 	}
-	for {
-		n, err := s.prune(ctx, k, pruneRows)
+	for step := (stride{pruneRows, pruneMostRows}); ; {
+		n, held, err := s.prune(ctx, k, step.rows)
 		deleted += n
-		if err != nil || n < pruneRows {
+		if err != nil || n < int64(step.rows) {
 			return deleted, err
 		}
+		step.took(held)
 		if err := ctx.Err(); err != nil {
 			return deleted, err
 		}
 	}
 }
 
-func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
-	var deleted int64
-	err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		before, err := pruneBefore(ctx, tx, k, s.o.Now())
+// prune is one step. held is how long it held the file. Room that it makes is for new
+// calls; packs gives back to the disk what is too much.
+func (s *Store) prune(ctx context.Context, k Keep, rows int) (deleted int64, held time.Duration, err error) {
+	if k.from.IsZero() {
+		k.from = s.o.Now()
+	}
+	var began time.Time
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		began = time.Now()
+		before, err := pruneBefore(ctx, tx, k)
 		if err != nil {
 			return err
 		}
@@ -117,7 +151,7 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 		gone, err := ids(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
 		if err == nil && len(gone) < rows && k.Age > 0 {
 			var late []any
-			late, err = s.moved.Load().before(ctx, tx, s.o.Now().Add(-k.Age), before, rows-len(gone))
+			late, err = s.moved.Load().before(ctx, tx, k.from.Add(-k.Age), before, rows-len(gone))
 			gone = append(gone, late...)
 		}
 		if err != nil || len(gone) == 0 {
@@ -130,21 +164,15 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (int64, error) {
 		}
 		return err
 	})
-	if err == nil && deleted > 0 {
-		err = s.use(func(h *handle) error {
-			_, err := h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(2000)`)
-			return err
-		})
-	}
-	return deleted, err
+	return deleted, time.Since(began), err
 }
 
 // pruneBefore returns the id below which calls are beyond the bounds.
-func pruneBefore(ctx context.Context, tx *sql.Tx, k Keep, now time.Time) (int64, error) {
+func pruneBefore(ctx context.Context, tx *sql.Tx, k Keep) (int64, error) {
 	const all = 1 << 62
 	before := k.below
 	if k.Age > 0 {
-		before = max(before, now.Add(-k.Age).UnixMicro())
+		before = max(before, k.from.Add(-k.Age).UnixMicro())
 	}
 	if k.Bytes > 0 {
 		var used int64

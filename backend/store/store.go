@@ -47,6 +47,8 @@ type Store struct {
 	unknown unknown
 	usage   finished[usageSums]
 	counts  finished[counts]
+	aging   aging // only tidy uses it
+	held    atomic.Pointer[Held]
 
 	mu     sync.RWMutex // guards what follows; held for reading while h is in use
 	h      *handle      // nil: cannot be used, for the reason in fault

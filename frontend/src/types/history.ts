@@ -77,6 +77,8 @@ export interface HistoryState {
   bytes: number;
   freeBytes: number;
   indexPending: number;
+  /** Calls that are too old by the clock, which leapt. */
+  held?: { calls: number; from: string; until: string };
   /** Every call before it is indexed; absent when all are. */
   indexedUpTo?: string;
   recorder: { state: string; queued: number; dropped: number };

@@ -4,7 +4,7 @@ import { useId, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { Facts, SelectField } from '@/components/fields';
-import { bytes, count, plain } from '@/lib/format';
+import { bytes, count, exactTime, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -51,6 +51,7 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
             `${bytes(state.bytes)}${state.freeBytes > 0 ? t.free(bytes(state.freeBytes)) : ''}`,
           ],
           [t.index, state.indexPending > 0 && t.indexPending(count(state.indexPending))],
+          [t.held, state.held && t.heldUntil(count(state.held.calls), exactTime(state.held.until))],
           [t.dropped, state.recorder.dropped > 0 && count(state.recorder.dropped)],
         ]}
       />
