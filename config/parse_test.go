@@ -345,14 +345,14 @@ func TestAPatternThatMatchesEverywhereIsRefused(t *testing.T) {
 }
 
 func TestWhereMetricsAreSentIsRead(t *testing.T) {
-	c, problems := Parse("c.json", []byte(`{"metrics": {"otlp": {"endpoint": "http://127.0.0.1:4318", "headers": {"x-key": "${KEY}"}, "traces": false, "intervalMs": 5000}}, "mcpServers": {"a": {"command": "a", "record": "meta", "validateOutput": "error"}}}`))
+	c, problems := Parse("c.json", []byte(`{"metrics": {"otlp": {"endpoint": "http://127.0.0.1:4318", "headers": {"x-key": "${KEY}"}, "traces": false, "intervalMs": 5000}}, "mcpServers": {"a": {"command": "a", "record": "meta", "validateOutput": "error", "tools": {"t": {"record": "off"}}}}}`))
 	if c == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	if o := c.Metrics.OTLP; o.Endpoint != "http://127.0.0.1:4318" || o.Headers["x-key"] != "${KEY}" || o.Traces || !o.Metrics || o.Interval != 5*time.Second {
 		t.Errorf("%+v", o)
 	}
-	if s := c.Servers[0]; s.Record != RecordMeta || s.ValidateOutput != ValidateError {
+	if s := c.Servers[0]; s.Record != RecordMeta || s.ValidateOutput != ValidateError || s.Filter.Tools["t"].Record != RecordOff {
 		t.Errorf("%+v", s)
 	}
 	if d := Default(); d.Metrics.OTLP.Endpoint != "" || Same(c, d) {

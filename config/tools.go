@@ -29,6 +29,7 @@ type Tool struct {
 	Approval       string   // one of Approvals
 	AllowClients   []string // tokens whose calls nobody is asked about
 	ValidateInput  string
+	Record         string // RecordFull, RecordMeta or RecordOff; it wins over the server's
 	Retry          *Retry
 	RateLimit      *RateLimit
 }
@@ -146,7 +147,7 @@ func (f *Filter) Equal(o *Filter) bool {
 func (t Tool) equal(o Tool) bool {
 	return t.Disabled == o.Disabled && t.Rename == o.Rename && t.Description == o.Description &&
 		t.RequestTimeout == o.RequestTimeout && t.MaxRequest == o.MaxRequest && t.CacheTTL == o.CacheTTL &&
-		t.Approval == o.Approval && slices.Equal(t.AllowClients, o.AllowClients) && t.ValidateInput == o.ValidateInput &&
+		t.Approval == o.Approval && slices.Equal(t.AllowClients, o.AllowClients) && t.ValidateInput == o.ValidateInput && t.Record == o.Record &&
 		same(t.Retry, o.Retry, Retry.equal) && same(t.RateLimit, o.RateLimit, func(a, b RateLimit) bool { return a == b })
 }
 
@@ -194,6 +195,7 @@ func toolFields(t *Tool) []field {
 		oneOf("approval", &t.Approval, Approvals...),
 		list("allowClients", &t.AllowClients),
 		oneOf("validateInput", &t.ValidateInput, ValidateOff, ValidateReject),
+		oneOf("record", &t.Record, RecordFull, RecordMeta, RecordOff),
 		retryField(&t.Retry),
 		rateLimitField(&t.RateLimit),
 	}

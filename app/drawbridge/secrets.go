@@ -92,11 +92,20 @@ func (k *keeper) tell(c *config.Config, lookup func(string) (string, bool)) {
 		}
 	}
 	k.recorder.SetSecrets(values, patterns)
-	ceiling := make(map[string]store.Keeping, len(c.Servers))
+	ceiling, ofTool := make(map[string]store.Keeping, len(c.Servers)), make(map[store.Tool]store.Keeping)
 	for i := range c.Servers {
-		ceiling[c.Servers[i].ID] = store.Keeping(c.Servers[i].Record)
+		s := &c.Servers[i]
+		ceiling[s.ID] = store.Keeping(s.Record)
+		if s.Filter == nil {
+			continue
+		}
+		for name, t := range s.Filter.Tools {
+			if t.Record != "" {
+				ofTool[store.Tool{Server: s.ID, Name: name}] = store.Keeping(t.Record)
+			}
+		}
 	}
-	k.recorder.SetCeiling(ceiling)
+	k.recorder.SetCeiling(ceiling, ofTool)
 }
 
 // secretsOf are the values in a configuration that look like secrets by their names, or

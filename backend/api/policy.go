@@ -228,7 +228,7 @@ type setToolInput struct {
 // toolKeys are the settings that may be changed.
 var toolKeys = []string{
 	"enabled", "rename", "description", "requestTimeoutMs", "maxRequestMs", "cacheTtlMs",
-	"approval", "allowClients", "validateInput", "rateLimit", "retry",
+	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
 }
 
 func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSetting], error) {

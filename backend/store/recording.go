@@ -45,6 +45,7 @@ type rules struct {
 	known    *values
 	patterns []*regexp.Regexp
 	ceiling  map[string]Keeping // by server, in the configuration: no rule keeps more
+	ofTool   map[Tool]Keeping   // the same of single tools; it wins
 	renamed  map[string]string  // by the name that a server had when a call began
 }
 
@@ -53,6 +54,11 @@ func (r *rules) keep(server, tool string) Keeping {
 		return KeepNothing
 	}
 	keep, most := KeepFull, r.ceiling[server]
+	if len(r.ofTool) > 0 && tool != "" {
+		if own, ok := r.ofTool[Tool{server, tool}]; ok {
+			most = own
+		}
+	}
 	if most == KeepNothing {
 		return KeepNothing
 	}
@@ -92,10 +98,14 @@ func (r *Recorder) SetMaxField(bytes int) {
 	change(&r.rules, func(n *rules) { n.maxField = max(bytes, 0) })
 }
 
-// SetCeiling says what is kept of each server's calls at most, as the configuration says.
-func (r *Recorder) SetCeiling(byServer map[string]Keeping) {
+// Tool is a tool by the name that its server gave it.
+type Tool struct{ Server, Name string }
+
+// SetCeiling says what is kept of each server's calls at most, as the configuration says,
+// and of single tools, where it says more of them.
+func (r *Recorder) SetCeiling(byServer map[string]Keeping, byTool map[Tool]Keeping) {
 	change(&r.rules, func(n *rules) {
-		n.ceiling = byServer
+		n.ceiling, n.ofTool = byServer, byTool
 		for name := range n.renamed {
 			if _, again := byServer[name]; again { // it is another server's now
 				n.renamed = maps.Clone(n.renamed)

@@ -65,3 +65,24 @@ func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
 		t.Errorf("a wrong rule: %v", err)
 	}
 }
+
+// TestTheConfigurationBoundsWhatIsKeptByServerAndTool: a person's rules keep less, never more.
+func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
+	r := rules{
+		Recording: Recording{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
+		ceiling:   map[string]Keeping{"files": KeepMeta, "git": KeepFull, "web": KeepNothing},
+		ofTool:    map[Tool]Keeping{{"files", "write"}: KeepFull, {"files", "secret"}: KeepNothing, {"web", "get"}: KeepFull, {"git", "diff"}: KeepMeta},
+	}
+	for _, c := range []struct {
+		server, tool string
+		want         Keeping
+	}{
+		{"files", "read", KeepMeta}, {"files", "", KeepMeta}, {"files", "write", KeepFull}, {"files", "secret", KeepNothing},
+		{"git", "log", KeepMeta}, {"git", "diff", KeepMeta}, {"git", "show", KeepFull},
+		{"web", "get", KeepMeta}, {"web", "put", KeepNothing}, {"other", "x", KeepFull},
+	} {
+		if got := r.keep(c.server, c.tool); got != c.want {
+			t.Errorf("of %s %s %q is kept, want %q", c.server, c.tool, got, c.want)
+		}
+	}
+}

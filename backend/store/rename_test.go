@@ -91,7 +91,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 	// A call that began before ends now; another server gets the old name later.
 	record(t, b, 100, 1)
 	known("fs", 101)
-	b.Recorder().SetCeiling(map[string]Keeping{"files": KeepFull, "fs": KeepFull})
+	b.Recorder().SetCeiling(map[string]Keeping{"files": KeepFull, "fs": KeepFull}, nil)
 	record(t, b, 200, 10)
 	known("files", 10)
 	known("fs", 101)
