@@ -162,7 +162,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 
 	var files *reload.Reloader
-	counts := newMeter(bus, servers, front, history, rules, dialer, func() config.Metrics { return files.Current().Metrics })
+	counts := newMeter(bus, servers, front, history, rules, dialer, calls, func() config.Metrics { return files.Current().Metrics })
 	sender := newTelemetry(bus, counts, recorder.Redact, log)
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,

@@ -11,6 +11,7 @@ import (
 
 	"drawbridge/backend/bridge"
 	"drawbridge/backend/event"
+	"drawbridge/backend/gateway"
 	"drawbridge/backend/metrics"
 	"drawbridge/backend/policy"
 	"drawbridge/backend/store"
@@ -30,7 +31,7 @@ type meter struct {
 	connections atomic.Int64
 }
 
-func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *supervisor.Dialer, current func() config.Metrics) *meter {
+func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *supervisor.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
 	recorder := history.Recorder()
 	m := &meter{bus: bus, current: current, enabled: make(chan struct{})}
 	m.counts = metrics.New(metrics.Options{
@@ -48,6 +49,13 @@ func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Brid
 			return writes, queries
 		},
 		Sessions: func() int { return len(front.Sessions()) },
+		Running: func() map[string]int {
+			running := make(map[string]int)
+			for _, c := range calls.Running() {
+				running[c.Server]++
+			}
+			return running
+		},
 		Recorder: func() (int, uint64) {
 			s := recorder.Stats()
 			return s.Queued, s.Dropped

@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"cmp"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // looked are the values that are looked up when Prometheus asks.
 type looked struct{ o Options }
@@ -8,8 +12,9 @@ type looked struct{ o Options }
 var (
 	stateDesc    = prometheus.NewDesc("drawbridge_server_state", "1 for the state that a server is in.", []string{"server", "state"}, nil)
 	restartsDesc = prometheus.NewDesc("drawbridge_server_restarts", "Restarts of a server in a row.", []string{"server"}, nil)
+	inFlightDesc = prometheus.NewDesc("drawbridge_calls_in_flight", "Calls that are running.", []string{"server"}, nil)
 	rssDesc      = prometheus.NewDesc("drawbridge_server_resident_memory_bytes", "Memory of a server's processes.", []string{"server"}, nil)
-	cpuDesc      = prometheus.NewDesc("drawbridge_server_cpu_percent", "CPU of a server's processes, 100 is one core.", []string{"server"}, nil)
+	cpuDesc      = prometheus.NewDesc("drawbridge_server_cpu_ratio", "CPU of a server's processes, 1 is one core.", []string{"server"}, nil)
 	sessionsDesc = prometheus.NewDesc("drawbridge_sessions", "Sessions of clients that are open.", nil, nil)
 	queuedDesc   = prometheus.NewDesc("drawbridge_recorder_queue", "Calls waiting for the disk.", nil, nil)
 	connsDesc    = prometheus.NewDesc("drawbridge_http_connections", "HTTP connections that are open.", nil, nil)
@@ -21,7 +26,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*looked) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{stateDesc, restartsDesc, rssDesc, cpuDesc, sessionsDesc, queuedDesc, droppedDesc, connsDesc, breakerDesc, writesDesc, queriesDesc} {
+	for _, d := range []*prometheus.Desc{stateDesc, restartsDesc, rssDesc, cpuDesc, sessionsDesc, inFlightDesc, queuedDesc, droppedDesc, connsDesc, breakerDesc, writesDesc, queriesDesc} {
 		ch <- d
 	}
 }
@@ -40,8 +45,19 @@ func (l *looked) Collect(ch chan<- prometheus.Metric) {
 			}
 			if rss, cpu, ok := l.o.Usage(s.ID); ok {
 				gauge(rssDesc, float64(rss), s.ID)
-				gauge(cpuDesc, cpu, s.ID)
+				gauge(cpuDesc, cpu/100, s.ID)
 			}
+		}
+	}
+	if l.o.Running != nil {
+		running := l.o.Running()
+		if l.o.Statuses != nil {
+			for _, s := range l.o.Statuses() {
+				running[s.ID] += 0 // a server without calls has none, and not no series
+			}
+		}
+		for server, n := range running {
+			gauge(inFlightDesc, float64(n), cmp.Or(server, "none"))
 		}
 	}
 	if l.o.Sessions != nil {

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -22,6 +23,8 @@ import (
 type Options struct {
 	Statuses func() []hub.ServerStatus
 	Sessions func() int // open sessions of clients
+	// Running are the calls that have begun and not ended, by server; whoever asks may keep the map.
+	Running  func() map[string]int
 	Recorder func() (queued int, dropped uint64)
 	Store    func() (writes, queries Took)
 	Breakers func() map[string]string // "open" or "half-open" by server, for those that are not closed
@@ -43,27 +46,27 @@ type Metrics struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
-	inFlight *prometheus.GaugeVec
+	restarts *prometheus.CounterVec
 	requests *prometheus.CounterVec
 	answered *prometheus.HistogramVec
 
-	mu      sync.Mutex
-	running map[int64]string // server by id of a call
+	mu     sync.Mutex     // guards what follows
+	inARow map[string]int // restarts of each server, as last heard
 }
 
 // New makes Metrics that have counted nothing yet.
 func New(o Options) *Metrics {
 	m := &Metrics{
 		o:        o,
-		running:  make(map[int64]string),
+		inARow:   make(map[string]int),
 		calls:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Calls that ended, by how."}, []string{"server", "outcome"}),
 		took:     prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "How long calls took.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
-		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "drawbridge_calls_in_flight", Help: "Calls that are running."}, []string{"server"}),
+		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_server_restarts_total", Help: "Restarts of a server."}, []string{"server"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_http_requests_total", Help: "HTTP requests that were answered."}, []string{"route", "status"}),
-		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_http_request_duration_seconds", Help: "How long HTTP requests took.", Buckets: prometheus.DefBuckets}, []string{"route"}),
+		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_http_request_duration_seconds", Help: "How long HTTP requests took.", Buckets: prometheus.DefBuckets}, []string{"route", "status"}),
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.calls, m.took, m.inFlight, m.requests, m.answered, &looked{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m.calls, m.took, m.restarts, m.requests, m.answered, &looked{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry = registry
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
@@ -75,25 +78,12 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.
 // Gather returns what Prometheus would be told.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-// Call counts a call: once at its start, once at its end.
+// Call counts a call that ended.
 func (m *Metrics) Call(c hub.Call) {
-	server := c.Server
-	if server == "" {
-		server = "none"
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if c.Outcome == hub.OutcomeRunning {
-		if _, twice := m.running[c.ID]; !twice {
-			m.running[c.ID] = server
-			m.inFlight.WithLabelValues(server).Inc()
-		}
 		return
 	}
-	if began, ok := m.running[c.ID]; ok {
-		delete(m.running, c.ID)
-		m.inFlight.WithLabelValues(began).Dec()
-	}
+	server := cmp.Or(c.Server, "none")
 	m.calls.WithLabelValues(server, string(c.Outcome)).Inc()
 	m.took.WithLabelValues(server).Observe(c.Took.Seconds())
 }
@@ -105,7 +95,19 @@ func (m *Metrics) Request(route string, status int, took time.Duration) {
 		class = string(rune('0'+status/100)) + "xx"
 	}
 	m.requests.WithLabelValues(route, class).Inc()
-	m.answered.WithLabelValues(route).Observe(took.Seconds())
+	m.answered.WithLabelValues(route, class).Observe(took.Seconds())
+}
+
+// Server counts the restarts of a server, of which its status tells those in a row.
+func (m *Metrics) Server(s hub.ServerStatus) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if more := s.Restarts - m.inARow[s.ID]; more > 0 {
+		m.restarts.WithLabelValues(s.ID).Add(float64(more))
+	} else {
+		m.restarts.WithLabelValues(s.ID)
+	}
+	m.inARow[s.ID] = s.Restarts
 }
 
 // Forget drops the series of a server that is no longer configured.
@@ -113,7 +115,10 @@ func (m *Metrics) Forget(server string) {
 	match := prometheus.Labels{"server": server}
 	m.calls.DeletePartialMatch(match)
 	m.took.DeletePartialMatch(match)
-	m.inFlight.DeletePartialMatch(match)
+	m.restarts.DeletePartialMatch(match)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.inARow, server)
 }
 
 // Event takes what the bus says.
@@ -121,6 +126,8 @@ func (m *Metrics) Event(e event.Event) {
 	switch data := e.Data.(type) {
 	case hub.Call:
 		m.Call(data)
+	case hub.ServerStatus:
+		m.Server(data)
 	case string:
 		if e.Kind == event.Removed {
 			m.Forget(data)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"bytes"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -18,6 +20,7 @@ func TestPrometheusReadsWhatWeCount(t *testing.T) {
 			return []hub.ServerStatus{{ID: "files", State: hub.StateRunning, Restarts: 2}}
 		},
 		Sessions: func() int { return 3 },
+		Running:  func() map[string]int { return map[string]int{"git": 1} },
 		Recorder: func() (int, uint64) { return 4, 5 },
 		Usage:    func(string) (uint64, float64, bool) { return 1 << 20, 12.5, true },
 	})
@@ -28,11 +31,17 @@ func TestPrometheusReadsWhatWeCount(t *testing.T) {
 	call(1, "files", hub.OutcomeOK)
 	call(2, "files", hub.OutcomeRunning)
 	call(3, "old", hub.OutcomeTimeout)
+	for _, inARow := range []int{0, 1, 2, 2, 0, 1} {
+		m.Event(event.Event{Kind: event.Server, Data: hub.ServerStatus{ID: "files", Restarts: inARow}})
+	}
 	m.Request("GET /api/v1/calls", 404, time.Millisecond)
 	m.Event(event.Event{Kind: event.Removed, Data: "old"})
 
 	w := httptest.NewRecorder()
 	m.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if wrong, err := promlint.New(bytes.NewReader(w.Body.Bytes())).Lint(); err != nil || len(wrong) > 0 {
+		t.Errorf("Prometheus' conventions: %v, %v", wrong, err)
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(w.Body)
 	if err != nil {
@@ -57,7 +66,11 @@ func TestPrometheusReadsWhatWeCount(t *testing.T) {
 	}{
 		{"drawbridge_calls_total", map[string]string{"server": "files", "outcome": "ok"}, 1},
 		{"drawbridge_calls_total", map[string]string{"server": "old", "outcome": "timeout"}, -1},
-		{"drawbridge_calls_in_flight", map[string]string{"server": "files"}, 1},
+		{"drawbridge_calls_in_flight", map[string]string{"server": "files"}, 0},
+		{"drawbridge_calls_in_flight", map[string]string{"server": "git"}, 1},
+		{"drawbridge_http_request_duration_seconds", map[string]string{"route": "GET /api/v1/calls", "status": "4xx"}, 1},
+		{"drawbridge_server_restarts_total", map[string]string{"server": "files"}, 3},
+		{"drawbridge_server_cpu_ratio", map[string]string{"server": "files"}, 0.125},
 		{"drawbridge_call_duration_seconds", map[string]string{"server": "files"}, 1},
 		{"drawbridge_http_requests_total", map[string]string{"route": "GET /api/v1/calls", "status": "4xx"}, 1},
 		{"drawbridge_server_state", map[string]string{"server": "files", "state": "running"}, 1},
