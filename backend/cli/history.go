@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +20,7 @@ type callRow struct {
 	ID        string      `json:"id"`
 	At        time.Time   `json:"at"`
 	Client    string      `json:"client"`
+	Token     string      `json:"token"`
 	Server    string      `json:"server"`
 	Tool      string      `json:"tool"`
 	Method    string      `json:"method"`
@@ -75,8 +74,8 @@ func (p *program) history() *cobra.Command {
 			switch {
 			case follow && asCSV:
 				return usageError{errors.New("--follow has no --csv")}
-			case follow && filter.needsHistory():
-				return usageError{errors.New("--follow goes with --server, --client, --tool, --outcome, --session and --workspace")}
+			case follow && filter.tag != "":
+				return usageError{errors.New("--follow has no --tag: who marks a call does so later")}
 			case follow:
 				return p.follow(cmd.Context(), query)
 			case asCSV:
@@ -129,65 +128,4 @@ func (p *program) oneCall(ctx context.Context, id string) error {
 		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", clean(c.Stack))
 	}
 	return nil
-}
-
-// follow prints calls as they end. The stream begins with a snapshot, which is
-// older than what was asked for.
-func (p *program) follow(ctx context.Context, query url.Values) error {
-	d, err := p.daemon()
-	if err != nil {
-		return err
-	}
-	resp, err := d.send(ctx, http.MethodGet, "events", nil, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewReaderSize(resp.Body, 64<<10)
-	event := ""
-	var data []byte
-	for {
-		l, err := lines.ReadBytes('\n')
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil // interrupted: that is how this ends
-			}
-			return errStreamEnded
-		}
-		field, value, _ := strings.Cut(strings.TrimRight(string(l), "\r\n"), ":")
-		value = strings.TrimPrefix(value, " ")
-		switch field {
-		case "event":
-			event = value
-		case "data":
-			data = append(data, value...)
-		case "":
-			if l[0] != ':' && event == "call" {
-				if err := p.followed(data, query); err != nil {
-					return err
-				}
-			}
-			if l[0] != ':' {
-				event, data = "", nil
-			}
-		}
-	}
-}
-
-func (p *program) followed(data []byte, query url.Values) error {
-	var c callRow
-	if json.Unmarshal(data, &c) != nil || c.Outcome == hub.OutcomeRunning {
-		return nil
-	}
-	for key, value := range map[string]string{"server": c.Server, "client": c.Client, "tool": c.Tool, "outcome": string(c.Outcome), "session": c.Session, "workspace": c.Workspace} {
-		if want := query.Get(key); want != "" && want != value {
-			return nil
-		}
-	}
-	if p.json {
-		_, err := fmt.Fprintf(p.Stdout, "%s\n", data)
-		return err
-	}
-	_, err := fmt.Fprintln(p.Stdout, line(strings.Join(c.cells(), "  ")))
-	return err
 }

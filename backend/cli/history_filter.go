@@ -36,11 +36,6 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.most, "max-took", 0, "only calls that took no longer")
 }
 
-// needsHistory reports whether only the history can answer.
-func (c *callFilter) needsHistory() bool {
-	return c.text != "" || c.tag != "" || c.from != "" || c.to != "" || c.least != 0 || c.most != 0
-}
-
 func (c *callFilter) query() (url.Values, error) {
 	if c.outcome != "" && !slices.Contains(outcomes, hub.Outcome(c.outcome)) {
 		return nil, usageError{fmt.Errorf("--outcome must be one of %v", outcomes)}

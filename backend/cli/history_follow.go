@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+const (
+	// askEvery is how long calls that ended wait until the history is asked which of them
+	// have the words: it takes them in batches, too.
+	askEvery = 300 * time.Millisecond
+	askMost  = 2000 // calls that wait at most
+)
+
+// ended is a call of the event stream.
+type ended struct {
+	callRow
+	raw []byte
+}
+
+// follow prints calls as they end. Words are nothing that the stream can be asked for:
+// the history is asked which of the newest calls have them.
+func (p *program) follow(ctx context.Context, query url.Values) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	resp, err := d.send(ctx, http.MethodGet, "events", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	calls := make(chan ended, askMost)
+	go func() { // ends with the stream
+		defer close(calls)
+		readCalls(ctx, resp.Body, calls)
+	}()
+	var waiting []ended
+	ask := time.NewTimer(0)
+	<-ask.C
+	for {
+		open := true
+		var c ended
+		select {
+		case c, open = <-calls:
+			if open && matches(c.callRow, query) {
+				if waiting = append(waiting, c); len(waiting) == 1 {
+					ask.Reset(askEvery)
+				}
+			}
+			if open && query.Has("q") && len(waiting) < askMost {
+				continue
+			}
+		case <-ask.C:
+		}
+		if ctx.Err() != nil {
+			return nil // interrupted: that is how this ends
+		}
+		if err := p.tell(ctx, d, query, waiting); err != nil || !open {
+			return cmp.Or(err, errStreamEnded)
+		}
+		waiting = waiting[:0]
+	}
+}
+
+// tell prints those of some calls that have the words.
+func (p *program) tell(ctx context.Context, d *daemon, query url.Values, calls []ended) error {
+	var found map[string]bool
+	if query.Has("q") && len(calls) > 0 {
+		var err error
+		if found, err = d.among(ctx, query, calls); err != nil {
+			return err
+		}
+	}
+	for _, c := range calls {
+		if query.Has("q") && !found[c.ID] {
+			continue
+		}
+		if err := p.followed(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readCalls hands on the calls of a stream that have ended. It begins with a snapshot,
+// which is older than what was asked for.
+func readCalls(ctx context.Context, stream io.Reader, calls chan<- ended) {
+	lines := bufio.NewReaderSize(stream, 64<<10)
+	event := ""
+	var data []byte
+	for {
+		l, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		field, value, _ := strings.Cut(strings.TrimRight(string(l), "\r\n"), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "event":
+			event = value
+		case "data":
+			data = append(data, value...)
+		case "":
+			if l[0] == ':' {
+				continue
+			}
+			c := ended{raw: data}
+			if event == "call" && json.Unmarshal(data, &c.callRow) == nil && c.Outcome != hub.OutcomeRunning {
+				select {
+				case calls <- c:
+				case <-ctx.Done():
+					return
+				}
+			}
+			event, data = "", nil
+		}
+	}
+}
+
+// matches reports whether a call passes the filters, but for words.
+func matches(c callRow, query url.Values) bool {
+	for key, value := range map[string]string{"server": c.Server, "tool": c.Tool, "outcome": string(c.Outcome), "session": c.Session, "workspace": c.Workspace} {
+		if want := query.Get(key); want != "" && want != value {
+			return false
+		}
+	}
+	if want := query.Get("client"); want != "" && want != c.Client && want != c.Token {
+		return false
+	}
+	if least, err := strconv.ParseInt(query.Get("minTookNs"), 10, 64); err == nil && c.TookNs < least {
+		return false
+	}
+	if most, err := strconv.ParseInt(query.Get("maxTookNs"), 10, 64); err == nil && c.TookNs > most {
+		return false
+	}
+	if from, err := time.Parse(time.RFC3339Nano, query.Get("from")); err == nil && c.At.Before(from) {
+		return false
+	}
+	to, err := time.Parse(time.RFC3339Nano, query.Get("to"))
+	return err != nil || c.At.Before(to)
+}
+
+// among asks the history which of these calls pass the filters.
+func (d *daemon) among(ctx context.Context, query url.Values, calls []ended) (map[string]bool, error) {
+	first, last := calls[0].At, calls[0].At
+	for _, c := range calls {
+		if c.At.Before(first) {
+			first = c.At
+		}
+		if c.At.After(last) {
+			last = c.At
+		}
+	}
+	query = maps.Clone(query)
+	query.Set("from", first.UTC().Format(time.RFC3339Nano))
+	query.Set("to", last.Add(time.Microsecond).UTC().Format(time.RFC3339Nano))
+	query.Set("limit", strconv.Itoa(maxCalls))
+	found := make(map[string]bool)
+	for {
+		data, err := d.raw(ctx, http.MethodGet, "calls", query, nil)
+		if err != nil {
+			return nil, err
+		}
+		var page items[callRow]
+		if err := json.Unmarshal(data, &page); err != nil {
+			return nil, fmt.Errorf("cannot read the answer: %w", err)
+		}
+		for _, c := range page.Items {
+			found[c.ID] = true
+		}
+		if page.Next == "" {
+			return found, nil
+		}
+		query.Set("before", page.Next)
+	}
+}
+
+func (p *program) followed(c ended) error {
+	if p.json {
+		_, err := fmt.Fprintf(p.Stdout, "%s\n", c.raw)
+		return err
+	}
+	_, err := fmt.Fprintln(p.Stdout, line(strings.Join(c.cells(), "  ")))
+	return err
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestHistoryFollowsWithEveryFilter has a stream of four calls, of which the history finds
+// the words in two.
+func TestHistoryFollowsWithEveryFilter(t *testing.T) {
+	f := newFake(t)
+	var asked []string
+	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, _ *http.Request) {
+		for id, took := range []int{5, 50, 500, 5000} {
+			fmt.Fprintf(w, "event: call\ndata: {\"id\":\"%d\",\"at\":\"2026-01-02T03:04:0%d.000001Z\",\"server\":\"demo\",\"client\":\"Cursor\",\"token\":\"cursor\",\"outcome\":\"ok\",\"tookNs\":%d}\n\n", id, id, took)
+		}
+	})
+	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		asked = append(asked, strings.Join([]string{q.Get("q"), q.Get("from"), q.Get("to"), q.Get("before")}, " "))
+		if q.Get("before") == "" {
+			_, _ = io.WriteString(w, `{"items":[{"id":"3"},{"id":"9"}],"next":"3"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[{"id":"1"}]}`)
+	})
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "0 1 2 3"},
+		{[]string{"--search", "invoice"}, "1 3"},
+		{[]string{"--search", "invoice", "--max-took", "1us"}, "1"},
+		{[]string{"--min-took", "50ns", "--max-took", "500ns"}, "1 2"},
+		{[]string{"--from", "2026-01-02T03:04:02Z"}, "2 3"},
+		{[]string{"--to", "2026-01-02T03:04:01Z"}, "0"},
+		{[]string{"--client", "cursor"}, "0 1 2 3"},
+		{[]string{"--client", "Cursor", "--server", "demo"}, "0 1 2 3"},
+		{[]string{"--client", "Zed"}, ""},
+		{[]string{"--tool", "x"}, ""},
+	} {
+		got := f.run(false, append([]string{"history", "--follow", "--json"}, c.args...)...)
+		var ids []string
+		for _, l := range strings.Split(strings.TrimSpace(got.out), "\n") {
+			if _, rest, ok := strings.Cut(l, `{"id":"`); ok {
+				ids = append(ids, rest[:1])
+			}
+		}
+		if strings.Join(ids, " ") != c.want || got.code != 1 {
+			t.Errorf("%q prints %q, want %q: %+v", c.args, ids, c.want, got)
+		}
+	}
+	if len(asked) != 4 || asked[0] != "invoice 2026-01-02T03:04:00.000001Z 2026-01-02T03:04:03.000002Z " || !strings.HasSuffix(asked[1], " 3") {
+		t.Errorf("the history was asked %q", asked)
+	}
+	if got := f.run(false, "history", "--follow", "--tag", "x"); got.code != 2 || !strings.Contains(got.errOut, "later") {
+		t.Errorf("%+v", got)
+	}
+}
