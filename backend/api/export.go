@@ -43,8 +43,8 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 		q.Limit = n
 	}
 	format := v.Get("format")
-	if format != "" && format != "jsonl" && format != "csv" {
-		bad = append(bad, hub.FieldError{Field: "query.format", Error: "must be jsonl or csv"})
+	if format != "" && format != "jsonl" && format != "csv" && format != "har" {
+		bad = append(bad, hub.FieldError{Field: "query.format", Error: "must be jsonl, csv or har"})
 	}
 	if err := q.Check(); err != nil && len(bad) == 0 { // before the first byte: later nobody could be told
 		writeProblem(w, err)
@@ -57,8 +57,11 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	noStore(h)
 	write, kind, name := history.JSONL, "application/jsonl", "calls.jsonl"
-	if format == "csv" {
+	switch format {
+	case "csv":
 		write, kind, name = history.CSV, "text/csv; charset=utf-8", "calls.csv"
+	case "har":
+		write, kind, name = history.HAR, "application/json", "calls.har"
 	}
 	h.Set("Content-Type", kind)
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)

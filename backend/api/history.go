@@ -58,9 +58,10 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/frames", "The newest messages of a session or a server that somebody debugs, newest first", a.frames)
 	a.routes.add(Person, "GET /api/v1/export", a.export)
 	doc.OpenAPI().AddOperation(&huma.Operation{
-		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL or CSV (format=csv), with the filters of GET calls",
+		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv) or an HTTP Archive (format=har), with the filters of GET calls",
 		Responses: map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
 			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
+			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
 		}}},
 	})
 }

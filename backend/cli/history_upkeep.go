@@ -97,7 +97,7 @@ func (p *program) historyState(ctx context.Context, path string) error {
 }
 
 func (p *program) historyExport() *cobra.Command {
-	var asCSV bool
+	var asCSV, asHAR bool
 	var filter callFilter
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write calls with their payloads to standard output, one JSON object a line", Args: noArgs,
@@ -106,14 +106,20 @@ func (p *program) historyExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asCSV {
+			switch {
+			case asCSV && asHAR:
+				return usageError{errors.New("one of --csv and --har")}
+			case asCSV:
 				query.Set("format", "csv")
+			case asHAR:
+				query.Set("format", "har")
 			}
 			return p.export(cmd.Context(), query)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asCSV, "csv", false, "write CSV")
+	f.BoolVar(&asHAR, "har", false, "write an HTTP Archive, which browsers' tools show as a timeline")
 	filter.flags(f)
 	return cmd
 }

@@ -192,7 +192,10 @@ export function useErase() {
 }
 
 /** The calls that pass the filters, as a file. */
-export async function exportCalls(filters: CallFilters, format: 'jsonl' | 'csv'): Promise<Blob> {
+export async function exportCalls(
+  filters: CallFilters,
+  format: 'jsonl' | 'csv' | 'har',
+): Promise<Blob> {
   const query = filterQuery(filters);
   query.set('format', format);
   const response = await send(`/api/v1/export?${query}`, {

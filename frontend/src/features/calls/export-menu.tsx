@@ -1,4 +1,4 @@
-import { Download, FileJson, Sheet } from 'lucide-react';
+import { ChartGantt, Download, FileJson, Sheet } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
@@ -15,7 +15,7 @@ const t = texts.calls;
 /** The calls that are shown, as a file. */
 export function ExportMenu({ filters, small = false }: { filters: CallFilters; small?: boolean }) {
   const [busy, setBusy] = useState(false);
-  const start = async (format: 'jsonl' | 'csv') => {
+  const start = async (format: 'jsonl' | 'csv' | 'har') => {
     setBusy(true);
     try {
       saveBlob(await exportCalls(filters, format), `drawbridge-calls.${format}`);
@@ -29,6 +29,7 @@ export function ExportMenu({ filters, small = false }: { filters: CallFilters; s
       items={[
         { text: t.exportJsonl, icon: FileJson, onSelect: () => start('jsonl') },
         { text: t.exportCsv, icon: Sheet, onSelect: () => start('csv') },
+        { text: t.exportHar, icon: ChartGantt, onSelect: () => start('har') },
       ]}
     >
       <Button look="quiet" small={small} disabled={busy}>
