@@ -11,7 +11,8 @@ import (
 )
 
 // UsageQuery asks for sums over a range of time, which is widened to full hours, or
-// to full minutes within the last 48 h.
+// to full minutes within the last 48 h. One of two weeks or more begins with a full day
+// (UTC): the hours of its first day would be as many rows as two weeks of days.
 type UsageQuery struct {
 	From, To time.Time // zero: 24 h before To; now
 	Server   string
@@ -184,6 +185,9 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	if q.To.Before(q.From) {
 		return nil, invalid("to", "must not be before 'from'")
 	}
+	if q.To.Sub(q.From) >= wholeDays {
+		q.From = q.From.Truncate(day * time.Second)
+	}
 	s.settle(ctx)
 	u := &Usage{From: q.From, To: q.To, SeriesFor: seriesStep(q.To.Sub(q.From))}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -225,6 +229,9 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	slices.SortFunc(u.Series, func(x, y Use) int { return x.At.Compare(y.At) })
 	return u, err
 }
+
+// wholeDays is how long a range is that begins with a full day.
+const wholeDays = 14 * 24 * time.Hour
 
 // seriesStep is what one point of a chart covers.
 func seriesStep(span time.Duration) time.Duration {

@@ -103,6 +103,31 @@ func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
 	}
 }
 
+// TestALongRangeIsReadByDays: the hours of its first day would be half of all rows.
+func TestALongRangeIsReadByDays(t *testing.T) {
+	now := aCall(0).At.Truncate(24 * time.Hour).Add(13 * time.Hour)
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
+	for n, at := range []time.Duration{30*24*time.Hour + 5*time.Hour, 30 * 24 * time.Hour, time.Hour} {
+		c := aCall(n)
+		c.At = now.Add(-at)
+		c.ID = c.At.UnixMicro()
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	for span, want := range map[time.Duration]struct {
+		calls int64
+		from  time.Time
+	}{
+		30 * 24 * time.Hour: {3, now.Add(-30 * 24 * time.Hour).Truncate(24 * time.Hour)},
+		13 * 24 * time.Hour: {1, now.Add(-13 * 24 * time.Hour)},
+	} {
+		u, err := b.Usage(t.Context(), UsageQuery{From: now.Add(-span)})
+		if err != nil || u.Total.Calls != want.calls || !u.From.Equal(want.from) {
+			t.Errorf("%s: %d calls from %s on, %v; want %+v", span, u.Total.Calls, u.From, err, want)
+		}
+	}
+}
+
 func TestFacetsCountWithAllOtherFilters(t *testing.T) {
 	b := fresh(t)
 	for n := range 120 {
