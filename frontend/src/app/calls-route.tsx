@@ -27,6 +27,7 @@ export function CallsRoute() {
           <Boundary key={id} epoch={epoch}>
             <CallDetail
               id={id}
+              labelOf={labelOf}
               isReadOnly={isReadOnly}
               remedy={(call) => <Remedy call={call} />}
               saveCheck={(call) => <SaveCheckButton key={call.id} id={call.id} />}

@@ -36,7 +36,7 @@ export function OverviewPage() {
               <ServerGrid />
             </Part>
             <Part title={t.recent} more={t.allCalls} to="/calls">
-              <LatestCalls any={calls.ended + calls.running > 0} />
+              <LatestCalls any={calls.ended + calls.running > 0} labelOf={labelOf} />
             </Part>
           </div>
         )}
@@ -169,7 +169,7 @@ function Part({
   );
 }
 
-function LatestCalls({ any }: { any: boolean }) {
+function LatestCalls({ any, labelOf }: { any: boolean; labelOf: (server: string) => string }) {
   if (!any) {
     return (
       <div className="rounded-lg border border-dashed border-strong">
@@ -184,7 +184,7 @@ function LatestCalls({ any }: { any: boolean }) {
       <div className="border-b px-4 pt-3">
         <CallStrip />
       </div>
-      <RecentCalls limit={10} />
+      <RecentCalls limit={10} labelOf={labelOf} />
     </div>
   );
 }

@@ -10,7 +10,7 @@ import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, onlys } from '@/features/directory/words';
 import { type View, views } from '@/features/servers/views';
 import { type Grouping, groupings } from '@/features/tools/groups';
-import { isRange, type Range } from '@/lib/range';
+import { type Span, spanOf } from '@/lib/range';
 import { NotFound, OverviewRoute } from './pages';
 import { Shell } from './shell';
 
@@ -118,8 +118,8 @@ const usage = createRoute({
   path: '/usage',
   validateSearch: (
     search: Record<string, unknown>,
-  ): { range?: Range; server?: string; tool?: string; client?: string } => ({
-    range: isRange(search.range) ? search.range : undefined,
+  ): Span & { server?: string; tool?: string; client?: string } => ({
+    ...spanOf(search),
     server: text(search.server),
     tool: text(search.tool),
     client: text(search.client),

@@ -4,12 +4,14 @@ import { Boundary } from '@/components/page';
 import { Split } from '@/components/split';
 import { SessionStory } from '@/features/calls/session-story';
 import { SessionsPage } from '@/features/calls/sessions-page';
+import { useServerLabel } from '@/features/servers/api';
 import { useConnection } from '@/lib/connection';
 import { SaveCheck } from './save-check';
 
 export function SessionsRoute() {
   const { epoch } = useConnection();
   const { session } = useParams({ strict: false });
+  const labelOf = useServerLabel();
   const navigate = getRouteApi('/sessions').useNavigate();
   const close = useCallback(() => navigate({ to: '/sessions' }), [navigate]);
   return (
@@ -24,6 +26,7 @@ export function SessionsRoute() {
           <Boundary key={session} epoch={epoch}>
             <SessionStory
               session={session}
+              labelOf={labelOf}
               saveCheck={(ids, done) => <SaveCheck ids={ids} onClose={done} />}
               onClose={close}
             />

@@ -44,12 +44,14 @@ const t = texts.calls;
 /** `isReadOnly` tells whether a tool says of itself that it changes nothing. */
 export function CallDetail({
   id,
+  labelOf,
   isReadOnly,
   remedy,
   saveCheck,
   onClose,
 }: {
   id: string;
+  labelOf: (server: string) => string;
   isReadOnly: (publicName: string) => boolean;
   /** What else can be done about a call that failed. */
   remedy?: (call: Call) => ReactNode;
@@ -87,7 +89,11 @@ export function CallDetail({
       id={id}
       title={
         <>
-          {call.server && <span className="font-normal text-ink3">{plain(call.server)} / </span>}
+          {call.server && (
+            <span className="font-normal text-ink3">
+              {plain(labelOf(call.server).slice(0, 100))} /{' '}
+            </span>
+          )}
           {plain(callName(call).slice(0, 500))}
         </>
       }
@@ -103,6 +109,7 @@ export function CallDetail({
       actions={
         <CallActions
           call={call}
+          server={labelOf(call.server)}
           readOnly={isReadOnly(call.publicName)}
           saveCheck={saveCheck}
           onGone={onClose}
@@ -129,14 +136,14 @@ export function CallDetail({
         </div>
       )}
       {call.outcome !== '' && remedy?.(call)}
-      <Compare call={call} />
+      <Compare call={call} labelOf={labelOf} />
       <Payloads call={call} loading={stored.isPending} />
       {call.outcome !== '' && <CallNote key={id} call={call} />}
       <Section title={t.timing}>
         <Timing call={call} />
       </Section>
       <Section title={t.facts}>
-        <CallFacts call={call} />
+        <CallFacts call={call} server={labelOf(call.server)} />
       </Section>
     </DetailFrame>
   );
@@ -144,11 +151,13 @@ export function CallDetail({
 
 function CallActions({
   call,
+  server,
   readOnly,
   saveCheck,
   onGone,
 }: {
   call: Detail;
+  server: string;
   readOnly: boolean;
   saveCheck: ((call: Call) => ReactNode) | undefined;
   onGone: () => void;
@@ -159,7 +168,7 @@ function CallActions({
     <div className="-ml-2 flex flex-wrap">
       {repeat && call.outcome !== '' && (
         <>
-          <ReplayButton key={call.id} call={call} readOnly={readOnly} />
+          <ReplayButton key={call.id} call={call} server={server} readOnly={readOnly} />
           <Link
             to="/tools"
             search={{ tool: call.publicName, from: call.id }}
@@ -333,7 +342,7 @@ function Timing({ call }: { call: Call }) {
   );
 }
 
-function CallFacts({ call }: { call: Call }) {
+function CallFacts({ call, server }: { call: Call; server: string }) {
   return (
     <Facts
       rows={[
@@ -348,7 +357,7 @@ function CallFacts({ call }: { call: Call }) {
               params={{ id: call.server }}
               className="text-accent underline-offset-2 hover:underline"
             >
-              {plain(call.server)}
+              {plain(server.slice(0, 200))}
             </Link>
           ),
         ],

@@ -26,6 +26,7 @@ export function CallList({
   hasOlder,
   isLoadingOlder,
   loadOlder,
+  labelOf,
 }: {
   calls: Call[];
   filters: CallFilters;
@@ -34,6 +35,7 @@ export function CallList({
   hasOlder: boolean;
   isLoadingOlder: boolean;
   loadOlder: () => void;
+  labelOf: (server: string) => string;
 }) {
   const scroller = useRef<HTMLDivElement>(null);
   const [wide, setWide] = useState(true);
@@ -117,6 +119,7 @@ export function CallList({
                     wide={wide}
                     selected={call.id === selected}
                     filters={filters}
+                    server={labelOf(call.server)}
                     now={now}
                   />
                 </li>

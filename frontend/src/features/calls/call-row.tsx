@@ -24,12 +24,15 @@ export const CallRow = memo(function CallRow({
   wide,
   selected,
   filters,
+  server,
   now,
 }: {
   call: Call;
   wide: boolean;
   selected: boolean;
   filters: CallFilters;
+  /** What the server is called. */
+  server: string;
   now: number;
 }) {
   return (
@@ -58,7 +61,7 @@ export const CallRow = memo(function CallRow({
           aria-current={selected || undefined}
           className="outline-offset-[-2px] after:absolute after:inset-0"
         >
-          {call.server && <span className="text-ink3">{plain(call.server)} / </span>}
+          {server && <span className="text-ink3">{plain(server.slice(0, 100))} / </span>}
           <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
         </Link>
       </span>

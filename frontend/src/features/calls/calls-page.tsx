@@ -89,6 +89,7 @@ export function CallsPage({
               filtered={filtered}
               selected={selected}
               still={still}
+              labelOf={labelOf}
               onFollow={() => setStill(false)}
             />
           </Boundary>
@@ -175,12 +176,14 @@ function Results({
   filtered,
   selected,
   still,
+  labelOf,
   onFollow,
 }: {
   filters: CallFilters;
   filtered: boolean;
   selected: string | undefined;
   still: boolean;
+  labelOf: (server: string) => string;
   onFollow: () => void;
 }) {
   const { calls, newer, refresh, loadOlder, hasOlder, isLoadingOlder } = useCalls(filters, still);
@@ -209,6 +212,7 @@ function Results({
         hasOlder={hasOlder}
         isLoadingOlder={isLoadingOlder}
         loadOlder={older}
+        labelOf={labelOf}
       />
       <span className="sr-only" role="status">
         {t.loaded(calls.length)}

@@ -18,7 +18,13 @@ const t = texts.calls;
 const most = 200;
 
 /** Two calls side by side, by what differs. The other one is in the address. */
-export function Compare({ call }: { call: CallDetail }) {
+export function Compare({
+  call,
+  labelOf,
+}: {
+  call: CallDetail;
+  labelOf: (server: string) => string;
+}) {
   const { with: other } = route.useSearch();
   const navigate = route.useNavigate();
   if (!other) return null;
@@ -38,7 +44,7 @@ export function Compare({ call }: { call: CallDetail }) {
         </Button>
       }
     >
-      <Pick call={call} other={other} onChange={choose} />
+      <Pick call={call} other={other} labelOf={labelOf} onChange={choose} />
       {other !== 'pick' && <Differences call={call} other={other} />}
     </Section>
   );
@@ -47,10 +53,12 @@ export function Compare({ call }: { call: CallDetail }) {
 function Pick({
   call,
   other,
+  labelOf,
   onChange,
 }: {
   call: Call;
   other: string;
+  labelOf: (server: string) => string;
   onChange: (id: string) => void;
 }) {
   const now = useNow();
@@ -60,7 +68,7 @@ function Pick({
   const described = (c: Call) =>
     `${clock(c.at, now)} · ${texts.outcomes[c.outcome]} · ${duration(c.tookNs)} · ${plain(c.client.slice(0, 40))}`;
   const named = (c: Call) =>
-    `${plain(`${c.server} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
+    `${plain(`${labelOf(c.server)} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
   const known = new Map([...live, ...(data ?? [])].map((c) => [c.id, c]));
   const options = [...known.values()]
     .filter(

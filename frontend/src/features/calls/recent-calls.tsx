@@ -78,7 +78,13 @@ export function barHeight(call: Call): number {
   return 4 + Math.min(1, Math.log10(ms) / Math.log10(30_000)) * 36;
 }
 
-export function RecentCalls({ limit }: { limit: number }) {
+export function RecentCalls({
+  limit,
+  labelOf,
+}: {
+  limit: number;
+  labelOf: (server: string) => string;
+}) {
   const calls = useLiveCalls();
   const now = useNow();
   return (
@@ -96,7 +102,9 @@ export function RecentCalls({ limit }: { limit: number }) {
             params={{ id: call.id }}
             className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
           >
-            {call.server && <span className="text-ink3">{plain(call.server)} / </span>}
+            {call.server && (
+              <span className="text-ink3">{plain(labelOf(call.server).slice(0, 100))} / </span>
+            )}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>
           <span className="hidden max-w-40 truncate text-ink3 md:block">{plain(call.client)}</span>

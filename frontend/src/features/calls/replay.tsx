@@ -14,7 +14,16 @@ import { useReplay } from './api';
 const t = texts.calls;
 
 /** Makes the call again and shows how the new one differs. What may change something is asked first. */
-export function ReplayButton({ call, readOnly }: { call: CallDetail; readOnly: boolean }) {
+export function ReplayButton({
+  call,
+  server,
+  readOnly,
+}: {
+  call: CallDetail;
+  /** What the server is called. */
+  server: string;
+  readOnly: boolean;
+}) {
   const [asking, setAsking] = useState(false);
   const replay = useReplay(call.id);
   const navigate = useNavigate();
@@ -47,7 +56,7 @@ export function ReplayButton({ call, readOnly }: { call: CallDetail; readOnly: b
       </Button>
       {asking && (
         <Confirm
-          title={t.replayTitle(plain(`${call.server} / ${call.tool}`.slice(0, 200)))}
+          title={t.replayTitle(plain(`${server} / ${call.tool}`.slice(0, 200)))}
           action={t.sendAgain}
           danger={false}
           pending={replay.isPending}

@@ -29,10 +29,12 @@ const pauseMs = 20_000;
 /** One session as a story: what was done, in order, with the pauses between. */
 export function SessionStory({
   session,
+  labelOf,
   saveCheck,
   onClose,
 }: {
   session: string;
+  labelOf: (server: string) => string;
   /** Makes a check of the calls that were chosen. */
   saveCheck: (ids: string[], close: () => void) => ReactNode;
   onClose: () => void;
@@ -112,6 +114,7 @@ export function SessionStory({
           <Step
             key={call.id}
             call={call}
+            server={labelOf(call.server)}
             before={calls[index - 1]}
             start={start}
             picked={picked && canCheck(call) ? picked.has(call.id) : undefined}
@@ -136,6 +139,7 @@ const canCheck = (call: Call) => canRepeat(call) && call.outcome !== '';
 
 function Step({
   call,
+  server,
   before,
   start,
   picked,
@@ -143,6 +147,7 @@ function Step({
   onPick,
 }: {
   call: Call;
+  server: string;
   before: Call | undefined;
   start: number;
   /** Whether it is chosen; undefined where nothing can be. */
@@ -171,7 +176,7 @@ function Step({
           <input
             type="checkbox"
             aria-label={texts.checks.chooseOne(
-              plain(`${call.server} / ${callName(call)}`.slice(0, 200)),
+              plain(`${server} / ${callName(call)}`.slice(0, 200)),
             )}
             checked={picked}
             disabled={full && !picked}
@@ -189,7 +194,7 @@ function Step({
             search={{ session: call.session }}
             className="outline-offset-2 after:absolute after:inset-0 [overflow-wrap:anywhere]"
           >
-            {call.server && <span className="text-ink3">{plain(call.server)} / </span>}
+            {server && <span className="text-ink3">{plain(server.slice(0, 100))} / </span>}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>
           <span className="sr-only"> {texts.outcomes[call.outcome]}</span>

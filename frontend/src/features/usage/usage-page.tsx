@@ -3,13 +3,14 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { ChartColumn, X } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
+import { Moment } from '@/components/moment';
 import { Empty, PageHeader } from '@/components/page';
 import { ScrollArea } from '@/components/scroll-area';
 import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
 import { age, count, duration, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { type Range, ranges } from '@/lib/range';
+import { type Range, ranges, type Span } from '@/lib/range';
 import { texts } from '@/lib/texts';
 import type { Use } from '@/types/history';
 import { type UsageFilters, usageQuery } from './api';
@@ -35,9 +36,10 @@ export function UsagePage({
 }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const range: Range = search.range ?? '24h';
-  const { server, tool, client } = search;
-  const filters: UsageFilters = { range, server, tool, client };
+  const { server, tool, client, from, to } = search;
+  const own = from !== undefined || to !== undefined;
+  const range: Range | undefined = own ? undefined : (search.range ?? '24h');
+  const filters: UsageFilters = { range, ...inOrder(from, to), server, tool, client };
   const { data: report } = useSuspenseQuery(usageQuery(filters));
   const change = (change: UsageFilters) =>
     navigate({ to: '.', search: (old) => ({ ...old, ...change }), replace: true });
@@ -55,11 +57,34 @@ export function UsagePage({
         {client && <Chip text={client} onClick={() => change({ client: undefined })} />}
         <Segments
           label={texts.calls.timeRange}
-          value={range}
-          options={ranges.map((value) => ({ value, text: texts.ranges[value] }))}
-          onChange={(value) => change({ range: value })}
+          value={range ?? 'own'}
+          options={[...ranges, 'own' as const].map((value) => ({
+            value,
+            text: texts.ranges[value],
+          }))}
+          onChange={(value) =>
+            change(
+              value === 'own'
+                ? { range: undefined, ...moments(report) }
+                : { range: value, from: undefined, to: undefined },
+            )
+          }
         />
       </PageHeader>
+      {own && (
+        <div className="flex flex-wrap gap-2 px-4 pb-2 md:px-6">
+          <Moment
+            label={texts.calls.from}
+            value={from}
+            onChange={(from) => change({ from, range: undefined })}
+          />
+          <Moment
+            label={texts.calls.to}
+            value={to}
+            onChange={(to) => change({ to, range: undefined })}
+          />
+        </div>
+      )}
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-6xl space-y-6">
           {total.calls === 0 ? (
@@ -67,7 +92,10 @@ export function UsagePage({
               <Empty icon={ChartColumn} title={t.emptyTitle}>
                 <p>{t.emptyBody}</p>
                 {range !== '30d' && (
-                  <Button className="mt-4" onClick={() => change({ range: '30d' })}>
+                  <Button
+                    className="mt-4"
+                    onClick={() => change({ range: '30d', from: undefined, to: undefined })}
+                  >
                     {t.look30}
                   </Button>
                 )}
@@ -99,6 +127,17 @@ export function UsagePage({
       </div>
     </>
   );
+}
+
+/** While one of them is moved, an end may come before its beginning. */
+function inOrder(from: string | undefined, to: string | undefined): Span {
+  return from && to && from > to ? { from: to, to: from } : { from, to };
+}
+
+/** What is shown, as moments that can be moved. */
+function moments({ from, to }: { from: string; to: string }): Span {
+  const minute = (text: string) => new Date(Date.parse(text)).toISOString();
+  return { from: minute(from), to: minute(to) };
 }
 
 function Chip({ text, onClick }: { text: string; onClick: () => void }) {
