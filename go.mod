@@ -42,6 +42,7 @@ require (
 	github.com/gen2brain/beeep v0.11.3
 	github.com/google/licensecheck v0.3.1
 	github.com/klauspost/compress v1.20.1
+	github.com/kljensen/snowball v0.10.0
 	golang.org/x/time v0.16.0
 )
 

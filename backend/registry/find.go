@@ -3,10 +3,11 @@ package registry
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
-	"unicode"
+	"sync"
 
 	"drawbridge/backend/hub"
 )
@@ -18,7 +19,9 @@ type Found struct {
 }
 
 // Find ranks the tools of the view by how well they fit a question in plain words: BM25
-// over names, titles, descriptions and arguments. server narrows it to one; "" is all.
+// over names, titles, descriptions and arguments, of the words and of what they may stand
+// for. Tools of a server that the question names come first, and so does what answers more
+// of the question. server narrows it to one; "" is all.
 func (v *View) Find(question, server string, most int) []Found {
 	v.indexing.Do(func() { v.index = newIndex(v) })
 	return v.index.find(v.items[IndexOf(hub.Tools)], question, server, most)
@@ -26,16 +29,28 @@ func (v *View) Find(question, server string, most int) []Found {
 
 // index is made once for a view, when it is first asked.
 type index struct {
-	terms map[string][]posting
-	size  []float64 // of each tool, in weighted words
-	mean  float64
-	names []string // lower-case public names
+	terms   map[string][]posting
+	size    []float64 // of each tool, in weighted words
+	mean    float64
+	public  []string   // lower-case public names
+	names   [][]string // the words of each tool's own name
+	servers []serverWords
+	of      []int // the server of each tool
+
+	spelling sync.Once
+	spelled  *spelling // of the terms, made for the first word that is none of them
 }
 
 // posting is how much of a word a tool has.
 type posting struct {
 	tool   int
 	weight float64
+}
+
+// serverWords are what a server is called, and how much each word tells it from others.
+type serverWords struct {
+	words  []string
+	weight []float64
 }
 
 // What a word counts by where it stands.
@@ -46,17 +61,18 @@ const (
 	weightText     = 1
 	weightArgument = 0.7
 	weightDetail   = 0.25
-	weightSynonym  = 0.45
 	maxIndexed     = 4096 // bytes of one text
 )
 
 func newIndex(v *View) *index {
 	tools := v.items[IndexOf(hub.Tools)]
-	x := &index{terms: map[string][]posting{}, size: make([]float64, len(tools)), names: make([]string, len(tools))}
+	n := len(tools)
+	x := &index{terms: map[string][]posting{}, size: make([]float64, n), public: make([]string, n), names: make([][]string, n), of: make([]int, n)}
 	labels := map[string]string{}
 	for _, o := range v.catalogs {
 		labels[o.Server] = o.Label
 	}
+	at := map[string]int{}
 	total := 0.0
 	for i, item := range tools {
 		var about struct {
@@ -73,57 +89,121 @@ func newIndex(v *View) *index {
 		}
 		_ = json.Unmarshal(item.Raw, &about) // what cannot be read is found by its name
 		counts := map[string]float64{}
-		add := func(text string, weight float64) {
-			for _, w := range words(text) {
+		add := func(list []string, weight float64) {
+			for _, w := range list {
 				counts[w] += weight
 				x.size[i] += weight
 			}
 		}
-		add(item.Name, weightName)
-		add(item.Server+" "+labels[item.Server], weightServer)
-		add(cmp.Or(about.Title, about.Annotations.Title), weightTitle)
-		add(about.Description, weightText)
-		for name, p := range about.InputSchema.Properties {
-			add(name, weightArgument)
-			add(p.Description, weightDetail)
+		x.names[i] = words(item.Name)
+		add(x.names[i], weightName)
+		if _, known := at[item.Server]; !known {
+			at[item.Server] = len(x.servers)
+			called := words(item.Server + " " + labels[item.Server])
+			slices.Sort(called)
+			x.servers = append(x.servers, serverWords{words: slices.Compact(called)})
+		}
+		x.of[i] = at[item.Server]
+		add(x.servers[x.of[i]].words, weightServer)
+		add(words(cmp.Or(about.Title, about.Annotations.Title)), weightTitle)
+		add(words(about.Description), weightText)
+		for _, name := range slices.Sorted(maps.Keys(about.InputSchema.Properties)) { // a sum of floats depends on its order
+			add(words(name), weightArgument)
+			add(words(about.InputSchema.Properties[name].Description), weightDetail)
 		}
 		for w, n := range counts {
 			x.terms[w] = append(x.terms[w], posting{i, n})
 		}
-		x.names[i] = strings.ToLower(item.Public)
+		x.public[i] = strings.ToLower(item.Public)
 		total += x.size[i]
 	}
-	x.mean = total / max(1, float64(len(tools)))
+	x.mean = total / max(1, float64(n))
+	x.tellServersApart()
 	return x
 }
 
-// find is BM25 with the usual constants. A word's relatives count less than itself.
-func (x *index) find(tools []Item, question, server string, most int) []Found {
-	scores := map[int]float64{}
-	wanted := map[string]float64{}
-	for field := range strings.FieldsSeq(question) {
-		list := words(strings.ToLower(field))
-		if len(list) != 1 || len(x.terms[list[0]]) == 0 { // GitHub is one word where a server is called so
-			list = words(field)
-		}
-		for _, w := range list {
-			wanted[w] = 1
+// tellServersApart weighs what servers are called: of google-drive, drive tells more
+// where there is a google-calendar too.
+func (x *index) tellServersApart() {
+	count := map[string]float64{"mcp": float64(len(x.servers)), "server": float64(len(x.servers))}
+	for _, s := range x.servers {
+		for _, w := range s.words {
+			count[w]++
 		}
 	}
-	for w := range wanted {
-		for _, near := range relatives[w] {
-			if wanted[near] == 0 {
-				wanted[near] = weightSynonym
+	for i, s := range x.servers {
+		for _, w := range s.words {
+			x.servers[i].weight = append(x.servers[i].weight, rarity(count[w], float64(len(x.servers))))
+		}
+	}
+}
+
+// rarity is BM25's weight of a word that so many of all have.
+func rarity(have, all float64) float64 {
+	return math.Log(1 + max(0, all-have+0.5)/(have+0.5))
+}
+
+// tuning, of which small changes change little.
+const (
+	saturation  = 0.9  // BM25's k1
+	lengthMatch = 0.6  // BM25's b
+	ownRarity   = 0.65 // how much a word's own rarity counts, beside that of all it may stand for
+	unspoken    = 1.25 // a word that no tool has leans on what it stands for
+	serverGain  = 2.0
+	coverGain   = 1.5
+	nameGain    = 0.4
+)
+
+func (x *index) find(tools []Item, question, server string, most int) []Found {
+	asked := x.ask(question)
+	n := len(tools)
+	sum, covered, best := make([]float64, n), make([]float64, n), make([]float64, n)
+	wanted := map[string]float64{}
+	whole := 0.0
+	for _, u := range asked {
+		clear(best)
+		union := 0.0
+		for _, w := range u.near {
+			wanted[w.term] = max(wanted[w.term], w.weight*u.weight)
+			for _, p := range x.terms[w.term] {
+				if best[p.tool] == 0 {
+					union++
+				}
+				best[p.tool] = max(best[p.tool], w.weight)
 			}
 		}
+		if union == 0 {
+			continue
+		}
+		rare := rarity(union, float64(n))
+		if u.weight == 1 {
+			whole += rare
+			for i := range best {
+				covered[i] += rare * min(1, best[i])
+			}
+		}
+		clear(best)
+		for _, w := range u.near {
+			list := x.terms[w.term]
+			value := ownRarity*rarity(float64(len(list)), float64(n)) + (1-ownRarity)*rare
+			for _, p := range list {
+				s := w.weight * value * p.weight * (saturation + 1) / (p.weight + saturation*(1-lengthMatch+lengthMatch*x.size[p.tool]/x.mean))
+				best[p.tool] = max(best[p.tool], s)
+			}
+		}
+		for i := range best {
+			sum[i] += u.weight * best[i]
+		}
 	}
-	const k, b = 1.2, 0.6
-	n := float64(len(tools))
-	for w, want := range wanted {
-		list := x.terms[w]
-		idf := math.Log(1 + (n-float64(len(list))+0.5)/(float64(len(list))+0.5))
-		for _, p := range list {
-			scores[p.tool] += want * idf * p.weight * (k + 1) / (p.weight + k*(1-b+b*x.size[p.tool]/x.mean))
+	meant := make([]float64, len(x.servers))
+	for i, s := range x.servers {
+		has, all := 0.0, 0.0
+		for j, w := range s.words {
+			has += s.weight[j] * wanted[w]
+			all += s.weight[j]
+		}
+		if all > 0 {
+			meant[i] = has / all
 		}
 	}
 	exact := strings.ToLower(strings.TrimSpace(question))
@@ -132,8 +212,19 @@ func (x *index) find(tools []Item, question, server string, most int) []Found {
 		if server != "" && !strings.EqualFold(item.Server, server) {
 			continue
 		}
-		score := scores[i]
-		if x.names[i] == exact || strings.EqualFold(item.Name, exact) {
+		score := sum[i]
+		if score > 0 {
+			named := 0.0
+			for _, w := range x.names[i] {
+				named += wanted[w]
+			}
+			m := meant[x.of[i]]
+			score *= (1 + serverGain*m*m) * (1 + nameGain*named/float64(max(1, len(x.names[i]))))
+			if whole > 0 {
+				score *= 1 + coverGain*covered[i]/whole
+			}
+		}
+		if x.public[i] == exact || strings.EqualFold(item.Name, exact) {
 			score += 1000
 		}
 		if score > 0 || exact == "" {
@@ -143,90 +234,3 @@ func (x *index) find(tools []Item, question, server string, most int) []Found {
 	slices.SortStableFunc(found, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
 	return found[:min(most, len(found))]
 }
-
-// words are the stems of a text: split where case and kind change, without what every
-// sentence has.
-func words(text string) []string {
-	if len(text) > maxIndexed {
-		text = strings.ToValidUTF8(text[:maxIndexed], "")
-	}
-	var list []string
-	word := []rune{}
-	end := func() {
-		if w := strings.ToLower(string(word)); len(word) > 0 && !common[w] {
-			list = append(list, stem(w))
-		}
-		word = word[:0]
-	}
-	runes := []rune(text)
-	for i, r := range runes {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			end()
-			continue
-		case i > 0 && unicode.IsUpper(r) && unicode.IsLower(runes[i-1]),
-			i > 0 && i+1 < len(runes) && unicode.IsUpper(r) && unicode.IsDigit(runes[i-1]) && unicode.IsLower(runes[i+1]),
-			i > 0 && i+1 < len(runes) && unicode.IsUpper(r) && unicode.IsUpper(runes[i-1]) && unicode.IsLower(runes[i+1]): // getURLParts
-			end()
-		}
-		word = append(word, r)
-	}
-	end()
-	return list
-}
-
-// stem takes the endings off that do not change what a word is about.
-func stem(w string) string {
-	for _, e := range []struct{ ending, instead string }{
-		{"ies", "y"}, {"sses", "ss"}, {"shes", "sh"}, {"ches", "ch"}, {"xes", "x"},
-		{"ation", "at"}, {"ations", "at"}, {"ings", ""}, {"ing", ""}, {"ers", "er"}, {"ed", ""}, {"es", "e"}, {"s", ""},
-	} {
-		base, ok := strings.CutSuffix(w, e.ending)
-		if !ok || len(base)+len(e.instead) < 3 || e.ending == "s" && (strings.HasSuffix(base, "s") || strings.HasSuffix(base, "u") || strings.HasSuffix(base, "i")) {
-			continue
-		}
-		w = base + e.instead
-		if n := len(w); e.instead == "" && n > 3 && w[n-1] == w[n-2] && !strings.ContainsRune("lsz", rune(w[n-1])) {
-			w = w[:n-1] // running, run
-		}
-		break
-	}
-	return strings.TrimSuffix(w, "e") // create, creating
-}
-
-var common = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(`a an and any are as at be by can could do does for from get has have how i if in into is it its
-		just let like me my need of on or our out please so some that the their them then there these this to up us use used uses using via want
-		was we what when where which who will with would you your`) {
-		m[w] = true
-	}
-	return m
-}()
-
-// relatives are words that mean nearly the same to who asks for a tool.
-var relatives = func() map[string][]string {
-	m := map[string][]string{}
-	for _, line := range []string{
-		"create add new make open insert register", "delete remove erase drop destroy trash", "update edit change modify set rename adjust",
-		"list show enumerate browse display", "search find query look lookup locate", "read fetch view open load retrieve content", "write save store put",
-		"send post deliver", "message msg text dm", "mail email e-mail inbox", "repository repo project", "directory folder dir", "file document",
-		"database db sql", "table schema", "picture image photo screenshot", "pr pull merge", "issue ticket bug task", "comment reply note respond answer",
-		"meeting event appointment calendar", "customer client contact person", "payment charge pay money", "invoice bill", "stop halt terminate kill shut", "start run launch execute begin boot",
-		"upload attach", "download export", "copy duplicate clone fork", "move transfer", "weather forecast temperature", "route direction navigate way",
-		"log logs", "error exception crash", "cluster pod container", "machine instance vm server", "song track music", "video clip film", "translate language",
-		"user member account people", "assign owner", "schedule plan", "history past commit", "channel room", "web page site url", "refund reimburse", "cancel abort",
-		"click press tap", "type enter fill", "metric statistic graph measure", "alert alarm monitor", "deploy release publish ship", "restart reboot", "count number many",
-		"permission access share role", "diff compare difference", "summary overview", "cost price", "key secret token credential", "close resolve finish complete", "mute silence",
-	} {
-		list := words(line)
-		for _, w := range list {
-			for _, other := range list {
-				if w != other && !slices.Contains(m[w], other) {
-					m[w] = append(m[w], other)
-				}
-			}
-		}
-	}
-	return m
-}()

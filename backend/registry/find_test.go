@@ -47,19 +47,24 @@ func catalog500(t testing.TB) *Registry {
 	return r
 }
 
-// Fifty questions, each with the tool that answers it. They stand in a file of their own and
-// were written before the ranking was tried on them. More than half say the tool's own words.
+// Questions as people ask them, each with the tool that answers it. Every list was written
+// before the ranking was tried on it. At the first try it found 46 of those in questions.txt,
+// 35 in reworded.txt (of both by a simpler ranking, for which they were written), 40 in
+// held-out-1.txt, 39 in held-out-2.txt, which go out of their way not to say the tool's words,
+// and 45 in held-out-3.txt. What was missed was then learned from, but for the last list:
+// leave that one be, or write another.
 func TestTheRightToolIsAmongTheFirstFiveOfFiveHundred(t *testing.T) {
-	askFifty(t, "testdata/questions.txt", 45)
+	for _, c := range []struct {
+		file         string
+		asked, least int
+	}{
+		{"questions", 50, 49}, {"reworded", 50, 48}, {"held-out-1", 50, 48}, {"held-out-2", 50, 46}, {"held-out-3", 50, 45}, {"spoken", 180, 170},
+	} {
+		t.Run(c.file, func(t *testing.T) { askAll(t, "testdata/"+c.file+".txt", c.asked, c.least) })
+	}
 }
 
-// The same, with those that say the tool's own words put as somebody asks who does not know
-// them. The ranking knows words and no meanings, so it finds fewer: this holds how many.
-func TestQuestionsInOtherWordsAreFoundLessOften(t *testing.T) {
-	askFifty(t, "testdata/reworded.txt", 35)
-}
-
-func askFifty(t *testing.T, file string, least int) {
+func askAll(t *testing.T, file string, questions, least int) {
 	t.Helper()
 	v := catalog500(t).All()
 	text, err := os.ReadFile(file)
@@ -91,15 +96,16 @@ func askFifty(t *testing.T, file string, least int) {
 		}
 	}
 	t.Logf("%d of %d among the first five, %d the very first", hits, asked, first)
-	if asked != 50 || hits < least {
-		t.Errorf("%d of %d, at least %d of 50 are wanted", hits, asked, least)
+	if asked != questions || hits < least {
+		t.Errorf("%d of %d, at least %d of %d are wanted", hits, asked, least, questions)
 	}
 }
 
 func TestWordsAreSplitAsPeopleWriteThem(t *testing.T) {
 	for text, want := range map[string]string{
 		"getURLParts": "url part", "create_issue-comment": "creat issu comment", "listEC2Instances": "list ec2 instanc", "The running processes": "run process",
-		"queries": "query", "boxes": "box", "  ": "",
+		"queries": "queri", "boxes": "box", "  ": "", "kebab-case-name": "kebab case name", "HTTPServer2Go": "http server2 go",
+		"文件搜索": "文件 件搜 搜索", "größte Dateien": "größte dateien",
 	} {
 		if got := strings.Join(words(text), " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -123,6 +129,101 @@ func TestAToolIsFoundByItsNameAndWithinAServer(t *testing.T) {
 	if got := v.Find("", "git", 100); len(got) != 11 {
 		t.Errorf("%d tools of git", len(got))
 	}
+}
+
+// A slip of the fingers, the beginning of a word, and words of other languages lead somewhere.
+func TestWhatIsSpelledOtherwiseIsFound(t *testing.T) {
+	r := New(Options{})
+	r.Arrange(Prefixed, []Server{{ID: "a"}, {ID: "k8s"}})
+	r.Set("a", "", &hub.Catalog{Tools: []hub.Item{
+		{Name: "calculate", Raw: json.RawMessage(`{"name":"calculate"}`)},
+		{Name: "kalender_auflisten", Raw: json.RawMessage(`{"name":"kalender_auflisten","description":"Listet Termine"}`)},
+		{Name: "bing_search", Raw: json.RawMessage(`{"name":"bing_search","description":"使用必应搜索指定的关键词，并返回搜索结果列表"}`)},
+		{Name: "добавить", Raw: json.RawMessage(`{"name":"добавить","description":"Добавляет заметку"}`)},
+		{Name: "unrelated", Raw: json.RawMessage(`{"name":"unrelated","description":"Something else"}`)},
+	}})
+	r.Set("k8s", "", &hub.Catalog{Tools: []hub.Item{{Name: "pods", Raw: json.RawMessage(`{"name":"pods"}`)}}})
+	v := r.All()
+	for question, want := range map[string]string{
+		"caculate the bmi": "calculate", "calcualte": "calculate", "meinen Kalenderauszug zeigen": "kalender_auflisten", "Kalend": "kalender_auflisten",
+		"搜索": "bing_search", "关键词": "bing_search", "заметки": "добавить", "CALCULATE": "calculate",
+	} {
+		if got := v.Find(question, "", 1); len(got) != 1 || got[0].Item.Name != want {
+			t.Errorf("%q: %+v", question, got)
+		}
+	}
+	for _, question := range []string{"zzzz", "x1y2z3", "!!!", strings.Repeat("lorem ", 3000)} {
+		if got := v.Find(question, "", 5); len(got) != 0 {
+			t.Errorf("%.20q: %+v", question, got)
+		}
+	}
+}
+
+// A line of the thesaurus that leads nowhere, or says the same twice, is a mistake.
+func TestTheThesaurusIsSound(t *testing.T) {
+	seen := map[string]int{}
+	n := 0
+	for line := range strings.Lines(thesaurusText) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if at := seen[line]; at > 0 {
+			t.Errorf("line %d stands in line %d already", n, at)
+		}
+		seen[line] = n
+		said, meant, oneWay := strings.Cut(strings.TrimLeft(line, "?= "), ">")
+		if len(phrases(said)) == 0 || oneWay && len(phrases(meant)) == 0 || !oneWay && len(phrases(said)) < 2 {
+			t.Errorf("line %d leads nowhere: %s", n, line)
+		}
+		for _, p := range phrases(meant) {
+			if strings.Contains(p, " ") {
+				t.Errorf("line %d means %q: tools are known by single words", n, p)
+			}
+		}
+		if strings.Count(line, ">") > 1 || strings.Contains(line, ",,") {
+			t.Errorf("line %d: %s", n, line)
+		}
+	}
+	m := thesaurus()
+	for _, key := range []string{"delet", "get rid of", "k8s"} {
+		if len(m.near[key]) == 0 {
+			t.Errorf("%q leads nowhere", key)
+		}
+	}
+	if len(m.hints) == 0 || m.longest < 3 || m.longest > 6 {
+		t.Errorf("%d hints, phrases of up to %d words", len(m.hints), m.longest)
+	}
+}
+
+// A phrase counts where its words stand together, or where a particle follows its verb.
+func TestPhrasesAreHeard(t *testing.T) {
+	v := catalog500(t).All()
+	for question, want := range map[string]string{
+		"get rid of a figma comment on docker images": "docker/delete-image", "switch the lamp in the kitchen off": "home/turn_off_light", "throw that old docker volume away": "docker/delete-volume",
+	} {
+		var got []string
+		for _, f := range v.Find(question, "", 5) {
+			got = append(got, f.Item.Server+"/"+f.Item.Name)
+		}
+		if !slices.Contains(got, want) {
+			t.Errorf("%q: %v", question, got)
+		}
+	}
+}
+
+// Whatever a question holds, finding ends soon and gives no more than was asked for.
+func FuzzFind(f *testing.F) {
+	v := catalog500(f).All()
+	for _, q := range []string{"send a message", "", "文件", "\xff\xfe", strings.Repeat("a", 5000), "get rid of of of"} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, question string) {
+		if got := v.Find(question, "", 5); len(got) > 5 {
+			t.Fatal(len(got))
+		}
+	})
 }
 
 func BenchmarkFind(b *testing.B) {

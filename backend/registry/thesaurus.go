@@ -1,0 +1,100 @@
+package registry
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed thesaurus.txt
+var thesaurusText string
+
+// near is a word that may stand for another, and how surely.
+type near struct {
+	term   string
+	weight float64
+}
+
+// meanings are what words and phrases may stand for, by their stems with spaces between.
+type meanings struct {
+	near, hints map[string][]near
+	longest     int // words of a phrase
+}
+
+const (
+	nearSame   = 0.95
+	nearAlike  = 0.6  // of words that mean nearly the same
+	nearFirst  = 0.75 // of the first that a word leads to; the later, the less
+	nearStep   = 0.06
+	nearLast   = 0.4
+	nearPhrase = 0.15 // more, for what a phrase leads to: it has fewer meanings
+	nearHint   = 0.3  // of a hint as a whole
+)
+
+// thesaurus is read when somebody first asks: a program that nobody asks does without it.
+var thesaurus = sync.OnceValue(func() *meanings { return parseThesaurus(thesaurusText) })
+
+func parseThesaurus(text string) *meanings {
+	m := &meanings{near: map[string][]near{}, hints: map[string][]near{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		line, hint := strings.CutPrefix(line, "? ")
+		line, same := strings.CutPrefix(line, "= ")
+		said, meant, oneWay := strings.Cut(line, ">")
+		from, to := phrases(said), phrases(meant)
+		if !oneWay {
+			to = from
+		}
+		for _, f := range from {
+			m.longest = max(m.longest, strings.Count(f, " ")+1)
+			for i, t := range to {
+				weight := nearAlike
+				if oneWay {
+					weight = max(nearLast, nearFirst-nearStep*float64(i))
+					if strings.Contains(f, " ") {
+						weight += nearPhrase
+					}
+				}
+				if same {
+					weight = nearSame
+				}
+				into := m.near
+				if hint {
+					into = m.hints
+				}
+				if t != f && !strings.Contains(t, " ") {
+					into[f] = keep(into[f], near{t, weight})
+				}
+			}
+		}
+	}
+	return m
+}
+
+// phrases are the stems of a list with commas. Common words stay: they make phrases.
+func phrases(list string) []string {
+	var out []string
+	for p := range strings.SplitSeq(list, ",") {
+		stems := split(p)
+		for i := range stems {
+			stems[i] = stem(stems[i])
+		}
+		if len(stems) > 0 {
+			out = append(out, strings.Join(stems, " "))
+		}
+	}
+	return out
+}
+
+// keep adds a word, or its better weight.
+func keep(list []near, n near) []near {
+	if i := slices.IndexFunc(list, func(o near) bool { return o.term == n.term }); i >= 0 {
+		list[i].weight = max(list[i].weight, n.weight)
+		return list
+	}
+	return append(list, n)
+}
