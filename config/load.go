@@ -115,7 +115,20 @@ func UnknownReach(problems []Problem) string {
 // bindsPerhaps reports whether a text that holds mistakes may say what clients may use.
 // It is asked of the words, since nothing can be read out of a text with mistakes.
 func bindsPerhaps(t text) bool {
-	return strings.Contains(t.Text, "clients") || strings.Contains(t.Text, "profiles") || strings.Contains(t.Text, `\u`)
+	for _, word := range []string{"clients", "profiles", `\u`} {
+		if strings.Contains(t.Text, word) {
+			return true
+		}
+	}
+	if filepath.Ext(t.Path) == ".json" || filepath.Ext(t.Path) == ".jsonc" {
+		return false
+	}
+	for _, hidden := range []string{`\x`, `\U`, "\\\n", "\\\r", "!!binary"} { // YAML can write a word without its letters, and over two lines
+		if strings.Contains(t.Text, hidden) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s Sources) read() ([]text, []Problem) {

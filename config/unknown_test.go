@@ -40,6 +40,34 @@ func TestABrokenFileThatMayBindClientsLeavesNobodyUnbound(t *testing.T) {
 	}
 }
 
+// YAML has more ways to write a word than JSON.
+func TestABrokenYAMLFileBindsHoweverItIsWritten(t *testing.T) {
+	for src, closed := range map[string]bool{
+		"clients:\n  cursor: {profile: gone}\n":                    true,
+		"\"\\x63lients\":\n  cursor: {profile: p}\n  - broken\n":   true,
+		"\"\\U00000063lients\":\n  cursor: {profile: p\n":          true,
+		"\"\\u0063lients\":\n  cursor: {profile: p\n":              true,
+		"\"cli\\\n  ents\":\n  cursor: {profile: p\n":              true,
+		"\"cli\\\r\n  ents\":\n  cursor: {profile: p\n":            true,
+		"!!binary Y2xpZW50cw==:\n  cursor: {profile: p\n":          true,
+		"bridge:\n  listen: 0.0.0.0:1\n":                           false,
+		"mcpServers:\n  a: {command: 'C:\\Programs\\x', args: [\n": true, // it says nothing of clients, and nobody can know
+		"mcpServers:\n  a: {command: a, args: [\n":                 false,
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Sources{DefaultFile: filepath.Join(dir, "none.jsonc"), ConfDir: dir, JSON: `[{"name": "files", "command": "f"}]`}.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (c.ReachUnknown != "") != closed {
+			t.Errorf("%q: %q", src, c.ReachUnknown)
+		}
+	}
+}
+
 // A file that cannot be read at all may bind clients, too.
 func TestAFileThatCannotBeReadLeavesNobodyUnbound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.jsonc")
