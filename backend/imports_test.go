@@ -97,8 +97,8 @@ var owners = map[string]string{
 	"github.com/spf13/pflag":                 "backend/cli build/docs",
 	"github.com/rivo/uniseg":                 "backend/cli",
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",
+	"github.com/kljensen/snowball":           "backend/registry",
 	"github.com/yosida95/uritemplate/v3":     "backend/registry",
-	"github.com/kljensen/snowball": "registry", // stems of English words
 	"golang.org/x/time":                      "backend/policy",
 	"github.com/cenkalti/backoff/v5":         "backend/supervisor",
 	"github.com/shirou/gopsutil/v4":          "backend/process",
