@@ -39,7 +39,7 @@ var edges = map[string]string{
 	"backend/upstream":   "backend/hub config backend/process backend/dockerexec backend/wire",
 	"backend/registry":   "backend/pattern backend/hub config",
 	"backend/trust":      "backend/hub backend/store",
-	"backend/supervisor": "backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire", // dial.go alone starts processes
+	"backend/supervisor": "backend/pattern backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire", // dial.go alone starts processes; pattern reads what npm says
 	"backend/inbox":      "backend/hub backend/event",
 	"backend/policy":     "backend/hub config backend/registry backend/inbox",
 	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",

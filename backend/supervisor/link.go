@@ -72,8 +72,9 @@ func (l *link) usable() bool {
 // begin starts the server in a helper goroutine; the result comes back by post.
 func (r *runner) begin() {
 	c := r.config()
-	ctx, cancel := context.WithCancel(context.Background())
-	r.abort, r.began = cancel, time.Now()
+	ctx, giveUp := context.WithCancelCause(context.Background())
+	cancel := func() { giveUp(nil) }
+	r.abort, r.giveUp, r.failedFor, r.began = cancel, giveUp, 0, time.Now()
 	r.pending++
 	r.starts++
 	r.process, r.detail = Process{}, ""
@@ -113,10 +114,10 @@ func (r *runner) start(ctx context.Context, request Request, limit time.Duration
 		return Session{}, err
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := patient(ctx, limit, r.fetching)
 	defer cancel()
 	session, err := r.s.o.Connect(ctx, request)
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = &hub.Error{Code: hub.CodeTimeout, Retriable: true, Cause: err,
 			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit)}
 	}

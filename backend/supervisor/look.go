@@ -10,6 +10,7 @@ func (r *runner) look() {
 		r.detail = now
 		r.publish()
 	}
+	r.endWhenNpmFailed()
 }
 
 // doing is what a start does, as far as that can be seen: "downloading (npx): " and the

@@ -45,6 +45,8 @@ type runner struct {
 	sibling   sibling
 	pending   int                // helpers that hold a process: starts and closes under way
 	abort     context.CancelFunc // of the start under way
+	giveUp    func(error)        // ends it for a reason
+	failedFor int                // looks at it since npm has said that it failed
 	began     time.Time          // when the newest start began
 	took      time.Duration      // how long the newest successful one needed
 	helpers   sync.WaitGroup
@@ -346,7 +348,7 @@ func (r *runner) fail(err error) {
 	}
 	// Where all we know is that it broke, the end of the process says more.
 	code := hub.CodeOf(err)
-	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent)
+	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
 	r.noteExit()
 	r.s.o.Log.Info(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
 	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.forWhom()+": "+explain(err))
@@ -368,6 +370,9 @@ func (r *runner) noteExit() {
 		if exit.Code > 0 && !r.explained {
 			r.reason, r.hint = exit.Text, ""
 		}
+	}
+	if launcher(r.process.Path) == "npx" {
+		r.noteNpm()
 	}
 }
 

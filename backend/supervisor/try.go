@@ -55,7 +55,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 		own.SignIn = lent{d.SignIn, as}
 	}
 	limit := min(startup(&once), maxTrial)
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := patient(ctx, limit, func() bool { return strings.HasPrefix(own.Progress(once.ID), "downloading") })
 	defer cancel()
 	began := time.Now()
 	t := Trial{Catalog: &hub.Catalog{}}
@@ -63,7 +63,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	t.Took, t.Command, t.Warning = time.Since(began), session.Process.Command, session.Process.Warnings
 	t.Reached = session.Process.Exit != nil || once.URL != "" && once.Command == ""
 	if err != nil {
-		if t.Err = err; ctx.Err() == context.DeadlineExceeded {
+		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			t.Err = &hub.Error{Code: hub.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
 				Hint: "Look at what it wrote to its log, or raise startupTimeoutMs."}
 		}
@@ -75,6 +75,15 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	}
 	t.Log = logs.Tail(once.ID, trialLog)
 	t.explain(session.Process, once.ID, c.ID)
+	if t.Err != nil && launcher(session.Process.Path) == "npx" {
+		lines := own.LastLines(once.ID, npmLines, began)
+		if said := npmSaid(lines); said != "" {
+			t.Reason = said
+		}
+		if hint := brokenHint(lines); hint != "" {
+			t.Hint = hint
+		}
+	}
 	if errors.Is(t.Err, hub.ErrNeedsLogin) {
 		t.Reason, t.Hint = "it wants you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
 		if as != "" {

@@ -1,0 +1,129 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// What npm 10 and 11 print, as it is.
+var npmPrints = map[string]string{
+	"npm error code E404: Not Found - GET https://registry.npmjs.org/no-such-thing - Not found": `npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/no-such-thing - Not found
+npm error 404
+npm error 404  'no-such-thing@1.0.0' is not in this registry.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git folder.
+npm error A complete log of this run can be found in: /root/.npm/_logs/2026-11-22T10_00_00_000Z-debug-0.log`,
+	"npm error code ECONNREFUSED: FetchError: request to http://127.0.0.1:1/x failed, reason: connect ECONNREFUSED 127.0.0.1:1": `npm error code ECONNREFUSED
+npm error syscall connect
+npm error errno ECONNREFUSED
+npm error FetchError: request to http://127.0.0.1:1/x failed, reason: connect ECONNREFUSED 127.0.0.1:1
+npm error     at ClientRequest.<anonymous> (/usr/share/node/x.js:130:14)`,
+	"npm error code SELF_SIGNED_CERT_IN_CHAIN: request to https://registry.npmjs.org/x failed, reason: self-signed certificate in certificate chain": `npm warn deprecated a@1: old
+npm ERR! code SELF_SIGNED_CERT_IN_CHAIN
+npm ERR! errno SELF_SIGNED_CERT_IN_CHAIN
+npm ERR! request to https://registry.npmjs.org/x failed, reason: self-signed certificate in certificate chain`,
+	"npm error code ENOTEMPTY: ENOTEMPTY: directory not empty, rename '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod' -> '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/.zod-x'": `npm error code ENOTEMPTY
+npm error syscall rename
+npm error path /root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod
+npm error dest /root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/.zod-x
+npm error errno -39
+npm error ENOTEMPTY: directory not empty, rename '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod' -> '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/.zod-x'
+npm error A complete log of this run can be found in: /root/.npm/_logs/x.log`,
+	"npm error: could not determine executable to run": "npm error could not determine executable to run\nnpm error A complete log of this run can be found in: /root/x.log",
+	"": "npm warn deprecated inflight@1.0.6\nnpm notice New major version of npm available!\nready",
+}
+
+func TestWhatNpmSaysOfItsFailureIsItsErrorAndNotItsLastLine(t *testing.T) {
+	for want, printed := range npmPrints {
+		if got := npmSaid(strings.Split(printed, "\n")); got != want {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestABrokenCopyOfAPackageIsTold(t *testing.T) {
+	for printed, want := range map[string]string{
+		"npm error ENOTEMPTY: directory not empty, rename '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod' -> '/x'":       "/root/.npm/_npx/3f84b1f5a1b2c3d4",
+		"Error: Cannot find module 'zod'\nRequire stack:\n- /home/a b/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/x/dist/cli.js": "/home/a b/.npm/_npx/3f84b1f5a1b2c3d4",
+		"sh: 1: mcp-server-memory: not found":                       "_npx",
+		"Error: Cannot find module '/home/me/server.js'":            "",
+		"started from /root/.npm/_npx/3f84b1f5a1b2c3d4 and is well": "",
+	} {
+		got := brokenHint(strings.Split(printed, "\n"))
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q", printed, got)
+		}
+	}
+}
+
+// npx that has told why it failed and stays is ended; a word of npm on the way is no failure.
+func TestAStartEndsSoonAfterNpmHasFailed(t *testing.T) {
+	var said atomic.Value
+	said.Store("npm warn deprecated x")
+	inBubble(t, func(g *rig, o *Options) {
+		o.Progress = func(string) string { return "downloading (npx)" }
+		o.LastLines = func(string, int, time.Time) []string { return strings.Split(said.Load().(string), "\n") }
+		g.start = func(ctx context.Context, _ Request, _ int) (*hub.Catalog, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+	}, func(g *rig) {
+		g.apply(server("a", func(c *config.Server) { c.Restart.MaxAttempts = 1 }))
+		pass(30 * time.Second)
+		g.want("a", hub.StateStarting)
+		said.Store("npm error code E404\nnpm error 404 Not Found - GET https://r/x\nnpm error A complete log of this run can be found in: /x")
+		pass(npmDone*time.Second + time.Second)
+		if st, _ := g.Status("a"); st.State == hub.StateStarting || !strings.Contains(st.Reason, "npm error code E404: Not Found") {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// The time for a start begins when the server has been fetched, within bounds; a limit that
+// a person has made shorter is kept.
+func TestADownloadDoesNotUseUpTheTimeOfAStart(t *testing.T) {
+	fetched := func(after time.Duration, limit time.Duration) (failed time.Duration) {
+		inBubble(t, func(g *rig, o *Options) {
+			began := time.Now()
+			o.Progress = func(string) string {
+				if time.Since(began) < after {
+					return "downloading (npx)"
+				}
+				return ""
+			}
+			g.start = func(ctx context.Context, _ Request, n int) (*hub.Catalog, error) {
+				<-ctx.Done()
+				if n == 1 {
+					failed = time.Since(began)
+				}
+				return nil, context.Cause(ctx)
+			}
+		}, func(g *rig) {
+			g.apply(server("a", func(c *config.Server) { c.StartupTimeout, c.Restart.MaxAttempts = limit, 1 }))
+			pass(30 * time.Minute)
+			if st, _ := g.Status("a"); !strings.Contains(st.Reason, "did not answer within "+limit.String()) {
+				t.Errorf("%+v", st)
+			}
+		})
+		return failed
+	}
+	const usual = config.DefaultStartupTimeout
+	for _, c := range []struct{ download, limit, least, most time.Duration }{
+		{0, usual, usual, usual},
+		{5 * time.Minute, usual, 5*time.Minute + usual, 5*time.Minute + usual + 2*fetchLook},
+		{time.Hour, usual, usual + fetchLimit, usual + fetchLimit + fetchLook},
+		{time.Hour, 10 * time.Second, 10 * time.Second, 10 * time.Second},
+	} {
+		if got := fetched(c.download, c.limit); got < c.least || got > c.most {
+			t.Errorf("a download of %s with a limit of %s: given up after %s", c.download, c.limit, got)
+		}
+	}
+}
