@@ -20,12 +20,13 @@ type boundedConn struct {
 	once    sync.Once
 	release func()
 
+	born             time.Time
 	reading, writing deadline
 	watch            watch
 }
 
 func newBoundedConn(c net.Conn, release func()) *boundedConn {
-	b := &boundedConn{Conn: c, release: release}
+	b := &boundedConn{Conn: c, release: release, born: time.Now()}
 	b.reading.set, b.writing.set = c.SetReadDeadline, c.SetWriteDeadline
 	b.watch.ended = make(chan struct{}, 1)
 	return b
@@ -41,7 +42,7 @@ func (c *boundedConn) Close() error {
 // Read implements net.Conn. A read of one byte is the one by which net/http hears of a
 // client that leaves.
 func (c *boundedConn) Read(p []byte) (int, error) {
-	if c.reading.over.Load() || len(p) == 1 && !c.watch.wait() {
+	if c.reading.over.Load() || len(p) == 1 && !c.watch.wait(&c.reading.over) {
 		return 0, os.ErrDeadlineExceeded
 	}
 	for {
@@ -63,11 +64,14 @@ func (c *boundedConn) Write(p []byte) (n int, err error) {
 }
 
 func (c *boundedConn) SetReadDeadline(t time.Time) error {
-	if !t.IsZero() && c.watch.waits.Load() && time.Until(t) <= 0 && c.watch.end() {
-		c.reading.end(t)
+	if t.IsZero() || !t.Before(c.born) && !(c.watch.waits.Load() && time.Until(t) <= 0) {
+		return c.reading.ask(t)
+	}
+	c.reading.end(t) // first: a read that is about to wait looks for it
+	if c.watch.end() {
 		return nil
 	}
-	return c.reading.ask(t)
+	return c.reading.tell(t)
 }
 
 func (c *boundedConn) SetWriteDeadline(t time.Time) error { return c.writing.ask(t) }
@@ -79,7 +83,7 @@ func (c *boundedConn) SetDeadline(t time.Time) error {
 // deadline is one that moves often and passes hardly ever. Zero times are no deadline.
 type deadline struct {
 	set  func(time.Time) error // of the system's connection
-	over atomic.Bool           // wanted has passed, and set was not told
+	over atomic.Bool           // wanted has passed: no read may begin
 
 	mu            sync.Mutex // guards what follows
 	wanted, armed time.Time  // armed is what set was told, never later than wanted
@@ -98,12 +102,23 @@ func (d *deadline) ask(t time.Time) error {
 	return d.set(t)
 }
 
-// end makes t, which has passed, the deadline: there is nothing that set would end.
+// end makes t, which has passed, the deadline, without telling set.
 func (d *deadline) end(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wanted = t
 	d.over.Store(true)
+}
+
+// tell tells set of t, if that is still the deadline.
+func (d *deadline) tell(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.wanted.Equal(t) {
+		return nil
+	}
+	d.armed = t
+	return d.set(t)
 }
 
 // passed is asked when the armed deadline has passed. Unless that is the one that is
@@ -131,8 +146,9 @@ type watch struct {
 	waiting bool
 }
 
-// wait reports whether the read is to begin; false when it was ended before.
-func (w *watch) wait() bool {
+// wait reports whether the read is to begin; false when it was ended before. over says
+// that it was ended before wait was called.
+func (w *watch) wait(over *atomic.Bool) bool {
 	if w.timer == nil {
 		w.timer = time.NewTimer(hearAfter)
 	} else {
@@ -142,6 +158,9 @@ func (w *watch) wait() bool {
 	w.waiting = true
 	w.waits.Store(true)
 	w.mu.Unlock()
+	if over.Load() {
+		w.end()
+	}
 	select {
 	case <-w.ended:
 		w.timer.Stop()
