@@ -29,16 +29,6 @@ func kept(t *testing.T, dir string) []string {
 	return must(vaultIn(dir).Names(t.Context()))
 }
 
-// awaitRevoked waits until the authorization server has heard of n tokens.
-func awaitRevoked(t *testing.T, p *party, n int) {
-	t.Helper()
-	for begun := time.Now(); p.counted("/revoke") < n; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > 20*time.Second {
-			t.Fatalf("%d tokens were revoked, not %d", p.counted("/revoke"), n)
-		}
-	}
-}
-
 func TestTokensOfARemovedServerAreDeletedAfterAWhile(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r := signed(t, p, dir, "one", "two")
@@ -65,7 +55,7 @@ func TestTokensOfARemovedServerAreDeletedAfterAWhile(t *testing.T) {
 	if names := kept(t, dir); slices.Contains(names, "server/one") || len(names) != 2 {
 		t.Errorf("kept is %v", names)
 	}
-	awaitRevoked(t, p, 2)
+	p.awaitRevoked(2)
 	r.says(Server{ID: "two", URL: p.endpoint()}, "200 hello")
 
 	// In another run, where nobody has reached it; and with it the client that we were.
@@ -75,7 +65,7 @@ func TestTokensOfARemovedServerAreDeletedAfterAWhile(t *testing.T) {
 	if names := kept(t, dir); len(names) != 0 {
 		t.Errorf("kept is %v", names)
 	}
-	awaitRevoked(t, p, 4)
+	p.awaitRevoked(4)
 }
 
 func TestALockedKeyringPutsTheDeletingOff(t *testing.T) {
@@ -120,7 +110,7 @@ func TestForgettingAllLeavesNothing(t *testing.T) {
 	if names := kept(t, dir); len(names) != 0 {
 		t.Errorf("kept is %v", names)
 	}
-	awaitRevoked(t, p, 4)
+	p.awaitRevoked(4)
 	if _, err := r.post(Server{ID: "one", URL: p.endpoint()}, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
 		t.Errorf("afterwards: %v", err)
 	}
@@ -154,5 +144,5 @@ func TestASignInUnderWayAndWhatHoldsTheTokensEndWithTheirServer(t *testing.T) {
 	if !errors.Is(err, hub.ErrNeedsLogin) {
 		t.Errorf("who held a connection goes on with the tokens: %v", err)
 	}
-	awaitRevoked(t, p, 2)
+	p.awaitRevoked(2)
 }

@@ -55,6 +55,16 @@ func (p *party) counted(what string) int {
 	return p.count[what]
 }
 
+// awaitRevoked waits until it has heard of n tokens.
+func (p *party) awaitRevoked(n int) {
+	p.t.Helper()
+	for begun := time.Now(); p.counted("/revoke") < n; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			p.t.Fatalf("%d tokens were revoked, not %d", p.counted("/revoke"), n)
+		}
+	}
+}
+
 func (p *party) set(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

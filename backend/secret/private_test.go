@@ -182,3 +182,31 @@ func TestDestroyedSecretsAreGoneWithTheirKey(t *testing.T) {
 		t.Error("the secrets are there because their key is")
 	}
 }
+
+// What was kept under the new name was another's: it goes, and the moved value is there after
+// a restart, once.
+func TestMovedValueTakesThePlaceOfAnother(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	o := Options{Dir: dir, Keyring: newRing(Absent)}
+	p := New(o).Private("oauth")
+	for _, name := range []string{"server/old", "server/new"} {
+		if err := p.Set(ctx, name, "tokens-of-"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the second finds nothing to move, and takes nothing away
+		if err := p.Move(ctx, "server/old", "server/new"); err != nil {
+			t.Fatal(err)
+		}
+		again := New(o).Private("oauth")
+		if got, err := again.Get(ctx, "server/new"); err != nil || got != "tokens-of-server/old" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if names, err := again.Names(ctx); err != nil || !slices.Equal(names, []string{"server/new"}) {
+			t.Errorf("names %v, %v", names, err)
+		}
+	}
+	if _, err := New(o).Private("else").Get(ctx, "server/new"); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("of another kind: %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// A sign-in that was begun for the old name would keep its tokens under that.
+func TestARenameEndsTheSignInUnderWay(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	r, s := newRig(t, dir), Server{ID: "old", URL: p.endpoint()}
+	_, _ = r.post(s, "hello")
+	pending := must(r.Begin(t.Context(), "old"))
+	if err := r.Rename(t.Context(), "old", "new"); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.Get(pending.URL); err == nil { // the browser comes back late
+		resp.Body.Close()
+	}
+	if names := kept(t, dir); strings.Contains(strings.Join(names, " "), "server/old") {
+		t.Errorf("tokens of the old name are kept: %v", names)
+	}
+	if n := p.counted("authorization_code"); n != 0 {
+		t.Errorf("%d codes were taken after the rename", n)
+	}
+}
+
+// A refresh replaces the refresh token. Were it kept under the old name after the rename, the
+// new name would hold one that is worth nothing.
+func TestARenameWaitsForARefreshUnderWay(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	r, s := signed(t, p, dir, "old"), Server{ID: "old", URL: p.endpoint()}
+	asked, answer := make(chan struct{}), make(chan struct{})
+	p.set(func() {
+		clear(p.valid) // so the next request refreshes
+		p.special = func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/token" {
+				asked <- struct{}{}
+				<-answer
+			}
+			return false
+		}
+	})
+	said := make(chan error, 1)
+	go func() {
+		_, err := r.post(s, "hello")
+		said <- err
+	}()
+	<-asked
+	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := r.Rename(soon, "old", "new"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("beside a refresh it ends with %v", err)
+	}
+	close(answer)
+	if err := <-said; err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Rename(t.Context(), "old", "new"); err != nil {
+		t.Fatal(err)
+	}
+	p.set(func() { p.special = nil; clear(p.valid) })
+	newRig(t, dir).says(Server{ID: "new", URL: p.endpoint()}, "200 hello") // with the token that was given last
+	if n := p.counted("authorization_code"); n != 1 {
+		t.Errorf("%d sign-ins", n)
+	}
+}
+
+// What was known of an earlier server of the new name is not what is known of this one.
+func TestARenamedServerIsNotTakenForAnEarlierOneOfThatName(t *testing.T) {
+	p, dir := newParty(t), t.TempDir()
+	r, earlier := signed(t, p, dir, "old"), Server{ID: "new", URL: p.endpoint()}
+	if _, err := r.post(earlier, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+		t.Fatal(err)
+	}
+	if err := r.Rename(t.Context(), "old", "new"); err != nil {
+		t.Fatal(err)
+	}
+	r.says(Server{ID: "new", URL: p.endpoint()}, "200 hello")
+}
