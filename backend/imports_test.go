@@ -26,10 +26,11 @@ var edges = map[string]string{
 	"backend/atomicfile": "",
 	"backend/pattern":    "",
 	"backend/ending":     "",
+	"backend/console":    "",                                               // what starts programs of others hides their windows
 	"config":             "backend/pattern backend/atomicfile backend/hub", // copies of the file are written as the file is
 	"backend/event":      "backend/hub",
 	"backend/process":    "backend/ending",
-	"backend/dockerexec": "backend/ending",
+	"backend/dockerexec": "backend/ending backend/console",
 	"backend/wire":       "backend/hub", // spans, replies and sinks are hub's, so that the call path converts nothing
 	"backend/loopback":   "backend/pattern backend/atomicfile backend/hub",
 	"backend/secret":     "backend/pattern backend/atomicfile backend/hub",
@@ -48,10 +49,10 @@ var edges = map[string]string{
 	"backend/history":    "backend/pattern backend/hub backend/store backend/gateway",
 	"backend/clientconf": "backend/pattern backend/atomicfile backend/hub config backend/secret",
 	"backend/directory":  "backend/pattern backend/hub config",
-	"backend/version":    "backend/pattern backend/hub config backend/dockerexec", // which argument of docker is the image
+	"backend/version":    "backend/pattern backend/hub config backend/dockerexec backend/console", // which argument of docker is the image
 	"backend/metrics":    "backend/hub backend/event",
 	"backend/desktop":    "backend/atomicfile backend/hub backend/event backend/inbox",
-	"backend/doctor":     "backend/pattern backend/hub config backend/clientconf",
+	"backend/doctor":     "backend/pattern backend/hub config backend/clientconf backend/console",
 	"backend/selfserver": "backend/hub backend/store",
 	"backend/shim":       "backend/hub backend/wire",                                                                                                                                                                        // apart from cli, so that a process per client stays small
 	"backend/cli":        "backend/hub config backend/api backend/wire backend/loopback backend/serverlog backend/clientconf backend/shim backend/selfserver backend/process backend/doctor backend/secret backend/desktop", // what works without a daemon; the shim launches one
@@ -61,7 +62,7 @@ var edges = map[string]string{
 	"app/drawbridge": "* backend/api backend/cli app/tray",
 
 	"app/tray":   "backend/hub backend/event build/icons",
-	"app/window": "build/icons backend/loopback", // where the daemon answers, and its token
+	"app/window": "build/icons backend/loopback backend/console", // where the daemon answers, and its token
 	".":          "app/window",
 
 	"frontend":    "",

@@ -14,6 +14,7 @@ import (
 
 	"drawbridge/app/tray"
 	"drawbridge/backend/api"
+	"drawbridge/backend/console"
 	"drawbridge/backend/desktop"
 	"drawbridge/backend/event"
 	"drawbridge/backend/inbox"
@@ -138,7 +139,7 @@ func copyText(text string) error {
 		if err != nil {
 			continue
 		}
-		cmd := exec.CommandContext(ctx, path, line[1:]...)
+		cmd := console.Hide(exec.CommandContext(ctx, path, line[1:]...))
 		cmd.Stdin = strings.NewReader(text)
 		// No pipes: what keeps the clipboard alive stays in the background with them.
 		return cmd.Run()

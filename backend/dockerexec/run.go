@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"drawbridge/backend/console"
 )
 
 // The labels of containers that a `docker run` of ours made: whose they are, and
@@ -165,7 +167,7 @@ func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
 // docker runs the same command against the same Engine. The command, not the
 // Engine's API, because it knows contexts, certificates and ssh.
 func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, e.Command, append(slices.Clone(e.Globals), args...)...)
+	cmd := console.Hide(exec.CommandContext(ctx, e.Command, append(slices.Clone(e.Globals), args...)...))
 	cmd.Env = e.Env
 	cmd.WaitDelay = time.Second
 	var errs bytes.Buffer

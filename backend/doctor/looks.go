@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"drawbridge/backend/console"
 )
 
 // Listening reports whether somebody listens at address.
@@ -31,7 +33,7 @@ func AskDocker(ctx context.Context) error {
 	if runtime.GOOS == "windows" {
 		name = "docker.exe"
 	}
-	out, err := exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}").CombinedOutput()
+	out, err := console.Hide(exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("Docker does not answer: %w: %s", err, strings.Join(strings.Fields(string(out)), " "))
 	}

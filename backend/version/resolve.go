@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/console"
 	"drawbridge/backend/pattern"
 )
 
@@ -189,10 +190,10 @@ func Latest(ctx context.Context, spec Spec) (string, error) {
 	var cmd *exec.Cmd
 	switch spec.Launcher {
 	case NPX:
-		cmd = exec.CommandContext(ctx, "npm", "view", spec.Package, "version", "--json")
+		cmd = console.Hide(exec.CommandContext(ctx, "npm", "view", spec.Package, "version", "--json"))
 	case UVX:
 		name, _, _ := strings.Cut(spec.Package, "[")
-		cmd = exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name)
+		cmd = console.Hide(exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name))
 	default:
 		return "", fmt.Errorf("%s is asked for no version", spec.Launcher)
 	}
