@@ -62,10 +62,12 @@ func Page(link string) (string, error) {
 	return wrong("it asks for something that links cannot do")
 }
 
-// places are the parts of the page that a link may lead to.
-var places = map[string]bool{
-	"servers": true, "add": true, "calls": true, "tools": true, "clients": true, "questions": true,
-	"settings": true, "usage": true, "approvals": true,
+// places are the parts of the page that a link may lead to, by their names in links.
+var places = map[string]string{
+	"servers": "servers", "add": "add", "calls": "calls", "tools": "tools", "clients": "clients",
+	"questions": "questions", "approvals": "questions", // that is its title
+	"settings": "settings", "usage": "usage", "profiles": "profiles", "directory": "directory",
+	"checks": "checks", "sessions": "sessions", "welcome": "welcome",
 }
 
 func place(p string, wrong func(string) (string, error)) (string, error) {
@@ -74,10 +76,10 @@ func place(p string, wrong func(string) (string, error)) (string, error) {
 	switch {
 	case clean == "/":
 		return clean, nil
-	case !places[first], !utf8.ValidString(clean), strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || strings.ContainsRune(`?#\/`, r) }):
+	case places[first] == "", !utf8.ValidString(clean), strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || strings.ContainsRune(`?#\/`, r) }):
 		return wrong("there is no such page")
 	}
-	return (&url.URL{Path: clean}).EscapedPath(), nil
+	return (&url.URL{Path: "/" + places[first] + clean[1+len(first):]}).EscapedPath(), nil
 }
 
 func addition(u *url.URL, wrong func(string) (string, error)) (string, error) {

@@ -2,6 +2,8 @@ package desktop
 
 import (
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -13,6 +15,7 @@ func TestLinksLeadToThePageAndNowhereElse(t *testing.T) {
 		"drawbridge://open/servers":                  "/servers",
 		"drawbridge://open/servers/my%20files":       "/servers/my%20files",
 		"drawbridge://open/../../servers/x":          "/servers/x",
+		"drawbridge://open/approvals":                "/questions",
 		`drawbridge://add?name=f&config={"url":"x"}`: "/add?config=%7B%22url%22%3A%22x%22%7D&from=link&name=f",
 		`drawbridge://add/?config=%7B%7D&token=t`:    "/add?config=%7B%7D&from=link&name=",
 	} {
@@ -30,6 +33,27 @@ func TestLinksLeadToThePageAndNowhereElse(t *testing.T) {
 		if got, err := Page(link); err == nil {
 			t.Errorf("%.80q leads to %q", link, got)
 		}
+	}
+}
+
+// A place that the page does not have would show that nothing is there.
+func TestLinksLeadToPlacesThatThePageHas(t *testing.T) {
+	router, err := os.ReadFile("../../frontend/src/app/router.tsx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has, left := map[string]bool{}, map[string]bool{}
+	for _, m := range regexp.MustCompile(`path: '/([a-z]+)'`).FindAllStringSubmatch(string(router), -1) {
+		has[m[1]], left[m[1]] = true, true
+	}
+	for name, place := range places {
+		if !has[place] {
+			t.Errorf("drawbridge://open/%s leads to /%s, which the page does not have", name, place)
+		}
+		delete(left, place)
+	}
+	if len(left) != 0 {
+		t.Errorf("no link leads to %v", left)
 	}
 }
 

@@ -48,7 +48,7 @@ func (w *Watcher) Reachable() bool { return w.reachable.Load() && w.Enabled() }
 type told struct {
 	at    time.Time     // when it was shown last; zero: never
 	shown bool          // it is on the screen, as far as we know
-	next  *Notification // what to show when the silence ends
+	next  *Notification // what to show when the silence ends, or when somebody can show it
 }
 
 // watch is one run of a Watcher. It belongs to one goroutine.
@@ -204,7 +204,11 @@ func (r *watch) show(ctx context.Context, n Notification) {
 		return
 	}
 	t.next = nil
-	if !r.Enabled() || !r.connected(ctx) {
+	if !r.Enabled() {
+		return
+	}
+	if !r.connected(ctx) {
+		t.next = &n // a desktop may come after us, as at the start of a session
 		return
 	}
 	if err := r.notifier.Show(ctx, n); err != nil {
@@ -212,6 +216,7 @@ func (r *watch) show(ctx context.Context, n Notification) {
 		r.notifier.Close()
 		r.notifier, r.tried = nil, time.Now()
 		r.reachable.Store(false)
+		t.next = &n
 		return
 	}
 	t.at, t.shown = time.Now(), true
@@ -249,7 +254,7 @@ func (r *watch) connected(ctx context.Context) bool {
 	return true
 }
 
-// due shows what waited for the end of its silence.
+// due shows what waited for the end of its silence, or for somebody to show it.
 func (r *watch) due(ctx context.Context) {
 	for _, subject := range slices.Sorted(maps.Keys(r.subjects)) {
 		t := r.subjects[subject]
@@ -260,10 +265,13 @@ func (r *watch) due(ctx context.Context) {
 }
 
 func (r *watch) untilDue() time.Duration {
-	wait := time.Hour
+	wait, untilTry := time.Hour, time.Duration(0)
+	if r.notifier == nil && !r.tried.IsZero() {
+		untilTry = quiet - time.Since(r.tried)
+	}
 	for _, t := range r.subjects {
 		if t.next != nil {
-			wait = min(wait, max(0, quiet-time.Since(t.at)))
+			wait = min(wait, max(0, quiet-time.Since(t.at), untilTry))
 		}
 	}
 	return wait
