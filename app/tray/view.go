@@ -272,7 +272,7 @@ func (v *view) obey(ctx context.Context) {
 		on(p.start, server(i, v.o.Start))
 		on(p.stop, server(i, v.o.Stop))
 		on(p.restart, server(i, v.o.Restart))
-		on(p.log, server(i, func(id string) { v.o.Open("/servers/" + url.PathEscape(id)) }))
+		on(p.log, server(i, func(id string) { v.o.Open("/servers/" + url.PathEscape(id) + "?view=log") }))
 	}
 	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ctx.Done())})
 	for {

@@ -162,7 +162,7 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 	s.click(pid, after[4].under[1].id)
 	hears("start github")
 	s.click(pid, after[4].under[4].id)
-	hears("open /servers/github")
+	hears("open /servers/github?view=log")
 	s.click(pid, after[1].id)
 	hears("open /questions")
 	s.click(pid, after[2].id)
