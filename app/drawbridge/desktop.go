@@ -26,6 +26,8 @@ const startLimit = 30 * time.Second
 func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	waits := os.Getenv(windowWaits) != ""
+	os.Unsetenv(windowWaits) // the daemon need not inherit it
 	to := ""
 	if o.Link != "" {
 		var err error
@@ -49,9 +51,11 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("Drawbridge runs at " + rt.URL)
+	if !waits {
+		fmt.Println("Drawbridge runs at " + rt.URL)
+	}
 	place := map[string]string{"to": to}
-	if held { // a window may be open already
+	if held && !waits { // a window may be open already
 		var window struct{ Shown bool }
 		if err := ask(ctx, rt, o.Folders.Data, "window", place, &window); err == nil && window.Shown {
 			return nil
@@ -64,8 +68,15 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	if page.URL == "" {
 		return errors.New("drawbridge gave no address")
 	}
+	if waits {
+		return json.NewEncoder(os.Stdout).Encode(map[string]string{"url": page.URL, "data": o.Folders.Data})
+	}
 	return show(page.URL, o.Folders.Data, os.Stdout)
 }
+
+// windowWaits is set by a window that was started by itself, as macOS starts the program
+// of a bundle: it gets the address and the data folder as JSON, and nothing is opened.
+const windowWaits = "DRAWBRIDGE_WINDOW_WAITS"
 
 // launch starts a daemon in the background, with our own arguments but for the link.
 // It does not wait for it.

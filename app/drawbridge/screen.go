@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"drawbridge/backend/process"
@@ -54,12 +55,30 @@ func windowProgram() (path string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	path = filepath.Join(filepath.Dir(self), "drawbridge-window")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
 	}
-	info, err := os.Stat(path)
-	return path, err == nil && info.Mode().IsRegular()
+	return windowOf(self)
+}
+
+// windowOf is the window's binary that belongs to the daemon's, which is self: beside it, or
+// in a bundle of macOS the program of the bundle that holds the daemon's.
+func windowOf(self string) (path string, ok bool) {
+	name := "drawbridge-window"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	places := []string{"."}
+	if strings.HasSuffix(filepath.ToSlash(filepath.Dir(self)), ".app/Contents/MacOS") {
+		places = append(places, "../../../../MacOS")
+	}
+	for _, dir := range places {
+		path = filepath.Join(filepath.Dir(self), dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // openers are the programs that open an address in the browser, each with the

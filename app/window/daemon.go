@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"drawbridge/backend/loopback"
@@ -26,9 +28,11 @@ type command struct {
 // daemon is the program that this window shows, found by its data folder. As long as
 // the folder is the same, it may end, start again, and answer elsewhere.
 type daemon struct {
-	data   string
 	client *http.Client
 	retry  time.Duration // between tries to reach it
+
+	mu   sync.Mutex
+	data string // "" while it is not known; see summon
 }
 
 func newDaemon(data string) *daemon {
@@ -38,19 +42,26 @@ func newDaemon(data string) *daemon {
 // errNoDaemon: none runs in the folder, or it does not answer yet.
 var errNoDaemon = errors.New("no daemon runs")
 
+func (d *daemon) folder() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.data
+}
+
 // request asks the running daemon as the person. The caller closes the body.
 func (d *daemon) request(ctx context.Context, method, route string, in any) (*http.Response, error) {
-	if d.data == "" {
+	data := d.folder()
+	if data == "" {
 		return nil, errNoDaemon
 	}
-	rt, ok, err := loopback.FindDaemon(d.data)
+	rt, ok, err := loopback.FindDaemon(data)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, errNoDaemon
 	}
-	admin, err := loopback.ReadAdmin(d.data)
+	admin, err := loopback.ReadAdmin(data)
 	if err != nil {
 		return nil, err
 	}
@@ -134,16 +145,39 @@ func (d *daemon) read(stream io.Reader, obey func(command)) {
 	}
 }
 
-// script is what leads the page to a place of itself, or "".
-func script(to string) string {
+// script is what leads the page to a place of itself, or "". page is its address, with the
+// code that lets it in.
+//
+// The page takes the code out of its own address when it begins: until then the place has to
+// wait, or nobody would be let in. Where our own page is still there, which is on its way to
+// that address, it is sent to the place at once.
+func script(to, page string) string {
 	if !strings.HasPrefix(to, "/") {
 		return ""
 	}
-	quoted, err := json.Marshal(to) // JSON for HTML: safe inside a script, whatever it holds
-	if err != nil {
+	u, err := url.Parse(local(page))
+	if err != nil || u.Host == "" {
 		return ""
 	}
-	return "location.hash = " + string(quoted)
+	u.Fragment, u.RawFragment = to, ""
+	address := u.String()
+	if base, code, ok := strings.Cut(local(page), "#code="); ok {
+		code, _, _ = strings.Cut(code, "&")
+		address = base + "#code=" + code + "&to=" + url.QueryEscape(to)
+	}
+	args := make([]any, 0, 3)
+	for _, text := range []string{to, u.Host, address} {
+		quoted, err := json.Marshal(text) // JSON for HTML: safe inside a script, whatever it holds
+		if err != nil {
+			return ""
+		}
+		args = append(args, quoted)
+	}
+	return fmt.Sprintf(`(function go(to, host, address, left) {
+	if (location.host !== host) location.replace(address);
+	else if (left > 0 && /[#&]code=/.test(location.hash)) setTimeout(go, 50, to, host, address, left - 1);
+	else location.hash = to;
+})(%s, %s, %s, 400)`, args...)
 }
 
 // move leads the page to another address.

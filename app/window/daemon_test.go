@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -103,15 +104,27 @@ func TestTheWindowFindsADaemonThatAnswersElsewhere(t *testing.T) {
 }
 
 func TestWhatAWindowRunsIsItsOwn(t *testing.T) {
-	for _, to := range []string{`/a"</script><script>alert(1)//`, "/x\u2028y", "/ok"} {
-		js := script(to)
-		if !strings.HasPrefix(js, `location.hash = "/`) || strings.ContainsAny(js, "<>\u2028\n") || strings.Count(strings.ReplaceAll(js, `\"`, ""), `"`) != 2 {
+	const page = "http://127.0.0.1:7575/#code=abc&to=%2Fold"
+	for _, to := range []string{`/a"</script><script>alert(1)//`, "/x\u2028y", "/ok?view=log&x=1"} {
+		js := script(to, page)
+		_, given, _ := strings.Cut(js, "})(")
+		var got [3]string
+		if err := json.Unmarshal([]byte("["+strings.TrimSuffix(given, ", 400)")+"]"), &got); err != nil {
+			t.Fatalf("%v: %s", err, given)
+		}
+		if want := "http://127.0.0.1:7575/#code=abc&to=" + url.QueryEscape(to); got != [3]string{to, "127.0.0.1:7575", want} {
+			t.Errorf("%q is led by %q", to, got)
+		}
+		if strings.ContainsAny(given, "<>\u2028\n") {
 			t.Errorf("%q makes %s", to, js)
 		}
 	}
-	for _, to := range []string{"", "javascript:alert(1)", "servers"} {
-		if js := script(to); js != "" {
-			t.Errorf("%q makes %s", to, js)
+	if js := script("/ok", "http://127.0.0.1:7575/"); !strings.Contains(js, `"http://127.0.0.1:7575/#/ok"`) {
+		t.Errorf("without a code: %s", js)
+	}
+	for _, c := range [][2]string{{"", page}, {"javascript:alert(1)", page}, {"servers", page}, {"/servers", ""}, {"/servers", "http://evil.example/#code=1"}} {
+		if js := script(c[0], c[1]); js != "" {
+			t.Errorf("%q makes %s", c, js)
 		}
 	}
 	if js := move("http://evil.example/"); js != "" {

@@ -56,6 +56,13 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = entrancePage.Execute(w, target) // fails only when the window is gone
 }
 
+// page is the address with the code that was used last, or will be next.
+func (e *entrance) page() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.address
+}
+
 // base is the address without path and code, or "".
 func (e *entrance) base() string {
 	e.mu.Lock()
@@ -88,6 +95,13 @@ func (e *entrance) set(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.address = address
+}
+
+// take makes address the one that the page is led to when it is loaded next.
+func (e *entrance) take(address string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.address, e.led = address, false
 }
 
 // local returns address if it is an http address of this machine, else "".

@@ -16,6 +16,7 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/options"
 	"github.com/wailsapp/wails/v2/pkg/options/assetserver"
 	"github.com/wailsapp/wails/v2/pkg/options/linux"
+	"github.com/wailsapp/wails/v2/pkg/options/mac"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 
 	"drawbridge/build/icons"
@@ -33,7 +34,7 @@ func Main() {
 	lead := newEntrance(os.Getenv("DRAWBRIDGE_WINDOW_URL"), d.address)
 	os.Unsetenv("DRAWBRIDGE_WINDOW_URL") // the web processes need not inherit the code
 
-	at, known := readPlace(d.data)
+	at, known := readPlace(d.folder())
 	state := options.Normal
 	if at.Maximised {
 		state = options.Maximised
@@ -41,6 +42,10 @@ func Main() {
 	// ours ends with the window; wails' context carries its runtime and does not.
 	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
+	calls := make(chan string, 8) // links that the system hands over; "" is a start without one
+	if d.folder() == "" && lead.base() == "" {
+		calls <- ""
+	}
 	err := wails.Run(&options.App{
 		Title:            "Drawbridge",
 		Width:            at.Width,
@@ -52,15 +57,16 @@ func Main() {
 		AssetServer:      &assetserver.Options{Handler: lead},
 		OnStartup: func(c context.Context) {
 			ctx = c
-			ready()
 			revive()
 			if known && !at.Maximised {
 				runtime.WindowSetPosition(c, at.X, at.Y)
 			}
+			go called(c, ours, d, lead, calls)
 		},
 		OnDomReady: func(c context.Context) {
+			ready()
 			following.Do(func() {
-				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, cmd) })
+				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, lead, cmd) })
 				revive()
 			})
 		},
@@ -71,7 +77,7 @@ func Main() {
 			if p.Maximised { // the size to go back to is the one from before
 				p.X, p.Y, p.Width, p.Height = at.X, at.Y, at.Width, at.Height
 			}
-			keepPlace(d.data, p)
+			keepPlace(d.folder(), p)
 			return false
 		},
 		OnShutdown: func(context.Context) { end() },
@@ -84,6 +90,14 @@ func Main() {
 				}
 			},
 		},
+		// Wails listens for the Apple event that brings a link from its beginning, and calls
+		// this on a goroutine.
+		Mac: &mac.Options{OnUrlOpen: func(link string) {
+			select {
+			case calls <- link:
+			default: // nobody follows that many
+			}
+		}},
 		Linux: &linux.Options{
 			Icon:             icons.App,
 			ProgramName:      "drawbridge",
@@ -96,8 +110,9 @@ func Main() {
 	}
 }
 
-// readiness returns what tells whoever started us that the display let us in. He waits
-// for it, or for our end, which sends the person to the browser instead.
+// readiness returns what tells whoever started us that there is a window with a page in it:
+// WebKit ends the whole program when the process that draws dies at its birth. He waits for
+// it, or for our end, which sends the person to the browser instead.
 func readiness() (tell func()) {
 	if os.Getenv("DRAWBRIDGE_READY") == "" {
 		return func() {}
@@ -131,6 +146,35 @@ func front(ctx context.Context) {
 	runtime.WindowShow(ctx)
 }
 
+// called brings the page to where each call leads, until ours ends. The page is loaded
+// anew for it: at a start there may be none yet that could be led.
+func called(ctx, ours context.Context, d *daemon, lead *entrance, calls <-chan string) {
+	self, _ := os.Executable() // without it the program is looked for in PATH
+	for {
+		select {
+		case <-ours.Done():
+			return
+		case link := <-calls:
+			first := d.folder() == ""
+			address, err := d.summon(ours, daemonProgram(self), link)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "drawbridge-window:", err)
+				continue
+			}
+			if at, known := readPlace(d.folder()); first && known {
+				runtime.WindowSetSize(ctx, at.Width, at.Height)
+				runtime.WindowSetPosition(ctx, at.X, at.Y)
+				if at.Maximised {
+					runtime.WindowMaximise(ctx)
+				}
+			}
+			lead.take(address)
+			front(ctx)
+			runtime.WindowReloadApp(ctx)
+		}
+	}
+}
+
 // back is called when the daemon answers again: the page recovers by itself, unless
 // the address is another one.
 func back(ctx context.Context, d *daemon, lead *entrance) {
@@ -143,11 +187,11 @@ func back(ctx context.Context, d *daemon, lead *entrance) {
 }
 
 // obey does what the daemon asks for.
-func obey(ctx context.Context, d *daemon, c command) {
+func obey(ctx context.Context, d *daemon, lead *entrance, c command) {
 	switch c.Command {
 	case "focus":
 		front(ctx)
-		if js := script(c.To); js != "" {
+		if js := script(c.To, lead.page()); js != "" {
 			runtime.WindowExecJS(ctx, js)
 		}
 	case "pick":

@@ -149,9 +149,12 @@ func (r *watch) server(ctx context.Context, s hub.ServerStatus) {
 		name = s.ID
 	}
 	n := Notification{Subject: "server/" + s.ID, Text: s.Reason, To: "/servers/" + s.ID}
+	if s.Hint != "" {
+		n.Text = strings.TrimRight(s.Reason, ".") + ". " + s.Hint
+	}
 	switch s.State {
 	case hub.StateCrashed:
-		n.Title, n.Urgent = name+" keeps failing and was given up", true
+		n.Title, n.Urgent = name+" does not run", true
 	case hub.StateNeedsApproval:
 		n.Title = name + " waits for your approval"
 	case hub.StateNeedsLogin:

@@ -105,12 +105,14 @@ func TestAServerThatGaveUpIsToldOnceAndTakenBack(t *testing.T) {
 		d.said()
 		d.server("files", hub.StateCrashed, "exit 1\n\x1b[31mno such file")
 		d.server("files", hub.StateCrashed, "exit 1")
-		d.said("files keeps failing and was given up: exit 1 [31mno such file")
+		d.said("files does not run: exit 1 [31mno such file")
 		if n := d.visible["server/files"]; n.To != "/servers/files" || !n.Urgent {
 			t.Fatalf("%+v", n)
 		}
 		d.server("files", hub.StateRunning, "")
 		d.said("withdrawn server/files")
+		d.publish(event.Server, hub.ServerStatus{ID: "git", State: hub.StateCrashed, Reason: "there is no secret called \"k\".", Hint: "Store it with: drawbridge secret set k."})
+		d.said("git does not run: there is no secret called \"k\". Store it with: drawbridge secret set k.")
 	})
 }
 
@@ -120,13 +122,13 @@ func TestASubjectSpeaksAtMostOnceAMinute(t *testing.T) {
 		d.server("a", hub.StateRunning, "")
 		d.server("a", hub.StateCrashed, "two")
 		d.server("b", hub.StateCrashed, "other")
-		d.said("a keeps failing and was given up: one", "withdrawn server/a", "b keeps failing and was given up: other")
+		d.said("a does not run: one", "withdrawn server/a", "b does not run: other")
 		time.Sleep(quiet - time.Second)
 		synctest.Wait()
 		d.said()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		d.said("a keeps failing and was given up: two")
+		d.said("a does not run: two")
 		d.server("a", hub.StateRunning, "")
 		d.server("a", hub.StateCrashed, "three")
 		d.server("a", hub.StateRunning, "") // over before its silence ends: nobody hears of it
@@ -220,7 +222,7 @@ func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 		d.connect = nil
 		time.Sleep(quiet)
 		synctest.Wait()
-		d.said("a keeps failing and was given up: 1", "z keeps failing and was given up: 0")
+		d.said("a does not run: 1", "z does not run: 0")
 		if d.tries != 2 || !d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", d.tries, d.watcher.Reachable())
 		}

@@ -115,3 +115,43 @@ func TestWindowSaysWhenNoDaemonRuns(t *testing.T) {
 		return ""
 	})
 }
+
+// TestAWindowStartedByItselfBringsTheDaemonUp is how macOS starts the program of a bundle: it
+// is told no address and no folder. A second one finds the first.
+func TestAWindowStartedByItselfBringsTheDaemonUp(t *testing.T) {
+	needWindow(t)
+	s := desktop(t)
+	data := filepath.Join(s.home, "data")
+	open := func() *exec.Cmd {
+		cmd := s.command(window)
+		cmd.Env = append(cmd.Env, "DRAWBRIDGE_DATA="+data, "DRAWBRIDGE_KEYRING=off")
+		return cmd
+	}
+	t.Cleanup(func() { s.command(binary, "quit", "--data", data).Run() })
+	s.background(open())
+	s.oneWindow()
+	eventually(t, limit(20*time.Second), func() string {
+		if n := colours(s.picture("window-by-itself"), image.Rect(340, 130, 1280, 900)); n < 12 {
+			return fmt.Sprintf("the page has %d colours", n)
+		}
+		return ""
+	})
+	run(t, s.command(binary, "status", "--data", data), 0)
+	second := open()
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(limit(15*time.Second), func() { second.Process.Kill() })
+	second.Wait()
+	if !late.Stop() {
+		t.Error("a second window stays")
+	}
+	s.oneWindow()
+	run(t, s.command(binary, "quit", "--data", data), 0)
+	eventually(t, limit(10*time.Second), func() string {
+		if n := len(s.windows("Drawbridge")); n != 0 {
+			return fmt.Sprintf("%d windows outlive Quit", n)
+		}
+		return ""
+	})
+}

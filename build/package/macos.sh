@@ -5,12 +5,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=$1
 app=build/stage/package/Drawbridge.app
+daemon="$app/Contents/Helpers/Drawbridge Daemon.app"
 rm -rf "$app"
-mkdir -p "$app/Contents/MacOS" "$app/Contents/Resources"
+mkdir -p "$app/Contents/MacOS" "$app/Contents/Resources" "$daemon/Contents/MacOS"
 make ui
-CGO_ENABLED=1 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o "$app/Contents/MacOS/drawbridge" ./app/drawbridge
+CGO_ENABLED=1 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o "$daemon/Contents/MacOS/drawbridge" ./app/drawbridge
 CGO_ENABLED=1 go build -trimpath -tags desktop,production -ldflags '-s -w' -o "$app/Contents/MacOS/drawbridge-window" .
-sed "s|@VERSION@|$VERSION|" build/package/Info.plist >"$app/Contents/Info.plist"
+# Apple's versions are up to three numbers.
+sed "s|@VERSION@|${VERSION%%[~-]*}|" build/package/Info.plist >"$app/Contents/Info.plist"
+sed "s|@VERSION@|${VERSION%%[~-]*}|" build/package/Daemon.plist >"$daemon/Contents/Info.plist"
 iconset=build/stage/package/app.iconset
 mkdir -p "$iconset"
 for size in 16 32 128 256; do

@@ -1,0 +1,35 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestTheWindowIsFoundBesideTheDaemonAndAroundItInABundle(t *testing.T) {
+	put := func(path string) string {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	beside := put(filepath.Join(t.TempDir(), "drawbridge-window"))
+	if got, ok := windowOf(filepath.Join(filepath.Dir(beside), "drawbridge")); !ok || got != beside {
+		t.Errorf("beside it: %s %v", got, ok)
+	}
+	app := filepath.Join(t.TempDir(), "Drawbridge.app/Contents")
+	around := put(filepath.Join(app, "MacOS/drawbridge-window"))
+	if got, ok := windowOf(filepath.Join(app, "Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge")); !ok || got != around {
+		t.Errorf("in a bundle: %s %v", got, ok)
+	}
+	// The same way up from anywhere else leads to what is not ours.
+	if got, ok := windowOf(filepath.Join(app, "Helpers/some/Contents/MacOS/drawbridge")); ok {
+		t.Errorf("outside a bundle: %s", got)
+	}
+}

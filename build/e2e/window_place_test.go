@@ -1,0 +1,87 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/loopback"
+)
+
+// A link may come while the page is still on its way: it must not take the place of the code
+// in the page's address, or nobody would be let in, and it must not be lost either.
+func TestALinkWaitsForThePageToBeLetIn(t *testing.T) {
+	needWindow(t)
+	s := desktop(t)
+	lock, err := loopback.Lock(s.home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if _, err := loopback.OpenAdmin(s.home); err != nil {
+		t.Fatal(err)
+	}
+	told, seen := make(chan struct{}), make(chan string, 8)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `<!doctype html><title>x</title><script src="/slow.js"></script>`)
+	})
+	// The page begins when the window was told where to go, and a moment later.
+	mux.HandleFunc("GET /slow.js", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-told:
+			<-time.After(300 * time.Millisecond)
+		case <-time.After(limit(3 * time.Second)):
+		case <-r.Context().Done():
+		}
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprint(w, `const say = () => fetch('/seen', {method: 'POST', body: location.hash})
+addEventListener('hashchange', say)
+say().then(() => { if (location.hash.includes('code=')) location.hash = '/' })`)
+	})
+	mux.HandleFunc("POST /seen", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seen <- string(body)
+	})
+	mux.HandleFunc("GET /api/v1/window", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "data: {\"command\":\"focus\",\"to\":\"/servers/x?view=log\"}\n\n")
+		w.(http.Flusher).Flush()
+		select {
+		case <-told:
+		default:
+			close(told)
+		}
+		<-r.Context().Done()
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	defer server.CloseClientConnections()
+	if err := loopback.WriteRuntime(s.home, loopback.Runtime{PID: os.Getpid(), URL: server.URL, Version: "t", StartedAt: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := s.command(window)
+	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
+	s.background(cmd)
+	first := true
+	for deadline := time.After(limit(20 * time.Second)); ; first = false {
+		select {
+		case hash := <-seen:
+			if first && !strings.HasPrefix(hash, "#code=once") {
+				t.Fatalf("the page begins at %q, without the code that lets it in", hash)
+			}
+			if hash == "#/servers/x?view=log" || strings.Contains(hash, "to=%2Fservers%2Fx%3Fview%3Dlog") {
+				return
+			}
+		case <-deadline:
+			t.Fatal("the place of the link was lost")
+		}
+	}
+}
