@@ -69,8 +69,8 @@ func TestAPageThatIsLoadedAnewForALinkGoesThere(t *testing.T) {
 	e := newEntrance(at+"/#code=first", nobody)
 	page(t, e)
 	e.take(at + "/#code=second&to=x")
-	if got := page(t, e); !strings.Contains(got, "#code=second") {
-		t.Errorf("it goes to\n%s", got)
+	if got := page(t, e); !strings.Contains(got, "#code=second") || e.page() != at+"/#code=second&to=x" {
+		t.Errorf("it goes to %s\n%s", e.page(), got)
 	}
 }
 

@@ -69,11 +69,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		r.connected(ctx)
 	}
 	defer func() { sub.Close() }()
-	defer func() {
-		if r.notifier != nil {
-			r.notifier.Close()
-		}
-	}()
+	defer func() { r.end(context.WithoutCancel(ctx)) }()
 	silence := time.NewTimer(time.Hour)
 	defer silence.Stop()
 	for {
@@ -235,6 +231,22 @@ func (r *watch) withdraw(ctx context.Context, subject string) {
 		r.notifier.Withdraw(ctx, subject)
 	}
 	t.shown = false
+}
+
+// endLimit is how long the taking back may take when the program ends.
+const endLimit = time.Second
+
+// end takes back what is shown: nobody follows a click any more.
+func (r *watch) end(ctx context.Context) {
+	if r.notifier == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	for subject := range r.subjects {
+		r.withdraw(ctx, subject)
+	}
+	r.notifier.Close()
 }
 
 // connected reports whether there is a notifier, and looks for one.

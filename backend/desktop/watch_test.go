@@ -76,6 +76,9 @@ func watching(t *testing.T, do func(d *desk)) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+		if len(d.visible) != 0 {
+			t.Errorf("the end of the program leaves %v", d.visible)
+		}
 	})
 }
 
