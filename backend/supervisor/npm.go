@@ -16,7 +16,7 @@ var (
 	npmError = pattern.Lazily(`^npm (?:error|ERR!)(?: |$)`)
 	npmCode  = pattern.Lazily(`^code (E?[A-Z0-9_]+)$`)
 	// npmFact is a line that a person cannot use: the error as a table.
-	npmFact        = pattern.Lazily(`^(?:syscall|errno|path|dest|code|signal|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
+	npmFact        = pattern.Lazily(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
 	missingProgram = pattern.Lazily(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is there and its program is not
 	npmCopy        = pattern.Lazily(`(?:[A-Za-z]:)?[/\\][^'"\n]*?[/\\]_npx[/\\][0-9a-f]{8,}`)
 )
