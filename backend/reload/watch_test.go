@@ -60,7 +60,7 @@ func TestAFileIsReadWhenItHasBeenQuietForAWhile(t *testing.T) {
 
 // Somebody who writes without a pause cannot keep what he wrote from being read.
 func TestAFileThatIsNeverQuietIsReadAllTheSame(t *testing.T) {
-	file, seen := following(t, 30*time.Millisecond)
+	file, seen := following(t, 200*time.Millisecond)
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

@@ -80,13 +80,20 @@ func TestAServerHasSixteenRequestsOpenAtMost(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	all.Go(func() { _, _ = m.Call(ctx, "tools/call", nil, hub.Span{}, sink) })
-	lines := bufio.NewScanner(hears)
-	heard := func() string {
+	lines := make(chan string, 100)
+	all.Go(func() {
+		for s := bufio.NewScanner(hears); s.Scan(); {
+			lines <- s.Text()
+		}
+	})
+	heard := func() (line string) {
 		t.Helper()
-		if !lines.Scan() {
+		select {
+		case line = <-lines:
+		case <-time.After(20 * time.Second):
 			t.Fatal("the server hears nothing more")
 		}
-		return lines.Text()
+		return line
 	}
 	heard() // the call
 	ask := func(id int) {

@@ -1,0 +1,76 @@
+package loopback
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzOnlyAWholeTokenNamesItsClient: of everything that may stand in the header, the word
+// Bearer, a space and exactly the token lead to its client.
+func FuzzOnlyAWholeTokenNamesItsClient(f *testing.F) {
+	tokens, err := NewTokens(f.TempDir(), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	mine, err := tokens.Create("cursor")
+	if err != nil {
+		f.Fatal(err)
+	}
+	token := mine.Token
+	for _, s := range []string{"Bearer TOKEN", "bearer TOKEN", "Bearer  TOKEN ", "Bearer TOKEN,", "BearerTOKEN", "Basic TOKEN", "Bearer TOKEN TOKEN", "Bearer " + TokenPrefix, "Bearer", "", "Bearer TOKEN\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		header = strings.ReplaceAll(header, "TOKEN", token)
+		shown, ok := BearerOf(&http.Request{Header: http.Header{"Authorization": {header}}})
+		name, known := "", false
+		if ok {
+			name, known = tokens.Client(shown)
+		}
+		scheme, rest, _ := strings.Cut(header, " ")
+		if right := strings.EqualFold(scheme, "bearer") && strings.TrimSpace(rest) == token; known != right || known && name != "cursor" {
+			t.Fatalf("%q names %q, %v", header, name, known)
+		}
+		for _, values := range [][]string{nil, {header, header}} {
+			if shown, ok := BearerOf(&http.Request{Header: http.Header{"Authorization": values}}); ok {
+				t.Fatalf("%d headers show %q", len(values), shown)
+			}
+		}
+	})
+}
+
+// FuzzAFileOfTokensOpensNothingElse: whatever stands in the file, it is refused as a whole,
+// or lets in exactly those tokens that are written there and look like ours.
+func FuzzAFileOfTokensOpensNothingElse(f *testing.F) {
+	for _, s := range []string{
+		`{"tokens":[{"name":"a","token":"` + TokenPrefix + `x","createdAt":"2026-11-20T00:00:00Z"}]}`,
+		`{"tokens":[{"name":"a","token":""}]}`, `{"tokens":null}`, `{"Tokens":[{"NAME":"a","token":"x"}]}`, `{}`, `[]`, `null`, ``, `{"tokens":[`,
+	} {
+		f.Add([]byte(s), TokenPrefix+"x")
+	}
+	f.Fuzz(func(t *testing.T, file []byte, shown string) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "tokens.json"), file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := NewTokens(dir, nil)
+		if err != nil {
+			return
+		}
+		var written tokenFile
+		if err := json.Unmarshal(file, &written); err != nil {
+			t.Fatalf("%q is taken: %v", file, err)
+		}
+		right := false
+		for _, one := range written.Tokens {
+			right = right || one.Token == shown && strings.HasPrefix(shown, TokenPrefix)
+		}
+		if name, known := tokens.Client(shown); known != right {
+			t.Fatalf("%q in %q is %q, %v", shown, file, name, known)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+// Looks at a result of 10 MB: in the history, where its beginning is, and as the answer of
+// a tool that is tried, which is the whole.
+import { accessible, api, call, finish, found, go, live, order, page, step } from './page-kit.mjs'
+
+await page.goto(order.link)
+await live()
+// What the page was busy with for longer than 50 ms.
+await page.evaluate(() => {
+  window.still = 0
+  new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.still = Math.max(window.still, task.duration)
+  }).observe({ entryTypes: ['longtask'] })
+})
+const letters = () => page.evaluate(() => Math.max(0, ...[...document.querySelectorAll('main span, main div, main p, main pre')].map((e) => e.textContent.split('g').length - 1)))
+/** Does one thing and returns how long it took until so many letters are on the screen, and a note. */
+const timed = (act, value, least, note) =>
+  page.evaluate(
+    async ({ act, value, least, note }) => {
+      window.still = 0
+      const began = performance.now()
+      if (act === 'go') location.hash = value
+      else [...document.querySelectorAll('button')].find((b) => b.textContent.includes(value) && b.checkVisibility()).click()
+      for (;;) {
+        await new Promise(requestAnimationFrame)
+        const text = document.querySelector('main').innerText
+        if (text.split('g').length > least && text.includes(note)) return performance.now() - began
+        if (performance.now() - began > 20_000) throw new Error(`not shown: ${text.slice(0, 300)}`)
+      }
+    },
+    { act, value, least, note },
+  )
+
+const large = await call('large', 'echo', { size: 10_000_000 })
+const small = await call('large', 'echo', { size: 100 })
+await step('a small result is shown, so that the code of the page is there', async () => {
+  await page.waitForTimeout(400) // the recorder writes in batches
+  await go(`/calls/${small.callId}`)
+  await page.getByText('ggggg').first().waitFor()
+})
+await step('the beginning of a large result is shown, and how long it was', async () => {
+  found.document = JSON.stringify(await api('GET', `/api/v1/calls/${large.callId}`)).length
+  found.shownMs = await timed('go', `/calls/${large.callId}`, 3000, 'Only the beginning was kept; the whole was')
+  found.first = await letters()
+  await accessible('a call with a large result')
+})
+await step('more of it is a click away', async () => {
+  found.moreMs = await timed('click', 'more characters', 30_000, 'more characters')
+  found.moreMs = Math.max(found.moreMs, await timed('click', 'more characters', 65_000, 'Only the beginning was kept'))
+  found.all = await letters()
+  found.stillMs = await page.evaluate(() => window.still)
+  await page.screenshot({ path: `${order.output}/page-large.png` })
+})
+await step('the whole of it is the answer of a tool that is tried', async () => {
+  await go('/tools?tool=large__echo')
+  await page.getByRole('textbox', { name: 'Arguments' }).fill('{"size": 10000000}')
+  found.triedMs = await timed('click', 'Run tool', 3000, 'more characters')
+  found.triedStillMs = await page.evaluate(() => window.still)
+  await page.screenshot({ path: `${order.output}/page-large-tried.png` })
+})
+await finish()
