@@ -155,7 +155,7 @@ func (o Options) configuration() (all []Finding) {
 		all = append(all, Finding{Check: "config", Subject: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct it: the file is read again when it is saved.")})
 	}
 	if len(all) == 0 {
-		all = []Finding{{Check: "config", Level: OK, Message: fmt.Sprintf("the configuration is valid: %d servers", len(o.Config.Servers))}}
+		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + counted(len(o.Config.Servers), "server")}}
 	}
 	return all
 }
@@ -258,4 +258,11 @@ func (o Options) reach(ctx context.Context, s clientconf.Status, f Finding) Find
 		offer(&f, "Make a new token", o.Rotate, s.Client.ID)
 	}
 	return f
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
