@@ -6,6 +6,9 @@ import (
 	"crypto/sha256"
 	"io"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/s2"
@@ -70,6 +73,46 @@ func (r *rules) text(s string) string {
 		return s
 	}
 	return string(matching(r.patterns, r.known.clean([]byte(s), 0), 0))
+}
+
+// name is text for the name of a tool, which comes again with its next call.
+func (r *rules) name(s string) string {
+	if r.harmless.has(s) {
+		return s
+	}
+	clean := r.text(s)
+	if clean == s {
+		r.harmless.add(s)
+	}
+	return clean
+}
+
+// harmless are names in which there is no secret. Nil has none.
+type harmless struct {
+	names sync.Map
+	count atomic.Int32
+}
+
+const (
+	mostHarmless    = 1024 // names, then those that are there stay
+	longestHarmless = 256  // bytes of one
+)
+
+func (h *harmless) has(name string) bool {
+	if h == nil || len(name) > longestHarmless {
+		return false
+	}
+	_, ok := h.names.Load(name)
+	return ok
+}
+
+func (h *harmless) add(name string) {
+	if h == nil || len(name) > longestHarmless || h.count.Load() >= mostHarmless {
+		return
+	}
+	if _, there := h.names.LoadOrStore(strings.Clone(name), struct{}{}); !there {
+		h.count.Add(1)
+	}
 }
 
 const (

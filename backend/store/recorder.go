@@ -78,7 +78,7 @@ var payloads = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b
 
 func newRecorder(s *Store) *Recorder {
 	r := &Recorder{store: s, wake: make(chan struct{}, 1)}
-	r.rules.Store(&rules{maxField: MaxField})
+	r.rules.Store(&rules{maxField: MaxField, harmless: new(harmless)})
 	return r
 }
 
@@ -100,8 +100,8 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	e.call.Server = server
 	e.call.Params, e.call.Capabilities = nil, nil
 	e.call.Arguments, e.call.ProgressToken = hub.Span{}, hub.Span{}
-	e.call.Name = rules.text(call.Name)
-	e.call.PublicName = rules.text(call.PublicName)
+	e.call.Name = rules.name(call.Name)
+	e.call.PublicName = rules.name(call.PublicName)
 	e.call.Reason = cutText(rules.text(cutText(call.Reason, MaxError+lookAhead)), MaxError)
 	e.call.Stack = cutText(rules.text(cutText(call.Stack, MaxStack+lookAhead)), MaxStack)
 

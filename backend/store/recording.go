@@ -47,6 +47,7 @@ type rules struct {
 	ceiling  map[string]Keeping // by server, in the configuration: no rule keeps more
 	ofTool   map[Tool]Keeping   // the same of single tools; it wins
 	renamed  map[string]string  // by the name that a server had when a call began
+	harmless *harmless          // names in which no secret was found
 }
 
 func (r *rules) keep(server, tool string) Keeping {
@@ -84,6 +85,7 @@ func change(at *atomic.Pointer[rules], f func(*rules)) {
 		old := at.Load()
 		next := *old
 		f(&next)
+		next.harmless = new(harmless)
 		if at.CompareAndSwap(old, &next) {
 			return
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strconv"
 	"testing"
 
 	"drawbridge/backend/hub"
@@ -84,5 +85,42 @@ func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
 		if got := r.keep(c.server, c.tool); got != c.want {
 			t.Errorf("of %s %s %q is kept, want %q", c.server, c.tool, got, c.want)
 		}
+	}
+}
+
+// A name that was harmless is not when it has become a secret, and the names that are
+// remembered are few.
+func TestANameThatBecomesASecretIsTakenOut(t *testing.T) {
+	b := fresh(t)
+	r := b.Recorder()
+	kept := func(n int, name string) string {
+		t.Helper()
+		c := aCall(n)
+		c.Name = name
+		r.Record(c, aReply)
+		got, err := b.Call(t.Context(), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Name
+	}
+	const name = "lookup_hunter2hunter2"
+	for n := range 2 {
+		if got := kept(n, name); got != name {
+			t.Errorf("%q is kept as %q", name, got)
+		}
+	}
+	r.SetSecrets([]string{"hunter2hunter2"}, nil)
+	for n := 2; n < 4; n++ {
+		if got := kept(n, name); got == name {
+			t.Errorf("a name with a secret is kept as %q", got)
+		}
+	}
+	rules := r.rules.Load()
+	for n := range 2 * mostHarmless {
+		rules.name("tool_" + strconv.Itoa(n))
+	}
+	if n := rules.harmless.count.Load(); n != mostHarmless {
+		t.Errorf("%d names are remembered", n)
 	}
 }
