@@ -121,6 +121,19 @@ func TestCallsGoByTheirAge(t *testing.T) {
 			}
 		}
 	}
+	a := aging{}
+	a.believe(start, aMonth)
+	a.believe(start.Add(9*365*aDay), aMonth)
+	now := start.Add(5 * 365 * aDay) // less far ahead
+	for range 24 {
+		if at := a.believe(now, aMonth); !at.Equal(start) {
+			t.Fatalf("age counts from %s", at)
+		}
+		now = now.Add(time.Hour)
+	}
+	if at := a.believe(now, aMonth); !at.Equal(now) {
+		t.Errorf("a day later age counts from %s", at)
+	}
 	for age, want := range map[time.Duration]time.Duration{aMonth: leapMost, aDay: leapLeast, 8 * aDay: 2 * aDay, -1: leapLeast} {
 		if got := leapOf(age); got != want {
 			t.Errorf("of calls that are kept for %s a leap is %s, want %s", age, got, want)

@@ -201,7 +201,7 @@ func TestLimitsAreValidationErrorsThatNameTheirField(t *testing.T) {
 
 func TestErasedCallsAreNowhereInTheFile(t *testing.T) {
 	for name, sel := range map[string]Selection{
-		"selected": {IDs: []int64{aCall(3).ID, aCall(150).ID, aCall(9999).ID}},
+		"selected": {IDs: []int64{aCall(150).ID, aCall(3).ID, aCall(150).ID, aCall(9999).ID}},
 		"client":   {Client: "Zed"},
 		"session":  {Session: "private"},
 	} {
@@ -287,5 +287,22 @@ func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
 	c := open(t, backup)
 	if got := found(t, c, Query{Text: "number499"}); !slices.Equal(got, []int64{499}) {
 		t.Errorf("in the backup %v", got)
+	}
+}
+
+// TestCallsThatWereNamedAreErasedAndNoOthers, whatever else is named beside them.
+func TestCallsThatWereNamedAreErasedAndNoOthers(t *testing.T) {
+	b := fresh(t)
+	record(t, b, 0, 40)
+	flushed(t, b)
+	sel := Selection{Client: aCall(0).Client.Name}
+	for n := range 3 * eraseRows {
+		sel.IDs = append(sel.IDs, aCall(n).ID)
+	}
+	if n, err := b.Erase(t.Context(), sel); err != nil || n != 3*eraseRows {
+		t.Errorf("%d calls were erased, %v", n, err)
+	}
+	if n := count(t, b); n != 40-3*eraseRows {
+		t.Errorf("%d calls are left", n)
 	}
 }

@@ -25,6 +25,11 @@ func TestSessionsWhoseCallsAreGoneHideNoOthers(t *testing.T) {
 	if n, err := b.Erase(t.Context(), Selection{Client: "gone"}); err != nil || n != 20 {
 		t.Fatal(n, err)
 	}
+	for i := range 5 { // as earlier versions left them
+		if err := b.exec(t.Context(), `INSERT INTO session (name) VALUES (?)`, fmt.Sprint("of an earlier version ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var seen []string
 	for before := int64(0); ; {
 		stories, next, err := b.Sessions(t.Context(), before, 2)
