@@ -109,7 +109,7 @@ flow(
       'true',
     );
     for (const text of await rows.allTextContents())
-      assert.match(text, /^(?=.*github)(?=.*Timeout)/);
+      assert.match(text, /^(?=.*GitHub)(?=.*Timeout)/);
     await page.getByRole('button', { name: 'Server: GitHub' }).click(); // the chip takes it away
     await page.waitForURL(/^(?!.*server=)/);
   },
