@@ -286,7 +286,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         protocolVersion: '2025-11-25',
         serverInfo: { name },
         instructions: '',
-        tools: broken ? [] : tools.slice(0, 14).map((t) => ({ ...t, name: t.tool })),
+        tools: broken ? [] : tools.slice(0, 13).map((t) => ({ ...t, name: t.tool })),
         prompts: [],
         resources: [],
         warnings: [],

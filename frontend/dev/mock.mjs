@@ -27,7 +27,14 @@ const types = {
 export const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => v } = {}) {
+/** `delay` gives the milliseconds that an answer waits for, by its path. */
+export function startMock({
+  port = 0,
+  scene = 'full',
+  rate = 1,
+  mangle = (v) => v,
+  delay = () => 0,
+} = {}) {
   const world = makeScene(scene);
   let expired = false;
   const streams = new Set();
@@ -48,6 +55,8 @@ export function startMock({ port = 0, scene = 'full', rate = 1, mangle = (v) => 
     response.setHeader('Content-Security-Policy', policy);
     response.setHeader('X-Content-Type-Options', 'nosniff');
     if (!url.pathname.startsWith('/api/')) return file(response, url.pathname);
+    const late = delay(url.pathname);
+    if (late > 0) await new Promise((done) => setTimeout(done, late));
     if (expired) return json(response, { status: 401, code: 'unauthorized' }, 401);
     if (scene === 'locked' && request.headers['x-drawbridge-key'] !== 'mock-key') {
       if (url.pathname === '/api/session') {

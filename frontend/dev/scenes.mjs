@@ -29,7 +29,7 @@ function server(id, more) {
     label: id,
     since: ago(47 * minute),
     updated: ago(4000),
-    tools: 0,
+    tools: catalog[id]?.length ?? 0,
     ...more,
   };
 }
@@ -38,7 +38,6 @@ function healthy() {
   return [
     server('filesystem', {
       pid: 48213,
-      tools: 14,
       serverInfo: { name: 'secure-filesystem-server', version: '0.2.0' },
       command: 'npx -y @modelcontextprotocol/server-filesystem /home/ada/projects',
       inFlight: 1,
@@ -47,7 +46,6 @@ function healthy() {
       label: 'GitHub',
       tags: ['work'],
       transport: 'http',
-      tools: 38,
       prompts: 4,
       resources: 2,
       era: 'modern',
@@ -58,19 +56,16 @@ function healthy() {
       label: 'Postgres (staging)',
       transport: 'docker',
       pid: 51877,
-      tools: 9,
       resources: 23,
       command: 'docker exec staging-db mcp-postgres --read-only',
       serverInfo: { name: 'mcp-postgres', version: '0.9.1' },
     }),
     server('memory', {
       pid: 48240,
-      tools: 9,
       command: 'npx -y @modelcontextprotocol/server-memory',
     }),
     server('everything', {
       pid: 48261,
-      tools: 13,
       prompts: 3,
       resources: 100,
       templates: 2,
@@ -81,7 +76,6 @@ function healthy() {
     server('sequential-thinking', {
       label: 'Sequential thinking',
       pid: 48277,
-      tools: 1,
       command: 'npx -y @modelcontextprotocol/server-sequential-thinking',
     }),
   ];
@@ -196,6 +190,11 @@ const catalog = {
       'Move or rename files and directories.',
       { source: 'string', destination: 'string' },
     ],
+    ['edit_file', 'Replace lines of a text file; shows what changes.', { path: 'string' }],
+    ['create_directory', 'Create a directory, with those above it.', { path: 'string' }],
+    ['directory_tree', 'A tree of files and directories as JSON.', { path: 'string' }],
+    ['get_file_info', 'Size, times and permissions of a file.', { path: 'string' }],
+    ['list_allowed_directories', 'The directories that this server may use.', {}],
   ],
   github: [
     [
@@ -213,10 +212,17 @@ const catalog = {
       'Create a new issue in a repository.',
       { owner: 'string', repo: 'string', title: 'string', body: 'string?' },
     ],
+    ['list_pull_requests', 'List the pull requests of a repository.', { repo: 'string' }],
+    ['get_file_contents', 'Get a file or a directory of a repository.', { path: 'string' }],
+    ['list_commits', 'List the commits of a branch.', { repo: 'string', sha: 'string?' }],
+    ['search_code', 'Search the code of all repositories you can see.', { query: 'string' }],
+    ['add_issue_comment', 'Add a comment to an issue.', { number: 'integer', body: 'string' }],
   ],
   postgres: [
     ['query', 'Run a read-only SQL query.', { sql: 'string' }],
     ['describe_table', 'Columns, types and indexes of one table.', { table: 'string' }],
+    ['list_tables', 'The tables of a schema, with their sizes.', { schema: 'string?' }],
+    ['explain_query', 'How the database would run a query.', { sql: 'string' }],
   ],
   memory: [
     [
@@ -229,6 +235,14 @@ const catalog = {
       'Search for nodes in the knowledge graph based on a query.',
       { query: 'string' },
     ],
+    ['read_graph', 'Read the entire knowledge graph.', {}],
+    ['add_observations', 'Add observations to entities.', { observations: 'object[]' }],
+    ['open_nodes', 'Open nodes of the graph by their names.', { names: 'string[]' }],
+  ],
+  everything: [
+    ['echo', 'Echoes back the input.', { message: 'string' }],
+    ['add', 'Adds two numbers.', { a: 'number', b: 'number' }],
+    ['longRunningOperation', 'Takes its time, and tells how far it is.', { steps: 'number?' }],
   ],
   'sequential-thinking': [
     [
@@ -291,7 +305,7 @@ const clients = [
 ];
 
 const endings = [
-  ...Array.from({ length: 30 }, () => 'ok'),
+  ...Array.from({ length: 90 }, () => 'ok'),
   'tool_error',
   'tool_error',
   'timeout',
@@ -299,6 +313,15 @@ const endings = [
   'cancelled',
   'rejected',
 ];
+/** Powers of ten of nanoseconds: the least, and how far beyond it a call may take. */
+const paces = {
+  filesystem: [5.6, 2.4],
+  github: [8, 1.3],
+  postgres: [6.3, 2.4],
+  memory: [5.7, 1.6],
+  everything: [5.9, 2.2],
+  'sequential-thinking': [6, 1.8],
+};
 const reasons = {
   tool_error: "ENOENT: no such file or directory, open '/home/ada/projects/bridge/notes.md'",
   timeout: 'The server did not answer within 60 seconds.',
@@ -421,7 +444,8 @@ export function makeScene(scene) {
   let lastId = 0;
 
   const newCall = (at) => {
-    const t = tools[Math.floor(next() * tools.length)];
+    // Some are liked more than others.
+    const t = tools[Math.floor(next() ** 1.4 * tools.length)];
     const [client, clientVersion, token] = clients[Math.floor(next() * next() * clients.length)];
     lastId = Math.max(lastId + 1, at * 1000);
     return {
@@ -455,7 +479,8 @@ export function makeScene(scene) {
   };
   const end = (call) => {
     const outcome = endings[Math.floor(next() * endings.length)];
-    const tookNs = outcome === 'timeout' ? 60e9 : Math.floor(10 ** (5.6 + next() * 4));
+    const [least, span] = paces[call.server] ?? [5.6, 4];
+    const tookNs = outcome === 'timeout' ? 60e9 : Math.floor(10 ** (least + next() * span));
     return {
       ...call,
       outcome,
@@ -546,7 +571,7 @@ export function makeScene(scene) {
           held: true,
           name: scene === 'hostile' ? evil + i : name,
           version,
-          sessions: 3 - i,
+          sessions: 2 - i,
           lastSeen: ago([2000, 8 * minute, 27 * 60 * minute][i]),
           calls: [1204, 311, 12][i],
         }));

@@ -1,12 +1,13 @@
 // Every page in every scene: free of axe findings, policy reports, errors and sideways
-// scrolling, in light and dark, from 320 px up to 4K, and at 200 %. Pictures of them go to build/e2e/output.
+// scrolling, in light and dark, from 320 px up to 4K, and at 200 %. Pictures of them go to
+// build/e2e/output; with E2E_ALL_PICTURES=1 also those of the sizes that nobody has to look at.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
 import { patience, sizes } from './browser.mjs';
 import { inspect, settled, watched } from './harness.mjs';
 
-const addresses = [
+export const addresses = [
   '#/',
   '#/servers',
   '#/servers/ONE',
@@ -101,6 +102,20 @@ export function pages(browser, tally) {
   );
 }
 
+/** An address with the names that a scene has. */
+export function filled(address, { servers, calls, tools }) {
+  const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
+  const shown = calls.find((call) => call.outcome === 'ok' && call.tool.startsWith('read'));
+  const ended = calls.filter((call) => call.outcome === 'ok');
+  return address
+    .replace('PICTURE', shown?.id ?? '0')
+    .replace('ONE', one?.id ?? 'none')
+    .replace('SESSION', encodeURIComponent(calls[0]?.session ?? 'none'))
+    .replace('CALL', ended[0]?.id ?? '0')
+    .replace('OTHER', ended[1]?.id ?? '0')
+    .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));
+}
+
 async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }) {
   const nameOf = (address) => `${scene} ${address} ${size} ${colorScheme}`;
   const wanted = (scene === 'locked' ? ['#/'] : addresses).filter((a) => tally.wants(nameOf(a)));
@@ -108,18 +123,7 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }
   const mock = await startMock({ scene, rate: 0 });
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
   context.setDefaultTimeout(patience);
-  const { servers, calls, tools } = mock.world;
-  const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
-  const shown = calls.find((call) => call.outcome === 'ok' && call.tool.startsWith('read'));
-  const ended = calls.filter((call) => call.outcome === 'ok');
-  const fill = (address) =>
-    address
-      .replace('PICTURE', shown?.id ?? '0')
-      .replace('ONE', one?.id ?? 'none')
-      .replace('SESSION', encodeURIComponent(calls[0]?.session ?? 'none'))
-      .replace('CALL', ended[0]?.id ?? '0')
-      .replace('OTHER', ended[1]?.id ?? '0')
-      .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));
+  const fill = (address) => filled(address, mock.world);
   let page = await watched(context);
   await page.goto(`${mock.url}/`);
   for (const address of wanted) {
@@ -131,7 +135,7 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, deep }
         const path = fill(address).slice(1).split('?')[0];
         await settled(page, scene === 'locked' ? undefined : path);
         await inspect(page, deep);
-        if (sizes[size]) {
+        if (sizes[size] || process.env.E2E_ALL_PICTURES) {
           // axe took its time; without it the page before may have been looked at.
           if (!deep) await page.waitForTimeout(150);
           await settled(page, scene === 'locked' ? undefined : path);

@@ -4,6 +4,7 @@ import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
 import { load } from './load.mjs';
 import { pages } from './pages.mjs';
+import { stillness } from './shift.mjs';
 import { size } from './size.mjs';
 import './care-flows.mjs';
 import './check-flows.mjs';
@@ -28,6 +29,7 @@ await lanes(
   [...flows(browser, result), ...hostility(browser, result), ...pages(browser, result)],
   2,
 );
+await lanes(stillness(browser, result), 4);
 if (!process.env.E2E_SKIP_LOAD) await load(browser, result.check); // alone, because it measures
 await browser.close();
 const seconds = Math.round((Date.now() - started) / 1000);

@@ -1,14 +1,27 @@
-import { Boundary } from '@/components/page';
+import { useQuery } from '@tanstack/react-query';
+import { Boundary, LoadingPage } from '@/components/page';
+import { connectionsQuery, featuresQuery, savingsQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
+import { profilesQuery } from '@/features/profiles/api';
 import { ClientViews } from '@/features/profiles/client-views';
 import { useServerLabel } from '@/features/servers/api';
+import { useAllIn } from '@/lib/all-in';
 import { useConnection } from '@/lib/connection';
+import { texts } from '@/lib/texts';
 import { useTokens } from './tokens';
 
 export function ClientsRoute() {
   const { epoch } = useConnection();
   const labelOf = useServerLabel();
   const tokens = useTokens();
+  // Parts that stand above others, each with an answer of its own.
+  const ready = useAllIn([
+    useQuery(savingsQuery),
+    useQuery(connectionsQuery),
+    useQuery(profilesQuery),
+    useQuery(featuresQuery),
+  ]);
+  if (!ready) return <LoadingPage title={texts.clients.title} />;
   return (
     <Boundary epoch={epoch}>
       <ClientsPage labelOf={labelOf} views={<ClientViews tokens={tokens} />} />

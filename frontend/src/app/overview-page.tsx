@@ -1,18 +1,24 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import { Activity, MessageCircleQuestion, TriangleAlert } from 'lucide-react';
+import { Link, type LinkProps } from '@tanstack/react-router';
+import { Activity, CircleCheck, MessageCircleQuestion, Plus, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
-import { Empty, PageHeader } from '@/components/page';
+import { Empty, LoadingPage, PageHeader } from '@/components/page';
+import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
+import { ClientList } from '@/features/clients/client-list';
 import { questionsQuery } from '@/features/questions/api';
-import { serversQuery, serverUseQuery, useServerLabel } from '@/features/servers/api';
+import { serversQuery, serverUseQuery } from '@/features/servers/api';
 import { NoServers } from '@/features/servers/no-servers';
-import { Attention, ServerGrid, useServerNumbers } from '@/features/servers/server-grid';
+import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
+import { ServerLines } from '@/features/servers/server-lines';
+import { usageQuery } from '@/features/usage/api';
 import { DayAtAGlance } from '@/features/usage/top-tools';
+import { useAllIn } from '@/lib/all-in';
 import { classes } from '@/lib/classes';
-import { bytes, count, plain } from '@/lib/format';
+import { bytes, count, duration, plain, share } from '@/lib/format';
+import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 
 const t = texts.overview;
@@ -20,23 +26,56 @@ const t = texts.overview;
 export function OverviewPage() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const calls = useRecentNumbers();
-  const labelOf = useServerLabel();
+  const nameOf = useServerName();
+  const { data: day } = useQuery(usageQuery({ range: '24h' }));
+  // What stands above something else, or says that there is nothing, waits for its answer.
+  const ready = useAllIn([
+    useQuery(questionsQuery),
+    useQuery(connectionsQuery),
+    useQuery(clientsQuery),
+    useQuery(liveCallsQuery),
+  ]);
+  const empty = servers.length === 0 && calls.ended + calls.running === 0;
+  if (!ready) return <LoadingPage title={t.title} />;
   return (
     <>
-      <PageHeader title={t.title} />
+      <PageHeader
+        title={t.title}
+        note={!empty && <Health />}
+        action={
+          !empty && (
+            <Link to="/add" className={buttonClasses()}>
+              <Plus className="size-4" aria-hidden />
+              {texts.add.button}
+            </Link>
+          )
+        }
+      />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        {servers.length === 0 && calls.ended + calls.running === 0 ? (
+        {empty ? (
           <NoServers />
         ) : (
-          <div className="max-w-6xl space-y-6">
+          <div className="max-w-page space-y-6">
             <Numbers />
             <NeedsYou />
-            <DayAtAGlance labelOf={labelOf} />
-            <Part title={texts.servers.title} more={t.allServers} to="/servers">
-              <ServerGrid />
-            </Part>
+            <DayAtAGlance labelOf={nameOf} />
+            <div className="grid gap-x-4 gap-y-6 lg:grid-cols-3">
+              <Part
+                title={texts.servers.title}
+                more={t.allServers}
+                to="/servers"
+                className="lg:col-span-2"
+              >
+                <ServerLines
+                  calls={day && new Map(day.servers.map((use) => [use.server ?? '', use.calls]))}
+                />
+              </Part>
+              <Part title={t.clients} more={t.allClients} to="/clients">
+                <ClientList />
+              </Part>
+            </div>
             <Part title={t.recent} more={t.allCalls} to="/calls">
-              <LatestCalls any={calls.ended + calls.running > 0} labelOf={labelOf} />
+              <LatestCalls any={calls.ended + calls.running > 0} labelOf={nameOf} />
             </Part>
           </div>
         )}
@@ -45,30 +84,65 @@ export function OverviewPage() {
   );
 }
 
-/** What waits for a person: questions first, then servers, then clients that lost their entry. */
-function NeedsYou() {
+/** What waits for a person, beside the servers that do not run. */
+function useWaiting() {
   const { data: questions } = useQuery(questionsQuery);
   const { data: connections } = useQuery(connectionsQuery);
-  const lost = (connections ?? []).filter((c) => c.state === 'vanished' || c.state === 'changed');
-  const waiting = questions?.length ?? 0;
-  if (waiting === 0 && lost.length === 0) return <Attention />;
+  return {
+    questions: questions?.length ?? 0,
+    lost: (connections ?? []).filter((c) => c.state === 'vanished' || c.state === 'changed'),
+  };
+}
+
+/** One word on everything, beside the title. */
+function Health() {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  const { questions, lost } = useWaiting();
+  const n = servers.filter(needsAttention).length + questions + lost.length;
+  const Icon = n === 0 ? CircleCheck : TriangleAlert;
+  return (
+    <span
+      className={classes(
+        'inline-flex items-center gap-1.5 font-medium',
+        n === 0 ? 'text-ok' : 'text-warn',
+      )}
+    >
+      <Icon className="size-4 shrink-0" aria-hidden />
+      {n === 0 ? t.allWell : t.needYou(n)}
+    </span>
+  );
+}
+
+/** What waits for a person: questions first, then clients that lost their entry, then servers. */
+function NeedsYou() {
+  const { questions, lost } = useWaiting();
+  if (questions === 0 && lost.length === 0) return <Attention />;
   return (
     <Attention
       lead={
         <ul className="mb-2 flex flex-wrap gap-2" aria-label={t.attention}>
-          {waiting > 0 && (
+          {questions > 0 && (
             <li>
               <Link to="/questions" className={buttonClasses('primary')}>
                 <MessageCircleQuestion className="size-4" aria-hidden />
-                {texts.questions.count(waiting)}
+                {texts.questions.count(questions)}
               </Link>
             </li>
           )}
           {lost.map((connection) => (
-            <li key={connection.key}>
-              <Link to="/clients" className={buttonClasses()}>
-                <TriangleAlert className="size-4 text-warn" aria-hidden />
-                {plain(connection.name.slice(0, 60))}: {texts.connections.states[connection.state]}
+            <li key={connection.key} className="min-w-0">
+              <Link
+                to="/clients"
+                className={classes(
+                  buttonClasses(),
+                  'h-auto min-h-8 max-w-full py-1 !whitespace-normal',
+                )}
+              >
+                <TriangleAlert className="size-4 shrink-0 text-warn" aria-hidden />
+                <span className="min-w-0 [overflow-wrap:anywhere]">
+                  {plain(connection.name.slice(0, 60))}:{' '}
+                  {texts.connections.states[connection.state]}
+                </span>
               </Link>
             </li>
           ))}
@@ -80,66 +154,98 @@ function NeedsYou() {
 
 function Numbers() {
   const servers = useServerNumbers();
-  const calls = useRecentNumbers();
+  const { data: list } = useSuspenseQuery(serversQuery);
+  const { running } = useRecentNumbers();
+  const { data: day } = useQuery(usageQuery({ range: '24h' }));
   const { data: use } = useQuery(serverUseQuery);
   const { data: clients } = useQuery(clientsQuery);
   const memory = use?.reduce((sum, one) => sum + one.rssBytes, 0);
-  const open = clients?.filter((client) => client.sessions > 0).length ?? 0;
+  const online = clients?.filter((client) => client.sessions > 0).length ?? 0;
+  const { calls, errors, p50Ns, p95Ns } = day?.total ?? {};
+  const troubled = list.some(needsAttention);
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
       <Figure
         label={texts.servers.title}
         value={t.serversUp(servers.up, servers.all)}
-        tone={servers.up < servers.all ? 'warn' : 'ok'}
+        note={t.offered(count(servers.tools))}
+        tone={troubled ? 'warn' : servers.up > 0 ? 'ok' : undefined}
+        to="/servers"
       />
-      <Figure label={t.tools} value={count(servers.tools)} />
       <Figure
-        label={t.inFlight}
-        value={count(calls.running)}
-        tone={calls.running > 0 ? 'accent' : undefined}
+        label={t.calls}
+        value={calls === undefined ? none : count(calls)}
+        note={running > 0 ? t.running(running) : undefined}
+        to="/calls"
       />
       <Figure
         label={t.failed}
-        value={count(calls.failed)}
-        note={calls.ended > 0 ? t.failedOf(calls.ended) : undefined}
-        tone={calls.failed > 0 ? 'bad' : undefined}
+        value={errors === undefined ? none : count(errors)}
+        note={calls ? t.failedShare(share(errors ?? 0, calls)) : undefined}
+        tone={errors ? 'bad' : undefined}
+        to="/calls"
+        search={{ outcome: 'failed', range: '24h' }}
+      />
+      <Figure
+        label={t.usual}
+        value={calls ? duration(p50Ns ?? 0) : none}
+        note={calls ? t.usualMost(duration(p95Ns ?? 0)) : undefined}
+        to="/usage"
       />
       <Figure
         label={t.memory}
-        value={memory === undefined ? '–' : bytes(memory)}
+        value={memory === undefined ? none : bytes(memory)}
         note={
           use && use.length > 0 ? t.processes(use.reduce((n, u) => n + u.processes, 0)) : undefined
         }
+        to="/servers"
       />
-      <Figure label={t.clients} value={count(open)} note={clients && t.ofKnown(clients.length)} />
+      <Figure
+        label={t.online}
+        value={count(online)}
+        note={clients && t.ofKnown(clients.length)}
+        to="/clients"
+      />
     </dl>
   );
 }
 
-const tones = { ok: 'text-ok', warn: 'text-warn', bad: 'text-bad', accent: 'text-accent' };
+const none = '–';
+const tones = { ok: 'text-ok', warn: 'text-warn', bad: 'text-bad' };
 
+/** One figure with a word on it; the line of the word is there without it, so that nothing moves. */
 function Figure({
   label,
   value,
   note,
   tone,
+  to,
+  search,
 }: {
   label: string;
   value: string;
   note?: string;
   tone?: keyof typeof tones;
-}) {
+} & Pick<LinkProps, 'to' | 'search'>) {
   return (
-    <div className="flex flex-col bg-panel px-4 py-3">
+    <div className="relative bg-panel px-4 py-3 hover:bg-hover">
       <dt className="text-xs text-ink3">{label}</dt>
-      <dd
-        className={classes(
-          'mt-0.5 flex flex-wrap items-baseline gap-x-1.5 text-xl font-semibold tracking-tight',
-          tone && tones[tone],
-        )}
-      >
-        <span className="whitespace-nowrap">{value}</span>
-        {note && <span className="text-xs font-normal tracking-normal text-ink3">{note}</span>}
+      <dd className="mt-0.5">
+        <Link
+          to={to}
+          search={search}
+          className="block outline-offset-[-2px] after:absolute after:inset-0"
+        >
+          <span
+            className={classes(
+              'block text-xl font-semibold tracking-tight whitespace-nowrap',
+              tone && tones[tone],
+            )}
+          >
+            {value}
+          </span>
+          <span className="block min-h-[1.125rem] truncate text-xs text-ink3">{note}</span>
+        </Link>
       </dd>
     </div>
   );
@@ -149,18 +255,20 @@ function Part({
   title,
   more,
   to,
+  className,
   children,
 }: {
   title: string;
   more: string;
-  to: '/servers' | '/calls';
+  to: '/servers' | '/calls' | '/clients';
+  className?: string;
   children: ReactNode;
 }) {
   return (
-    <section aria-label={title}>
-      <div className="mb-2 flex items-baseline justify-between">
+    <section aria-label={title} className={classes('min-w-0', className)}>
+      <div className="mb-2 flex items-baseline justify-between gap-3">
         <h2 className="text-sm font-semibold">{title}</h2>
-        <Link to={to} className="text-sm text-accent underline-offset-2 hover:underline">
+        <Link to={to} className="shrink-0 text-sm text-accent underline-offset-2 hover:underline">
           {more}
         </Link>
       </div>

@@ -38,7 +38,7 @@ export function ServersRoute() {
               view={view}
               onView={setView}
               onClose={close}
-              trust={<ServerTrust server={id} />}
+              trust={(tools) => <ServerTrust server={id}>{tools}</ServerTrust>}
               version={<ServerVersionSection server={id} />}
             />
           </Boundary>

@@ -4,7 +4,11 @@ import { Menu, Search } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Logo } from '@/components/logo';
 import { questionsQuery } from '@/features/questions/api';
+import { useServerLabel } from '@/features/servers/api';
+import { useAllIn } from '@/lib/all-in';
 import { classes } from '@/lib/classes';
+import { ServerNames } from '@/lib/server-names';
+import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
@@ -22,7 +26,9 @@ export function Shell() {
   useTitle();
   const [palette, setPalette] = useState(false);
   const [more, setMore] = useState(false);
-  const { data: questions } = useQuery(questionsQuery);
+  const questionsKnown = useQuery(questionsQuery);
+  const questions = questionsKnown.data;
+  const ready = useAllIn([questionsKnown, useQuery(statusQuery)]);
   const waiting = questions?.length ?? 0;
   const { busy, at } = useRouterState({
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
@@ -91,7 +97,12 @@ export function Shell() {
         className="flex min-h-0 min-w-0 flex-1 flex-col outline-none"
       >
         <Banners />
-        <Outlet />
+        {/* Not to be seen until the lines above are known, which would push it down. */}
+        <div className={classes('flex min-h-0 min-w-0 flex-1 flex-col', !ready && 'opacity-0')}>
+          <ServerNames value={useServerLabel()}>
+            <Outlet />
+          </ServerNames>
+        </div>
       </main>
       <nav
         aria-label={texts.nav.label}

@@ -8,7 +8,8 @@ import { toast } from '@/lib/toast';
 
 const t = texts.pick;
 
-const windowQuery = queryOptions({
+/** Whether a window is open, which alone can show a dialog of the system. */
+export const windowQuery = queryOptions({
   queryKey: ['desktop'],
   queryFn: ({ signal }) => request<{ window: boolean }>('GET', '/api/v1/desktop', { signal }),
   retry: false,

@@ -24,6 +24,8 @@ interface ChartProps {
   series: Series[];
   format: (value: number) => string;
   height?: number;
+  /** Said in the middle of a chart that has nothing to show. */
+  empty?: string | undefined;
   /** Called with a slot that was clicked, or chosen by Enter. */
   onPick?: (from: number, to: number) => void;
 }
@@ -140,6 +142,7 @@ function Frame({
   series,
   format,
   height = 180,
+  empty,
   onPick,
   ticks,
   scale,
@@ -264,6 +267,16 @@ function Frame({
             />
           )}
           {children(plot)}
+          {empty && (
+            <text
+              x={left + (width - left) / 2}
+              y={top + (height - top - bottom) / 2 - 6}
+              textAnchor="middle"
+              className="fill-ink3 text-sm"
+            >
+              {empty}
+            </text>
+          )}
         </svg>
       </div>
     </figure>
@@ -298,11 +311,22 @@ function timeTicks(at: number[], stepMs: number, width: number): { i: number; te
   return out;
 }
 
-/** The next of 1, 2, 4, 10, 20, 40 …: its half is a round number too. */
+/** The next round number whose half is a round number too. */
 export function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
-  const step = [1, 2, 4, 6, 8, 10].find((s) => s * power >= value) ?? 10;
-  return Math.max(2, step * power);
+  const steps = power < 10 ? [1, 2, 4, 6, 8, 10] : [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10];
+  const step = steps.find((s) => s * power >= value) ?? 10;
+  return Math.max(2, Math.round(step * power));
+}
+
+/** What a chart of that height takes, before there is anything to draw. */
+export function ChartSpace({ height }: { height: number }) {
+  return (
+    <div aria-hidden data-loading>
+      <div className="mb-1 min-h-5" />
+      <svg width="1" height={height} className="block" />
+    </div>
+  );
 }
 
 /** Puts sparse values into slots of equal length from `from` to `to`. */

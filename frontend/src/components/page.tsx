@@ -8,23 +8,39 @@ import { classes } from '@/lib/classes';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 
-/** A page's title line; what stands right of the title shrinks below it on narrow screens. */
+/**
+ * A page's title line, as wide as the page's content. What stands right of the title goes below
+ * it on narrow screens; only `action`, the one thing to do here, stays beside it.
+ */
 export function PageHeader({
   title,
   note,
+  action,
+  full = false,
   children,
 }: {
   title: string;
   note?: ReactNode;
+  action?: ReactNode;
+  /** Whether the content takes all the room that there is. */
+  full?: boolean;
   children?: ReactNode;
 }) {
   return (
     <header className="@container shrink-0 px-4 pt-4 pb-3 md:px-6 md:pt-5">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-        <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
-        {note && <span className="text-sm text-ink3">{note}</span>}
-        {children && (
-          <div className="flex min-w-0 flex-wrap items-center gap-2 @max-2xl:w-full @2xl:ml-auto @2xl:flex-1 @2xl:justify-end">
+      <div
+        className={classes(
+          'flex min-h-8 flex-wrap items-center gap-x-2 gap-y-2',
+          !full && 'max-w-page',
+        )}
+      >
+        <div className="mr-1 flex min-w-0 flex-wrap items-baseline gap-x-3">
+          <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+          {note && <span className="text-sm text-ink3">{note}</span>}
+        </div>
+        {action && <div className="ml-auto flex gap-2 @2xl:order-last @2xl:ml-0">{action}</div>}
+        {(children || action) && (
+          <div className="flex min-w-0 flex-wrap items-center gap-2 empty:hidden @max-2xl:w-full @2xl:ml-auto @2xl:flex-1 @2xl:justify-end @2xl:empty:block">
             {children}
           </div>
         )}
@@ -105,6 +121,16 @@ export function Loading() {
         <div key={width} className={classes('pulse-dot h-4 rounded bg-line', width)} />
       ))}
     </div>
+  );
+}
+
+/** A page whose title is known and whose content is not. */
+export function LoadingPage({ title }: { title: string }) {
+  return (
+    <>
+      <PageHeader title={title} />
+      <Loading />
+    </>
   );
 }
 

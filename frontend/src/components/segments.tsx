@@ -26,7 +26,7 @@ export function Segments<Value extends string>({
           className={classes(
             'rounded-md px-2.5 py-1 text-xs whitespace-nowrap',
             option.value === value
-              ? 'bg-panel font-medium text-ink shadow-card'
+              ? 'bg-panel font-medium text-ink shadow-card dark:bg-line'
               : 'text-ink2 hover:text-ink',
           )}
         >

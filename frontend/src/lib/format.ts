@@ -60,6 +60,13 @@ export function count(n: number): string {
   return number.format(n);
 }
 
+/** What part is of whole: "4.1 %". */
+export function share(part: number, whole: number): string {
+  if (whole === 0 || part === 0) return '0 %';
+  const percent = (part / whole) * 100;
+  return percent < 0.1 ? '< 0.1 %' : `${percent.toFixed(percent < 10 ? 1 : 0)} %`;
+}
+
 const pad = (n: number, width = 2) => String(n).padStart(width, '0');
 
 /** The local time of day to the second; with the date when it was not today. */
@@ -108,6 +115,11 @@ export function logText(text: string): string {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
     text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g, ''),
   );
+}
+
+/** The beginning of a text that is too long for its place. */
+export function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
 /** Seconds as a clock counts them down: "1:05". */

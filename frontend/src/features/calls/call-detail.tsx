@@ -22,7 +22,7 @@ import { Empty, Failed, Loading } from '@/components/page';
 import { ResultText } from '@/components/result-text';
 import { DetailFrame } from '@/components/split';
 import { classes } from '@/lib/classes';
-import { bytes, duration, exactTime, plain, wellFormed } from '@/lib/format';
+import { bytes, cut, duration, exactTime, plain, wellFormed } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { saveText } from '@/lib/save';
 import { statusQuery } from '@/lib/status';
@@ -84,15 +84,15 @@ export function CallDetail({
       </DetailFrame>
     );
   }
+  // Known by its event only: what can be done with it, and what it said, comes in one piece.
+  const coming = stored.isPending && call.outcome !== '';
   return (
     <DetailFrame
       id={id}
       title={
         <>
           {call.server && (
-            <span className="font-normal text-ink3">
-              {plain(labelOf(call.server).slice(0, 100))} /{' '}
-            </span>
+            <span className="font-normal text-ink3">{plain(cut(labelOf(call.server), 40))} / </span>
           )}
           {plain(callName(call).slice(0, 500))}
         </>
@@ -107,16 +107,40 @@ export function CallDetail({
         </span>
       }
       actions={
-        <CallActions
-          call={call}
-          server={labelOf(call.server)}
-          readOnly={isReadOnly(call.publicName)}
-          saveCheck={saveCheck}
-          onGone={onClose}
-        />
+        !coming && (
+          <CallActions
+            call={call}
+            server={labelOf(call.server)}
+            readOnly={isReadOnly(call.publicName)}
+            saveCheck={saveCheck}
+            onGone={onClose}
+          />
+        )
       }
       onClose={onClose}
     >
+      {coming ? (
+        <Loading />
+      ) : (
+        <Content call={call} labelOf={labelOf} loading={stored.isPending} remedy={remedy} />
+      )}
+    </DetailFrame>
+  );
+}
+
+function Content({
+  call,
+  labelOf,
+  loading,
+  remedy,
+}: {
+  call: Detail;
+  labelOf: (server: string) => string;
+  loading: boolean;
+  remedy: ((call: Call) => ReactNode) | undefined;
+}) {
+  return (
+    <>
       {call.reason && (
         <p
           className={classes(
@@ -137,15 +161,15 @@ export function CallDetail({
       )}
       {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} labelOf={labelOf} />
-      <Payloads call={call} loading={stored.isPending} />
-      {call.outcome !== '' && <CallNote key={id} call={call} />}
+      <Payloads call={call} loading={loading} />
+      {call.outcome !== '' && <CallNote key={call.id} call={call} />}
       <Section title={t.timing}>
         <Timing call={call} />
       </Section>
       <Section title={t.facts}>
         <CallFacts call={call} server={labelOf(call.server)} />
       </Section>
-    </DetailFrame>
+    </>
   );
 }
 

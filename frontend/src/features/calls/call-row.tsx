@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import { OutcomeBadge } from '@/components/outcome-badge';
 import { classes } from '@/lib/classes';
-import { bytes, clock, exactTime, plain } from '@/lib/format';
+import { bytes, clock, cut, exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallDuration } from './call-duration';
@@ -61,7 +61,7 @@ export const CallRow = memo(function CallRow({
           aria-current={selected || undefined}
           className="outline-offset-[-2px] after:absolute after:inset-0"
         >
-          {server && <span className="text-ink3">{plain(server.slice(0, 100))} / </span>}
+          {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
           <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
         </Link>
       </span>

@@ -53,7 +53,7 @@ export function CallsPage({
   const open = panel ?? roomy;
   return (
     <>
-      <PageHeader title={t.title}>
+      <PageHeader title={t.title} full>
         <SearchField label={t.search} value={filters.q ?? ''} onChange={setSearch} />
         <Button aria-expanded={open} onClick={() => setPanel(!open)}>
           <Filter className="size-4" aria-hidden />

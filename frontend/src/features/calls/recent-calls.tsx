@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { OutcomeBadge } from '@/components/outcome-badge';
 import { classes } from '@/lib/classes';
-import { clock, plain } from '@/lib/format';
+import { clock, cut, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call, Outcome } from '@/types/api';
@@ -103,7 +103,7 @@ export function RecentCalls({
             className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
           >
             {call.server && (
-              <span className="text-ink3">{plain(labelOf(call.server).slice(0, 100))} / </span>
+              <span className="text-ink3">{plain(cut(labelOf(call.server), 40))} / </span>
             )}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>

@@ -8,7 +8,7 @@ import { outcomeIcon } from '@/components/outcome-badge';
 import { Empty } from '@/components/page';
 import { DetailFrame } from '@/components/split';
 import { classes } from '@/lib/classes';
-import { count, duration, exactTime, moment, plain } from '@/lib/format';
+import { count, cut, duration, exactTime, moment, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { storyLimit, storyQuery, useLiveCalls } from './api';
@@ -194,7 +194,7 @@ function Step({
             search={{ session: call.session }}
             className="outline-offset-2 after:absolute after:inset-0 [overflow-wrap:anywhere]"
           >
-            {server && <span className="text-ink3">{plain(server.slice(0, 100))} / </span>}
+            {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>
           <span className="sr-only"> {texts.outcomes[call.outcome]}</span>

@@ -19,11 +19,14 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
   const sessions = data.pages.flatMap((page) => page.items ?? []);
   return (
     <>
-      <PageHeader title={t.title}>
-        <Link to="/calls" className="text-sm text-accent underline-offset-2 hover:underline">
-          {t.allCalls}
-        </Link>
-      </PageHeader>
+      <PageHeader
+        title={t.title}
+        action={
+          <Link to="/calls" className="text-sm text-accent underline-offset-2 hover:underline">
+            {t.allCalls}
+          </Link>
+        }
+      />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {sessions.length === 0 ? (
           <Empty icon={Route} title={t.emptyTitle}>
@@ -31,7 +34,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
           </Empty>
         ) : (
           <>
-            <ul className="max-w-6xl overflow-hidden rounded-lg border bg-panel shadow-card">
+            <ul className="max-w-page overflow-hidden rounded-lg border bg-panel shadow-card">
               {sessions.map((session) => (
                 <SessionRow
                   key={session.session}

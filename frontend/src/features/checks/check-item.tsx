@@ -9,6 +9,7 @@ import { JsonView } from '@/components/json-view';
 import { age, count, duration, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
+import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call } from '@/types/api';
@@ -31,6 +32,7 @@ export function CheckItem({
   calls: Call[];
 }) {
   const { name, steps } = check;
+  const nameOf = useNameOf();
   const title = plain(name.slice(0, 100));
   const [asking, setAsking] = useState<'run' | 'remove' | undefined>(undefined);
   const [open, setOpen] = useState(false);
@@ -135,8 +137,9 @@ export function CheckItem({
   );
 }
 
-function nameOf({ server, tool }: { server: string; tool: string }): string {
-  return plain(`${server} / ${tool}`.slice(0, 300));
+function useNameOf(): (step: { server: string; tool: string }) => string {
+  const nameOf = useServerName();
+  return ({ server, tool }) => plain(`${nameOf(server)} / ${tool}`.slice(0, 300));
 }
 
 function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }) {
@@ -169,6 +172,7 @@ function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }
 /** Which of its calls is being made, as far as this page saw the run begin. */
 function Progress({ steps, calls }: { steps: SavedCheck['steps']; calls: Call[] }) {
   const now = useNow();
+  const nameOf = useNameOf();
   const [began] = useState(now);
   const at = stepsBegun(steps, calls, began);
   const step = steps[at - 1];
@@ -189,6 +193,7 @@ function Progress({ steps, calls }: { steps: SavedCheck['steps']; calls: Call[] 
 }
 
 function Expected({ check }: { check: SavedCheck }) {
+  const nameOf = useNameOf();
   return (
     <ol className="mt-3 overflow-hidden rounded-md border text-sm">
       {check.steps.map((step, index) => (
@@ -229,6 +234,7 @@ function Report({ report }: { report: CheckReport }) {
 }
 
 function StepResult({ step }: { step: StepReport }) {
+  const nameOf = useNameOf();
   const changes = step.changes ?? [];
   const Icon = step.ok ? CircleCheck : CircleAlert;
   return (

@@ -37,7 +37,7 @@ export function ChecksPage({
             </p>
           </Empty>
         ) : (
-          <ul className="max-w-6xl overflow-hidden rounded-lg border bg-panel shadow-card">
+          <ul className="max-w-page overflow-hidden rounded-lg border bg-panel shadow-card">
             {checks.map((check) => (
               <CheckItem key={check.name} check={check} isReadOnly={isReadOnly} calls={calls} />
             ))}

@@ -7,6 +7,7 @@ import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
+import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { CallDetail } from '@/types/api';
@@ -74,6 +75,9 @@ async function inOrder(ids: string[], load: (id: string) => Promise<CallDetail>)
 function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) {
   const id = useId();
   const first = calls[0];
+  const serverName = useServerName();
+  const nameOf = (call: CallDetail) =>
+    plain(`${serverName(call.server)} / ${call.tool}`.slice(0, 300));
   const [name, setName] = useState(first ? suggestedName(first.server, first.tool) : '');
   const [auto, setAuto] = useState<Auto>('');
   const [wishes, setWishes] = useState(() => calls.map(firstWish));
@@ -168,8 +172,6 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
     </form>
   );
 }
-
-const nameOf = (call: CallDetail) => plain(`${call.server} / ${call.tool}`.slice(0, 300));
 
 function Field({ label, id, children }: { label: string; id: string; children: ReactNode }) {
   return (

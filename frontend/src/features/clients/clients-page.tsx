@@ -39,7 +39,7 @@ export function ClientsPage({
     <>
       <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        <div className="max-w-5xl space-y-6">
+        <div className="max-w-page space-y-6">
           <SavingsCard />
           {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
           {views}

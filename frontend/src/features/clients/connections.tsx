@@ -83,7 +83,9 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
           <Icon className="size-4 shrink-0" aria-hidden />
           {connection.state === 'connected' && connection.live
             ? t.live(connection.tools ?? 0)
-            : (t.states[connection.state] ?? plain(connection.state))}
+            : connection.state === 'connected' && connection.live === false
+              ? t.states.connectedIdle
+              : (t.states[connection.state] ?? plain(connection.state))}
         </span>
         <span className="flex gap-2">
           {(connection.state === 'notConnected' || connection.state === 'unreadable') && (

@@ -26,7 +26,7 @@ export function ImportPanel({ begin = false }: { begin?: boolean }) {
   const chosen = here.find((one) => one.key === key) ?? here[0];
   if (!chosen) return null;
   return (
-    <section aria-label={t.title}>
+    <section aria-label={t.title} className={open ? 'w-full' : undefined}>
       <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
         <Import className="size-4" aria-hidden />
         {t.title}

@@ -31,15 +31,20 @@ export function DirectoryPage({
   const narrowed = Boolean(filters.q || filters.kind || filters.only);
   return (
     <>
-      <PageHeader title={t.title} note={data && t.count(data.total)}>
-        <Link
-          to="/directory"
-          search={(old) => ({ ...old, name: undefined, file: '1' })}
-          className={`${buttonClasses()} @2xl:order-last`}
-        >
-          <FileArchive className="size-4" aria-hidden />
-          {t.fromFile}
-        </Link>
+      <PageHeader
+        title={t.title}
+        note={data && t.count(data.total)}
+        action={
+          <Link
+            to="/directory"
+            search={(old) => ({ ...old, name: undefined, file: '1' })}
+            className={buttonClasses()}
+          >
+            <FileArchive className="size-4" aria-hidden />
+            {t.fromFile}
+          </Link>
+        }
+      >
         <SearchField
           label={t.search}
           value={filters.q ?? ''}
@@ -86,7 +91,7 @@ export function DirectoryPage({
           <>
             <ul
               aria-label={t.title}
-              className="grid max-w-6xl grid-cols-[repeat(auto-fill,minmax(min(100%,17rem),1fr))] gap-3"
+              className="grid max-w-page grid-cols-[repeat(auto-fill,minmax(min(100%,17rem),1fr))] gap-3"
             >
               {data.items.map((item) => (
                 <ServerCard key={item.name} item={item} selected={item.name === selected} />
@@ -110,7 +115,7 @@ function Freshness({ directory }: { directory: Directory }) {
   const now = useNow();
   const at = moment(directory.takenAt);
   return (
-    <div className="mb-3 max-w-6xl space-y-2">
+    <div className="mb-3 max-w-page space-y-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-ink3">
         <span
           className="min-w-0 [overflow-wrap:anywhere]"

@@ -17,9 +17,11 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
   const [everything, ...profiles] = data.items;
   return (
     <>
-      <PageHeader title={t.title} note={profiles.length > 0 && t.count(profiles.length)}>
-        {profiles.length > 0 && <Make />}
-      </PageHeader>
+      <PageHeader
+        title={t.title}
+        note={profiles.length > 0 && t.count(profiles.length)}
+        action={profiles.length > 0 && <Make />}
+      />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {profiles.length === 0 ? (
           <Empty icon={Layers} title={t.emptyTitle}>
@@ -31,7 +33,7 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
         ) : (
           <ul
             aria-label={t.title}
-            className="max-w-6xl overflow-hidden rounded-lg border bg-panel shadow-card"
+            className="max-w-page overflow-hidden rounded-lg border bg-panel shadow-card"
           >
             {everything && <Row profile={everything} selected={false} />}
             {profiles.map((profile) => (

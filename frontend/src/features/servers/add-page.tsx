@@ -75,12 +75,19 @@ export function AddPage({
   const ready = wanted.length > 0 && faults.every((fault) => fault === undefined);
   return (
     <>
-      <PageHeader title={t.title}>
-        <Link to="/directory" className={buttonClasses()} title={texts.directory.openDirectoryHint}>
-          <Store className="size-4" aria-hidden />
-          {texts.directory.openDirectory}
-        </Link>
-      </PageHeader>
+      <PageHeader
+        title={t.title}
+        action={
+          <Link
+            to="/directory"
+            className={buttonClasses()}
+            title={texts.directory.openDirectoryHint}
+          >
+            <Store className="size-4" aria-hidden />
+            {texts.directory.openDirectory}
+          </Link>
+        }
+      />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <form
           className="max-w-3xl space-y-5"
@@ -126,14 +133,14 @@ export function AddPage({
             )}
           </div>
           {choices.length === 0 && (
-            <>
+            <div className="flex flex-wrap items-start gap-2">
               <ContainerPicker
                 onPick={(entry, name) =>
                   read(`{ "mcpServers": { ${JSON.stringify(clean(name))}: ${entry} } }`)
                 }
               />
               {importing}
-            </>
+            </div>
           )}
           {choices.length > 0 && (
             <section aria-labelledby={`${id}-review`} className="space-y-3">

@@ -39,13 +39,13 @@ export function useServerAction(server: ServerStatus) {
   });
 }
 
+const namesOf = (servers: ServerStatus[]) => servers.map(({ id, label }) => [id, label] as const);
+
 /** The name that a person chose for a server, by its id. */
 export function useServerLabel(): (id: string) => string {
-  const { data: servers } = useQuery(serversQuery);
-  return useCallback(
-    (id: string) => servers?.find((server) => server.id === id)?.label || id,
-    [servers],
-  );
+  // Only the names, so that a state that changes does not draw every list of calls anew.
+  const { data: names } = useQuery({ ...serversQuery, select: namesOf });
+  return useCallback((id: string) => names?.find(([one]) => one === id)?.[1] || id, [names]);
 }
 
 /** Which version of its package each server runs, by server; asked for while somebody looks. */

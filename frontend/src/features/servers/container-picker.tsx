@@ -32,7 +32,7 @@ const insideQuery = (id: string) =>
 export function ContainerPicker({ onPick }: { onPick: (entry: string, name: string) => void }) {
   const [open, setOpen] = useState(false);
   return (
-    <section aria-label={t.title}>
+    <section aria-label={t.title} className={open ? 'w-full' : undefined}>
       <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
         <Box className="size-4" aria-hidden />
         {t.title}

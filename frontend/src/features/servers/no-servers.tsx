@@ -36,15 +36,19 @@ export function NoServers() {
           {texts.add.button}
         </Link>
       </div>
-      <div className="mt-4 space-y-3 text-left">
+      <details className="mt-8 text-left">
+        <summary className="mx-auto w-fit cursor-pointer rounded px-1 text-center text-sm text-ink3 hover:text-ink2">
+          {texts.servers.emptyFile}
+        </summary>
+        <p className="mt-3 mb-3 text-sm">{texts.servers.emptyFileBody}</p>
         <CopyField text={example} label={texts.clients.entry} />
         {status.configPath && (
-          <div>
+          <div className="mt-3">
             <p className="mb-1 text-xs text-ink3">{texts.servers.emptyWhere}</p>
             <CopyField text={status.configPath} label={texts.servers.emptyWhere} />
           </div>
         )}
-      </div>
+      </details>
     </Empty>
   );
 }

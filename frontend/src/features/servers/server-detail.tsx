@@ -10,7 +10,7 @@ import { Segments } from '@/components/segments';
 import { DetailFrame } from '@/components/split';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
-import { age, bytes, logText, plain } from '@/lib/format';
+import { age, bytes, cut, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -40,8 +40,8 @@ export function ServerDetail({
   view: View;
   onView: (view: View) => void;
   onClose: () => void;
-  /** What is to be said of its tools' definitions. */
-  trust?: ReactNode;
+  /** Puts what is to be said of its tools' definitions above the list of them. */
+  trust?: (tools: ReactNode) => ReactNode;
   /** Which version of its package it runs. */
   version?: ReactNode;
 }) {
@@ -72,8 +72,8 @@ function Known({
   view: View;
   onView: (view: View) => void;
   onClose: () => void;
-  /** What is to be said of its tools' definitions. */
-  trust?: ReactNode;
+  /** Puts what is to be said of its tools' definitions above the list of them. */
+  trust?: (tools: ReactNode) => ReactNode;
   /** Which version of its package it runs. */
   version?: ReactNode;
 }) {
@@ -138,8 +138,8 @@ function Known({
           )}
         >
           {server.reason && (
-            <p className="font-medium [overflow-wrap:anywhere]">
-              {plain(server.reason.slice(0, 1500))}
+            <p className="font-medium [overflow-wrap:anywhere] first-letter:uppercase">
+              {plain(cut(server.reason, 600))}
             </p>
           )}
           {server.hint && (
@@ -155,8 +155,8 @@ function Known({
       <SignIn server={server} />
       {view === 'about' && <About server={server} now={now} />}
       {view === 'about' && version}
-      {(view === 'about' || view === 'tools') && trust}
-      {view === 'tools' && <ServerTools id={id} />}
+      {view === 'about' && trust?.(null)}
+      {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
       {view === 'log' && <LogView server={server} />}
       {view === 'debug' && <ServerDebug id={id} />}
     </DetailFrame>

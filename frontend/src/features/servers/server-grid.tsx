@@ -94,7 +94,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                 <StateBadge state={server.state} />
                 <span className="text-xs text-ink3">{age(server.since, now)}</span>
               </div>
-              <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]">
+              <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere] first-letter:uppercase">
                 {plain(server.reason || server.warnings?.[0] || server.detail || '')}
               </p>
             </div>

@@ -84,7 +84,7 @@ export function ServerRow({
         {server.reason && (
           <p
             className={classes(
-              'mt-1 line-clamp-2 text-sm [overflow-wrap:anywhere]',
+              'mt-1 line-clamp-2 text-sm [overflow-wrap:anywhere] first-letter:uppercase',
               stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
             )}
           >

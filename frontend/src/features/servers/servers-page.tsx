@@ -38,11 +38,13 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
       <PageHeader
         title={texts.servers.title}
         note={servers.length > 0 && texts.servers.count(servers.length)}
+        action={
+          <Link to="/add" className={buttonClasses('primary')}>
+            <Plus className="size-4" aria-hidden />
+            {texts.add.button}
+          </Link>
+        }
       >
-        <Link to="/add" className={`${buttonClasses('primary')} @2xl:order-last`}>
-          <Plus className="size-4" aria-hidden />
-          {texts.add.button}
-        </Link>
         {servers.length > 3 && (
           <SearchField
             label={texts.servers.search}
@@ -60,7 +62,7 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
         ) : shown.length === 0 ? (
           <p className="py-10 text-center text-ink2">{texts.servers.noMatch}</p>
         ) : (
-          <ul className="max-w-6xl space-y-2">
+          <ul className="max-w-page space-y-2">
             {shown.map((server) => (
               <ServerRow
                 key={server.id}

@@ -6,6 +6,7 @@ import { Confirm } from '@/components/confirm';
 import { Facts, SelectField } from '@/components/fields';
 import { bytes, count, exactTime, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
+import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { HistoryState, Keeping, Rule } from '@/types/history';
@@ -162,6 +163,7 @@ const keepings: Keeping[] = ['full', 'meta', 'off'];
 
 /** What is kept of single servers and tools. */
 function Rules({ state, servers }: { state: HistoryState; servers: string[] }) {
+  const nameOf = useServerName();
   const recording = useRecording();
   const rules = state.recording.rules ?? [];
   const [server, setServer] = useState('');
@@ -186,13 +188,15 @@ function Rules({ state, servers }: { state: HistoryState; servers: string[] }) {
               className="flex items-center gap-3 border-t py-1 pr-1 pl-3 first:border-t-0"
             >
               <span className="min-w-0 flex-1 truncate">
-                {plain(rule.server)}
+                {plain(nameOf(rule.server).slice(0, 200))}
                 {rule.tool && <span className="text-ink3"> / {plain(rule.tool)}</span>}
               </span>
               <span className="text-ink2">{t.keeping[rule.record] ?? rule.record}</span>
               <IconButton
                 small
-                label={t.removeRule(plain([rule.server, rule.tool].filter(Boolean).join(' / ')))}
+                label={t.removeRule(
+                  plain([nameOf(rule.server), rule.tool].filter(Boolean).join(' / ')),
+                )}
                 disabled={recording.isPending}
                 onClick={() => write(rules.filter((one) => one !== rule))}
               >
@@ -216,7 +220,7 @@ function Rules({ state, servers }: { state: HistoryState; servers: string[] }) {
           <SelectField
             label={texts.calls.server}
             value={chosen}
-            options={servers.map((id) => ({ value: id, text: plain(id) }))}
+            options={servers.map((id) => ({ value: id, text: plain(nameOf(id)) }))}
             onChange={setServer}
           />
           <input

@@ -1,22 +1,26 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, Monitor, Moon, Sun, TriangleAlert } from 'lucide-react';
 import { ToggleGroup } from 'radix-ui';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { windowQuery } from '@/components/browse';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
-import { PageHeader } from '@/components/page';
+import { LoadingPage, PageHeader } from '@/components/page';
+import { useAllIn } from '@/lib/all-in';
 import { age, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
+import { historyStateQuery, secretsQuery, tokensQuery } from './api';
 import { ConfigEditor } from './config-editor';
 import { DiagnosticsPanel } from './diagnostics-panel';
 import { DoctorPanel } from './doctor-panel';
 import { HistoryPanel } from './history-panel';
 import { SecretsPanel } from './secrets-panel';
+import { copiesQuery } from './sharing-api';
 import { SharingPanel } from './sharing-panel';
 import { TokensPanel } from './tokens-panel';
 
@@ -24,6 +28,15 @@ const t = texts.settings;
 
 export function SettingsPage() {
   const { data: status } = useSuspenseQuery(statusQuery);
+  // Panels of their own height each: one that came later would push the others down.
+  const ready = useAllIn([
+    useQuery(historyStateQuery),
+    useQuery(tokensQuery),
+    useQuery(secretsQuery),
+    useQuery(copiesQuery),
+    useQuery(windowQuery),
+  ]);
+  if (!ready) return <LoadingPage title={t.title} />;
   return (
     <>
       <PageHeader title={t.title} />
@@ -138,7 +151,7 @@ function ThemeChoice() {
         <ToggleGroup.Item
           key={value}
           value={value}
-          className="flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2 data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card"
+          className="flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2 data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line"
         >
           <Icon className="size-4" aria-hidden />
           {t.themes[value]}

@@ -28,7 +28,7 @@ export function TokensPanel() {
   return (
     <div className="space-y-3">
       {tokens.size === 0 ? (
-        <p className="text-sm text-ink3">{t.none}</p>
+        <p className="text-sm text-ink3">{data ? t.none : texts.loading}</p>
       ) : (
         <ul className="overflow-hidden rounded-md border">
           {[...tokens].map(([name, client]) => (

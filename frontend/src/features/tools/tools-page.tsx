@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { Wrench, X } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react';
-import { Button } from '@/components/button';
+import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Empty, PageHeader } from '@/components/page';
 import { Segments } from '@/components/segments';
@@ -101,10 +101,18 @@ export function ToolsPage({
           </>
         )}
       </PageHeader>
-      {above && <div className="max-w-6xl shrink-0 px-4 pb-3 empty:hidden md:px-6">{above}</div>}
+      {above && <div className="max-w-page shrink-0 px-4 pb-3 empty:hidden md:px-6">{above}</div>}
       {tools.length === 0 ? (
         <Empty icon={Wrench} title={t.emptyTitle}>
-          {t.emptyBody}
+          <p>{t.emptyBody}</p>
+          <div className="mt-4 flex flex-wrap justify-center gap-2">
+            <Link to="/add" className={buttonClasses('primary')}>
+              {texts.add.button}
+            </Link>
+            <Link to="/directory" className={buttonClasses()}>
+              {texts.directory.openDirectory}
+            </Link>
+          </div>
         </Empty>
       ) : groups.length === 0 ? (
         <p className="py-10 text-center text-ink2">{t.noMatch}</p>
@@ -173,7 +181,7 @@ function ToolList({
     <div ref={scroller} onKeyDown={move} className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
       <ul
         aria-label={t.title}
-        className="relative max-w-6xl"
+        className="relative max-w-page"
         style={{ height: list.getTotalSize() }}
       >
         {list.getVirtualItems().map((item) => {

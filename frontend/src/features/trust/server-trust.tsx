@@ -1,4 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Loading } from '@/components/page';
+import { useAllIn } from '@/lib/all-in';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { changesQuery, toolLogQuery, trustQuery } from './api';
@@ -6,8 +9,26 @@ import { ToolChanges, Warnings } from './changes';
 
 const t = texts.trust;
 
-/** What a person should know of a server's tools: what is withheld, what is suspicious, what happened. */
-export function ServerTrust({ server }: { server: string }) {
+/**
+ * What a person should know of a server's tools: what is withheld, what is suspicious, what
+ * happened. The list of them stands below, and does not move when this comes.
+ */
+export function ServerTrust({ server, children }: { server: string; children?: ReactNode }) {
+  const known = [
+    useQuery(changesQuery(server)),
+    useQuery(trustQuery),
+    useQuery(toolLogQuery(server)),
+  ];
+  if (!useAllIn(known)) return <Loading />;
+  return (
+    <>
+      <Known server={server} />
+      {children}
+    </>
+  );
+}
+
+function Known({ server }: { server: string }) {
   const { data: changes } = useQuery(changesQuery(server));
   const { data: trust } = useQuery(trustQuery);
   const { data: log } = useQuery(toolLogQuery(server));

@@ -12,10 +12,13 @@ export function CallsChart({
   report,
   filters = {},
   height,
+  empty,
 }: {
   report: UsageReport;
   filters?: UsageFilters;
   height?: number;
+  /** Said in the middle of a chart that has nothing to show. */
+  empty?: string | undefined;
 }) {
   const navigate = useNavigate();
   const { at, stepMs, values } = seriesOf(report);
@@ -26,6 +29,7 @@ export function CallsChart({
       at={at}
       stepMs={stepMs}
       height={height}
+      empty={empty}
       format={(n) => count(Math.round(n * 10) / 10)}
       series={[
         {

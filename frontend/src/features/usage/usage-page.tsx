@@ -8,7 +8,7 @@ import { Empty, PageHeader } from '@/components/page';
 import { ScrollArea } from '@/components/scroll-area';
 import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
-import { age, count, duration, plain } from '@/lib/format';
+import { age, count, duration, plain, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { type Range, ranges, type Span } from '@/lib/range';
 import { texts } from '@/lib/texts';
@@ -86,7 +86,7 @@ export function UsagePage({
         </div>
       )}
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        <div className="max-w-6xl space-y-6">
+        <div className="max-w-page space-y-6">
           {total.calls === 0 ? (
             <div className="rounded-lg border border-dashed border-strong">
               <Empty icon={ChartColumn} title={t.emptyTitle}>
@@ -165,9 +165,9 @@ function Figures({ total }: { total: Use }) {
   const list: [string, string, string?][] = [
     [t.calls, count(total.calls)],
     [t.errors, count(total.errors), `${share(total.errors, total.calls)}`],
-    ['p50', duration(total.p50Ns)],
-    ['p95', duration(total.p95Ns)],
-    ['p99', duration(total.p99Ns)],
+    [t.half, duration(total.p50Ns)],
+    [t.most, duration(total.p95Ns)],
+    [t.nearlyAll, duration(total.p99Ns)],
   ];
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card sm:grid-cols-5">
@@ -185,12 +185,6 @@ function Figures({ total }: { total: Use }) {
       ))}
     </dl>
   );
-}
-
-function share(part: number, whole: number): string {
-  if (whole === 0 || part === 0) return '0 %';
-  const percent = (part / whole) * 100;
-  return percent < 0.1 ? '< 0.1 %' : `${percent.toFixed(percent < 10 ? 1 : 0)} %`;
 }
 
 type Kind = 'servers' | 'tools' | 'clients';

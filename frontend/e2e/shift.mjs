@@ -1,0 +1,84 @@
+// Nothing moves while a page is loading: every page is opened anew with a daemon whose
+// answers come one after the other, and the browser adds up what was pushed about.
+import assert from 'node:assert/strict';
+import { startMock } from '../dev/mock.mjs';
+import { patience, sizes } from './browser.mjs';
+import { settled, watched } from './harness.mjs';
+import { addresses, filled } from './pages.mjs';
+
+/** What a person does not notice; 0.1 is what browsers call good. */
+const most = 0.02;
+
+/** Each answer has its own delay, the same in each run: 20 to 300 ms. */
+function delay(path) {
+  let sum = 0;
+  for (const c of path) sum = (sum * 31 + c.charCodeAt(0)) % 29;
+  return 20 + sum * 10;
+}
+
+const walks = [
+  { scene: 'full', size: 'desktop', of: addresses },
+  { scene: 'full', size: 'phone', of: addresses },
+  {
+    scene: 'trouble',
+    size: 'desktop',
+    of: ['#/', '#/servers', '#/servers/ONE', '#/questions', '#/clients', '#/settings'],
+  },
+  { scene: 'empty', size: 'desktop', of: ['#/', '#/servers', '#/calls', '#/tools', '#/clients'] },
+];
+
+/** Jobs that open pages; they wait more than they compute. */
+export function stillness(browser, tally) {
+  return walks.map(
+    ({ scene, size, of }) =>
+      () =>
+        walk(browser, tally, scene, size, of),
+  );
+}
+
+async function walk(browser, tally, scene, size, of) {
+  const nameOf = (address) => `nothing moves: ${scene} ${address} ${size}`;
+  const wanted = of.filter((address) => tally.wants(nameOf(address)));
+  if (wanted.length === 0) return;
+  const mock = await startMock({ scene, rate: 0, delay });
+  const context = await browser.newContext({ viewport: sizes[size], reducedMotion: 'reduce' });
+  context.setDefaultTimeout(patience);
+  await context.addInitScript(observe);
+  for (const address of wanted) {
+    await tally.check(nameOf(address), async () => {
+      const page = await watched(context);
+      try {
+        const at = filled(address, mock.world);
+        await page.goto(`${mock.url}/${at}`);
+        await settled(page, at.slice(1).split('?')[0]);
+        // The last answer is there; what it changes is drawn.
+        await page.waitForTimeout(350);
+        await settled(page, at.slice(1).split('?')[0]);
+        const moved = await page.evaluate(() => window.moved);
+        const sum = moved.reduce((total, { value }) => total + value, 0);
+        if (process.env.E2E_SHIFTS) console.log(`${sum.toFixed(4)} ${nameOf(address)}`);
+        assert.ok(sum < most, `${sum.toFixed(3)}: ${JSON.stringify(moved, null, 1)}`);
+      } finally {
+        await page.close();
+      }
+    });
+  }
+  await context.close();
+  await mock.close();
+}
+
+/** Runs in the page before anything else. */
+function observe() {
+  window.moved = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      window.moved.push({
+        value: entry.value,
+        what: entry.sources.slice(0, 3).map(({ node, previousRect: a, currentRect: b }) => {
+          const element = node?.nodeType === 1 ? node : node?.parentElement;
+          return `${element?.tagName} "${element?.textContent?.slice(0, 40)}" ${a.y}>${b.y} ${a.x}>${b.x}`;
+        }),
+      });
+    }
+  }).observe({ type: 'layout-shift', buffered: true });
+}

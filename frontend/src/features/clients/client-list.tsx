@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { classes } from '@/lib/classes';
+import { age, count, exactTime, moment, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import { clientsQuery } from './api';
+
+const t = texts.overview;
+const most = 6;
+
+/** The clients that were seen last, a line each. */
+export function ClientList() {
+  const { data } = useQuery(clientsQuery);
+  const now = useNow();
+  const clients = [...(data ?? [])]
+    .sort((a, b) => (moment(b.lastSeen) ?? 0) - (moment(a.lastSeen) ?? 0))
+    .slice(0, most);
+  if (clients.length === 0) {
+    return (
+      <p className="rounded-lg border border-dashed border-strong px-4 py-3 text-sm text-ink2">
+        {t.noClients}{' '}
+        <Link to="/clients" className="text-accent underline underline-offset-2">
+          {t.connect}
+        </Link>
+      </p>
+    );
+  }
+  return (
+    <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+      {clients.map((client) => {
+        const online = client.sessions > 0;
+        return (
+          <li
+            key={`${client.token}/${client.name}/${client.version}`}
+            className="relative flex items-center gap-3 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover"
+          >
+            <span
+              className={classes(
+                'size-2 shrink-0 rounded-full',
+                online ? 'bg-ok' : 'border border-strong',
+              )}
+              aria-hidden
+            />
+            <Link
+              to="/calls"
+              search={{ client: client.name || undefined }}
+              className="min-w-0 flex-1 truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
+            >
+              {plain((client.name || client.token || texts.clients.anonymous).slice(0, 200))}
+            </Link>
+            <span
+              className={classes('shrink-0', online ? 'text-ok' : 'text-ink3')}
+              title={exactTime(client.lastSeen)}
+            >
+              {online
+                ? texts.clients.sessions(count(client.sessions))
+                : texts.servers.ago(age(client.lastSeen, now))}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
