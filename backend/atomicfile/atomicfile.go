@@ -15,7 +15,15 @@ const Prefix = ".drawbridge-"
 
 // Write puts data in the place of path with the permissions perm. Folders that are
 // missing are made for the person alone. The data is on the disk before the name is.
-func Write(path string, data []byte, perm os.FileMode) (err error) {
+func Write(path string, data []byte, perm os.FileMode) error { return write(path, data, perm, true) }
+
+// WriteFleeting is Write for a file that means nothing once the machine has lost its
+// power: it does not wait for the disk.
+func WriteFleeting(path string, data []byte, perm os.FileMode) error {
+	return write(path, data, perm, false)
+}
+
+func write(path string, data []byte, perm os.FileMode, lasting bool) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -33,7 +41,7 @@ func Write(path string, data []byte, perm os.FileMode) (err error) {
 	if err == nil && perm != 0o600 {
 		err = f.Chmod(perm)
 	}
-	if err == nil {
+	if err == nil && lasting {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {

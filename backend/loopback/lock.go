@@ -89,11 +89,12 @@ type Runtime struct {
 
 func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime.json") }
 
-// WriteRuntime replaces runtime.json in one step.
+// WriteRuntime replaces runtime.json in one step. It does not wait for the disk: no daemon
+// outlives the power, and the file of one that is dead is not believed.
 func WriteRuntime(dataDir string, rt Runtime) error {
 	data, err := json.Marshal(rt)
 	if err == nil {
-		err = atomicfile.Write(runtimeFile(dataDir), append(data, '\n'), 0o600)
+		err = atomicfile.WriteFleeting(runtimeFile(dataDir), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write runtime file: %w", err)
