@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -154,13 +155,16 @@ type Options struct {
 // API is the http.Handler for everything but MCP. It belongs behind loopback.Guard.
 type API struct {
 	Options
-	routes  *routes
-	waiting waiting
-	trials  chan struct{} // holds one for each server that is being tried
-	windows windows
-	plans   plans
-	uploads directory.Uploads // bundles that a browser sends
-	readers atomic.Int32      // open event streams
+	routes *routes
+	// operations are built when the first of them is asked for: their schemas and the
+	// document take longer than all else of a start, and a daemon may never need them.
+	operations func() *routes
+	waiting    waiting
+	trials     chan struct{} // holds one for each server that is being tried
+	windows    windows
+	plans      plans
+	uploads    directory.Uploads // bundles that a browser sends
+	readers    atomic.Int32      // open event streams
 }
 
 // Watched reports whether somebody follows the events: a page is open.
@@ -172,11 +176,12 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Options: o, uploads: directory.Uploads{Folder: o.Bundles}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
+	a := &API{Options: o, trials: make(chan struct{}, maxTrials), uploads: directory.Uploads{Folder: o.Bundles}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
 	if a.Redact == nil {
 		a.Redact = func(text string) string { return text }
 	}
 	a.register()
+	a.operations = sync.OnceValue(a.document)
 	return a
 }
 

@@ -78,7 +78,6 @@ type pickInput struct{ Body PickRequest }
 type pickedInput struct{ Body PickAnswer }
 
 func (a *API) registerDesktop(doc huma.API) {
-	a.routes.add(Person, "GET /api/v1/window", a.followWindow)
 	op(a, doc, "POST", "/api/v1/open-code", "An address of the page with a one-time code", a.openCode)
 	op(a, doc, "POST", "/api/v1/window", "Bring the open window to the front, at a place of the page", a.focusWindow)
 	op(a, doc, "POST", "/api/v1/window/pick", "Ask the person for a file or a folder, in a dialog of the window", a.pick)

@@ -56,7 +56,6 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Make the calls of a check and compare with what is expected", a.runCheck)
 	op(a, doc, "GET", "/api/v1/usage/context", "What tool lists cost a client's context, and which tools nobody used", a.contextCost)
 	op(a, doc, "GET", "/api/v1/frames", "The newest messages of a session or a server that somebody debugs, newest first", a.frames)
-	a.routes.add(Person, "GET /api/v1/export", a.export)
 	doc.OpenAPI().AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv) or an HTTP Archive (format=har), with the filters of GET calls",
 		Responses: map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"drawbridge/backend/hub"
 
@@ -79,20 +80,30 @@ func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Re
 func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.mux.ServeHTTP(w, r) }
 
 // Routes returns the table of routes.
-func (a *API) Routes() []Route { return a.routes.table }
+func (a *API) Routes() []Route { return slices.Concat(a.routes.table, a.operations().table) }
 
-// register fills the table.
+// register fills the table with what huma does not serve, and with one route for all
+// that it does.
 func (a *API) register() {
 	t := a.routes
 	t.add(Anyone, "GET /healthz", a.health)
 	t.add(Anyone, "GET /health", a.health)
 	t.add(Anyone, "POST /api/session", a.openSession)
 	t.add(Anyone, "/", a.files)
+	t.add(Person, "/api/", func(w http.ResponseWriter, r *http.Request) { a.operations().ServeHTTP(w, r) })
+	t.addUnless(func() bool { return a.Metrics != nil && a.Metrics.Public() }, "/metrics", a.metrics)
+	t.add(Person, "GET /api/v1/events", a.events)
+	t.add(Person, "GET /api/v1/window", a.followWindow)
+	t.add(Person, "GET /api/v1/export", a.export)
+}
+
+// document makes the table of the operations and the document that describes them.
+// Whoever gets there has shown that he is the person: see register.
+func (a *API) document() *routes {
+	t := newRoutes(func(next http.Handler) http.Handler { return next })
 	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address of the API"))
 	})
-	t.addUnless(func() bool { return a.Metrics != nil && a.Metrics.Public() }, "/metrics", a.metrics)
-	t.add(Person, "GET /api/v1/events", a.events)
 
 	cfg := huma.DefaultConfig("Drawbridge", "1")
 	cfg.Info.Description = "The local API of Drawbridge. Payloads of MCP are JSON text inside strings."
@@ -141,6 +152,7 @@ func (a *API) register() {
 	a.registerReach(doc)
 	a.registerDirectory(doc)
 	documentEvents(doc.OpenAPI())
+	return t
 }
 
 // op adds an operation whose handler returns an error of ours.

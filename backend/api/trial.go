@@ -60,7 +60,6 @@ type testInput struct{ Body TestRequest }
 const maxTrials = 4
 
 func (a *API) registerTrial(doc huma.API) {
-	a.trials = make(chan struct{}, maxTrials)
 	op(a, doc, "POST", "/api/v1/test", "Start or reach a server to see whether it works and what it offers; nothing is kept", a.testServer)
 }
 
