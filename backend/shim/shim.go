@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -106,10 +107,16 @@ func (s *Shim) Run(ctx context.Context) error {
 	defer cancel(nil)
 	defer s.http.CloseIdleConnections()
 	defer time.AfterFunc(started, debug.FreeOSMemory).Stop() // what only the start needed
+	in := s.o.In
+	if f, ok := in.(*os.File); ok {
+		file, restore := polled(f)
+		defer restore()
+		in = file
+	}
 	messages := make(chan []byte)
 	end := make(chan error, 1)
 	go func() {
-		err := readMessages(ctx, s.o.In, messages, s.oversized)
+		err := readMessages(ctx, in, messages, s.oversized)
 		close(s.ended)
 		end <- err
 	}()

@@ -1,0 +1,80 @@
+package shim
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Whoever shares a client's pipe or socket with us finds it as it was.
+func TestStdinIsReadWithoutHoldingAThreadAndGivenBackAsItWas(t *testing.T) {
+	pipe := func() (theirs, ours *os.File) {
+		var fds [2]int
+		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		return os.NewFile(uintptr(fds[1]), "theirs"), os.NewFile(uintptr(fds[0]), "ours")
+	}
+	socket := func() (theirs, ours *os.File) {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return os.NewFile(uintptr(fds[1]), "theirs"), os.NewFile(uintptr(fds[0]), "ours")
+	}
+	for name, open := range map[string]func() (theirs, ours *os.File){"pipe": pipe, "socket": socket} {
+		theirs, ours := open()
+		in, restore := polled(ours)
+		// Only what waits in the poller has deadlines.
+		if err := in.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Errorf("%s: a read would hold a thread: %v", name, err)
+		}
+		if _, err := theirs.WriteString("hello"); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 8)
+		if n, err := in.Read(got); err != nil || string(got[:n]) != "hello" {
+			t.Errorf("%s: read %q, %v", name, got[:n], err)
+		}
+		if name == "pipe" && nonblocking(t, ours) {
+			t.Errorf("%s: others that share it would not wait any more", name)
+		}
+		restore()
+		if nonblocking(t, ours) {
+			t.Errorf("%s: it was not put back", name)
+		}
+		theirs.Close()
+		if n, err := ours.Read(got); n != 0 || err == nil {
+			t.Errorf("%s: after its end: %d, %v", name, n, err)
+		}
+		ours.Close()
+	}
+
+	// What never waits, and what a terminal's other programs share, stays as it is.
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if in, _ := polled(null); in != null {
+		t.Error("a device was opened anew")
+	}
+}
+
+func nonblocking(t *testing.T, f *os.File) bool {
+	t.Helper()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := false
+	if err := raw.Control(func(fd uintptr) {
+		flags, _ := unix.FcntlInt(fd, unix.F_GETFL, 0)
+		set = flags&unix.O_NONBLOCK != 0
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
