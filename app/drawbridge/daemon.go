@@ -21,7 +21,6 @@ import (
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/desktop"
 	"drawbridge/backend/directory"
-	"drawbridge/backend/dockerexec"
 	"drawbridge/backend/event"
 	"drawbridge/backend/gateway"
 	"drawbridge/backend/hub"
@@ -72,21 +71,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	spawner := process.NewSpawner(process.Options{Log: log, Ledger: filepath.Join(o.Folders.State, "processes.json")})
 	life.onStop("processes", 3*time.Second, spawner.Close)
-	var left leftovers
-	if swept, err := spawner.Sweep(); err != nil {
-		log.Warn("Cannot look for processes of an earlier run", "error", err)
-	} else if len(swept) > 0 {
-		left.processes = len(swept)
-		log.Warn("Ended processes that an earlier run left behind", "count", len(swept))
-	}
-
 	containers := execLedger(o.Folders)
-	if ended, err := dockerexec.Sweep(ctx, containers); err != nil {
-		log.Debug("Cannot look into containers for processes of an earlier run", "error", err)
-	} else if ended > 0 {
-		left.contained = ended
-		log.Warn("Ended processes that an earlier run left behind in containers", "count", ended)
-	}
+	earlier := &sweeping{spawner: spawner, containers: containers, bus: bus, log: log, over: make(chan struct{})}
 
 	logs := serverlog.Open(filepath.Join(o.Folders.Logs, "servers"))
 	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
@@ -129,7 +115,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	dialer := &supervisor.Dialer{
 		Secret:   records.keeper.guarding(vault),
 		Onlooker: records.timeline, SignIn: logins, Guest: guest{logins}, Redact: recorder.Redact,
-		Spawner: spawner, Logs: logs, Log: log, DockerLedger: containers,
+		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
 		OnNotification: func(server, method string, params json.RawMessage) {
@@ -213,7 +199,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: patient(files.Current), Diagnosed: diagnosed(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
 		Reach: files, Sizes: front, Directory: directory.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
-		Notices: func() []event.Notice { return slices.Concat(left.notices(), vaultNotices(vault), me.notices()) }, Metrics: counts,
+		Notices: func() []event.Notice { return slices.Concat(earlier.notices(), vaultNotices(vault), me.notices()) }, Metrics: counts,
 	})
 	me.pages = pages
 	mux := http.NewServeMux()
@@ -247,7 +233,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
 		}
 	}
-	life.run("bridge", time.Second, front.Run) // ends before http, so that open streams get their last answer
+	life.run("sweep", 5*time.Second, earlier.run) // after http, which it would keep from its first answers
+	life.run("bridge", time.Second, front.Run)    // ends before http, so that open streams get their last answer
 	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt}); err != nil {
 		return err
 	}

@@ -14,11 +14,27 @@ import (
 type chase struct {
 	guilty   func(mark string) bool
 	innocent map[int]uint64 // when it began, by pid
+	settled  uint64         // what began before that is no fork that has yet to become its program
 }
 
+// settling is how long before us a process must have begun for its mark to be believed
+// once and for all. A daemon may have died between a fork and the exec that follows: its
+// child has the daemon's environment for some moments more.
+const settling = 2 * ticks
+
 func newChase(guilty func(mark string) bool) *chase {
-	return &chase{guilty: guilty, innocent: make(map[int]uint64)}
+	self, _ := look(os.Getpid())
+	return &chase{guilty: guilty, innocent: make(map[int]uint64), settled: self.start - min(self.start, settling)}
 }
+
+// knows reports whether the mark of p was read before, is not guilty and will stay so.
+func (c *chase) knows(p info) bool {
+	start, known := c.innocent[p.pid]
+	return known && start == p.start && start < c.settled
+}
+
+// spare remembers that p has another mark, or none.
+func (c *chase) spare(p info) { c.innocent[p.pid] = p.start }
 
 // run sends sig to what is guilty, again and again for d, and reports whether there
 // was any.
@@ -71,6 +87,6 @@ func (c *chase) judge(pid int, sig unix.Signal) (guilty bool) {
 		signalProcess(p, sig)
 		return !p.zombie
 	}
-	c.innocent[pid] = p.start
+	c.spare(p)
 	return false
 }

@@ -102,6 +102,11 @@ func variable(pid int, name string) string {
 	return ""
 }
 
+// inEnvironment is variable; it does not tell whether there was anything to look into.
+func inEnvironment(pid int, name string) (value string, there bool) {
+	return variable(pid, name), false
+}
+
 // signalProcess sends a signal to the process that was seen, not to one that got
 // the same id since; between the look and the signal a gap of microseconds stays.
 func signalProcess(p info, sig unix.Signal) {

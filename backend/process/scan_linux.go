@@ -161,11 +161,18 @@ func look(pid int) (info, bool) {
 // variable reads one variable of the environment a process was started with.
 // It is "" for the processes of other users and for those that wiped it.
 func variable(pid int, name string) string {
+	value, _ := inEnvironment(pid, name)
+	return value
+}
+
+// inEnvironment is variable, and whether there was an environment to look into: it is
+// empty for a moment while a process becomes another program.
+func inEnvironment(pid int, name string) (value string, there bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return ""
+	if err != nil || len(raw) == 0 {
+		return "", false
 	}
-	return valueIn(raw, name)
+	return valueIn(raw, name), true
 }
 
 func valueIn(environ []byte, name string) string {

@@ -13,7 +13,7 @@ type Swept struct {
 // offspring. Only processes of the same user are touched, never this process or
 // its parents. It returns what it ended, within about a second.
 //
-// Call it before the first Start, holding the lock on the data folder: a daemon
+// Nothing must be started before it returns. Hold the lock on the data folder: a daemon
 // that is still alive would lose its servers.
 func (s *Spawner) Sweep() ([]Swept, error) {
 	if s.ledger == nil {

@@ -24,6 +24,7 @@ func sweepBy(look func() []info, instance, run string, entries []ledgerEntry) []
 	of := func(mark string) bool {
 		return strings.HasPrefix(mark, instance+"/") && !strings.HasPrefix(mark, instance+"/"+run+"/")
 	}
+	pursuit := newChase(of)
 	found := func(all []info) (guilty []info) {
 		byPID := make(map[int]info, len(all))
 		for _, p := range all {
@@ -33,19 +34,30 @@ func sweepBy(look func() []info, instance, run string, entries []ledgerEntry) []
 		spared := ancestors(self.pid, byPID)
 		roots := make(map[int]string)
 		for _, p := range all {
-			if p.zombie || spared[p.pid] || !sameUser(p.pid) {
+			if p.zombie || spared[p.pid] {
 				continue
 			}
+			name, listed := "", false
 			for _, e := range entries {
-				if p.pid == e.PID && p.start == e.Start {
-					roots[p.pid] = e.Name
-				}
-				if p.pgid == e.PID && p.start >= e.Start && p.start <= self.start && e.Start != 0 && byPID[e.PID].pid == 0 {
-					roots[p.pid] = e.Name
+				if p.pid == e.PID && p.start == e.Start ||
+					p.pgid == e.PID && p.start >= e.Start && p.start <= self.start && e.Start != 0 && byPID[e.PID].pid == 0 {
+					name, listed = e.Name, true
 				}
 			}
-			if mark := variable(p.pid, MarkVariable); of(mark) {
+			if !listed && pursuit.knows(p) {
+				continue // what was read once stays as it is
+			}
+			if !sameUser(p.pid) {
+				continue
+			}
+			mark, there := inEnvironment(p.pid, MarkVariable)
+			switch {
+			case of(mark):
 				roots[p.pid] = mark[strings.LastIndexByte(mark, '/')+1:]
+			case listed:
+				roots[p.pid] = name
+			case there:
+				pursuit.spare(p)
 			}
 		}
 		for _, p := range all {
@@ -67,7 +79,7 @@ func sweepBy(look func() []info, instance, run string, entries []ledgerEntry) []
 		}
 		return guilty
 	}
-	hunt{look: look, guilty: found, grace: 500 * time.Millisecond, chase: newChase(of)}.run()
+	hunt{look: look, guilty: found, grace: 500 * time.Millisecond, chase: pursuit}.run()
 	swept := make([]Swept, 0, len(names))
 	for _, s := range names {
 		swept = append(swept, s)

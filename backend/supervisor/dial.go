@@ -28,6 +28,8 @@ type Dialer struct {
 	Spawner *process.Spawner
 	Logs    *serverlog.Logs
 	Log     *slog.Logger
+	// Ready returns when something may be started. nil: at once.
+	Ready func(ctx context.Context) error
 
 	ClientInfo   json.RawMessage // what we say of ourselves; see upstream.Options
 	Capabilities json.RawMessage
@@ -64,6 +66,11 @@ type Dialer struct {
 // Connect starts the server of r by its transport, shakes hands and lists it.
 func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 	c := r.Server
+	if d.Ready != nil {
+		if err := d.Ready(ctx); err != nil {
+			return Session{}, err
+		}
+	}
 	junk := d.Logs.Writer(c.ID) // with its cap on lines per second, for a server can print without end
 	o := upstream.Options{
 		Server: c.ID, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),

@@ -47,7 +47,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	logs := serverlog.Open("") // in memory only
 	defer logs.Close()
 	own := &Dialer{
-		Spawner: d.Spawner, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
+		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, Lobby: d.Lobby,
 		SignIn: d.Guest,
 	}
