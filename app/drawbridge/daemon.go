@@ -45,6 +45,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	if err := o.Folders.Make(); err != nil {
 		return fmt.Errorf("cannot make the data folder: %w", err)
 	}
+	roomyStart()
 	lock, err := loopback.Lock(o.Folders.Data)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 // the first time that metrics are enabled on; who never enables them pays nothing.
 type meter struct {
 	bus     *event.Bus
-	counts  *metrics.Metrics
+	counts  func() *metrics.Metrics // makes them
 	current func() config.Metrics
 	enabled chan struct{}
 	once    sync.Once
@@ -34,36 +34,38 @@ type meter struct {
 func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *supervisor.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
 	recorder := history.Recorder()
 	m := &meter{bus: bus, current: current, enabled: make(chan struct{})}
-	m.counts = metrics.New(metrics.Options{
-		Statuses: servers.Statuses, Connections: func() int { return int(m.connections.Load()) },
-		Breakers: func() map[string]string {
-			states := make(map[string]string)
-			for _, b := range rules.Breakers() {
-				states[b.Server] = string(b.State)
-			}
-			return states
-		},
-		Store: func() (writes, queries metrics.Took) {
-			writes.Count, writes.Total = history.Writes().Read()
-			queries.Count, queries.Total = history.Queries().Read()
-			return writes, queries
-		},
-		Sessions: func() int { return len(front.Sessions()) },
-		Running: func() map[string]int {
-			running := make(map[string]int)
-			for _, c := range calls.Running() {
-				running[c.Server]++
-			}
-			return running
-		},
-		Recorder: func() (int, uint64) {
-			s := recorder.Stats()
-			return s.Queued, s.Dropped
-		},
-		Usage: func(server string) (uint64, float64, bool) {
-			u, err := dialer.Usage(server)
-			return uint64(u.RSS), u.CPU, err == nil
-		},
+	m.counts = sync.OnceValue(func() *metrics.Metrics {
+		return metrics.New(metrics.Options{
+			Statuses: servers.Statuses, Connections: func() int { return int(m.connections.Load()) },
+			Breakers: func() map[string]string {
+				states := make(map[string]string)
+				for _, b := range rules.Breakers() {
+					states[b.Server] = string(b.State)
+				}
+				return states
+			},
+			Store: func() (writes, queries metrics.Took) {
+				writes.Count, writes.Total = history.Writes().Read()
+				queries.Count, queries.Total = history.Queries().Read()
+				return writes, queries
+			},
+			Sessions: func() int { return len(front.Sessions()) },
+			Running: func() map[string]int {
+				running := make(map[string]int)
+				for _, c := range calls.Running() {
+					running[c.Server]++
+				}
+				return running
+			},
+			Recorder: func() (int, uint64) {
+				s := recorder.Stats()
+				return s.Queued, s.Dropped
+			},
+			Usage: func(server string) (uint64, float64, bool) {
+				u, err := dialer.Usage(server)
+				return uint64(u.RSS), u.CPU, err == nil
+			},
+		})
 	})
 	return m
 }
@@ -90,7 +92,7 @@ func (m *meter) requests(next http.Handler) http.Handler {
 		}
 		answer := &metered{ResponseWriter: w, status: http.StatusOK}
 		began := time.Now()
-		defer func() { m.counts.Request(cmp.Or(r.Pattern, "refused"), answer.status, time.Since(began)) }()
+		defer func() { m.counts().Request(cmp.Or(r.Pattern, "refused"), answer.status, time.Since(began)) }()
 		next.ServeHTTP(answer, r)
 	})
 }
@@ -129,7 +131,7 @@ func (m *meter) run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		sub := m.bus.Subscribe(8192)
-		err := m.counts.Run(ctx, sub.Events())
+		err := m.counts().Run(ctx, sub.Events())
 		sub.Close()
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -143,7 +145,7 @@ func (m *meter) Handler() http.Handler {
 	if !m.current().Enabled {
 		return nil
 	}
-	return m.counts
+	return m.counts()
 }
 
 // Public reports whether no token is asked for.

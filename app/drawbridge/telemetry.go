@@ -70,7 +70,7 @@ func (t *telemetry) start(ctx context.Context, c config.OTLP) (stop func()) {
 	}
 	o := metrics.SenderOptions{Endpoint: endpoint, Headers: headers, Version: version, Traces: c.Traces, Interval: c.Interval, Redact: t.redact, Log: t.log}
 	if c.Metrics {
-		o.Gather = t.counts.counts.Gather
+		o.Gather = t.counts.counts().Gather
 	}
 	sender := metrics.NewSender(o)
 	ctx, cancel := context.WithCancel(ctx)

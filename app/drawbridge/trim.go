@@ -2,8 +2,20 @@ package main
 
 import (
 	"context"
+	"os"
+	"runtime/debug"
 	"time"
 )
+
+// roomyStart lets the heap grow to 16 MB before the first collection while the program
+// starts: nothing of that is garbage for long, and others wait for the processor.
+func roomyStart() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	before := debug.SetGCPercent(400)
+	time.AfterFunc(time.Second, func() { debug.SetGCPercent(before) })
+}
 
 // When memory is given back: once the start is over, and after each while without a
 // call. What goes on in a quiet program, looking at its servers above all, takes some

@@ -11,11 +11,15 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const watchdogHelps = true
+
+// trimAfter is when the watchdog gives back what only its own start needed.
+const trimAfter = time.Second
 
 // RunWatchdog runs this program again with args as the daemon, waits for its end
 // and returns its exit status (128 plus the number of a signal that ended it).
@@ -45,7 +49,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 			_ = unix.Kill(daemon, s.(syscall.Signal))
 		}
 	}()
-	Trim()
+	time.AfterFunc(trimAfter, Trim) // the daemon needs the processor more
 
 	exitCode = waitFor(daemon)
 	endOrphans(daemon)

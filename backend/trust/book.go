@@ -59,7 +59,8 @@ const (
 	lastLimit     = 2 * time.Second    // of the last write of a run
 	newFor        = 7 * 24 * time.Hour // how long something counts as new
 	perHour       = 20                 // events of one definition
-	lookEvery     = 5 * time.Minute    // whether the file that has the records was set aside
+	readAfter     = 100 * time.Millisecond
+	lookEvery     = 5 * time.Minute // whether the file that has the records was set aside
 )
 
 // Book holds what is trusted. All methods may be called from any goroutine.
@@ -257,6 +258,13 @@ func (b *Book) nudge() {
 func (b *Book) Run(ctx context.Context) error {
 	again := time.NewTimer(lookEvery)
 	defer again.Stop()
+	// What was offered in an earlier run was read then: a start has more urgent work.
+	begin := time.NewTimer(readAfter)
+	defer begin.Stop()
+	select {
+	case <-ctx.Done():
+	case <-begin.C:
+	}
 	for {
 		select {
 		case <-ctx.Done():
