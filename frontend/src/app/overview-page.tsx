@@ -101,13 +101,8 @@ function Health() {
   const n = servers.filter(needsAttention).length + questions + lost.length;
   const Icon = n === 0 ? CircleCheck : TriangleAlert;
   return (
-    <span
-      className={classes(
-        'inline-flex items-center gap-1.5 font-medium',
-        n === 0 ? 'text-ok' : 'text-warn',
-      )}
-    >
-      <Icon className="size-4 shrink-0" aria-hidden />
+    <span className={classes('font-medium', n === 0 ? 'text-ok' : 'text-warn')}>
+      <Icon className="mr-1.5 inline size-4 align-[-0.2em]" aria-hidden />
       {n === 0 ? t.allWell : t.needYou(n)}
     </span>
   );

@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useLayoutEffect, useRef, useState } from 'react';
 import { classes } from '@/lib/classes';
+import { letterScale } from '@/lib/rem';
 import { texts } from '@/lib/texts';
 
 /**
@@ -30,9 +31,8 @@ interface ChartProps {
   onPick?: (from: number, to: number) => void;
 }
 
-const left = 50;
-const bottom = 20;
-const top = 8;
+/** Room for the words at its edges, for letters of the usual size. */
+const edges = { left: 50, bottom: 20, top: 8 };
 
 /** Stacked bars: how much there was of each. */
 export function BarChart(props: ChartProps) {
@@ -153,6 +153,10 @@ function Frame({
   scale: (value: number) => number;
   children: (plot: Plot) => React.ReactNode;
 }) {
+  const letters = letterScale();
+  const left = edges.left * letters;
+  const bottom = edges.bottom * letters;
+  const top = edges.top * letters;
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   const [slotAt, setSlotAt] = useState<number | undefined>(undefined);
@@ -238,7 +242,7 @@ function Frame({
               />
               <text
                 x={left - 6}
-                y={plot.y(value) + 3.5}
+                y={plot.y(value) + 3.5 * letters}
                 textAnchor="end"
                 className="fill-ink3 text-2xs"
               >
@@ -250,7 +254,7 @@ function Frame({
             <text
               key={i}
               x={plot.x(i) + slot / 2}
-              y={height - 5}
+              y={height - 5 * letters}
               textAnchor={i === 0 ? 'start' : i === at.length - 1 ? 'end' : 'middle'}
               className="fill-ink3 text-2xs"
             >
