@@ -53,6 +53,38 @@ func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
 	}
 }
 
+// A shell that is ended in the middle of what its start-up files run takes away the locks
+// of that; killed at once, it would leave them for every later shell of the person.
+func TestALoginShellThatIsEndedLeavesNoLock(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "lock")
+	shell := filepath.Join(t.TempDir(), "sh")
+	script := "#!/bin/bash\ntrap 'rm -f " + lock + "' EXIT\ntouch " + lock + "\nsleep 60\n"
+	if err := os.WriteFile(shell, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	held := make(chan bool, 1)
+	go func() {
+		deadline := time.Now().Add(10 * time.Second)
+		for time.Now().Before(deadline) {
+			if _, err := os.Stat(lock); err == nil {
+				held <- true
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		held <- false
+	}()
+	if _, err := askShell(shell, time.Second); err == nil {
+		t.Error("a shell that hangs has answered")
+	}
+	if !<-held {
+		t.Fatal("the shell never took its lock")
+	}
+	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock is still there: %v", err)
+	}
+}
+
 func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
 	t.Setenv("MINE", "1")
 	reads := 0

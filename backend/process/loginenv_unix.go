@@ -54,10 +54,7 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot run login shell: %w", err)
 	}
-	defer func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-	}()
+	defer hangUp(cmd)
 
 	// The end is the second fence, not end of file: an agent may hold the pipe.
 	_ = out.SetReadDeadline(time.Now().Add(limit))
@@ -80,6 +77,20 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 			return nil, fmt.Errorf("login shell %s printed too much", shell)
 		}
 	}
+}
+
+// hangUpLimit is how long a shell and what it runs may take to leave.
+const hangUpLimit = time.Second
+
+// hangUp ends a login shell as a terminal does that is closed, so that what it was in the
+// middle of can take its locks away: a killed `pyenv rehash` leaves one that makes every
+// later shell of the person wait for a minute.
+func hangUp(cmd *exec.Cmd) {
+	group := -cmd.Process.Pid
+	_ = syscall.Kill(group, syscall.SIGHUP)
+	kill := time.AfterFunc(hangUpLimit, func() { _ = syscall.Kill(group, syscall.SIGKILL) })
+	_ = cmd.Wait()
+	kill.Stop()
 }
 
 // loginShell is the person's shell: SHELL, else what the user database says.
