@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { ArrowRight, CircleCheck, LoaderCircle, PartyPopper, Plus, Store } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
-import { Boundary, PageHeader } from '@/components/page';
+import { Boundary, LoadingPage, PageHeader } from '@/components/page';
 import { useLiveCalls } from '@/features/calls/api';
 import { callName } from '@/features/calls/call-row';
 import { connectionsQuery, savingsQuery } from '@/features/clients/api';
@@ -12,6 +12,7 @@ import { ImportPanel } from '@/features/clients/import-panel';
 import { sentence } from '@/features/clients/savings';
 import { serversQuery } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
+import { useAllIn } from '@/lib/all-in';
 import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
@@ -36,12 +37,15 @@ function Welcome() {
   const step: Step = steps.find((one) => one === wanted) ?? 'servers';
   const navigate = getRouteApi('/welcome').useNavigate();
   const heading = useRef<HTMLHeadingElement>(null);
+  // What was found stands above the buttons that somebody is about to press.
+  const ready = useAllIn([useQuery(savingsQuery), useQuery(connectionsQuery)]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the next step begins at its heading
-  useEffect(() => heading.current?.focus(), [step]);
+  useEffect(() => heading.current?.focus(), [step, ready]);
   const at = steps.indexOf(step);
   const next = steps[at + 1];
   const before = steps[at - 1];
   const go = (to: Step) => navigate({ search: { step: to } });
+  if (!ready) return <LoadingPage title={t.title} />;
   return (
     <>
       <PageHeader title={t.title} />
