@@ -20,11 +20,13 @@ type Upkeep interface {
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
 	Sessions(ctx context.Context, before int64, limit int) (stories []store.Story, next int64, err error)
 	SaveNote(ctx context.Context, id int64, n store.Note) error
+	ChangeNote(ctx context.Context, id int64, was, n store.Note) error
 	Erase(ctx context.Context, sel store.Selection) (deleted int64, err error)
 	Index(ctx context.Context) (store.IndexState, error)
 	Size(ctx context.Context) (store.Size, error)
 	Held() *store.Held
 	Prune(ctx context.Context, k store.Keep) (deleted int64, err error)
+	Beyond(ctx context.Context, k store.Keep) (store.Beyond, error)
 	Vacuum(ctx context.Context) error
 	Backup(ctx context.Context, path string) error
 	RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error)
@@ -48,6 +50,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/history", "What the history holds and takes", a.historyState)
 	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or say what is kept of a server's or tool's calls", a.putRecording)
 	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond bounds", a.prune)
+	op(a, doc, "POST", "/api/v1/history/beyond", "How many calls bounds would delete", a.beyond)
 	op(a, doc, "POST", "/api/v1/history/vacuum", "Give free room back to the disk", a.vacuum)
 	op(a, doc, "POST", "/api/v1/history/backup", "Write a copy of the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
@@ -220,14 +223,26 @@ type Note struct {
 	Tags  []string `json:"tags" nullable:"false" doc:"At most 20 of 50 characters"`
 }
 
+// NoteChange is a note to be written.
+type NoteChange struct {
+	Note
+	Was *Note `json:"was,omitempty" doc:"The note that the edit began with; when another one is there by now, nothing is written. Without it the note is put in the place of any"`
+}
+
 type noteInput struct {
 	ID   string `path:"id" pattern:"^[0-9]{1,18}$"`
-	Body Note
+	Body NoteChange
 }
+
+func (n *Note) stored() store.Note { return store.Note{Title: n.Title, Text: n.Note, Tags: n.Tags} }
 
 func (a *API) putNote(ctx context.Context, in *noteInput) (*answer[CallDetail], error) {
 	id, _ := strconv.ParseInt(in.ID, 10, 64)
-	if err := a.Upkeep.SaveNote(ctx, id, store.Note{Title: in.Body.Title, Text: in.Body.Note, Tags: in.Body.Tags}); err != nil {
+	save := func() error { return a.Upkeep.SaveNote(ctx, id, in.Body.stored()) }
+	if was := in.Body.Was; was != nil {
+		save = func() error { return a.Upkeep.ChangeNote(ctx, id, was.stored(), in.Body.stored()) }
+	}
+	if err := save(); err != nil {
 		return nil, err
 	}
 	return a.getCall(ctx, &callInput{in.ID})

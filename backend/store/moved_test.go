@@ -55,6 +55,9 @@ func TestCallsMadeAfterTheClockWentBackAreFoundByTheirTime(t *testing.T) {
 	b.stop()
 	b = openAt(t, path, func() time.Time { return now })
 	look("after a start")
+	if said, err := b.Beyond(t.Context(), Keep{Age: 20 * time.Minute, Bytes: -1}); err != nil || said.Calls != 2 {
+		t.Errorf("%+v, %v are said to be older than 20 minutes", said, err)
+	}
 	if n, err := b.Prune(t.Context(), Keep{Age: 20 * time.Minute, Bytes: -1}); err != nil || n != 2 {
 		t.Errorf("%d calls older than 20 minutes went, %v", n, err)
 	}

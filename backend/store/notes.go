@@ -54,6 +54,17 @@ func (n *Note) check() error {
 
 // SaveNote puts a note to a call, in the place of the one before. An empty one takes it away.
 func (s *Store) SaveNote(ctx context.Context, id int64, n Note) error {
+	return s.putNote(ctx, id, nil, n)
+}
+
+// ChangeNote is SaveNote for an edit that began with the note was. When another one is
+// there by now it is a conflict, and nothing is written.
+func (s *Store) ChangeNote(ctx context.Context, id int64, was, n Note) error {
+	was.Tags = slices.Sorted(slices.Values(was.Tags))
+	return s.putNote(ctx, id, &was, n)
+}
+
+func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error {
 	n.Tags = slices.Clone(n.Tags)
 	if err := n.check(); err != nil {
 		return err
@@ -66,6 +77,15 @@ func (s *Store) SaveNote(ctx context.Context, id int64, n Note) error {
 		}
 		if known == 0 {
 			return hub.Errorf(hub.CodeNotFound, "there is no call %d in the history", id)
+		}
+		if was != nil {
+			is, err := noteOf(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if is.Title != was.Title || is.Text != was.Text || !slices.Equal(is.Tags, was.Tags) {
+				return &hub.Error{Code: hub.CodeConflict, Message: "the note was changed meanwhile", Hint: "Read it again before you write over it."}
+			}
 		}
 		for _, stmt := range []string{`DELETE FROM note WHERE call_id = ?`, `DELETE FROM tag WHERE call_id = ?`} {
 			if _, err := tx.ExecContext(ctx, stmt, id); err != nil {
@@ -86,7 +106,13 @@ func (s *Store) SaveNote(ctx context.Context, id int64, n Note) error {
 	})
 }
 
-func noteOf(ctx context.Context, db *sql.DB, id int64) (n Note, err error) {
+// rowQueryer is the database, or a transaction in it.
+type rowQueryer interface {
+	queryer
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func noteOf(ctx context.Context, db rowQueryer, id int64) (n Note, err error) {
 	err = db.QueryRowContext(ctx, `SELECT title, text FROM note WHERE call_id = ?`, id).Scan(&n.Title, &n.Text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return n, err

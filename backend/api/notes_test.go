@@ -1,0 +1,42 @@
+package api
+
+import (
+	"strings"
+	"testing"
+)
+
+// Two people, or two tabs, write to the same call: the second is told, and nothing of the first is lost.
+func TestANoteThatSomebodyChangedIsAConflict(t *testing.T) {
+	s := newSite(t)
+	at := "/api/v1/calls/" + s.fill(t, 1)[0] + "/note"
+	none, theirs := `{"title":"","note":"","tags":[]}`, `{"title":"theirs","note":"","tags":["a"]}`
+	if status, body, _ := s.ask(t, "PUT", at, `{"title":"theirs","note":"","tags":["a"],"was":`+none+`}`); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"was":`+none+`}`)
+	if status != 409 || !strings.Contains(body, `"conflict"`) || !strings.Contains(body, "changed meanwhile") {
+		t.Errorf("over what nobody saw: %d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"was":`+theirs+`}`); status != 200 || !strings.Contains(body, `"mine"`) {
+		t.Errorf("over what was seen: %d %s", status, body)
+	}
+}
+
+func TestWhatBoundsWouldDeleteIsSaidFirst(t *testing.T) {
+	s := newSite(t)
+	s.fill(t, 10)
+	for _, c := range []struct{ ask, want string }{
+		{`{"keepDays":30,"maxBytes":0}`, `"calls":0`},
+		{`{"keepDays":0,"maxBytes":0}`, `"calls":0`},
+		{`{"keepDays":0,"maxBytes":1}`, `"about":true`},
+	} {
+		if status, body, _ := s.ask(t, "POST", "/api/v1/history/beyond", c.ask); status != 200 || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s, want %s", c.ask, status, body, c.want)
+		}
+	}
+	var state HistoryState
+	s.get(t, "/api/v1/history", &state)
+	if state.Calls != 10 {
+		t.Errorf("%d calls are left of 10 after a question", state.Calls)
+	}
+}
