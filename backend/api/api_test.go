@@ -170,7 +170,8 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	if !r.Success || r.Output != "hi\n[image image/png, 3 bytes]" || string(r.Data) != `{"n":9007199254740993}` || r.Error != "" {
 		t.Errorf("got %s", body)
 	}
-	if string(got.Params) != `{"name":"echo","arguments":{"n":9007199254740993, "a":"<&>"}}` ||
+	if string(got.Params) != `{"name":"echo","arguments":{"n":9007199254740993, "a":"<&>"},"_meta":{"progressToken":1}}` ||
+		string(got.Params[got.ProgressToken.Start:got.ProgressToken.End]) != "1" ||
 		string(got.Params[got.Arguments.Start:got.Arguments.End]) != `{"n":9007199254740993, "a":"<&>"}` {
 		t.Errorf("the server would get %s", got.Params)
 	}

@@ -35,20 +35,24 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 		client.Name = "drawbridge-ui"
 	}
 	call := &hub.Call{Client: client, ByPerson: true, Era: hub.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
-	call.Params, call.Arguments = params(in.Body.Tool, args)
+	call.Params, call.Arguments, call.ProgressToken = params(in.Body.Tool, args)
 	said, err := a.Calls.Call(ctx, call, nil)
 	result := resultOf(said, err)
 	result.CallID = strconv.FormatInt(call.ID, 10)
 	return reply(result)
 }
 
-func params(tool string, args []byte) (json.RawMessage, hub.Span) {
+// params are those of a call that asks for progress, so that whoever looks on sees how far it is.
+func params(tool string, args []byte) (p json.RawMessage, arguments, token hub.Span) {
 	name, _ := json.Marshal(tool)
-	p := append([]byte(`{"name":`), name...)
+	p = append([]byte(`{"name":`), name...)
 	p = append(p, `,"arguments":`...)
 	start := len(p)
 	p = append(p, args...)
-	return append(p, '}'), hub.Span{Start: start, End: start + len(args)}
+	arguments = hub.Span{Start: start, End: len(p)}
+	p = append(p, `,"_meta":{"progressToken":`...)
+	token = hub.Span{Start: len(p), End: len(p) + 1}
+	return append(p, `1}}`...), arguments, token
 }
 
 // toolResult is what we read of a result. The rest is in raw.

@@ -30,7 +30,8 @@ type flight struct {
 	stopped  time.Time // when asking became one
 	landed   bool
 	progress int
-	reached  float64 // the newest progress of the server
+	reached  float64   // the newest progress of the server
+	told     time.Time // when onlookers last heard of progress
 }
 
 func (g *Gateway) launch(ctx context.Context, call *hub.Call, sink hub.Sink, plan policy.Plan) *flight {
@@ -81,10 +82,25 @@ func (f *flight) Notify(method string, params json.RawMessage) {
 		f.progress++
 		f.reached = progressOf(params)
 		f.reset()
+		f.tell()
 		f.mu.Unlock()
 	}
 	if f.sink != nil {
 		f.sink.Notify(method, params)
+	}
+}
+
+// tellEvery is how often onlookers hear of the progress of one call.
+const tellEvery = 250 * time.Millisecond
+
+// tell lets onlookers see how far the call is. It needs f.mu: once the call has landed
+// its end was told, and nothing may come after that.
+func (f *flight) tell() {
+	if now := time.Now(); !f.landed && now.Sub(f.told) >= tellEvery {
+		f.told = now
+		c := atStart(f.call)
+		c.Progress = f.call.Progress + f.progress
+		f.g.bus.PublishCall(&c)
 	}
 }
 

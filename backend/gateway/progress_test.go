@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+)
+
+// Whoever looks on hears how far a call is while it runs, a few times a second at most, and
+// nothing of it after its end.
+func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		sub := f.bus.Subscribe(10_000, event.Call)
+		defer sub.Close()
+		f.send = func(_ context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+			for range 1000 {
+				<-time.After(time.Millisecond)
+				sink.Notify("notifications/progress", nil)
+			}
+			go sink.Notify("notifications/progress", nil) // late
+			return hub.Reply{Result: []byte(`{"content":[]}`)}, nil
+		}
+		call := toolCall()
+		if _, err := f.Call(context.Background(), call, nil); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		sub.Close()
+		var told []hub.Call
+		for e := range sub.Events() {
+			told = append(told, e.Data.(hub.Call))
+		}
+		if len(told) < 4 || len(told) > 7 {
+			t.Fatalf("%d events", len(told))
+		}
+		for i, c := range told {
+			if last := i == len(told)-1; last != (c.Outcome != hub.OutcomeRunning) {
+				t.Errorf("event %d of %d: %q", i, len(told), c.Outcome)
+			}
+			if i > 0 && c.Progress <= told[i-1].Progress || c.ID != call.ID || c.Name != "read" {
+				t.Errorf("event %d: %+v", i, c)
+			}
+		}
+	})
+}
