@@ -132,6 +132,20 @@ export function sessions(calls) {
   return [...found.values()];
 }
 
+/** What bounds would delete; the newest call is never beyond. */
+function beyond({ calls }, { keepDays, maxBytes }) {
+  const old = calls.filter(
+    (c) => keepDays > 0 && Date.parse(c.at) < Date.now() - keepDays * 86_400_000,
+  );
+  const about = maxBytes > 0 && maxBytes < 4_000_000;
+  const gone = about ? calls.slice(1) : old;
+  return {
+    calls: gone.length,
+    about,
+    ...(gone.length > 0 ? { from: gone.at(-1).at, to: gone[0].at } : {}),
+  };
+}
+
 /** What the history routes answer; undefined for all others. */
 export function historyRoute(world, method, path, query, body) {
   switch (`${method} ${path[0]}`) {
@@ -147,11 +161,18 @@ export function historyRoute(world, method, path, query, body) {
       world.history.recording = JSON.parse(body);
       return world.history;
     case 'POST history':
+      if (path[1] === 'beyond') return beyond(world, JSON.parse(body));
       return path[1] === 'prune' ? { deleted: 12 } : world.history;
     case 'PUT calls': {
       const call = world.calls.find((c) => c.id === path[1]);
-      if (call) call.note = JSON.parse(body);
-      return call && world.call(path[1]);
+      if (!call) return undefined;
+      const { was, ...note } = JSON.parse(body);
+      const none = { title: '', note: '', tags: [] };
+      if (was && JSON.stringify({ ...none, ...call.note }) !== JSON.stringify({ ...none, ...was }))
+        return { conflict: 'the note was changed meanwhile' };
+      if (note.title || note.note || note.tags.length > 0) call.note = note;
+      else delete call.note;
+      return world.call(path[1]);
     }
     case 'POST calls': {
       if (path[1] === 'delete') {

@@ -11,6 +11,7 @@ import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checksRoute } from './checks.mjs';
+import { operationOf } from './contract.mjs';
 import { directoryRoute } from './directory.mjs';
 import { exported, historyRoute } from './history.mjs';
 import { profilesRoute } from './profiles.mjs';
@@ -44,6 +45,7 @@ export function startMock({
     for (const stream of streams) stream.write(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
   };
   const json = (response, value, status = 200) => {
+    if (status < 300 && response.empty) return response.writeHead(204).end();
     response.writeHead(status, {
       'Content-Type': status >= 400 ? 'application/problem+json' : 'application/json',
     });
@@ -65,6 +67,10 @@ export function startMock({
       }
       return json(response, { status: 401, code: 'unauthorized', detail: 'not let in' }, 401);
     }
+    const operation = operationOf(request.method, url.pathname);
+    if (!operation && url.pathname !== '/api/session')
+      return json(response, { status: 404, code: 'not_found', detail: 'no such resource' }, 404);
+    response.empty = operation?.empty;
     const path = url.pathname.replace('/api/v1/', '').split('/').map(decodeURIComponent);
     if (path[0] === 'export') {
       response.writeHead(200, { 'Content-Type': 'text/plain' });
@@ -103,6 +109,8 @@ export function startMock({
     const profile = profilesRoute(world, request.method, path, text, request.headers, send);
     if (profile !== undefined) return json(response, profile.body, profile.status ?? 200);
     const past = historyRoute(world, request.method, path, url.searchParams, text);
+    if (past?.conflict)
+      return json(response, { status: 409, code: 'conflict', detail: past.conflict }, 409);
     if (past !== undefined) return json(response, past);
     const extra = world.extras.route(request.method, path, url.searchParams, text);
     if (extra !== undefined) return json(response, extra);
@@ -176,7 +184,7 @@ export function startMock({
           'Cache-Control': 'no-store',
         });
         response.write(
-          `event: snapshot\ndata: ${JSON.stringify(mangle({ status: world.status(), calls: world.calls.slice(0, 100), approvals: world.questions }))}\n\n`,
+          `event: snapshot\ndata: ${JSON.stringify(mangle({ status: world.status(), calls: world.calls.slice(0, 100).map(({ note: _, ...call }) => call), approvals: world.questions }))}\n\n`,
         );
         streams.add(response);
         request.on('close', () => streams.delete(response));

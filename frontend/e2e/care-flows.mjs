@@ -98,6 +98,14 @@ flow(
     await card.waitFor({ state: 'detached' });
     await page.getByText('cursor → filesystem / write_file').waitFor();
     await page.getByRole('button', { name: 'Take all back' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('cursor → filesystem / write_file').waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(mock.world.extras.grants().length, 1);
+    await page.getByRole('button', { name: 'Take all back' }).click();
+    await dialog.getByRole('button', { name: 'Take all back' }).click();
     await page.getByText('cursor → filesystem / write_file').waitFor({ state: 'detached' });
   },
 );
@@ -167,7 +175,12 @@ flow(
     });
     const prune = page.getByRole('button', { name: 'Delete what is beyond these limits now' });
     await prune.click();
-    await page.getByRole('dialog').getByText('They cannot be brought back.').waitFor();
+    await page.getByText('No call is beyond these limits.').waitFor();
+    const old = mock.world.calls.at(-1);
+    for (const days of [40, 50])
+      mock.world.calls.push({ ...old, at: new Date(Date.now() - days * 86_400_000).toISOString() });
+    await prune.click();
+    await page.getByRole('dialog').getByText('2 calls are deleted. They cannot').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.equal(pruned, 0);

@@ -211,9 +211,27 @@ flow(
     await box.fill(`${text}// mine\n`);
     await box.press('Control+s');
     await page.getByText('changed by somebody else').waitFor();
+    // What would go of theirs is shown before, and comes back with one click.
     await page.getByRole('button', { name: 'Keep mine' }).click();
-    await page.getByText('Saved. It is in effect already.').waitFor();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('-// theirs').waitFor();
+    await dialog.getByText('+// mine').waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Enter'); // the safe answer has the focus
+    await dialog.waitFor({ state: 'detached' });
+    assert.ok(mock.world.config.text.endsWith('// theirs\n'));
+    await page.getByRole('button', { name: 'Keep mine' }).click();
+    await dialog.getByRole('button', { name: 'Save mine' }).click();
+    await page.getByText('Saved over what somebody else wrote.').waitFor();
     assert.ok(mock.world.config.text.endsWith('// mine\n'));
+    await page.getByRole('button', { name: 'Undo', exact: true }).click();
+    await page.getByText('Saved. It is in effect already.').waitFor();
+    assert.ok(mock.world.config.text.endsWith('// theirs\n'));
+    // What was typed comes back too.
+    await box.fill(`${text}// typed\n`);
+    await page.getByRole('button', { name: 'Undo all changes' }).click();
+    await page.getByRole('button', { name: 'Undo', exact: true }).click();
+    assert.match(await box.inputValue(), /typed/);
   },
 );
 

@@ -19,6 +19,7 @@ import './sharing-flows.mjs';
 import './sign-in-flows.mjs';
 import './trouble-flows.mjs';
 import './trust-flows.mjs';
+import './undo-flows.mjs';
 import { hostility } from './hostile.mjs';
 
 const started = Date.now();

@@ -21,7 +21,17 @@ flow(
     await page.getByRole('heading', { name: 'Signed in' }).waitFor();
     await page.getByText('https://login.example.com').waitFor();
     await inspect(page, true);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    // What a sign-out costs is said before, and nothing is lost without a yes.
+    const out = page.getByRole('button', { name: 'Sign out' });
+    await out.click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('https://login.example.com is asked to end them').waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Enter'); // the safe answer has the focus
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(mock.world.servers.find((s) => s.id === 'slack').login, 'done');
+    await out.click();
+    await dialog.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
   },
 );

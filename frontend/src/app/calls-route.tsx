@@ -9,6 +9,7 @@ import { useServerLabel } from '@/features/servers/api';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
+import type { Call } from '@/types/api';
 import { Remedy } from './remedy';
 import { SaveCheckButton } from './save-check';
 
@@ -16,7 +17,7 @@ export function CallsRoute() {
   const { epoch } = useConnection();
   const { id } = useParams({ strict: false });
   const labelOf = useServerLabel();
-  const isReadOnly = useIsReadOnly();
+  const toolOf = useToolOf();
   const navigate = getRouteApi('/calls').useNavigate();
   const close = useCallback(() => navigate({ to: '/calls', search: (old) => old }), [navigate]);
   return (
@@ -28,8 +29,8 @@ export function CallsRoute() {
             <CallDetail
               id={id}
               labelOf={labelOf}
-              isReadOnly={isReadOnly}
-              remedy={(call) => <Remedy call={call} />}
+              toolOf={toolOf}
+              remedy={(call) => <Remedy call={call} toolName={toolOf(call).name} />}
               saveCheck={(call) => <SaveCheckButton key={call.id} id={call.id} />}
               onClose={close}
             />
@@ -40,13 +41,21 @@ export function CallsRoute() {
   );
 }
 
-/** Whether a tool says of itself that it changes nothing; false of one that is not offered now. */
-function useIsReadOnly(): (publicName: string) => boolean {
+/**
+ * The name under which a call's tool is offered now, which is not the one that was called at
+ * the address of a single server, and whether it says of itself that it changes nothing.
+ */
+function useToolOf(): (call: Call) => { name: string; readOnly: boolean } {
   const { data: tools } = useQuery(toolsQuery);
   return useCallback(
-    (publicName) => {
-      const tool = tools?.find((one) => one.name === publicName);
-      return tool !== undefined && effects(tool.annotations).readOnly;
+    (call) => {
+      const tool =
+        tools?.find((one) => one.server === call.server && one.tool === call.tool) ??
+        tools?.find((one) => one.name === call.publicName);
+      return {
+        name: tool?.name ?? call.publicName,
+        readOnly: tool !== undefined && effects(tool.annotations).readOnly,
+      };
     },
     [tools],
   );

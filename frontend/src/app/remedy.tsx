@@ -11,7 +11,7 @@ const t = texts.remedy;
 const fiveMinutes = 300_000;
 
 /** What a person can do about a call that ran out of time, or was turned away. */
-export function Remedy({ call }: { call: Call }) {
+export function Remedy({ call, toolName }: { call: Call; toolName: string }) {
   const setting = useToolSetting(call.server);
   if (call.method !== 'tools/call' || !call.server || !call.tool) return null;
   if (call.outcome === 'timeout')
@@ -36,11 +36,7 @@ export function Remedy({ call }: { call: Call }) {
   if (call.outcome === 'rejected')
     return (
       <p className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm text-ink2 md:px-5">
-        <Link
-          to="/tools"
-          search={{ tool: call.publicName }}
-          className={buttonClasses('secondary', true)}
-        >
+        <Link to="/tools" search={{ tool: toolName }} className={buttonClasses('secondary', true)}>
           <ShieldQuestion className="size-3.5" aria-hidden />
           {t.why}
         </Link>

@@ -38,7 +38,7 @@ export function Confirm({
           </p>
         )}
         <div className="mt-5 flex justify-end gap-2">
-          <Button autoFocus onClick={onClose}>
+          <Button data-first onClick={onClose}>
             {texts.actions.keep}
           </Button>
           <Button look={danger ? 'danger' : 'primary'} disabled={pending} onClick={onConfirm}>

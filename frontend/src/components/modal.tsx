@@ -22,6 +22,8 @@ export function Modal({
     const element = dialog.current;
     const origin = whereFrom();
     element?.showModal();
+    // The browser's first choice is whatever can have the focus, a diff too.
+    element?.querySelector<HTMLElement>('[data-first]')?.focus({ preventScroll: true });
     return () => {
       element?.close();
       // The browser gives the focus back by itself, but not to a menu that is gone.

@@ -1,13 +1,21 @@
 import { CircleAlert, CircleCheck, X } from 'lucide-react';
+import { Button } from '@/components/button';
 import { texts } from '@/lib/texts';
-import { dismissToast, useToasts } from '@/lib/toast';
+import { dismissToast, holdToasts, useToasts } from '@/lib/toast';
 
 /** Our own, because the usual library writes inline styles, which the page's policy forbids. */
 export function Toaster() {
   const toasts = useToasts();
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: nothing is done by it, only held on to
     <div
       aria-live="polite"
+      onPointerEnter={() => holdToasts(true)}
+      onPointerLeave={() => holdToasts(false)}
+      onFocus={() => holdToasts(true)}
+      onBlur={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget)) holdToasts(false);
+      }}
       className="pointer-events-none fixed inset-x-0 bottom-20 z-50 flex flex-col items-center gap-2 px-4 md:bottom-6"
     >
       {toasts.map((toast) => (
@@ -21,6 +29,17 @@ export function Toaster() {
             <CircleCheck className="mt-1 size-4 shrink-0 text-ok" aria-hidden />
           )}
           <span className="min-w-0 flex-1 py-0.5 [overflow-wrap:anywhere]">{toast.text}</span>
+          {toast.action && (
+            <Button
+              small
+              onClick={() => {
+                dismissToast(toast.id);
+                toast.action?.run();
+              }}
+            >
+              {toast.action.text}
+            </Button>
+          )}
           <button
             type="button"
             aria-label={texts.actions.dismiss}

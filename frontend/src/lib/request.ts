@@ -111,6 +111,11 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof RequestError && error.status === 401;
 }
 
+/** Somebody else wrote meanwhile, and nothing was overwritten. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof RequestError && (error.status === 409 || error.status === 412);
+}
+
 /** Sentences for any error: what went wrong, and then what to do next. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof RequestError)) return texts.errors.unexpected;

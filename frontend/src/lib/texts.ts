@@ -41,6 +41,39 @@ export const texts = {
     cancel: 'Cancel',
     keep: 'Cancel',
   },
+  /** Words of what can be taken back, and questions before what cannot. */
+  care: {
+    undo: 'Undo',
+    typedGone: 'What you typed is gone.',
+    signOutTitle: (server: string) => `Sign out of ${server}?`,
+    signOutBody: (issuer: string) =>
+      `Its tokens are deleted, and ${issuer} is asked to end them. Its tools fail until you sign in again there.`,
+    overTitle: 'Save over what somebody else wrote?',
+    overBody:
+      'The file changed while you edited it. These lines are not what you loaded, and would go; your own come.',
+    overSame: 'Line by line both say the same; only the order or the white space differs.',
+    overAction: 'Save mine',
+    overDone: 'Saved over what somebody else wrote.',
+    lessTitle: 'Keep less of the history?',
+    less: (n: string, all: string) =>
+      `${n} of ${all} calls are beyond these limits and are deleted within a minute. They cannot be brought back; a backup, below, would keep them.`,
+    about: (n: string) => `About ${n}`,
+    span: (from: string, to: string) => `They began between ${from} and ${to}.`,
+    lessAction: 'Save and delete them',
+    pruneNone: 'No call is beyond these limits.',
+    prune: (n: string) =>
+      `${n} calls are deleted. They cannot be brought back. A backup, below, would keep them.`,
+    pruneOne: 'One call is deleted. It cannot be brought back. A backup, below, would keep it.',
+    forgetTitle: (client: string) => `Forget that ${client} was connected?`,
+    forgetBody: (path: string) =>
+      `Nothing is written into ${path}. But Drawbridge no longer knows what stood there before it came, so Restore and Disconnect cannot bring that back. Copies of the file stay in the data folder.`,
+    grantsTitle: 'Take back what was allowed?',
+    grantsBody: (n: number) =>
+      n === 1
+        ? 'The next call of this kind waits for your word again:'
+        : `The next call of each of these ${n} kinds waits for your word again:`,
+    ruleGone: (name: string) => `The rule of ${name} is removed.`,
+  },
   connection: {
     connecting: 'Connecting',
     live: 'Live',
@@ -454,6 +487,11 @@ export const texts = {
       tag: 'Tag',
       removeTag: (tag: string) => `Remove the tag ${tag}`,
       save: 'Save',
+      saved: 'The note is saved over the one before.',
+      gone: 'The note is removed.',
+      changed: 'Somebody changed this note while you wrote. It says now:',
+      useTheirs: 'Take that one',
+      keepMine: 'Write mine over it',
     },
     toolFilter: (tool: string) => `Tool: ${tool}`,
     columns: {
@@ -1128,7 +1166,6 @@ export const texts = {
       noBound: '0 means no limit.',
       prune: 'Delete what is beyond these limits now',
       pruneTitle: 'Delete the calls beyond these limits?',
-      pruneBody: 'They cannot be brought back. A backup, below, would keep them.',
       vacuum: 'Give free room back to the disk',
       vacuumed: 'The free room is given back.',
       rules: 'What is kept of single servers and tools',

@@ -69,6 +69,7 @@ const pairs: [string, string][] = [
   ['Recording', 'Recording'],
   ['HistoryState', 'HistoryState'],
   ['Note', 'Note'],
+  ['Beyond', 'Beyond'],
   ['Frame', 'Frame'],
   ['Timings', 'Timings'],
   ['Started', 'Started'],

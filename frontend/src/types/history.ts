@@ -87,6 +87,15 @@ export interface HistoryState {
   maxBytes: number;
 }
 
+/** What bounds of the history would delete. */
+export interface Beyond {
+  calls: number;
+  /** Whether `calls` is an estimate. */
+  about: boolean;
+  from?: string;
+  to?: string;
+}
+
 /** What a person wrote to a call. */
 export interface Note {
   title: string;

@@ -1,6 +1,7 @@
 import {
   infiniteQueryOptions,
   keepPreviousData,
+  type QueryClient,
   queryOptions,
   skipToken,
   useMutation,
@@ -8,7 +9,7 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { jsonMembers, jsonString } from '@/lib/json-text';
-import { RequestError, request, requestText, send } from '@/lib/request';
+import { isConflict, RequestError, request, requestText, send } from '@/lib/request';
 import type { Call, CallDetail, List } from '@/types/api';
 import type { Facets, HistoryState, Note, Session, SessionFrame } from '@/types/history';
 import { type CallFilters, callQuery, filterQuery } from './filters';
@@ -134,15 +135,24 @@ export const framesQuery = (session: string) =>
     retry: false,
   });
 
-/** Writes a note; the call then is as the daemon answers it. */
+/** Writes a note in the place of the one that was seen; the call then is as the daemon answers it. */
+export async function writeNote(client: QueryClient, id: string, note: Note, was: Note) {
+  const detail = parseDetail(
+    await requestText('PUT', `/api/v1/calls/${encodeURIComponent(id)}/note`, {
+      body: { ...note, was },
+    }),
+  );
+  client.setQueryData(['calls', 'one', id], detail);
+  return detail;
+}
+
 export function useNote(id: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async (note: Note) =>
-      parseDetail(
-        await requestText('PUT', `/api/v1/calls/${encodeURIComponent(id)}/note`, { body: note }),
-      ),
-    onSuccess: (detail) => client.setQueryData(['calls', 'one', id], detail),
+    mutationFn: ({ note, was }: { note: Note; was: Note }) => writeNote(client, id, note, was),
+    onError: (error) => {
+      if (isConflict(error)) return client.invalidateQueries({ queryKey: ['calls', 'one', id] });
+    },
   });
 }
 

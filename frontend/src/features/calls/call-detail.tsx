@@ -41,18 +41,19 @@ import { ReplayButton } from './replay';
 
 const t = texts.calls;
 
-/** `isReadOnly` tells whether a tool says of itself that it changes nothing. */
+/** One call: what was sent and answered, how long it took, and what can be done with it. */
 export function CallDetail({
   id,
   labelOf,
-  isReadOnly,
+  toolOf,
   remedy,
   saveCheck,
   onClose,
 }: {
   id: string;
   labelOf: (server: string) => string;
-  isReadOnly: (publicName: string) => boolean;
+  /** The name of its tool by now, and whether that only reads. */
+  toolOf: (call: Call) => { name: string; readOnly: boolean };
   /** What else can be done about a call that failed. */
   remedy?: (call: Call) => ReactNode;
   /** A button that makes a check of a call that can be made again. */
@@ -104,6 +105,9 @@ export function CallDetail({
             <CallDuration call={call} />
           </span>
           <span className="text-ink3">{exactTime(call.at)}</span>
+          {call.outcome === '' && call.progress > 0 && (
+            <span role="status">{t.progress(call.progress)}</span>
+          )}
         </span>
       }
       actions={
@@ -111,7 +115,7 @@ export function CallDetail({
           <CallActions
             call={call}
             server={labelOf(call.server)}
-            readOnly={isReadOnly(call.publicName)}
+            tool={toolOf(call)}
             saveCheck={saveCheck}
             onGone={onClose}
           />
@@ -176,13 +180,13 @@ function Content({
 function CallActions({
   call,
   server,
-  readOnly,
+  tool,
   saveCheck,
   onGone,
 }: {
   call: Detail;
   server: string;
-  readOnly: boolean;
+  tool: { name: string; readOnly: boolean };
   saveCheck: ((call: Call) => ReactNode) | undefined;
   onGone: () => void;
 }) {
@@ -192,10 +196,10 @@ function CallActions({
     <div className="-ml-2 flex flex-wrap">
       {repeat && call.outcome !== '' && (
         <>
-          <ReplayButton key={call.id} call={call} server={server} readOnly={readOnly} />
+          <ReplayButton key={call.id} call={call} server={server} readOnly={tool.readOnly} />
           <Link
             to="/tools"
-            search={{ tool: call.publicName, from: call.id }}
+            search={{ tool: tool.name, from: call.id }}
             className={buttonClasses('quiet', true)}
           >
             <Pencil className="size-3.5" aria-hidden />

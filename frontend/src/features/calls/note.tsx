@@ -1,14 +1,16 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { NotebookPen, X } from 'lucide-react';
 import { useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
 import { plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
+import { isConflict, messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
 import type { CallDetail } from '@/types/api';
 import type { Note } from '@/types/history';
-import { useNote } from './api';
+import { useNote, writeNote } from './api';
 
 const t = texts.calls.note;
 const field = 'block rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
@@ -32,31 +34,7 @@ export function CallNote({ call }: { call: CallDetail }) {
       {editing ? (
         <NoteForm call={call} onDone={() => setEditing(false)} />
       ) : note ? (
-        <div className="space-y-1.5 text-sm">
-          {note.title && (
-            <p className="font-medium [overflow-wrap:anywhere]">{plain(note.title)}</p>
-          )}
-          {note.note && (
-            <p className="max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">
-              {plain(note.note)}
-            </p>
-          )}
-          {(note.tags ?? []).length > 0 && (
-            <ul className="flex flex-wrap gap-1.5">
-              {(note.tags ?? []).map((tag) => (
-                <li key={tag} className="min-w-0">
-                  <Link
-                    to="/calls"
-                    search={{ tag }}
-                    className="block max-w-56 truncate rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2 hover:text-ink"
-                  >
-                    {plain(tag)}
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          )}
-        </div>
+        <Written note={note} />
       ) : (
         <p className="text-sm text-ink3">{t.none}</p>
       )}
@@ -64,27 +42,84 @@ export function CallNote({ call }: { call: CallDetail }) {
   );
 }
 
+function Written({ note }: { note: Note }) {
+  return (
+    <div className="space-y-1.5 text-sm">
+      {note.title && <p className="font-medium [overflow-wrap:anywhere]">{plain(note.title)}</p>}
+      {note.note && (
+        <p className="max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">
+          {plain(note.note)}
+        </p>
+      )}
+      {(note.tags ?? []).length > 0 && (
+        <ul className="flex flex-wrap gap-1.5">
+          {(note.tags ?? []).map((tag) => (
+            <li key={tag} className="min-w-0">
+              <Link
+                to="/calls"
+                search={{ tag }}
+                className="block max-w-56 truncate rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2 hover:text-ink"
+              >
+                {plain(tag)}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+const empty: Note = { title: '', note: '', tags: [] };
+const isEmpty = (note: Note) => !note.title && !note.note && (note.tags ?? []).length === 0;
+const same = (a: Note, b: Note) =>
+  a.title === b.title &&
+  a.note === b.note &&
+  (a.tags ?? []).join('\n') === (b.tags ?? []).join('\n');
+
 function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
   const id = useId();
-  const [note, setNote] = useState<Note>({ title: '', note: '', tags: [], ...call.note });
+  const now: Note = { ...empty, ...call.note };
+  // What the edit began with: a note that changes meanwhile must not be lost.
+  const [base, setBase] = useState(now);
+  const [note, setNote] = useState(now);
   const [tag, setTag] = useState('');
   const save = useNote(call.id);
+  const client = useQueryClient();
   const tags = note.tags ?? [];
+  const conflict = !same(now, base);
   const addTag = () => {
     const word = tag.trim();
     if (word && !tags.includes(word)) setNote({ ...note, tags: [...tags, word] });
     setTag('');
+  };
+  const write = (was: Note) => {
+    const word = tag.trim();
+    const next = { ...note, tags: word && !tags.includes(word) ? [...tags, word] : tags };
+    save.mutate(
+      { note: next, was },
+      {
+        onSuccess: (saved) => {
+          onDone();
+          if (isEmpty(was)) return;
+          const is: Note = { ...empty, ...saved.note };
+          toast('ok', isEmpty(is) ? t.gone : t.saved, {
+            text: texts.care.undo,
+            run: () =>
+              writeNote(client, call.id, was, is).catch((error: unknown) =>
+                toast('bad', plain(messageOf(error))),
+              ),
+          });
+        },
+      },
+    );
   };
   return (
     <form
       className="space-y-2"
       onSubmit={(event) => {
         event.preventDefault();
-        const word = tag.trim();
-        save.mutate(
-          { ...note, tags: word && !tags.includes(word) ? [...tags, word] : tags },
-          { onSuccess: onDone },
-        );
+        write(base);
       }}
     >
       <input
@@ -133,13 +168,34 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           className={`${field} h-7 w-28 text-xs`}
         />
       </div>
-      {save.isError && (
+      {conflict && (
+        <div role="alert" className="space-y-2 rounded-md bg-warn-soft px-3 py-2 text-sm">
+          <p className="text-warn">{t.changed}</p>
+          {isEmpty(now) ? <p className="text-ink2">{t.none}</p> : <Written note={now} />}
+          <div className="flex flex-wrap gap-2">
+            <Button
+              small
+              onClick={() => {
+                setBase(now);
+                setNote(now);
+                save.reset();
+              }}
+            >
+              {t.useTheirs}
+            </Button>
+            <Button small look="danger" disabled={save.isPending} onClick={() => write(now)}>
+              {t.keepMine}
+            </Button>
+          </div>
+        </div>
+      )}
+      {save.isError && !isConflict(save.error) && (
         <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
           {plain(messageOf(save.error))}
         </p>
       )}
       <div className="flex gap-2">
-        <Button type="submit" small look="primary" disabled={save.isPending}>
+        <Button type="submit" small look="primary" disabled={save.isPending || conflict}>
           {t.save}
         </Button>
         <Button small look="quiet" onClick={onDone}>

@@ -9,6 +9,7 @@ import {
 } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
 import { Failed, Loading } from '@/components/page';
 import { classes } from '@/lib/classes';
@@ -59,6 +60,7 @@ const looks = {
 export function ConnectionRow({ connection }: { connection: LiveConnection }) {
   const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
   const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
+  const [asking, setAsking] = useState(false);
   const action = useConnectionAction(connection);
   const look =
     connection.state === 'connected' && connection.live === false
@@ -69,6 +71,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
     action.mutate(name, {
       onSuccess: () => toast('ok', t.done[name](connection.name)),
       onError: (error) => toast('bad', plain(messageOf(error))),
+      onSettled: () => setAsking(false),
     });
   return (
     <li className="border-t px-4 py-3 first:border-t-0">
@@ -103,7 +106,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
               <Button look="primary" disabled={action.isPending} onClick={() => act('restore')}>
                 {t.restore}
               </Button>
-              <Button disabled={action.isPending} onClick={() => act('forget')}>
+              <Button disabled={action.isPending} onClick={() => setAsking(true)}>
                 {t.forget}
               </Button>
             </>
@@ -135,6 +138,17 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
         <ConnectForm connection={connection} onDone={() => setOpen(undefined)} />
       )}
       {open === 'hand' && connection.state === 'notConnected' && <ByHand connection={connection} />}
+      {asking && (
+        <Confirm
+          title={texts.care.forgetTitle(plain(connection.name.slice(0, 200)))}
+          action={t.forget}
+          pending={action.isPending}
+          onConfirm={() => act('forget')}
+          onClose={() => setAsking(false)}
+        >
+          {texts.care.forgetBody(plain(connection.path))}
+        </Confirm>
+      )}
     </li>
   );
 }

@@ -1,22 +1,24 @@
-import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { useSuspenseQuery } from '@tanstack/react-query';
 import { Layers, LoaderCircle, TriangleAlert } from 'lucide-react';
-import { type ReactNode, useId, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
-import { Confirm } from '@/components/confirm';
-import { CopyField } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { Empty } from '@/components/page';
 import { DetailFrame } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
-import { messageOf, RequestError } from '@/lib/request';
+import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Profile, ToolMode } from '@/types/profiles';
-import { costQuery, profilesQuery, useClientView, useDeleteProfile, useSaveProfile } from './api';
-import { viewOf } from './client-views';
-import { type Entry, type Known, offers, readEntry, switchTools, textOf } from './entry';
+import type { Profile } from '@/types/profiles';
+import { profilesQuery } from './api';
+import { type Entry, type Known, offers, switchTools } from './entry';
+import { Field, input } from './profile-field';
+import { ModeChoice } from './profile-mode';
+import { Use } from './profile-use';
+import { RemoveProfile } from './remove-profile';
 import { type PickTool, ToolPicker } from './tool-picker';
+import { useProfileEdit } from './use-profile-edit';
 
 const t = texts.profiles;
 
@@ -82,60 +84,16 @@ function Editor({
   everything: Profile | undefined;
   taken: string[];
 }) {
-  const [base, setBase] = useState(profile);
-  const [draft, setDraft] = useState<Entry>(() => readEntry(profile?.entry ?? { servers: {} }));
-  const [name, setName] = useState('');
   const [asking, setAsking] = useState(false);
   const [before, setBefore] = useState<{ entry: Entry; n: number } | undefined>(undefined);
-  const save = useSaveProfile();
-  const dirty = textOf(draft) !== textOf(readEntry(base?.entry ?? { servers: {} }));
-  const load = (from: Profile | undefined) => {
-    setBase(from);
-    setDraft(readEntry(from?.entry ?? { servers: {} }));
-    setBefore(undefined);
-    save.reset();
-  };
-  const changed = profile !== undefined && profile.etag !== base?.etag;
-  if (changed && !dirty) load(profile); // nothing of the person's is lost
+  const edit = useProfileEdit({ profile, gone, taken, onLoad: () => setBefore(undefined) });
+  const { draft, setDraft, name, setName, nameFault, faultOf, save, changed } = edit;
   const known = useMemo<Known>(() => {
     const all = new Map<string, string[]>();
     for (const { server, tool } of tools) all.set(server, [...(all.get(server) ?? []), tool]);
     return all;
   }, [tools]);
   const change = (part: Partial<Entry>) => setDraft((old) => ({ ...old, ...part }));
-  const errors = save.error instanceof RequestError ? save.error.fields : [];
-  const faultOf = (field: string) =>
-    errors.find(
-      (e) =>
-        e.field === field || e.field.startsWith(`${field}.`) || e.field.startsWith(`${field}[`),
-    )?.error;
-  const nameFault =
-    profile || name === ''
-      ? undefined
-      : !/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name) || name.length > 32
-        ? t.nameBad
-        : taken.includes(name)
-          ? t.nameTaken
-          : undefined;
-  const ready = profile ? dirty && !changed && !gone : name !== '' && nameFault === undefined;
-  const submit = () => {
-    const to = profile?.name ?? name;
-    const entry = { ...draft };
-    if (!entry.description) delete entry.description;
-    entry.folders = entry.folders?.map((f) => f.trim()).filter(Boolean);
-    if (!entry.folders?.length) delete entry.folders;
-    if (entry.toolMode === 'all') delete entry.toolMode;
-    save.mutate(
-      { name: to, entry, was: base?.etag ?? 'new' },
-      {
-        onSuccess: (saved) => {
-          toast('ok', t.saved(plain(to)));
-          load(saved);
-          onSaved(to);
-        },
-      },
-    );
-  };
   const unused = tools.filter((one) => one.unused && offers(draft, one.server, one.tool));
   const spare = unused.reduce((sum, one) => sum + one.tokens, 0);
   const takeOut = () => {
@@ -153,11 +111,17 @@ function Editor({
       onClose={onClose}
       actions={
         <>
-          <Button look="primary" disabled={!ready || save.isPending} onClick={submit}>
+          <Button
+            look="primary"
+            disabled={!edit.ready || save.isPending}
+            onClick={() => edit.submit(onSaved)}
+          >
             {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
             {t.save}
           </Button>
-          {profile && dirty && !gone && <Button onClick={() => load(profile)}>{t.discard}</Button>}
+          {profile && edit.dirty && !gone && (
+            <Button onClick={() => edit.drop(profile)}>{t.discard}</Button>
+          )}
           {profile && !gone && (
             <Button look="danger" className="ml-auto" onClick={() => setAsking(true)}>
               {t.remove}
@@ -170,7 +134,7 @@ function Editor({
         <Warning>
           {gone ? t.removedMeanwhile : t.changed}{' '}
           {changed && !gone && (
-            <Button small className="ml-2" onClick={() => load(profile)}>
+            <Button small className="ml-2" onClick={() => profile && edit.drop(profile)}>
               {t.reload}
             </Button>
           )}
@@ -283,7 +247,7 @@ function Editor({
         </Field>
       </Section>
       {asking && profile && (
-        <Remove
+        <RemoveProfile
           profile={profile}
           onDone={() => {
             toast('ok', t.removed(plain(profile.name)));
@@ -296,9 +260,6 @@ function Editor({
   );
 }
 
-const input =
-  'h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm text-ink aria-invalid:border-bad';
-
 function Warning({ children }: { children: ReactNode }) {
   return (
     <p
@@ -308,186 +269,5 @@ function Warning({ children }: { children: ReactNode }) {
       <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
       <span className="min-w-0">{children}</span>
     </p>
-  );
-}
-
-function Field({
-  label,
-  hint,
-  fault,
-  children,
-}: {
-  label: string;
-  hint?: string;
-  fault: string | undefined;
-  children: (props: {
-    id: string;
-    'aria-invalid': boolean;
-    'aria-describedby': string;
-  }) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div>
-      <label htmlFor={id} className="mb-1 block text-sm font-medium">
-        {label}
-      </label>
-      {children({ id, 'aria-invalid': fault !== undefined, 'aria-describedby': `${id}-about` })}
-      <p id={`${id}-about`} className={classes('mt-1 text-xs', fault ? 'text-bad' : 'text-ink3')}>
-        {fault ? plain(fault) : hint}
-      </p>
-    </div>
-  );
-}
-
-/** The three ways to list tools, each with what it costs, and what all that saves. */
-function ModeChoice({
-  entry,
-  everything,
-  fault,
-  onChange,
-}: {
-  entry: Entry;
-  everything: Profile | undefined;
-  fault: string | undefined;
-  onChange: (mode: ToolMode) => void;
-}) {
-  const { data: cost } = useQuery(costQuery(entry));
-  const group = useId();
-  const mode = entry.toolMode ?? 'all';
-  const before = everything?.tokens.all ?? 0;
-  const after = cost?.tokens[mode];
-  return (
-    <fieldset>
-      <legend className="sr-only">{t.mode}</legend>
-      <div className="grid gap-2 sm:grid-cols-3">
-        {(['all', 'search', 'deferred'] as const).map((one) => (
-          <label
-            key={one}
-            className={classes(
-              'flex cursor-pointer items-start gap-2 rounded-lg border p-2.5 text-sm',
-              one === mode ? 'border-accent bg-accent-soft' : 'hover:bg-hover',
-            )}
-          >
-            <input
-              type="radio"
-              name={group}
-              checked={one === mode}
-              onChange={() => onChange(one)}
-              className="mt-0.5 size-4 shrink-0 accent-(--accent)"
-            />
-            <span className="min-w-0">
-              <span className="font-medium">{t.modes[one]}</span>
-              {cost && (
-                <span className="block text-xs text-ink2" title={texts.tools.tokensHint}>
-                  {texts.tools.tokens(count(cost.tokens[one]))}
-                </span>
-              )}
-              <span className="block text-xs text-ink2">{t.modeNotes[one]}</span>
-            </span>
-          </label>
-        ))}
-      </div>
-      {fault && <p className="mt-1 text-xs text-bad">{plain(fault)}</p>}
-      {after !== undefined && (
-        <p role="status" className="mt-2 text-sm text-ink2">
-          {t.before(count(before))}{' '}
-          {t.after(count(after), after < before ? t.saves(count(before - after)) : t.savesNone)}
-        </p>
-      )}
-    </fieldset>
-  );
-}
-
-/** Its address, the entry for a client, and which clients are bound to it. */
-function Use({
-  profile,
-  tokens,
-  url,
-  requireToken,
-}: {
-  profile: Profile | undefined;
-  tokens: string[];
-  url: string;
-  requireToken: boolean;
-}) {
-  const { data } = useQuery(profilesQuery);
-  const view = useClientView();
-  if (!profile) return <p className="text-sm text-ink3">{t.clientsFirst}</p>;
-  const address = `${url}${profile.address}`;
-  const entry = JSON.stringify(
-    {
-      mcpServers: {
-        [`drawbridge-${profile.name}`]: {
-          url: address,
-          ...(requireToken ? { headers: { Authorization: 'Bearer TOKEN' } } : {}),
-        },
-      },
-    },
-    null,
-    2,
-  );
-  const all = [...new Set([...tokens, ...profile.clients])].sort();
-  return (
-    <div className="space-y-3 text-sm">
-      <div>
-        <p className="mb-1 text-xs text-ink3">{t.address}</p>
-        <CopyField text={address} label={t.address} />
-      </div>
-      <div>
-        <p className="mb-1 text-xs text-ink3">{t.entry}</p>
-        <CopyField text={entry} label={t.entry} />
-      </div>
-      <fieldset>
-        <legend className="mb-1 text-xs text-ink3">{t.clients}</legend>
-        {all.length === 0 && <p className="text-ink3">{t.clientsNone}</p>}
-        {all.map((token) => (
-          <label key={token} className="flex items-center gap-2 py-1">
-            <input
-              type="checkbox"
-              checked={profile.clients.includes(token)}
-              disabled={view.isPending}
-              onChange={(event) =>
-                view.mutate({
-                  ...viewOf(data?.clients ?? [], token),
-                  profile: event.target.checked ? profile.name : '',
-                })
-              }
-              className="size-4 accent-(--accent)"
-            />
-            <span className="min-w-0 truncate">{plain(token.slice(0, 100))}</span>
-          </label>
-        ))}
-      </fieldset>
-    </div>
-  );
-}
-
-function Remove({
-  profile,
-  onDone,
-  onClose,
-}: {
-  profile: Profile;
-  onDone: () => void;
-  onClose: () => void;
-}) {
-  const remove = useDeleteProfile();
-  return (
-    <Confirm
-      title={t.removeTitle(plain(profile.name))}
-      action={t.remove}
-      pending={remove.isPending}
-      error={remove.error}
-      onConfirm={() => remove.mutate(profile, { onSuccess: onDone })}
-      onClose={onClose}
-    >
-      <p>{t.removeBody}</p>
-      {profile.clients.length > 0 && (
-        <p className="mt-2 text-warn">
-          {t.removeBound(plain(profile.clients.slice(0, 20).join(', ')))}
-        </p>
-      )}
-    </Confirm>
   );
 }

@@ -1,20 +1,33 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
 import { clockSpan, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
+import type { Grant } from '@/types/policy';
 import { grantsQuery } from './api';
 
 const t = texts.questions.grants;
+
+const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
+  plain(
+    `${grant.client || texts.calls.unknownClient} → ${labelOf(grant.server)} / ${grant.tool}`.slice(
+      0,
+      300,
+    ),
+  );
 
 /** What was allowed for some minutes, and a way to take all of it back. */
 export function Grants({ labelOf }: { labelOf: (server: string) => string }) {
   const { data } = useQuery(grantsQuery);
   const now = useNow();
   const client = useQueryClient();
+  const [asking, setAsking] = useState(false);
   const forget = useMutation({
     mutationFn: () => requestText('DELETE', '/api/v1/approvals/grants'),
+    onSuccess: () => setAsking(false),
     onSettled: () => client.invalidateQueries({ queryKey: ['grants'] }),
   });
   const list = (data ?? []).filter((grant) => (moment(grant.until) ?? 0) > now);
@@ -27,7 +40,7 @@ export function Grants({ labelOf }: { labelOf: (server: string) => string }) {
           className="ml-auto"
           small
           disabled={forget.isPending}
-          onClick={() => forget.mutate()}
+          onClick={() => setAsking(true)}
         >
           {t.forget}
         </Button>
@@ -38,20 +51,37 @@ export function Grants({ labelOf }: { labelOf: (server: string) => string }) {
             key={`${grant.client}/${grant.server}/${grant.tool}`}
             className="flex gap-3 border-t px-4 py-2 first:border-t-0"
           >
-            <span className="min-w-0 flex-1 truncate">
-              {plain(
-                `${grant.client || texts.calls.unknownClient} → ${labelOf(grant.server)} / ${grant.tool}`.slice(
-                  0,
-                  300,
-                ),
-              )}
-            </span>
+            <span className="min-w-0 flex-1 truncate">{nameOf(grant, labelOf)}</span>
             <span className="shrink-0 text-ink3">
               {clockSpan(Math.round(((moment(grant.until) ?? 0) - now) / 1000))}
             </span>
           </li>
         ))}
       </ul>
+      {asking && (
+        <Confirm
+          title={texts.care.grantsTitle}
+          action={t.forget}
+          danger={false}
+          pending={forget.isPending}
+          error={forget.error}
+          onConfirm={() => forget.mutate()}
+          onClose={() => {
+            setAsking(false);
+            forget.reset();
+          }}
+        >
+          <p>{texts.care.grantsBody(list.length)}</p>
+          <ul className="mt-2 list-disc pl-5">
+            {list.slice(0, 20).map((grant) => (
+              <li key={`${grant.client}/${grant.server}/${grant.tool}`}>
+                {nameOf(grant, labelOf)}
+              </li>
+            ))}
+            {list.length > 20 && <li>{texts.problems.more(list.length - 20)}</li>}
+          </ul>
+        </Confirm>
+      )}
     </section>
   );
 }

@@ -1,6 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ExternalLink, KeyRound, LogOut } from 'lucide-react';
+import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { age, plain } from '@/lib/format';
@@ -110,13 +112,16 @@ function Pending({
 export function SignedIn({ server }: { server: ServerStatus }) {
   const client = useQueryClient();
   const now = useNow();
+  const [asking, setAsking] = useState(false);
   const { data } = useLogin(server.id, knowsLogin(server));
   const again = () => client.invalidateQueries({ queryKey: ['server', server.id] });
   const out = useMutation({
     mutationFn: () =>
       requestText('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/logout`),
-    onSuccess: () => toast('ok', t.outDone(plain(server.label || server.id))),
-    onError: (error) => toast('bad', messageOf(error)),
+    onSuccess: () => {
+      setAsking(false);
+      toast('ok', t.outDone(plain(server.label || server.id)));
+    },
     onSettled: again,
   });
   const begin = useMutation({
@@ -133,7 +138,7 @@ export function SignedIn({ server }: { server: ServerStatus }) {
           <Button small look="quiet" disabled={begin.isPending} onClick={() => begin.mutate()}>
             {t.again}
           </Button>
-          <Button small look="quiet" disabled={out.isPending} onClick={() => out.mutate()}>
+          <Button small look="quiet" disabled={out.isPending} onClick={() => setAsking(true)}>
             <LogOut className="size-3.5" aria-hidden />
             {t.out}
           </Button>
@@ -148,6 +153,21 @@ export function SignedIn({ server }: { server: ServerStatus }) {
           [t.renews, data.renews ? t.renewsYes : t.renewsNo],
         ]}
       />
+      {asking && (
+        <Confirm
+          title={texts.care.signOutTitle(plain(server.label || server.id))}
+          action={t.out}
+          pending={out.isPending}
+          error={out.error}
+          onConfirm={() => out.mutate()}
+          onClose={() => {
+            setAsking(false);
+            out.reset();
+          }}
+        >
+          {texts.care.signOutBody(plain(data.issuer))}
+        </Confirm>
+      )}
     </Section>
   );
 }

@@ -1,10 +1,10 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { configQuery, saveConfig } from '@/lib/config';
 import { setValue } from '@/lib/jsonc';
 import { RequestError, request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Client, List } from '@/types/api';
-import type { HistoryState, Recording } from '@/types/history';
+import type { Beyond, HistoryState, Recording, Rule } from '@/types/history';
 
 export const historyStateQuery = queryOptions({
   queryKey: ['history'],
@@ -22,6 +22,33 @@ export function useRecording() {
       client.setQueryData(['history'], state);
       client.invalidateQueries({ queryKey: ['status'] });
     },
+  });
+}
+
+/** Puts a rule back that was removed, unless there is another one for the same by now. */
+export async function restoreRule(client: QueryClient, rule: Rule) {
+  const { recording } = await request<HistoryState>('GET', '/api/v1/history');
+  const rules = recording.rules ?? [];
+  if (rules.some((one) => one.server === rule.server && one.tool === rule.tool)) return;
+  client.setQueryData(
+    ['history'],
+    await request<HistoryState>('PUT', '/api/v1/history/recording', {
+      body: { ...recording, rules: [...rules, rule] },
+    }),
+  );
+}
+
+/** How much of the history is kept; 0 is no bound. */
+export interface Bounds {
+  keepDays: number;
+  maxBytes: number;
+}
+
+/** Counts what bounds would delete; nothing is. */
+export function useBeyond() {
+  return useMutation({
+    mutationFn: (bounds: Bounds) =>
+      request<Beyond>('POST', '/api/v1/history/beyond', { body: bounds }),
   });
 }
 

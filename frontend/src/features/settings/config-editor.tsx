@@ -1,16 +1,25 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  type QueryClient,
+  queryOptions,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, LoaderCircle } from 'lucide-react';
 import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CodeEditor } from '@/components/code-editor';
+import { Confirm } from '@/components/confirm';
+import { DiffView } from '@/components/diff-view';
 import { Loading } from '@/components/page';
 import { configQuery, saveConfig } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { jsonFault } from '@/lib/json-text';
 import { plainJson } from '@/lib/jsonc';
-import { messageOf, RequestError } from '@/lib/request';
+import { lineDiff } from '@/lib/line-diff';
+import { isConflict, messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, useLocalToast } from '@/lib/toast';
 import type { ConfigFile } from '@/types/api';
 import { caretAt, proposals, type Schema, wrongs } from './config-schema';
 
@@ -36,6 +45,8 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   // What the edit began with: a file that changes meanwhile must not be lost.
   const [base, setBase] = useState(file);
   const [text, setText] = useState(file.text);
+  const [asking, setAsking] = useState(false);
+  const say = useLocalToast();
   const client = useQueryClient();
   const id = useId();
   const edited = text !== base.text;
@@ -45,23 +56,42 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
     setText(file.text);
   }
   const save = useMutation({
-    mutationFn: (etag: string) => saveConfig(text, etag),
-    onSuccess: (saved) => {
+    mutationFn: ({ etag }: { etag: string; over?: ConfigFile }) => saveConfig(text, etag),
+    onSuccess: (saved, { over }) => {
       setBase(saved);
       setText(saved.text);
       client.setQueryData(configQuery.queryKey, saved);
-      toast('ok', t.saved);
+      if (!over) toast('ok', t.saved);
+      else
+        toast('ok', texts.care.overDone, {
+          text: texts.care.undo,
+          run: () => putBack(client, over.text, saved.etag),
+        });
     },
     onError: (error) => {
-      if (error instanceof RequestError && error.status === 412)
-        client.invalidateQueries({ queryKey: configQuery.queryKey });
+      if (isConflict(error)) client.invalidateQueries({ queryKey: configQuery.queryKey });
     },
+    onSettled: () => setAsking(false),
   });
+  const dropTyped = (next: ConfigFile) => {
+    const typed = text;
+    const from = base;
+    setBase(next);
+    setText(next.text);
+    save.reset();
+    say('ok', texts.care.typedGone, {
+      text: texts.care.undo,
+      run: () => {
+        setBase(from);
+        setText(typed);
+      },
+    });
+  };
   const conflict = edited && elsewhere;
   const yaml = /\.ya?ml$/.test(file.path);
   const fault = yaml || text.trim() === '' ? undefined : jsonFault(plainJson(text));
   const start = () => {
-    if (edited && !conflict && !save.isPending && !fault) save.mutate(base.etag);
+    if (edited && !conflict && !save.isPending && !fault) save.mutate({ etag: base.etag });
   };
   const schema = useQuery(schemaQuery).data;
   const wrong = useMemo(
@@ -98,16 +128,15 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
         {conflict ? (
           <div className="flex flex-wrap items-center gap-2 text-warn">
             {t.changedMeanwhile}
-            <Button
-              small
-              onClick={() => {
-                setBase(file);
-                setText(file.text);
-              }}
-            >
+            <Button small onClick={() => dropTyped(file)}>
               {t.loadNew}
             </Button>
-            <Button small look="danger" onClick={() => save.mutate(file.etag)}>
+            <Button
+              small
+              look="danger"
+              disabled={fault !== undefined || save.isPending}
+              onClick={() => setAsking(true)}
+            >
               {t.keepMine}
             </Button>
           </div>
@@ -140,7 +169,7 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
           {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
           {save.isPending ? t.saving : t.save}
         </Button>
-        <Button look="quiet" disabled={!edited} onClick={() => setText(base.text)}>
+        <Button look="quiet" disabled={!edited} onClick={() => dropTyped(base)}>
           {t.revert}
         </Button>
         {schema && !yaml && (
@@ -149,8 +178,41 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
           </span>
         )}
       </div>
+      {asking && conflict && (
+        <Confirm
+          title={texts.care.overTitle}
+          action={texts.care.overAction}
+          pending={save.isPending}
+          onConfirm={() => save.mutate({ etag: file.etag, over: file })}
+          onClose={() => setAsking(false)}
+        >
+          <Over theirs={file.text} mine={text} />
+        </Confirm>
+      )}
     </div>
   );
+}
+
+/** What goes of a file that somebody else wrote, and what comes. */
+function Over({ theirs, mine }: { theirs: string; mine: string }) {
+  const diff = useMemo(() => lineDiff(theirs, mine), [theirs, mine]);
+  if (diff === '') return <p>{texts.care.overSame}</p>;
+  return (
+    <div className="space-y-2">
+      <p>{texts.care.overBody}</p>
+      <DiffView diff={diff} label={texts.care.overTitle} />
+    </div>
+  );
+}
+
+/** Writes what stood in the file before, if nobody wrote since. */
+async function putBack(client: QueryClient, text: string, etag: string) {
+  try {
+    client.setQueryData(configQuery.queryKey, await saveConfig(text, etag));
+    toast('ok', t.saved);
+  } catch (error) {
+    toast('bad', plain(messageOf(error)));
+  }
 }
 
 function Line({ bad = false, children }: { bad?: boolean; children: string }) {

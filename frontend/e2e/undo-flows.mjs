@@ -1,0 +1,128 @@
+// What destroys something: taken back with a click where that can be, else asked about, and
+// the question names what is lost.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+
+flow(
+  'a note that somebody changed is shown before it is overwritten',
+  quiet,
+  async (page, mock) => {
+    const call = mock.world.calls.find((c) => c.outcome === 'ok');
+    call.note = { title: 'First', note: '', tags: [] };
+    await page.goto(`${mock.url}/#/calls/${call.id}`);
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    const title = page.getByLabel('Title');
+    await title.fill('Mine');
+    call.note = { title: 'Theirs', note: 'Look at line 4.', tags: ['kept'] };
+    const save = page.getByRole('button', { name: 'Save', exact: true });
+    await save.click();
+    await page.getByText('Somebody changed this note while you wrote.').waitFor();
+    await page.getByText('Look at line 4.').waitFor();
+    assert.equal(await title.inputValue(), 'Mine'); // nothing that was typed is lost either
+    assert.equal(await save.isEnabled(), false);
+    assert.equal(call.note.title, 'Theirs');
+    await inspect(page, true);
+    await page.getByRole('button', { name: 'Write mine over it' }).click();
+    await page.getByText('The note is saved over the one before.').waitFor();
+    assert.equal(call.note.title, 'Mine');
+    await page.getByRole('button', { name: 'Undo', exact: true }).click();
+    await page.getByText('Look at line 4.').waitFor();
+    assert.deepEqual(call.note, { title: 'Theirs', note: 'Look at line 4.', tags: ['kept'] });
+    // An emptied note is gone, and comes back.
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await title.fill('');
+    await page.getByLabel('Note', { exact: true }).fill('');
+    await page.getByRole('button', { name: 'Remove the tag kept' }).click();
+    await save.click();
+    await page.getByText('The note is removed.').waitFor();
+    assert.equal(call.note, undefined);
+    await page.getByRole('button', { name: 'Undo', exact: true }).press('Enter');
+    await page.getByText('Look at line 4.').waitFor();
+  },
+);
+
+flow('less is kept only after how many calls go was said', quiet, async (page, mock) => {
+  const { calls } = mock.world;
+  const old = calls.at(-1);
+  for (let day = 8; day < 11; day++)
+    calls.push({ ...old, at: new Date(Date.now() - day * 86_400_000).toISOString() });
+  await page.goto(`${mock.url}/#/settings`);
+  const recording = page.getByRole('region', { name: 'Recording' });
+  const days = recording.getByLabel('Keep for days');
+  const save = recording.getByRole('button', { name: 'Save' });
+  const dialog = page.getByRole('dialog');
+  await days.fill('7');
+  await save.click();
+  await dialog.getByText(/^3 of [\d,]+ calls are beyond these limits/).waitFor();
+  await dialog.getByText(/^They began between/).waitFor();
+  await inspect(page, true);
+  await page.keyboard.press('Enter'); // the safe answer has the focus
+  await dialog.waitFor({ state: 'detached' });
+  assert.doesNotMatch(mock.world.config.text, /keepDays/);
+  assert.equal(await days.inputValue(), '7'); // what was typed is still there
+  await save.click();
+  await dialog.getByRole('button', { name: 'Save and delete them' }).click();
+  await page.getByText('Saved. It is in effect already.').waitFor();
+  assert.match(mock.world.config.text, /"keepDays": 7/);
+  // A size is an estimate, and says so.
+  await recording.getByLabel('At most MB').fill('1');
+  await save.click();
+  await dialog.getByText(/^About [\d,]+ of/).waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  assert.doesNotMatch(mock.world.config.text, /maxBytes/);
+  // More is kept without a word.
+  await recording.getByLabel('At most MB').fill('0');
+  await save.click();
+  await page.waitForFunction(() => !document.querySelector('dialog'));
+  await page.waitForTimeout(300);
+  assert.match(mock.world.config.text, /"maxBytes": 0/);
+});
+
+flow('a rule that was removed comes back', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  const rules = () => mock.world.history.recording.rules;
+  const before = structuredClone(rules());
+  await page.getByRole('button', { name: 'Remove the rule of postgres / query' }).click();
+  await page.getByText('The rule of postgres / query is removed.').waitFor();
+  assert.deepEqual(rules(), []);
+  await page.getByRole('button', { name: 'Undo', exact: true }).click();
+  await page.getByRole('button', { name: 'Remove the rule of postgres / query' }).waitFor();
+  assert.deepEqual(rules(), before);
+});
+
+flow('an entry is forgotten only after what that loses was said', quiet, async (page, mock) => {
+  const cursor = mock.world.connections.find((c) => c.key === 'cursor');
+  Object.assign(cursor, { state: 'vanished', connected: false });
+  await page.goto(`${mock.url}/#/clients`);
+  const row = page
+    .getByRole('region', { name: 'On this computer' })
+    .getByRole('listitem')
+    .filter({ hasText: 'Cursor' });
+  const dialog = page.getByRole('dialog');
+  await row.getByRole('button', { name: 'I removed it on purpose' }).click();
+  await dialog.getByText('no longer knows what stood there').waitFor();
+  await dialog.getByText(cursor.path).waitFor();
+  await inspect(page, true);
+  await page.keyboard.press('Enter'); // the safe answer has the focus
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(cursor.state, 'vanished');
+  await row.getByRole('button', { name: 'I removed it on purpose' }).click();
+  await dialog.getByRole('button', { name: 'I removed it on purpose' }).click();
+  await row.getByText('Not connected').waitFor();
+});
+
+flow('what was typed into a profile and given up comes back', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/profiles/office`);
+  const about = page.getByLabel('What it is for');
+  await about.fill('Half a thought');
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  await page.getByText('What you typed is gone.').waitFor();
+  assert.equal(await about.inputValue(), 'What the day job needs');
+  await page.getByRole('button', { name: 'Undo', exact: true }).click();
+  assert.equal(await about.inputValue(), 'Half a thought');
+  await inspect(page, false);
+});

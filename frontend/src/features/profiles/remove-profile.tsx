@@ -1,0 +1,37 @@
+import { Confirm } from '@/components/confirm';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Profile } from '@/types/profiles';
+import { useDeleteProfile } from './api';
+
+const t = texts.profiles;
+
+/** Asks before a profile goes, and says who is bound to it. */
+export function RemoveProfile({
+  profile,
+  onDone,
+  onClose,
+}: {
+  profile: Profile;
+  onDone: () => void;
+  onClose: () => void;
+}) {
+  const remove = useDeleteProfile();
+  return (
+    <Confirm
+      title={t.removeTitle(plain(profile.name))}
+      action={t.remove}
+      pending={remove.isPending}
+      error={remove.error}
+      onConfirm={() => remove.mutate(profile, { onSuccess: onDone })}
+      onClose={onClose}
+    >
+      <p>{t.removeBody}</p>
+      {profile.clients.length > 0 && (
+        <p className="mt-2 text-warn">
+          {t.removeBound(plain(profile.clients.slice(0, 20).join(', ')))}
+        </p>
+      )}
+    </Confirm>
+  );
+}

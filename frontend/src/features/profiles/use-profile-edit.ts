@@ -1,0 +1,99 @@
+import { useState } from 'react';
+import { plain } from '@/lib/format';
+import { RequestError } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast, useLocalToast } from '@/lib/toast';
+import type { Profile } from '@/types/profiles';
+import { useSaveProfile } from './api';
+import { type Entry, readEntry, textOf } from './entry';
+
+const t = texts.profiles;
+
+const nothing: Entry = { servers: {} };
+
+/** What is sent: no key that says nothing. */
+function tidy(draft: Entry): Entry {
+  const entry = { ...draft };
+  if (!entry.description) delete entry.description;
+  entry.folders = entry.folders?.map((f) => f.trim()).filter(Boolean);
+  if (!entry.folders?.length) delete entry.folders;
+  if (entry.toolMode === 'all') delete entry.toolMode;
+  return entry;
+}
+
+/** What is wrong with a name for a new profile. */
+function faultOfName(name: string, taken: string[]): string | undefined {
+  if (name === '') return undefined;
+  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name) || name.length > 32) return t.nameBad;
+  return taken.includes(name) ? t.nameTaken : undefined;
+}
+
+/**
+ * The edit of a profile: what is typed, what it began with, and whether the file went on
+ * meanwhile. What somebody else wrote is never overwritten, and what was typed is given up
+ * only by a click, which can be taken back.
+ */
+export function useProfileEdit({
+  profile,
+  gone,
+  taken,
+  onLoad,
+}: {
+  /** As the file has it; undefined for one that is being made. */
+  profile: Profile | undefined;
+  gone: boolean;
+  taken: string[];
+  onLoad: () => void;
+}) {
+  const [base, setBase] = useState(profile);
+  const [draft, setDraft] = useState<Entry>(() => readEntry(profile?.entry ?? nothing));
+  const [name, setName] = useState('');
+  const save = useSaveProfile();
+  const say = useLocalToast();
+  const dirty = textOf(draft) !== textOf(readEntry(base?.entry ?? nothing));
+  const load = (from: Profile | undefined) => {
+    setBase(from);
+    setDraft(readEntry(from?.entry ?? nothing));
+    onLoad();
+    save.reset();
+  };
+  const changed = profile !== undefined && profile.etag !== base?.etag;
+  if (changed && !dirty) load(profile); // nothing of the person's is lost
+  const errors = save.error instanceof RequestError ? save.error.fields : [];
+  const nameFault = profile ? undefined : faultOfName(name, taken);
+  return {
+    draft,
+    setDraft,
+    name,
+    setName,
+    nameFault,
+    save,
+    dirty,
+    changed,
+    ready: profile ? dirty && !changed && !gone : name !== '' && nameFault === undefined,
+    faultOf: (field: string) =>
+      errors.find(
+        (e) =>
+          e.field === field || e.field.startsWith(`${field}.`) || e.field.startsWith(`${field}[`),
+      )?.error,
+    /** Shows the profile as it is, in the place of what was typed. */
+    drop: (to: Profile) => {
+      const typed = draft;
+      load(to);
+      say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setDraft(typed) });
+    },
+    submit: (onSaved: (name: string) => void) => {
+      const to = profile?.name ?? name;
+      save.mutate(
+        { name: to, entry: tidy(draft), was: base?.etag ?? 'new' },
+        {
+          onSuccess: (saved) => {
+            toast('ok', t.saved(plain(to)));
+            load(saved);
+            onSaved(to);
+          },
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { Plus, X } from 'lucide-react';
+import { useState } from 'react';
+import { Button, IconButton } from '@/components/button';
+import { SelectField } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { useServerName } from '@/lib/server-names';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { HistoryState, Keeping, Rule } from '@/types/history';
+import { restoreRule, useRecording } from './api';
+
+const t = texts.settings.history;
+const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+
+const keepings: Keeping[] = ['full', 'meta', 'off'];
+
+/** What is kept of single servers and tools. */
+export function Rules({ state, servers }: { state: HistoryState; servers: string[] }) {
+  const client = useQueryClient();
+  const serverName = useServerName();
+  const recording = useRecording();
+  const rules = state.recording.rules ?? [];
+  const [server, setServer] = useState('');
+  const [tool, setTool] = useState('');
+  const [keep, setKeep] = useState<Keeping>('meta');
+  const chosen = server || servers[0] || '';
+  const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
+  const write = (next: Rule[]) =>
+    recording.mutate({ ...state.recording, rules: next }, { onError: failed });
+  const nameOf = (rule: Rule) => plain([serverName(rule.server), rule.tool].filter(Boolean).join(' / '));
+  const remove = (rule: Rule) =>
+    recording.mutate(
+      { ...state.recording, rules: rules.filter((one) => one !== rule) },
+      {
+        onError: failed,
+        onSuccess: () =>
+          toast('ok', texts.care.ruleGone(nameOf(rule)), {
+            text: texts.care.undo,
+            run: () => restoreRule(client, rule).catch(failed),
+          }),
+      },
+    );
+  const same = (rule: Rule) => rule.server === chosen && (rule.tool ?? '') === tool.trim();
+  return (
+    <div>
+      <h3 className="font-medium">{t.rules}</h3>
+      <p className="mb-2 text-sm text-ink2">{t.rulesBody}</p>
+      {rules.length > 0 && (
+        <ul className="mb-3 overflow-hidden rounded-md border text-sm">
+          {rules.map((rule) => (
+            <li
+              key={`${rule.server}/${rule.tool ?? ''}`}
+              className="flex items-center gap-3 border-t py-1 pr-1 pl-3 first:border-t-0"
+            >
+              <span className="min-w-0 flex-1 truncate">
+                {plain(serverName(rule.server).slice(0, 200))}
+                {rule.tool && <span className="text-ink3"> / {plain(rule.tool)}</span>}
+              </span>
+              <span className="text-ink2">{t.keeping[rule.record] ?? rule.record}</span>
+              <IconButton
+                small
+                label={t.removeRule(nameOf(rule))}
+                disabled={recording.isPending}
+                onClick={() => remove(rule)}
+              >
+                <X className="size-3.5" aria-hidden />
+              </IconButton>
+            </li>
+          ))}
+        </ul>
+      )}
+      {servers.length > 0 && (
+        <form
+          className="@container flex flex-wrap items-center gap-2"
+          onSubmit={(event) => {
+            event.preventDefault();
+            const rule: Rule = { server: chosen, record: keep };
+            if (tool.trim()) rule.tool = tool.trim();
+            write([...rules.filter((one) => !same(one)), rule]);
+            setTool('');
+          }}
+        >
+          <SelectField
+            label={texts.calls.server}
+            value={chosen}
+            options={servers.map((id) => ({ value: id, text: plain(serverName(id)) }))}
+            onChange={setServer}
+          />
+          <input
+            aria-label={t.ruleTool}
+            placeholder={t.ruleTool}
+            value={tool}
+            maxLength={512}
+            onChange={(event) => setTool(event.target.value)}
+            className={`${input} w-44`}
+          />
+          <SelectField
+            label={t.ruleKeep}
+            value={keep}
+            options={keepings.map((value) => ({ value, text: t.keeping[value] }))}
+            onChange={(value) => setKeep(value as Keeping)}
+          />
+          <Button type="submit" disabled={recording.isPending}>
+            <Plus className="size-4" aria-hidden />
+            {t.addRule}
+          </Button>
+        </form>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,172 @@
+import { LoaderCircle } from 'lucide-react';
+import { useId, useState } from 'react';
+import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { count, exactTime, plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { Beyond, HistoryState } from '@/types/history';
+import { type Bounds, useBeyond, useConfigValue, useUpkeep } from './api';
+
+const t = texts.settings.history;
+const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
+
+const numberOf = ({ about, calls }: Beyond) =>
+  about ? texts.care.about(count(calls)) : count(calls);
+
+/** Whether one bound is narrower than another; 0 is none. */
+const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < old);
+
+/** For how long calls are kept, and how much of them. Says what goes before less is kept. */
+export function Retention({ state }: { state: HistoryState }) {
+  const id = useId();
+  const [days, setDays] = useState<string | undefined>(undefined);
+  const [size, setSize] = useState<string | undefined>(undefined);
+  const [asking, setAsking] = useState<Beyond | undefined>(undefined);
+  const save = useConfigValue();
+  const beyond = useBeyond();
+  const oldSize = String(Math.round(state.maxBytes / 1e6));
+  const keep = days ?? String(state.keepDays);
+  const most = size ?? oldSize;
+  const sound = /^\d{1,5}$/.test(keep) && /^\d{1,7}$/.test(most);
+  const wanted: Bounds = {
+    keepDays: Number(keep),
+    maxBytes: most === oldSize ? state.maxBytes : Number(most) * 1_000_000,
+  };
+  const changed = wanted.keepDays !== state.keepDays || wanted.maxBytes !== state.maxBytes;
+  const write = async () => {
+    try {
+      for (const key of ['keepDays', 'maxBytes'] as const)
+        if (wanted[key] !== state[key])
+          await save.mutateAsync({ path: ['history', key], json: String(wanted[key]) });
+      setDays(undefined);
+      setSize(undefined);
+      toast('ok', texts.settings.saved);
+    } catch (error) {
+      failed(error);
+    } finally {
+      setAsking(undefined);
+    }
+  };
+  const start = () => {
+    if (!narrower(wanted.keepDays, state.keepDays) && !narrower(wanted.maxBytes, state.maxBytes))
+      return void write();
+    beyond.mutate(wanted, {
+      onSuccess: (found) => (found.calls > 0 ? setAsking(found) : void write()),
+      onError: failed,
+    });
+  };
+  return (
+    <form
+      className="flex flex-wrap items-end gap-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (sound && changed && !beyond.isPending && !save.isPending) start();
+      }}
+    >
+      <div>
+        <label htmlFor={`${id}-days`} className="mb-1 block text-xs text-ink3">
+          {t.keepDays}
+        </label>
+        <input
+          id={`${id}-days`}
+          inputMode="numeric"
+          value={keep}
+          onChange={(event) => setDays(event.target.value)}
+          className={`${input} w-24`}
+        />
+      </div>
+      <div>
+        <label htmlFor={`${id}-size`} className="mb-1 block text-xs text-ink3">
+          {t.maxSize}
+        </label>
+        <input
+          id={`${id}-size`}
+          inputMode="numeric"
+          value={most}
+          onChange={(event) => setSize(event.target.value)}
+          className={`${input} w-28`}
+        />
+      </div>
+      <Button
+        type="submit"
+        look="primary"
+        disabled={!sound || !changed || save.isPending || beyond.isPending}
+      >
+        {beyond.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+        {texts.settings.save}
+      </Button>
+      <span className="w-full text-xs text-ink3">{t.noBound}</span>
+      {asking && (
+        <Confirm
+          title={texts.care.lessTitle}
+          action={texts.care.lessAction}
+          pending={save.isPending}
+          onConfirm={() => void write()}
+          onClose={() => setAsking(undefined)}
+        >
+          <p>{texts.care.less(numberOf(asking), count(state.calls))}</p>
+          <Span of={asking} />
+        </Confirm>
+      )}
+    </form>
+  );
+}
+
+/** Between when and when the calls began that would go. */
+function Span({ of: { from, to } }: { of: Beyond }) {
+  if (!from || !to) return null;
+  return <p className="mt-2">{texts.care.span(exactTime(from), exactTime(to))}</p>;
+}
+
+/** Brings the history within its bounds at once, after how many calls that deletes was said. */
+export function Prune({ state }: { state: HistoryState }) {
+  const [asking, setAsking] = useState<Beyond | undefined>(undefined);
+  const beyond = useBeyond();
+  const upkeep = useUpkeep();
+  const { keepDays, maxBytes } = state;
+  return (
+    <>
+      <Button
+        disabled={beyond.isPending || upkeep.isPending}
+        onClick={() =>
+          beyond.mutate(
+            { keepDays, maxBytes },
+            {
+              onSuccess: (found) =>
+                found.calls > 0 ? setAsking(found) : toast('ok', texts.care.pruneNone),
+              onError: failed,
+            },
+          )
+        }
+      >
+        {beyond.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+        {t.prune}
+      </Button>
+      {asking && (
+        <Confirm
+          title={t.pruneTitle}
+          action={texts.actions.delete}
+          pending={upkeep.isPending}
+          onClose={() => setAsking(undefined)}
+          onConfirm={() =>
+            upkeep.mutate('prune', {
+              onSuccess: ({ deleted }) => toast('ok', texts.calls.deleted(deleted ?? 0)),
+              onError: failed,
+              onSettled: () => setAsking(undefined),
+            })
+          }
+        >
+          <p>
+            {asking.calls === 1 && !asking.about
+              ? texts.care.pruneOne
+              : texts.care.prune(numberOf(asking))}
+          </p>
+          <Span of={asking} />
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,164 @@
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { ScrollArea } from '@/components/scroll-area';
+import { Segments } from '@/components/segments';
+import { classes } from '@/lib/classes';
+import { age, count, duration, plain, share } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import type { Use } from '@/types/history';
+import type { UsageFilters } from './api';
+
+const t = texts.usage;
+
+type Kind = 'servers' | 'tools' | 'clients';
+type Column = 'calls' | 'errors' | 'p50Ns' | 'p95Ns' | 'p99Ns' | 'lastUsed';
+const columns: Column[] = ['calls', 'errors', 'p50Ns', 'p95Ns', 'p99Ns', 'lastUsed'];
+const shownRows = 15;
+
+/** Who called what how often, with errors and durations, sorted by any of them. */
+export function Breakdown({
+  report,
+  labelOf,
+  onPick,
+}: {
+  report: Record<Kind, Use[]>;
+  labelOf: (server: string) => string;
+  onPick: (change: UsageFilters) => void;
+}) {
+  const [kind, setKind] = useState<Kind>('tools');
+  const [by, setBy] = useState<Column>('calls');
+  const [all, setAll] = useState(false);
+  const now = useNow();
+  const value = (use: Use): number =>
+    by === 'lastUsed' ? Date.parse(use.lastUsed ?? '') || 0 : use[by];
+  const sorted = [...report[kind]].sort((a, b) => value(b) - value(a));
+  const shown = all ? sorted : sorted.slice(0, shownRows);
+  const most = Math.max(1, ...sorted.map((use) => use.calls));
+  const name = (use: Use) =>
+    kind === 'servers'
+      ? labelOf(use.server ?? '')
+      : kind === 'tools'
+        ? (use.tool ?? '')
+        : use.client || use.token || texts.calls.unknownClient;
+  return (
+    <section aria-label={t.breakdown}>
+      <div className="mb-2 flex flex-wrap items-center gap-3">
+        <h2 className="font-semibold">{t.breakdown}</h2>
+        <Segments
+          label={t.by}
+          value={kind}
+          options={(['tools', 'servers', 'clients'] as const).map((k) => ({
+            value: k,
+            text: t.kinds[k],
+          }))}
+          onChange={(next) => {
+            setKind(next);
+            setAll(false);
+          }}
+        />
+      </div>
+      <ScrollArea
+        aria-label={t.table}
+        className="overflow-x-auto rounded-lg border bg-panel shadow-card"
+      >
+        <table className="w-full min-w-[40rem] text-sm">
+          <thead>
+            <tr className="text-left text-xs text-ink3">
+              <th scope="col" className="w-2/5 px-4 py-2 font-normal">
+                {t.kinds[kind]}
+              </th>
+              {columns.map((column) => (
+                <th
+                  key={column}
+                  scope="col"
+                  aria-sort={column === by ? 'descending' : undefined}
+                  className="px-3 py-2 text-right font-normal"
+                >
+                  <button
+                    type="button"
+                    onClick={() => setBy(column)}
+                    className={classes(
+                      'rounded underline-offset-2 hover:underline',
+                      column === by && 'font-semibold text-ink',
+                    )}
+                  >
+                    {t.columns[column]}
+                  </button>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((use) => (
+              <tr
+                key={`${use.server ?? ''}/${use.tool ?? ''}/${use.client ?? ''}/${use.token ?? ''}`}
+                className="border-t hover:bg-hover"
+              >
+                <th scope="row" className="max-w-0 px-4 py-1.5 text-left font-normal">
+                  <button
+                    type="button"
+                    onClick={() =>
+                      onPick(
+                        kind === 'clients'
+                          ? { client: use.client || use.token }
+                          : { server: use.server, tool: use.tool },
+                      )
+                    }
+                    className="block max-w-full truncate rounded text-left font-medium outline-offset-[-2px] hover:text-accent"
+                  >
+                    {kind === 'tools' && use.server && (
+                      <span className="font-normal text-ink3">{plain(labelOf(use.server))} / </span>
+                    )}
+                    {plain(name(use).slice(0, 200))}
+                  </button>
+                  <svg
+                    viewBox="0 0 100 1"
+                    preserveAspectRatio="none"
+                    className="mt-1 block h-[3px] w-full"
+                    aria-hidden
+                  >
+                    <rect
+                      width={((use.calls - use.errors) / most) * 100}
+                      height="1"
+                      className="fill-accent"
+                    />
+                    <rect
+                      x={((use.calls - use.errors) / most) * 100}
+                      width={(use.errors / most) * 100}
+                      height="1"
+                      className="fill-bad"
+                    />
+                  </svg>
+                </th>
+                <td className="px-3 text-right">{count(use.calls)}</td>
+                <td
+                  className={classes('px-3 text-right', use.errors > 0 ? 'text-bad' : 'text-ink3')}
+                >
+                  {use.errors > 0 ? `${count(use.errors)} · ${share(use.errors, use.calls)}` : '0'}
+                </td>
+                <td className="px-3 text-right whitespace-nowrap">{duration(use.p50Ns)}</td>
+                <td className="px-3 text-right whitespace-nowrap">{duration(use.p95Ns)}</td>
+                <td className="px-3 text-right whitespace-nowrap">{duration(use.p99Ns)}</td>
+                <td className="px-3 text-right whitespace-nowrap text-ink3">
+                  {use.lastUsed ? texts.servers.ago(age(use.lastUsed, now)) : '–'}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollArea>
+      {sorted.length > shownRows && (
+        <Button
+          className="mt-2"
+          small
+          look="quiet"
+          aria-expanded={all}
+          onClick={() => setAll((on) => !on)}
+        >
+          {all ? texts.problems.less : texts.problems.more(sorted.length - shownRows)}
+        </Button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,126 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { buttonClasses } from '@/components/button';
+import { count, plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { usageQuery } from './api';
+import { Card } from './card';
+
+const t = texts.usage;
+
+/** What a tool's definition costs each model that sees it, in tokens. */
+export interface ToolCost {
+  server: string;
+  tool: string;
+  publicName: string;
+  tokens: number;
+}
+
+/** What the tool list costs every model that reads it, server by server. */
+export function ContextCost({
+  costs,
+  labelOf,
+}: {
+  costs: ToolCost[];
+  labelOf: (server: string) => string;
+}) {
+  const sums = new Map<string, { tokens: number; tools: number }>();
+  for (const cost of costs) {
+    const sum = sums.get(cost.server) ?? { tokens: 0, tools: 0 };
+    sums.set(cost.server, { tokens: sum.tokens + cost.tokens, tools: sum.tools + 1 });
+  }
+  const list = [...sums].sort(([, a], [, b]) => b.tokens - a.tokens);
+  const total = list.reduce((sum, [, { tokens }]) => sum + tokens, 0);
+  const most = Math.max(1, list[0]?.[1].tokens ?? 1);
+  return (
+    <Card title={t.context} note={total > 0 && texts.tools.tokens(count(total))}>
+      <p className="mb-3 text-sm text-ink2">{t.contextBody}</p>
+      {list.length === 0 ? (
+        <p className="text-sm text-ink3">{texts.tools.emptyBody}</p>
+      ) : (
+        <ul className="space-y-2 text-sm">
+          {list.slice(0, 12).map(([server, { tokens, tools }]) => (
+            <li key={server}>
+              <div className="flex items-baseline gap-3">
+                <Link
+                  to="/tools"
+                  search={{ server }}
+                  className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
+                >
+                  {plain(labelOf(server).slice(0, 100))}
+                </Link>
+                <span className="text-xs text-ink3">{texts.servers.tools(tools)}</span>
+                <span className="w-20 text-right">{count(tokens)}</span>
+              </div>
+              <svg
+                viewBox="0 0 100 1"
+                preserveAspectRatio="none"
+                className="mt-1 block h-1 w-full"
+                aria-hidden
+              >
+                <rect width="100" height="1" className="fill-sunken" />
+                <rect width={(tokens / most) * 100} height="1" className="fill-accent" />
+              </svg>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+/** Tools that cost context and were not used for 30 days. */
+export function Unused({
+  costs,
+  labelOf,
+}: {
+  costs: ToolCost[];
+  labelOf: (server: string) => string;
+}) {
+  const { data } = useQuery(usageQuery({ range: '30d' }, 60_000));
+  const [all, setAll] = useState(false);
+  if (!data || costs.length === 0) return null; // of no tools nothing can be said
+  const used = new Set(data.tools.map((use) => `${use.server}/${use.tool}`));
+  const list = costs
+    .filter((cost) => !used.has(`${cost.server}/${cost.tool}`))
+    .sort((a, b) => b.tokens - a.tokens);
+  const tokens = list.reduce((sum, cost) => sum + cost.tokens, 0);
+  const shown = all ? list.slice(0, 500) : list.slice(0, 8);
+  return (
+    <Card title={t.unused} note={list.length > 0 && t.unusedNote(list.length, count(tokens))}>
+      {list.length === 0 ? (
+        <p className="text-sm text-ink3">{t.unusedNone}</p>
+      ) : (
+        <>
+          <p className="mb-3 text-sm text-ink2">{t.unusedBody}</p>
+          <ul className="space-y-1 text-sm">
+            {shown.map((cost) => (
+              <li key={cost.publicName} className="flex items-baseline gap-3">
+                <Link
+                  to="/tools"
+                  search={{ tool: cost.publicName }}
+                  className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
+                >
+                  <span className="text-ink3">{plain(labelOf(cost.server).slice(0, 100))} / </span>
+                  {plain(cost.tool.slice(0, 200))}
+                </Link>
+                <span className="shrink-0 text-ink3">{texts.tools.tokens(count(cost.tokens))}</span>
+              </li>
+            ))}
+          </ul>
+          {list.length > 8 && (
+            <button
+              type="button"
+              aria-expanded={all}
+              onClick={() => setAll((on) => !on)}
+              className={`mt-2 ${buttonClasses('quiet', true)}`}
+            >
+              {all ? texts.problems.less : texts.problems.more(list.length - 8)}
+            </button>
+          )}
+        </>
+      )}
+    </Card>
+  );
+}
