@@ -189,10 +189,16 @@ await step('the history is cut to its bounds, and its room goes back to the disk
   const recording = part('Recording')
   await recording.getByLabel('At most MB').fill('1')
   await recording.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').getByText(/^About [\d,]+ of [\d,]+ calls are beyond these limits/).waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Save and delete them' }).click()
   await page.getByText('Saved. It is in effect already.').first().waitFor()
   await recording.getByRole('button', { name: 'Delete what is beyond these limits now' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
-  await page.getByText(/(call is|calls are) deleted/).first().waitFor()
+  const sure = page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true })
+  await sure.or(page.getByText('No call is beyond these limits.')).first().waitFor() // the daemon may have been faster
+  if (await sure.count()) {
+    await sure.click()
+    await page.getByText(/(call is|calls are) deleted/).first().waitFor()
+  }
   await until('calls are gone', async () => (await api('GET', '/api/v1/history')).calls < calls)
   await recording.getByRole('button', { name: 'Give free room back to the disk' }).click()
   await page.getByText('The free room is given back.').waitFor()
