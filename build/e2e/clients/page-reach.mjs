@@ -1,6 +1,6 @@
-// Profiles, what each client sees, and tools that nobody uses, by the page of a real daemon.
+// Profiles, and tools that nobody uses, by the page of a real daemon.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, api, call, finish, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+import { accessible, api, call, finish, go, live, order, page, settled, step, until } from './page-kit.mjs'
 
 const config = async () => JSON.parse((await readFile(order.config, 'utf8')).replace(/^\s*\/\/.*$/gm, ''))
 /** The same text for values that say the same, in whatever order their keys come. */
@@ -58,35 +58,6 @@ await step('a profile is made of single tools, and its address offers these alon
   same((await config()).profiles.writing, { description: 'For letters', servers: { demo: { excludeTools: ['fail'] }, files: { includeTools: ['read_text_file'] } } }, 'the file')
   same(await toolsAt('/p/writing/mcp'), ['demo__add', 'demo__echo', 'demo__image', 'demo__json_response', 'demo__slow', 'files__read_text_file'], 'its address')
   await page.screenshot({ path: `${order.output}/page-profile.png` })
-})
-await step('a client is bound to a profile, sees nothing else anywhere, and is let go', async () => {
-  await go('/profiles/writing')
-  const before = await toolsAt('/mcp')
-  if (before.length < 15) throw new Error(`only ${before}`)
-  const use = page.getByRole('group', { name: 'Clients that may use only this profile' })
-  await use.getByRole('checkbox', { name: 'life' }).check()
-  await until('the client is bound', async () => (await config()).clients?.life?.profile === 'writing')
-  const bound = await until('it sees the profile alone', async () => {
-    const seen = await toolsAt('/mcp')
-    return seen.length === 6 && seen
-  })
-  if (bound.includes('demo__fail')) throw new Error(`${bound}`)
-  // A profile that a client is bound to is not deleted: the question says who it is, and the daemon refuses.
-  await page.getByRole('button', { name: 'Delete profile' }).click()
-  const dialog = page.getByRole('dialog')
-  await dialog.getByText(/bound to it, so choose another profile for them first: life/).waitFor()
-  await page.keyboard.press('Escape')
-  await dialog.waitFor({ state: 'detached' })
-  await go('/clients')
-  await settled('/clients')
-  const views = part('What each client sees')
-  await views.getByLabel('How tools are listed for life').selectOption('search')
-  await until('two tools stand for all', async () => (await toolsAt('/mcp')).join() === 'call_tool,find_tools')
-  await accessible('/clients, what each sees')
-  await views.getByLabel('How tools are listed for life').selectOption('')
-  await views.getByLabel('Profile of life').selectOption('')
-  await until('it sees everything again', async () => (await toolsAt('/mcp')).length === before.length)
-  if ((await config()).clients?.life) throw new Error(JSON.stringify(await config()))
 })
 await step('an edit that meets another one in the file loses neither', async () => {
   await go('/profiles/writing')

@@ -216,18 +216,6 @@ await step('a tool of which nobody may call is said why, and gets more time afte
   await button('Allow 5 min for this tool').click()
   await page.getByText('may take 5 minutes from now on').waitFor()
 })
-await step('a question of a server is declined, and its call is cancelled', async () => {
-  for (const [name, want] of [['Decline', '"decline"'], ['Cancel the call', '"cancel"']]) {
-    const waiting = callAsClient('asking', 'echo', {})
-    await page.getByRole('link', { name: 'Answer' }).click()
-    await page.getByText('Sure?').waitFor()
-    await button(name).click()
-    const said = await waiting
-    if (!said.includes(want)) throw new Error(said)
-    await page.getByText('Nothing waits for you').waitFor()
-    await go('/calls')
-  }
-})
 await step('the log of a server is narrowed, searched and copied', async () => {
   await go('/servers/demo?view=log')
   await settled('/servers/demo')
@@ -257,17 +245,6 @@ await step('the entry of a server is looked at, its values unmasked, and another
   await page.getByRole('heading', { name: 'limited-2' }).waitFor()
   await until('it runs', async () => (await api('GET', '/api/v1/servers/limited-2')).state === 'running')
 })
-await step('servers are filtered by a word, and worked from their row', async () => {
-  await go('/servers')
-  await page.getByRole('searchbox', { name: 'Filter servers' }).fill('limited-2')
-  await page.waitForURL(/q=limited-2/)
-  const row = page.getByRole('listitem').filter({ hasText: 'limited-2' })
-  await row.getByRole('button', { name: 'More actions for limited-2' }).click()
-  await page.getByRole('menuitem', { name: 'Stop' }).click()
-  await row.getByText('Stopped').waitFor()
-  await row.getByRole('button', { name: 'Start limited-2' }).click()
-  await row.getByText('Running').waitFor()
-})
 await step('the palette does things by name, and the theme is chosen', async () => {
   const { pid } = await api('GET', '/api/v1/servers/demo')
   await page.keyboard.press('Control+k')
@@ -291,15 +268,6 @@ await step('a bug report is looked at, and saved as a zip', async () => {
   await page.getByRole('list', { name: 'Files of the bug report' }).getByRole('button', { name: /config/ }).first().click()
   const zip = await saved(() => button('Save as a zip').click())
   if (!zip.subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is no archive')
-})
-await step('what passes is told for each client, and what clients start by themselves', async () => {
-  await callAsClient('demo', 'echo', { text: 'seen' })
-  await go('/clients')
-  await page.getByText('Found 2 servers in 1 client').waitFor()
-  const table = page.getByRole('region', { name: 'Features by server' })
-  await table.getByRole('row', { name: /sampling/ }).waitFor()
-  const pick = page.getByLabel('Client', { exact: true })
-  if (await pick.count()) await pick.selectOption({ index: 0 })
 })
 await step('on a phone every page is behind More, and a detail leads back', async () => {
   await page.setViewportSize({ width: 390, height: 844 })
