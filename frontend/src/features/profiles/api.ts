@@ -44,16 +44,36 @@ export function useDeleteProfile() {
   });
 }
 
-/** Sets which profile a client may use, and how its tools are listed. */
+/**
+ * Sets which profile a client may use, and how its tools are listed. What was chosen is
+ * shown at once, so that a second choice adds to the first.
+ */
 export function useClientView() {
   const client = useQueryClient();
   return useMutation({
+    mutationKey: ['client-view'],
+    scope: { id: 'client-view' }, // one after the other
     mutationFn: ({ token, profile, toolMode }: ClientView) =>
       requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
         body: { profile, toolMode },
       }),
+    onMutate: async (view) => {
+      client.setQueryData(
+        profilesQuery.queryKey,
+        (old) =>
+          old && {
+            ...old,
+            clients: [...old.clients.filter((one) => one.token !== view.token), view],
+          },
+      );
+      await client.cancelQueries({ queryKey: profilesQuery.queryKey, exact: true });
+    },
     onError: (error) => toast('bad', plain(messageOf(error))),
-    onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
+    onSettled: () => {
+      // What was read between two choices would take the second one back.
+      if (client.isMutating({ mutationKey: ['client-view'] }) === 1)
+        client.invalidateQueries({ queryKey: ['profiles'] });
+    },
   });
 }
 
