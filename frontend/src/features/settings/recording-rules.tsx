@@ -29,7 +29,8 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
   const write = (next: Rule[]) =>
     recording.mutate({ ...state.recording, rules: next }, { onError: failed });
-  const nameOf = (rule: Rule) => plain([serverName(rule.server), rule.tool].filter(Boolean).join(' / '));
+  const nameOf = (rule: Rule) =>
+    plain([serverName(rule.server), rule.tool].filter(Boolean).join(' / '));
   const remove = (rule: Rule) =>
     recording.mutate(
       { ...state.recording, rules: rules.filter((one) => one !== rule) },
