@@ -5,7 +5,7 @@ import { accessible, allowed, api, call, callAsClient, finish, go, live, order, 
 
 const config = () => readFile(order.config, 'utf8')
 const dialog = page.getByRole('dialog')
-const undo = () => page.getByRole('button', { name: 'Undo', exact: true })
+const undo = () => page.getByRole('button', { name: 'Undo', exact: true }).last()
 const recorded = (id) => until(`call ${id} is recorded`, async () => (await api('GET', `/api/v1/calls/${id}`)).outcome)
 
 await page.goto(order.link)
@@ -35,7 +35,7 @@ await step('the file is saved over another save only after what goes was shown, 
   await go('/settings')
   await page.getByRole('button', { name: 'Edit the file' }).click()
   const box = page.getByLabel('Configuration file', { exact: true })
-  const before = await config()
+  const before = `${await config()}\n`
   await box.fill(`${before}// mine\n`)
   await writeFile(order.config, `${before}// theirs\n`)
   allowed.add(412) // comments alone are no news, so the page hears of it only now
@@ -54,6 +54,7 @@ await step('the file is saved over another save only after what goes was shown, 
   await until('theirs is back', async () => (await config()) === `${before}// theirs\n`)
   await box.fill(`${before}// typed\n`)
   await page.getByRole('button', { name: 'Undo all changes' }).click()
+  await page.getByText('What you typed is gone.').waitFor()
   await undo().click()
   if (!(await box.inputValue()).includes('// typed')) throw new Error('what was typed is gone')
   await page.getByRole('button', { name: 'Undo all changes' }).click()
@@ -66,7 +67,8 @@ await step('a rule of recording that was removed comes back', async () => {
   await recording.getByLabel('Tool (all when empty)').fill('image')
   await recording.getByRole('button', { name: 'Add rule' }).click()
   await recording.getByRole('button', { name: 'Remove the rule of demo / image' }).click()
-  await until('it is removed', async () => (await rules()) === 0)
+  await page.getByText('The rule of demo / image is removed.').waitFor()
+  if ((await rules()) !== 0) throw new Error('it is not removed')
   await undo().click()
   await until('it is back', async () => (await rules()) === 1)
   await recording.getByRole('button', { name: 'Remove the rule of demo / image' }).click()

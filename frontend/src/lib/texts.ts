@@ -50,7 +50,7 @@ export const texts = {
       `Its tokens are deleted, and ${issuer} is asked to end them. Its tools fail until you sign in again there.`,
     overTitle: 'Save over what somebody else wrote?',
     overBody:
-      'The file changed while you edited it. These lines are not what you loaded, and would go; your own come.',
+      'The file changed while you edited it. The lines with − would go; those with + are yours.',
     overSame: 'Line by line both say the same; only the order or the white space differs.',
     overAction: 'Save mine',
     overDone: 'Saved over what somebody else wrote.',
