@@ -63,7 +63,7 @@ func watching(t *testing.T, do func(d *desk)) {
 		d := &desk{screen: &screen{click: make(chan Notification, 1), visible: map[string]Notification{}}, t: t, bus: new(event.Bus)}
 		w := &Watcher{
 			Bus: d.bus, Log: slog.New(slog.DiscardHandler), Enabled: func() bool { return !d.off },
-			Connect: func(context.Context) (Notifier, error) { d.tries++; return d.screen, d.connect },
+			Connect: d.dial,
 			Open:    func(to string) { d.opened = append(d.opened, to) },
 		}
 		d.watcher = w
@@ -80,6 +80,21 @@ func watching(t *testing.T, do func(d *desk)) {
 			t.Errorf("the end of the program leaves %v", d.visible)
 		}
 	})
+}
+
+func (d *desk) dial(context.Context) (Notifier, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tries++
+	return d.screen, d.connect
+}
+
+// connects makes err what is answered from here on. It returns the tries so far.
+func (d *desk) connects(err error) (tries int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.connect, tries = err, d.tries
+	return tries
 }
 
 func (d *desk) publish(kind event.Kind, data any) {
@@ -209,25 +224,27 @@ func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 		if d.closed != 1 || d.watcher.Reachable() {
 			t.Fatalf("closed %d times, reachable %v", d.closed, d.watcher.Reachable())
 		}
-		d.refuse, d.tries, d.connect = nil, 0, errors.New("no session bus")
+		gone := errors.New("no session bus")
+		d.refuse = nil
+		before := d.connects(gone)
 		time.Sleep(quiet - time.Second)
 		d.server("a", hub.StateCrashed, "1")
 		d.server("b", hub.StateCrashed, "2")
-		if d.tries != 0 {
-			t.Fatalf("%d tries within a minute", d.tries)
+		if tries := d.connects(gone) - before; tries != 0 {
+			t.Fatalf("%d tries within a minute", tries)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if d.tries != 1 || d.watcher.Reachable() {
-			t.Fatalf("%d tries, reachable %v", d.tries, d.watcher.Reachable())
+		if tries := d.connects(gone) - before; tries != 1 || d.watcher.Reachable() {
+			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}
 		d.server("b", hub.StateRunning, "") // over before anybody could hear of it
-		d.connect = nil
+		d.connects(nil)
 		time.Sleep(quiet)
 		synctest.Wait()
 		d.said("a does not run: 1", "z does not run: 0")
-		if d.tries != 2 || !d.watcher.Reachable() {
-			t.Fatalf("%d tries, reachable %v", d.tries, d.watcher.Reachable())
+		if tries := d.connects(nil) - before; tries != 2 || !d.watcher.Reachable() {
+			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}
 	})
 }
