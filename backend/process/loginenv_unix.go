@@ -79,18 +79,28 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	}
 }
 
-// hangUpLimit is how long a shell and what it runs may take to leave.
-const hangUpLimit = time.Second
+// hangUpStep is how long a shell and what it runs may take to leave after each signal.
+const hangUpStep = 500 * time.Millisecond
 
 // hangUp ends a login shell as a terminal does that is closed, so that what it was in the
 // middle of can take its locks away: a killed `pyenv rehash` leaves one that makes every
-// later shell of the person wait for a minute.
+// later shell of the person wait for a minute. Under nohup nobody hears of that, and an
+// interactive shell does not hear SIGTERM; both at once would end a shell in its trap.
 func hangUp(cmd *exec.Cmd) {
-	group := -cmd.Process.Pid
-	_ = syscall.Kill(group, syscall.SIGHUP)
-	kill := time.AfterFunc(hangUpLimit, func() { _ = syscall.Kill(group, syscall.SIGKILL) })
-	_ = cmd.Wait()
-	kill.Stop()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = cmd.Wait()
+	}()
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGKILL} {
+		_ = syscall.Kill(-cmd.Process.Pid, signal)
+		select {
+		case <-gone:
+			return
+		case <-time.After(hangUpStep):
+		}
+	}
+	<-gone
 }
 
 // loginShell is the person's shell: SHELL, else what the user database says.

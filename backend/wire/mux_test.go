@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -246,10 +247,26 @@ func TestARequestThatSeveralCallsCouldOwnIsRefused(t *testing.T) {
 	<-first
 }
 
+// closeAfter closes a pipe when so many lines went through it.
+type closeAfter struct {
+	io.WriteCloser
+	lines int
+}
+
+func (c *closeAfter) Write(p []byte) (int, error) {
+	n, err := c.WriteCloser.Write(p)
+	if c.lines -= bytes.Count(p[:n], []byte("\n")); c.lines <= 0 && err == nil {
+		err = c.Close()
+	}
+	return n, err
+}
+
 func TestWhenTheServerEndsEveryCallFailsOnce(t *testing.T) {
-	m := start(t, "exit-call", nil)
+	const calls = 10
+	// The server ends when it has all of them: a call that comes later was never sent.
+	m := start(t, "silent-call", func(o *wire.MuxOptions) { o.Out = &closeAfter{WriteCloser: o.Out.(io.WriteCloser), lines: calls} })
 	var wg sync.WaitGroup
-	for range 10 {
+	for range calls {
 		wg.Go(func() {
 			if _, err := call(t, m, `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable || unsent(err) {
 				t.Errorf("%v; it may be tried again: %v", err, unsent(err))
