@@ -219,7 +219,7 @@ func TestLargeHistory(t *testing.T) {
 	began = time.Now()
 	for range min(n/10/pruneRows, 100) {
 		began, before := time.Now(), worked()
-		if _, err := s.prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: int64(n / 2)}, pruneRows); err != nil {
+		if _, _, err := s.prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: int64(n / 2)}, pruneRows); err != nil {
 			t.Fatal(err)
 		}
 		steps, work = append(steps, time.Since(began)), append(work, worked()-before)

@@ -140,10 +140,15 @@ flow(
       () =>
         document.querySelector('[aria-label="How tools are listed for cursor"]').value === 'search',
     );
-    assert.deepEqual(
-      mock.world.profiles.clients.find((c) => c.token === 'cursor'),
-      { token: 'cursor', profile: 'all-but-writing', toolMode: 'search' },
-    );
+    // The page shows what was chosen before the daemon has it.
+    const chosen = () => mock.world.profiles.clients.find((c) => c.token === 'cursor');
+    for (const end = Date.now() + 10_000; chosen()?.toolMode !== 'search' && Date.now() < end; )
+      await page.waitForTimeout(20);
+    assert.deepEqual(chosen(), {
+      token: 'cursor',
+      profile: 'all-but-writing',
+      toolMode: 'search',
+    });
     await page.getByLabel('Profile of cursor').selectOption('');
     await page.waitForFunction(
       () => document.querySelector('[aria-label="Profile of cursor"]').value === '',

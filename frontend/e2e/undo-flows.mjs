@@ -86,11 +86,13 @@ flow('a rule that was removed comes back', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/settings`);
   const rules = () => mock.world.history.recording.rules;
   const before = structuredClone(rules());
-  await page.getByRole('button', { name: 'Remove the rule of postgres / query' }).click();
-  await page.getByText('The rule of postgres / query is removed.').waitFor();
+  await page.getByRole('button', { name: 'Remove the rule of Postgres (staging) / query' }).click();
+  await page.getByText('The rule of Postgres (staging) / query is removed.').waitFor();
   assert.deepEqual(rules(), []);
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
-  await page.getByRole('button', { name: 'Remove the rule of postgres / query' }).waitFor();
+  await page
+    .getByRole('button', { name: 'Remove the rule of Postgres (staging) / query' })
+    .waitFor();
   assert.deepEqual(rules(), before);
 });
 

@@ -9,6 +9,7 @@ import {
   Unplug,
 } from 'lucide-react';
 import { classes } from '@/lib/classes';
+import { own } from '@/lib/own';
 import { texts } from '@/lib/texts';
 import type { Outcome } from '@/types/api';
 
@@ -24,7 +25,7 @@ const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
 
 /** How an outcome looks where there is no room for its word. */
 export function outcomeIcon(outcome: Outcome): { color: string; icon: LucideIcon } {
-  return looks[outcome] ?? { color: 'text-ink3', icon: CircleSlash };
+  return own(looks, outcome) ?? { color: 'text-ink3', icon: CircleSlash };
 }
 
 export function OutcomeBadge({ outcome, className }: { outcome: Outcome; className?: string }) {

@@ -43,7 +43,7 @@ export const historyQuery = (filters: CallFilters) =>
   });
 
 /** The newest calls of the tool that a call used. */
-export const sameToolQuery = (call: Call) =>
+export const sameToolQuery = (call: Pick<Call, 'server' | 'tool'>) =>
   queryOptions({
     queryKey: ['calls', 'same', call.server, call.tool],
     queryFn: async ({ signal }) => {

@@ -32,7 +32,7 @@ import type { Call, Cut, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
-import { Compare } from './compare';
+import { Compare, useCompared } from './compare';
 import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
 import { Erase } from './erase';
 import { isFailure } from './filters';
@@ -68,6 +68,7 @@ export function CallDetail({
     () => (known ? { ...stored.data, ...known } : stored.data),
     [known, stored.data],
   );
+  const compared = useCompared(call);
 
   if (!call) {
     const missing = stored.error instanceof RequestError && stored.error.status === 404;
@@ -86,7 +87,7 @@ export function CallDetail({
     );
   }
   // Known by its event only: what can be done with it, and what it said, comes in one piece.
-  const coming = stored.isPending && call.outcome !== '';
+  const coming = (stored.isPending && call.outcome !== '') || !compared;
   return (
     <DetailFrame
       id={id}

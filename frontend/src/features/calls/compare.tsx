@@ -4,6 +4,7 @@ import { useMemo } from 'react';
 import { Button } from '@/components/button';
 import { DifferenceRow } from '@/components/difference-row';
 import { Section, SelectField } from '@/components/fields';
+import { useAllIn } from '@/lib/all-in';
 import { clock, duration, plain } from '@/lib/format';
 import { jsonDifferences } from '@/lib/json-diff';
 import { useNow } from '@/lib/now';
@@ -16,6 +17,21 @@ import { callName } from './call-row';
 const route = getRouteApi('/calls');
 const t = texts.calls;
 const most = 200;
+
+/** Whether what Compare shows has come, if it shows anything: it stands above the payloads. */
+export function useCompared(call: Call | undefined): boolean {
+  const { with: other } = route.useSearch();
+  const same = useQuery({
+    ...sameToolQuery(call ?? { server: '', tool: '' }),
+    enabled: Boolean(call && other),
+  });
+  const named = other && other !== 'pick' ? other : '';
+  const elsewhere = useQuery({ ...callQueryOptions(named), enabled: named !== '' });
+  return useAllIn([
+    { isPending: Boolean(other) && same.isPending },
+    { isPending: named !== '' && elsewhere.isPending },
+  ]);
+}
 
 /** Two calls side by side, by what differs. The other one is in the address. */
 export function Compare({

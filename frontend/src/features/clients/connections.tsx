@@ -14,6 +14,7 @@ import { DiffView } from '@/components/diff-view';
 import { Failed, Loading } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
+import { own } from '@/lib/own';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -65,7 +66,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
   const look =
     connection.state === 'connected' && connection.live === false
       ? { icon: CircleDashed, color: 'text-warn' }
-      : (looks[connection.state] ?? looks.notConnected);
+      : (own(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
   const act = (name: 'undo' | 'restore' | 'forget') =>
     action.mutate(name, {
