@@ -2,3 +2,10 @@
 export function own<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
+
+/** The same tree of maps, in which nothing is found but what stands in them. */
+export function bare<T extends object>(tree: T): T {
+  for (const value of Object.values(tree))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) bare(value);
+  return Object.setPrototypeOf(tree, null);
+}

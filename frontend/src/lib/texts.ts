@@ -1,7 +1,8 @@
 import type { Outcome, State, Transport } from '@/types/api';
+import { bare } from './own';
 
 /** Every sentence and label of the page, in one place. */
-export const texts = {
+export const texts = bare({
   product: 'Drawbridge',
   nav: {
     label: 'Pages',
@@ -1536,4 +1537,4 @@ export const texts = {
       warned: 'looks suspicious',
     },
   },
-} as const;
+} as const);
