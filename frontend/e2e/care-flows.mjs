@@ -106,6 +106,8 @@ flow(
     assert.equal(mock.world.extras.grants().length, 1);
     await page.getByRole('button', { name: 'Take all back' }).click();
     await dialog.getByRole('button', { name: 'Take all back' }).click();
+    // The dialog names the call too, until it has gone.
+    await dialog.waitFor({ state: 'detached' });
     await page.getByText('cursor → filesystem / write_file').waitFor({ state: 'detached' });
   },
 );
