@@ -48,6 +48,7 @@ type Reloader struct {
 	applied *config.Config
 	mainWas bool   // the main file existed when applied was read
 	seen    string // stamp of the files when they were last read
+	told    string // seen, when onlookers last heard of the files
 }
 
 // New starts nothing.
@@ -79,6 +80,7 @@ func (r *Reloader) Load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen = r.stamp()
+	r.told = r.seen
 	c, err := r.o.Sources.Load()
 	if err == nil {
 		if good := r.lastGood(); c.FilesIgnored && good != nil {
@@ -168,7 +170,15 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 }
 
 // commit makes c the running configuration, or only reports problems when c is nil. It needs r.mu.
+// Of a change that means nothing, such as one of a comment, onlookers hear without more:
+// who shows the text shows an old one otherwise.
 func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
+	defer func() {
+		if r.told != r.seen {
+			r.told = r.seen
+			r.o.Bus.Publish(event.Config, event.ConfigChange{Applied: c != nil})
+		}
+	}()
 	was := r.Current()
 	if c == nil {
 		if samePlaces(was.Problems, problems) {
@@ -211,6 +221,7 @@ func (r *Reloader) report(applied bool, changed []string, problems []config.Prob
 			r.o.Log.Error("Configuration", "problem", p.String())
 		}
 	}
+	r.told = r.seen
 	r.o.Bus.Publish(event.Config, event.ConfigChange{Applied: applied, Problems: lines, Changed: changed})
 }
 

@@ -251,6 +251,41 @@ func TestAnUnchangedFileDoesNothing(t *testing.T) {
 	x.expectNothing("touched, rewritten, commented")
 }
 
+// Whoever shows the text of the file would go on showing an old one, and the save of an
+// edit that began with it be refused without a warning before.
+func TestAChangeThatMeansNothingIsHeardOfAndNotApplied(t *testing.T) {
+	x := run(t, one)
+	heard := func(step string, applied bool) {
+		t.Helper()
+		select {
+		case e := <-x.events.Events():
+			change := e.Data.(event.ConfigChange)
+			if e.Kind != event.Config || change.Applied != applied || len(change.Changed) > 0 {
+				t.Fatalf("%s: heard %+v", step, e)
+			}
+		case <-time.After(soon):
+			t.Fatalf("%s: nothing was heard", step)
+		}
+	}
+	write(t, x.file, "// a comment\n"+one)
+	heard("a comment came", true)
+	write(t, x.file, one+"\n// {")
+	heard("it moved", true)
+	_, old, tag, err := x.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Replace(t.Context(), append(old, "\n// mine"...), tag); err != nil {
+		t.Fatal(err)
+	}
+	heard("a comment by way of an edit", true)
+	write(t, x.file, "{")
+	heard("a mistake", false)
+	write(t, x.file, "{ ")
+	heard("the same mistake, other text", false)
+	x.expectNothing("comments and mistakes")
+}
+
 func TestLastGoodCopyIsUsedAtStart(t *testing.T) {
 	x := run(t, two)
 	for _, s := range []string{"", "{", `{"bridge": 1}`} {
