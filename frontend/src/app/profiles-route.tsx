@@ -47,7 +47,15 @@ export function ProfilesRoute() {
               url={status?.url ?? ''}
               requireToken={status?.requireToken ?? true}
               onSaved={(saved) =>
-                navigate({ to: '/profiles/$name', params: { name: saved }, search: {} })
+                navigate({
+                  to: '/profiles/$name',
+                  params: { name: saved },
+                  search: {},
+                  ignoreBlocker: true, // what was typed is saved
+                })
+              }
+              onRemoved={() =>
+                navigate({ to: '/profiles', search: { make: undefined }, ignoreBlocker: true })
               }
               onClose={close}
             />

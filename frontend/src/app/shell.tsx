@@ -12,6 +12,7 @@ import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
+import { LeaveQuestion } from './leave-question';
 import { Places, PlacesSheet } from './navigation';
 import { pages } from './places';
 import { Shortcuts } from './shortcuts';
@@ -138,6 +139,7 @@ export function Shell() {
         </button>
       </nav>
       {more && <PlacesSheet waiting={waiting} onClose={() => setMore(false)} />}
+      <LeaveQuestion />
     </div>
   );
 }

@@ -11,6 +11,7 @@ export function Confirm({
   title,
   children,
   action,
+  keep = texts.actions.keep,
   danger = true,
   pending = false,
   error,
@@ -21,6 +22,8 @@ export function Confirm({
   children?: ReactNode;
   /** The word on the button that does it. */
   action: string;
+  /** The safe answer. */
+  keep?: string;
   danger?: boolean;
   pending?: boolean;
   error?: unknown;
@@ -39,7 +42,7 @@ export function Confirm({
         )}
         <div className="mt-5 flex justify-end gap-2">
           <Button data-first onClick={onClose}>
-            {texts.actions.keep}
+            {keep}
           </Button>
           <Button look={danger ? 'danger' : 'primary'} disabled={pending} onClick={onConfirm}>
             {pending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}

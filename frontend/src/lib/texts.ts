@@ -43,6 +43,12 @@ export const texts = bare({
     keep: 'Cancel',
   },
   /** Words of what can be taken back, and questions before what cannot. */
+  leave: {
+    title: 'Leave without saving?',
+    body: 'What you changed here is not saved yet, and leaving loses it.',
+    stay: 'Go on editing',
+    leave: 'Leave',
+  },
   care: {
     undo: 'Undo',
     typedGone: 'What you typed is gone.',
@@ -532,7 +538,7 @@ export const texts = bare({
     stackBody: 'Drawbridge itself made a mistake here. A report of it is of use with these lines.',
     copyStack: 'Copy the stack',
     noArguments: 'No arguments were sent.',
-    notYet: 'The call is still running.',
+    notYet: 'Shown when the call has ended.',
     notRecorded: 'This part was not recorded.',
     invalid: 'The result is not what the tool’s schema promises.',
     cut: (size: string) => `Only the beginning was kept; the whole was ${size}.`,
@@ -1014,7 +1020,8 @@ export const texts = bare({
     noToken: 'none',
     connect: 'Connect by hand',
     connectBody: 'One entry in the client gives it all servers.',
-    other: 'Any other client',
+    other: 'By address',
+    stdio: 'By command',
     otherBody: 'For a client that speaks streamable HTTP, use the address with a token of its own.',
     stdioBody: 'For a client that only starts commands, add this entry to its configuration.',
     address: 'Address',
@@ -1099,7 +1106,7 @@ export const texts = bare({
     unused: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool was' : `${n} tools were`} not called in 30 days: ~${tokens} tokens.`,
     recordedFor: (days: number) =>
-      `Calls are recorded for ${days <= 1 ? 'less than a day' : `${days} days`} only; those before are not known.`,
+      days <= 1 ? 'Less than a day is recorded yet.' : `Only ${days} days are recorded yet.`,
     hide: (n: number, tokens: string) =>
       `Hide ${n === 1 ? 'it' : `${n} tools`}, saves ~${tokens} tokens`,
     takeOut: (n: number, tokens: string) =>
@@ -1206,7 +1213,7 @@ export const texts = bare({
       deleteTitle: (name: string) => `Delete the secret ${name}?`,
       deleteBody: 'Servers that use it will not start without it.',
       replaceTitle: (name: string) => `Replace the secret ${name}?`,
-      replaceBody: 'Its value of now is gone then.',
+      replaceBody: 'The value that it has now is lost.',
       replace: 'Replace',
     },
     doctor: {
@@ -1373,6 +1380,7 @@ export const texts = bare({
         unknown: 'Effect unknown',
       },
       left: (time: string) => `denied by itself in ${time}`,
+      why: (rule: string) => `The configuration wants you to be asked: ${rule}.`,
       showAll: (size: string) => `Show all ${size}`,
       once: 'Allow once',
       minutes: 'Allow for 10 minutes',

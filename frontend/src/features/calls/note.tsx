@@ -8,6 +8,7 @@ import { plain } from '@/lib/format';
 import { isConflict, messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
+import { useUnsaved } from '@/lib/unsaved';
 import type { CallDetail } from '@/types/api';
 import type { Note } from '@/types/history';
 import { useNote, writeNote } from './api';
@@ -88,6 +89,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
   const client = useQueryClient();
   const tags = note.tags ?? [];
   const conflict = !same(now, base);
+  useUnsaved(tag.trim() !== '' || !same(note, base));
   const addTag = () => {
     const word = tag.trim();
     if (word && !tags.includes(word)) setNote({ ...note, tags: [...tags, word] });

@@ -34,6 +34,7 @@ interface Props {
   url: string;
   requireToken: boolean;
   onSaved: (name: string) => void;
+  onRemoved: () => void;
   onClose: () => void;
 }
 
@@ -76,6 +77,7 @@ function Editor({
   url,
   requireToken,
   onSaved,
+  onRemoved,
   onClose,
 }: Props & {
   profile: Profile | undefined;
@@ -251,7 +253,7 @@ function Editor({
           profile={profile}
           onDone={() => {
             toast('ok', t.removed(plain(profile.name)));
-            onClose();
+            onRemoved();
           }}
           onClose={() => setAsking(false)}
         />

@@ -3,6 +3,7 @@ import { plain } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
+import { useUnsaved } from '@/lib/unsaved';
 import type { Profile } from '@/types/profiles';
 import { useSaveProfile } from './api';
 import { type Entry, readEntry, textOf } from './entry';
@@ -51,6 +52,7 @@ export function useProfileEdit({
   const save = useSaveProfile();
   const say = useLocalToast();
   const dirty = textOf(draft) !== textOf(readEntry(base?.entry ?? nothing));
+  useUnsaved(!gone && (dirty || name !== ''));
   const load = (from: Profile | undefined) => {
     setBase(from);
     setDraft(readEntry(from?.entry ?? nothing));

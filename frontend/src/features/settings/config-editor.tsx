@@ -20,6 +20,7 @@ import { lineDiff } from '@/lib/line-diff';
 import { isConflict, messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
+import { useUnsaved } from '@/lib/unsaved';
 import type { ConfigFile } from '@/types/api';
 import { caretAt, proposals, type Schema, wrongs } from './config-schema';
 
@@ -50,6 +51,7 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   const client = useQueryClient();
   const id = useId();
   const edited = text !== base.text;
+  useUnsaved(edited);
   const elsewhere = file.etag !== base.etag;
   if (elsewhere && !edited) {
     setBase(file);

@@ -8,6 +8,7 @@ import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
+import { useUnsaved } from '@/lib/unsaved';
 import type { HistoryState, Keeping, Rule } from '@/types/history';
 import { restoreRule, useRecording } from './api';
 
@@ -25,6 +26,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const [server, setServer] = useState('');
   const [tool, setTool] = useState('');
   const [keep, setKeep] = useState<Keeping>('meta');
+  useUnsaved(tool.trim() !== '');
   const chosen = server || servers[0] || '';
   const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
   const write = (next: Rule[]) =>
@@ -46,7 +48,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const same = (rule: Rule) => rule.server === chosen && (rule.tool ?? '') === tool.trim();
   return (
     <div>
-      <h3 className="font-medium">{t.rules}</h3>
+      <h3 className="text-sm font-semibold">{t.rules}</h3>
       <p className="mb-2 text-sm text-ink2">{t.rulesBody}</p>
       {rules.length > 0 && (
         <ul className="mb-3 overflow-hidden rounded-md border text-sm">

@@ -6,6 +6,7 @@ import { count, exactTime, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
+import { useUnsaved } from '@/lib/unsaved';
 import type { Beyond, HistoryState } from '@/types/history';
 import { type Bounds, useBeyond, useConfigValue, useUpkeep } from './api';
 
@@ -36,6 +37,7 @@ export function Retention({ state }: { state: HistoryState }) {
     maxBytes: most === oldSize ? state.maxBytes : Number(most) * 1_000_000,
   };
   const changed = wanted.keepDays !== state.keepDays || wanted.maxBytes !== state.maxBytes;
+  useUnsaved(changed);
   const write = async () => {
     try {
       for (const key of ['keepDays', 'maxBytes'] as const)
