@@ -98,7 +98,7 @@ func (d *desk) open(to string) {
 	if d.pages.Focus(to) {
 		return
 	}
-	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, os.Stderr))
+	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, false, os.Stderr))
 }
 
 func (d *desk) facts() tray.Facts {

@@ -71,7 +71,7 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	if waits {
 		return json.NewEncoder(os.Stdout).Encode(map[string]string{"url": page.URL, "data": o.Folders.Data})
 	}
-	return show(page.URL, o.Folders.Data, os.Stdout)
+	return show(page.URL, o.Folders.Data, false, os.Stdout)
 }
 
 // windowWaits is set by a window that was started by itself, as macOS starts the program

@@ -36,7 +36,9 @@ func program() int {
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
 		Version: version, Serve: serve, Desktop: showDesktop, Redact: store.Redacted,
 		PutBack: putBack,
-		Show:    func(url string, f config.Folders) error { return show(url, f.Data, os.Stdout) },
+		Show: func(url string, f config.Folders, browser bool) error {
+			return show(url, f.Data, browser, os.Stdout)
+		},
 	})
 	stop()
 	return code

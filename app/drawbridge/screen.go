@@ -18,15 +18,15 @@ import (
 const windowLimit = 5 * time.Second
 
 // show brings the page at url to the person: in our window, else in the browser,
-// else as an address on out. data is the daemon's folder, in which the window finds it
+// else as an address on out; with browser never in our window. data is the daemon's folder, in which the window finds it
 // again. url holds a one-time code, so it is never an argument
 // of our own window; a browser cannot be told in another way.
-func show(url, data string, out io.Writer) error {
+func show(url, data string, browser bool, out io.Writer) error {
 	if !hasScreen() {
 		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
 		return err
 	}
-	if window, ok := windowProgram(); ok {
+	if window, ok := windowProgram(); ok && !browser {
 		err := process.LaunchShown(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
 		if err == nil {
 			return nil

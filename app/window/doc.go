@@ -11,6 +11,15 @@
 // after a restart, and follows its commands: come to the front, pick a file, close.
 package window
 
+// What whoever starts the window tells it in the environment.
+const (
+	urlVariable   = "DRAWBRIDGE_WINDOW_URL"
+	dataVariable  = "DRAWBRIDGE_WINDOW_DATA"
+	readyVariable = "DRAWBRIDGE_READY" // he waits for a byte on this descriptor:
+
+	readyDescriptor = 3
+)
+
 // noWindow is the exit code of a window that cannot be shown. Wails ends with 1 when
 // another window took over, which is no failure.
 const noWindow = 3

@@ -7,19 +7,12 @@ package window
 #include <gtk/gtk.h>
 #include <webkit2/webkit2.h>
 
-// The process that draws the page has died: load the entrance anew, at most five times a
-// minute, so that a page that kills it each time does not keep the machine busy.
+extern void drawbridgePageDied(void);
+extern void drawbridgeFatal(void);
+
+// The process that draws the page has died: load the entrance anew.
 static void drawbridge_ended(WebKitWebView *view, WebKitWebProcessTerminationReason why, gpointer data) {
-	static gint64 recent[5];
-	static int next;
-	gint64 now = g_get_monotonic_time();
-	if (recent[next] != 0 && now - recent[next] < 60 * G_USEC_PER_SEC) {
-		g_printerr("drawbridge-window: the page ends again and again; close the window and open it anew\n");
-		return;
-	}
-	recent[next] = now;
-	next = (next + 1) % 5;
-	g_printerr("drawbridge-window: the process that draws the page ended; loading the page anew\n");
+	drawbridgePageDied();
 	webkit_web_view_load_uri(view, "wails://wails/");
 }
 
@@ -45,11 +38,94 @@ static gboolean drawbridge_arm(gpointer data) {
 }
 
 // GTK's functions belong to its own thread.
-static void drawbridge_revive(void) { g_idle_add(drawbridge_arm, NULL); }
+static void drawbridge_watch(void) { g_idle_add(drawbridge_arm, NULL); }
+
+// A message of this level is the last one: GLib ends the program when we return.
+static GLogWriterOutput drawbridge_log(GLogLevelFlags level, const GLogField *fields, gsize n, gpointer data) {
+	GLogWriterOutput out = g_log_writer_default(level, fields, n, data);
+	if (level & G_LOG_LEVEL_ERROR) {
+		drawbridgeFatal();
+	}
+	return out;
+}
+
+static void drawbridge_hear(void) { g_log_set_writer_func(drawbridge_log, NULL, NULL); }
 */
 import "C"
 
-// revive has the page loaded anew when the process that draws it dies: Wails v2 would
-// show a frozen page for ever, and has no event for it. Before the window is there it has
-// no effect; twice is as good as once.
-func revive() { C.drawbridge_revive() }
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// living is the life of this program, for the callbacks of GTK.
+var living *life
+
+// revive has the page come back when the process that draws it dies. WebKit ends the whole
+// program when that process dies before it has said its number
+// (ProcessLauncherGLib.cpp calls g_error): then the program begins anew in its own place.
+// It is called once, before there is a window.
+func revive(l *life) {
+	living = l
+	C.drawbridge_hear()
+}
+
+// watchPage has us hear of the death of the page's process: Wails v2 would show a frozen
+// page for ever, and has no event for it. Before the window is there it has no effect;
+// twice is as good as once.
+func watchPage() { C.drawbridge_watch() }
+
+//export drawbridgePageDied
+func drawbridgePageDied() {
+	if living.again() {
+		fmt.Fprintln(os.Stderr, "drawbridge-window: the process that draws the page ended; loading the page anew")
+		return
+	}
+	living.leave()
+	os.Exit(noWindow)
+}
+
+//export drawbridgeFatal
+func drawbridgeFatal() {
+	if !living.again() {
+		living.leave()
+		os.Exit(noWindow)
+	}
+	fmt.Fprintln(os.Stderr, "drawbridge-window: WebKit ends the window; beginning anew")
+	env := reborn(os.Environ(), living.lead.base(), living.daemon.folder(), living.past, living.awaited())
+	err := syscall.Exec("/proc/self/exe", os.Args, env)
+	fmt.Fprintln(os.Stderr, "drawbridge-window: cannot begin anew:", err)
+}
+
+// again notes a death and reports whether to try once more.
+func (l *life) again() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.past.again(time.Now())
+}
+
+// leave hands the person over to the browser, in our own place, because the page dies again
+// and again. It returns where whoever started us does that at our end, or when it cannot be.
+func (l *life) leave() {
+	fmt.Fprintln(os.Stderr, "drawbridge-window: the page ends again and again; it opens in the browser instead")
+	if pipe := []unix.PollFd{{Fd: readyDescriptor}}; l.awaited() {
+		if n, err := unix.Poll(pipe, 0); n == 0 && err == nil { // he has not closed his end of it
+			return
+		}
+	}
+	self, _ := os.Executable() // without it the program is looked for in PATH
+	program, err := exec.LookPath(daemonProgram(self))
+	if err == nil {
+		args := []string{program, "open", "--browser"}
+		if data := l.daemon.folder(); data != "" {
+			args = append(args, "--data", data)
+		}
+		err = syscall.Exec(program, args, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, "drawbridge-window: cannot open the browser:", err)
+}

@@ -2,5 +2,7 @@
 
 package window
 
-// revive has nothing to do where the system's web view starts its process anew.
-func revive() {}
+// The system's web view starts its process anew by itself.
+func revive(*life) {}
+
+func watchPage() {}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wailsapp/wails/v2"
@@ -29,10 +30,13 @@ func Main() {
 	if os.Getenv("WEBKIT_DISABLE_DMABUF_RENDERER") == "" {
 		os.Setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
 	}
-	d := newDaemon(os.Getenv("DRAWBRIDGE_WINDOW_DATA"))
-	ready := readiness()
-	lead := newEntrance(os.Getenv("DRAWBRIDGE_WINDOW_URL"), d.address)
-	os.Unsetenv("DRAWBRIDGE_WINDOW_URL") // the web processes need not inherit the code
+	d := newDaemon(os.Getenv(dataVariable))
+	ready, awaited := readiness()
+	lead := newEntrance(os.Getenv(urlVariable), d.address)
+	os.Unsetenv(urlVariable) // the web processes need not inherit the code
+	past := parseRelapses(os.Getenv(relapsesVariable))
+	os.Unsetenv(relapsesVariable)
+	lead.led = len(past) > 0 // the code was used in the life before
 
 	at, known := readPlace(d.folder())
 	state := options.Normal
@@ -42,6 +46,7 @@ func Main() {
 	// ours ends with the window; wails' context carries its runtime and does not.
 	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
+	revive(&life{past: past, daemon: d, lead: lead, awaited: awaited})
 	calls := make(chan string, 8) // links that the system hands over; "" is a start without one
 	if d.folder() == "" && lead.base() == "" {
 		calls <- ""
@@ -57,7 +62,7 @@ func Main() {
 		AssetServer:      &assetserver.Options{Handler: lead},
 		OnStartup: func(c context.Context) {
 			ctx = c
-			revive()
+			watchPage()
 			if known && !at.Maximised {
 				runtime.WindowSetPosition(c, at.X, at.Y)
 			}
@@ -67,7 +72,7 @@ func Main() {
 			ready()
 			following.Do(func() {
 				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, lead, cmd) })
-				revive()
+				watchPage()
 			})
 		},
 		OnBeforeClose: func(c context.Context) bool {
@@ -110,21 +115,23 @@ func Main() {
 	}
 }
 
-// readiness returns what tells whoever started us that there is a window with a page in it:
-// WebKit ends the whole program when the process that draws dies at its birth. He waits for
-// it, or for our end, which sends the person to the browser instead.
-func readiness() (tell func()) {
-	if os.Getenv("DRAWBRIDGE_READY") == "" {
-		return func() {}
+// readiness returns what tells whoever started us that there is a window with a page in it,
+// and whether he still waits: WebKit may end the whole program before. He waits for the
+// word, or for our end, which sends the person to the browser instead.
+func readiness() (tell func(), awaited func() bool) {
+	if os.Getenv(readyVariable) == "" {
+		return func() {}, func() bool { return false }
 	}
-	os.Unsetenv("DRAWBRIDGE_READY")
-	file := os.NewFile(3, "ready")
+	os.Unsetenv(readyVariable)
+	file := os.NewFile(readyDescriptor, "ready")
+	var told atomic.Bool
 	return sync.OnceFunc(func() {
+		told.Store(true)
 		if file != nil {
 			_, _ = file.Write([]byte{1}) // he may have gone
 			file.Close()
 		}
-	})
+	}), func() bool { return !told.Load() }
 }
 
 // following: the window follows the daemon from its first page on.

@@ -31,8 +31,9 @@ type Options struct {
 	// PutBack makes a copy of the history the history, while no daemon runs. aside is what
 	// became of the one that was there.
 	PutBack func(ctx context.Context, f config.Folders, backup string) (aside string, err error)
-	// Show brings an address with a one-time code to the person. nil prints it.
-	Show func(url string, f config.Folders) error
+	// Show brings an address with a one-time code to the person, in the browser only if
+	// browser. nil prints it.
+	Show func(url string, f config.Folders, browser bool) error
 
 	Version string
 	Stdin   io.Reader

@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) open() *cobra.Command {
-	var print bool
+	var print, browser bool
 	cmd := &cobra.Command{
 		Use: "open [PLACE]", Short: "Open the page, or print its address with a one-time code", Args: between(0, 1),
 		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
@@ -28,7 +28,7 @@ func (p *program) open() *cobra.Command {
 			if len(args) == 1 {
 				request.To = args[0]
 			}
-			if !print && !p.json && p.Show != nil {
+			if !print && !browser && !p.json && p.Show != nil {
 				var window struct {
 					Shown bool `json:"shown"`
 				}
@@ -60,12 +60,13 @@ func (p *program) open() *cobra.Command {
 				if ferr != nil {
 					return ferr
 				}
-				err = p.Show(page.URL, folders)
+				err = p.Show(page.URL, folders, browser)
 			}
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
+	cmd.Flags().BoolVar(&browser, "browser", false, "open it in the browser, not in the window")
 	return cmd
 }
 

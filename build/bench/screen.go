@@ -80,7 +80,9 @@ func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
 	if err != nil {
 		address = []byte(t.base)
 	}
-	cmd := exec.CommandContext(ctx, display, "-a", program, strings.TrimSpace(string(address)))
+	cmd := exec.CommandContext(ctx, display, "-a", program)
+	// Without these it would start, and show, the daemon of the person who measures.
+	cmd.Env = append(os.Environ(), "DRAWBRIDGE_WINDOW_URL="+strings.TrimSpace(string(address)), "DRAWBRIDGE_WINDOW_DATA="+t.data)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -1,0 +1,177 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"image"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stillborn is loaded into the real process that draws a page, before its first line, and
+// ends it there as often as there are files in a folder.
+const stillborn = `#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+__attribute__((constructor)) static void born(void) {
+	const char *folder = getenv("STILLBORN");
+	char path[4096];
+	if (folder == NULL || strcmp(program_invocation_short_name, "WebKitWebProcess") != 0)
+		return;
+	for (int i = 0; i < 20; i++) {
+		snprintf(path, sizeof path, "%s/%d", folder, i);
+		if (unlink(path) == 0)
+			kill(getpid(), SIGKILL);
+	}
+}
+`
+
+// deaths prepares that the next n processes that draw a page die at their birth.
+type deaths struct {
+	t      *testing.T
+	folder string
+	env    []string
+}
+
+func births(t *testing.T) *deaths {
+	t.Helper()
+	dir := t.TempDir()
+	source, library := filepath.Join(dir, "stillborn.c"), filepath.Join(dir, "stillborn.so")
+	if err := os.WriteFile(source, []byte(stillborn), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, exec.Command("cc", "-shared", "-fPIC", "-o", library, source), 0)
+	d := &deaths{t: t, folder: t.TempDir()}
+	d.env = []string{"LD_PRELOAD=" + library, "STILLBORN=" + d.folder}
+	return d
+}
+
+func (d *deaths) next(n int) {
+	d.t.Helper()
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(d.folder, strconv.Itoa(i)), nil, 0o600); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+func (d *deaths) left() int {
+	list, _ := os.ReadDir(d.folder)
+	return len(list)
+}
+
+// drawers are the processes that draw a page of the daemon in the folder data, by their ids
+// and when they began.
+func drawers(data string) (list []process) {
+	for _, p := range descendants(1) {
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+		if filepath.Base(exe) == "WebKitWebProcess" && strings.Contains(string(env), data) && p.state != "Z" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// TestAPageThatDiesAtItsBirthComesBack: WebKit ends a whole window when the process that
+// draws its page dies before it has said its number. The window begins anew, at its start
+// and later; when it dies again and again, the person gets the page in the browser.
+func TestAPageThatDiesAtItsBirthComesBack(t *testing.T) {
+	needWindow(t)
+	s := desktop(t)
+	d := start(t, object{"mcpServers": object{"demo": demo()}}, s.display()...)
+	d.running("demo")
+	b := births(t)
+	tools := t.TempDir()
+	opened := filepath.Join(tools, "opened")
+	script := "#!/bin/sh\necho \"$1\" >>" + strconv.Quote(opened) + "\n"
+	if err := os.WriteFile(filepath.Join(tools, "xdg-open"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := append(append(d.env(), s.display()...), append(b.env, "PATH="+tools+":"+os.Getenv("PATH"))...)
+	open := func() { run(t, command(t, env, binary, "--data", d.data), 0) }
+	page := func(name string) {
+		t.Helper()
+		s.oneWindow()
+		d.desktopSays(`"window":true`)
+		eventually(t, limit(10*time.Second), func() string {
+			if n := colours(s.picture(name), image.Rect(340, 130, 1280, 900)); n < 12 {
+				return fmt.Sprintf("the page has %d colours", n)
+			}
+			return ""
+		})
+		if n := b.left(); n != 0 {
+			t.Fatalf("%d of the processes did not die at their birth: this shows nothing", n)
+		}
+		if got, err := os.ReadFile(opened); err == nil {
+			t.Fatalf("the browser opens, too: %s", got)
+		}
+	}
+	b.next(2)
+	open()
+	page("window-stillborn")
+
+	// The process that draws dies, and so does the one that follows it.
+	b.next(1)
+	kill := func() (gone []process) {
+		t.Helper()
+		eventually(t, limit(10*time.Second), func() string {
+			if gone = drawers(d.data); len(gone) == 0 {
+				return "no process draws the page"
+			}
+			return ""
+		})
+		for _, p := range gone {
+			syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+		return gone
+	}
+	gone := kill()
+	eventually(t, limit(10*time.Second), func() string {
+		if b.left() != 0 {
+			return "nothing was born after the page's process died"
+		}
+		return alive(gone)
+	})
+	page("window-stillborn-later")
+	d.running("demo")
+
+	b.next(20)
+	kill()
+	eventually(t, limit(20*time.Second), func() string {
+		got, err := os.ReadFile(opened)
+		if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
+			return fmt.Sprintf("the browser is asked for %q (%v)", got, err)
+		}
+		if n := len(s.windows("Drawbridge")); n != 0 {
+			return fmt.Sprintf("%d windows stay", n)
+		}
+		return ""
+	})
+	d.desktopSays(`"window":false`)
+
+	// Nor does a new one begin: whoever starts it opens the browser, or, when it takes longer
+	// than he waits, the window does at its end. Never both.
+	os.Remove(opened)
+	b.next(20)
+	open()
+	eventually(t, limit(20*time.Second), func() string {
+		got, err := os.ReadFile(opened)
+		if n := len(drawers(d.data)) + len(s.windows("Drawbridge")); err != nil || n != 0 || strings.Count(string(got), "/#code=") != 1 {
+			return fmt.Sprintf("the browser is asked for %q (%v), and %d windows and their processes are left", got, err, n)
+		}
+		return ""
+	})
+}
