@@ -3,9 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 )
@@ -14,33 +11,14 @@ import (
 // part at a time, saying how much there was; the whole of it, answered to a person who
 // tries the tool, holds nothing up either.
 func TestAResultOfTenMegabytesIsShownAtOnce(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("no browser: %v", err)
-	}
 	d := start(t, object{"mcpServers": object{"large": testServer(t, "giant")}})
 	d.running("large")
-	order, err := json.Marshal(object{
-		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "chromium": browser, "output": output,
-		"patience": limit(10 * time.Second).Milliseconds(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/page-large.mjs"))
-	cmd.Stdin = strings.NewReader(string(order))
 	var found struct {
-		Done, Violations, Errors []string
 		// The longest the page stood still, and how long until the text could be read.
 		ShownMs, MoreMs, TriedMs, StillMs, TriedStillMs float64
 		Document, First, All                            int
 	}
-	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &found); err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range append(found.Violations, found.Errors...) {
-		t.Error(problem)
-	}
+	browse(t, d, "page-large.mjs", 0, nil, &found)
 	t.Logf("shown after %.0f ms, more of it after %.0f ms, standing still for %.0f ms at most; tried: read after %.0f ms, standing still for %.0f ms",
 		found.ShownMs, found.MoreMs, found.StillMs, found.TriedMs, found.TriedStillMs)
 	within := float64(limit(200 * time.Millisecond).Milliseconds())

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,19 +82,9 @@ func TestRugPullShadowAndPoisonAreCaught(t *testing.T) {
 		t.Errorf("the difference reads:\n%s", out)
 	}
 
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("no browser: %v", err)
-	}
-	order, _ := json.Marshal(object{"link": strings.TrimSpace(d.cli(0, "open", "--print")), "chromium": browser, "output": output, "patience": limit(20 * time.Second).Milliseconds()})
-	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/trust.mjs"))
-	cmd.Stdin = strings.NewReader(string(order))
-	var page struct {
-		Errors []string
-		Warned bool
-	}
-	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &page); err != nil || len(page.Errors) > 0 || !page.Warned {
-		t.Errorf("on the page: %+v, %v", page, err)
+	var page struct{ Warned bool }
+	if browse(t, d, "trust.mjs", 0, nil, &page); !page.Warned {
+		t.Error("the page does not warn")
 	}
 	for _, era := range []string{"legacy", "modern"} {
 		got := drive(t, era, d.url+"/mcp", d.token("trust"), "e2e-trust", toolCall{"rug__add", object{"a": 1, "b": 2}})

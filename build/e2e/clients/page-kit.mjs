@@ -80,9 +80,12 @@ export async function until(what, ask) {
   throw new Error(`not so in time: ${what}`)
 }
 
+let doing = 'the beginning'
+
 /** One thing that a person does; what goes wrong is told by its name, and the next one has its chance. */
 export async function step(name, run) {
   if (process.env.STEPS && !new RegExp(process.env.STEPS).test(name)) return // by hand: some of them alone
+  doing = name
   try {
     await run()
     found.done.push(name)
@@ -93,12 +96,25 @@ export async function step(name, run) {
   }
 }
 
+/** The newest Undo of the messages; pointed at, it does not go. */
+export async function undo() {
+  const button = page.getByRole('button', { name: 'Undo', exact: true }).last()
+  await button.hover()
+  return button
+}
+
 /** What axe has to say about what is shown. */
 export async function accessible(where) {
   await page.evaluate(axe) // the page's own policy would refuse a script element
   const { violations } = await page.evaluate(() => window.axe.run())
   for (const v of violations) found.violations.push(`${where}: ${v.id} ${v.nodes[0]?.html?.slice(0, 200)}`)
 }
+
+// The test ends this process after three minutes; what went wrong until then is to be told.
+setTimeout(() => {
+  found.errors.push(`three minutes were not enough; this was being done: ${doing}`)
+  process.stdout.write(JSON.stringify(found), () => process.exit())
+}, 170_000).unref()
 
 export async function finish() {
   await browser.close()

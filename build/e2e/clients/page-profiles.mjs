@@ -1,13 +1,19 @@
-// A profile made, given to a client and changed, and unused tools hidden, by the page of a
-// real daemon, with what the client sees after each.
-import { readFile } from 'node:fs/promises'
-import { accessible, finish, go, live, order, page, settled, step, until } from './page-kit.mjs'
+// Profiles made, given to a client, changed and deleted, and tools that nobody uses hidden, by
+// the page of a real daemon, with what the client sees after each.
+import { readFile, writeFile } from 'node:fs/promises'
+import { accessible, call, finish, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
 
-const config = () => readFile(order.config, 'utf8')
+const text = () => readFile(order.config, 'utf8')
+const config = async () => JSON.parse((await text()).replace(/^\s*\/\/.*$/gm, ''))
+/** The same text for values that say the same, in whatever order their keys come. */
+const sorted = (value) => JSON.stringify(value, (_, one) => (one && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort()) : one))
+const same = (is, want, what) => {
+  if (sorted(is) !== sorted(want)) throw new Error(`${what}: ${JSON.stringify(is)}, not ${JSON.stringify(want)}`)
+}
 
-/** What the client with the token life asks for at /mcp. */
-async function ask(method, params = {}) {
-  const reply = await fetch(`${order.url}/mcp`, {
+/** What the client with the token life asks for at an address. */
+async function ask(path, method, params = {}) {
+  const reply = await fetch(order.url + path, {
     method: 'POST',
     headers: {
       Authorization: `Bearer ${order.token}`,
@@ -32,63 +38,139 @@ async function ask(method, params = {}) {
     }),
   })
   const said = await reply.text()
+  if (reply.status === 404) return { status: 404 }
   return JSON.parse(said.includes('data: ') ? said.split('data: ').at(-1) : said)
 }
-const listed = async () => ((await ask('tools/list')).result?.tools ?? []).map((tool) => tool.name).sort().join(' ')
-const sees = (want) => until(`the client sees ${want}`, async () => (await listed()) === want)
+const toolsAt = async (path) => {
+  const { status, result } = await ask(path, 'tools/list')
+  return status ? [`refused with ${status}`] : result.tools.map((tool) => tool.name).sort()
+}
+
+const save = () => page.getByRole('button', { name: 'Save profile' })
 
 await page.goto(order.link)
 await live()
-const all = await listed()
+await call('demo', 'echo', { text: 'so that it is used' })
 
-await step('a profile is made and given to a client, which sees nothing else', async () => {
+await step('a profile is made of single tools, and its address offers these alone', async () => {
   await go('/profiles')
-  await settled('/profiles')
+  await page.getByText('No profiles yet').waitFor()
   await page.getByRole('link', { name: 'New profile' }).click()
-  await page.getByLabel('Name', { exact: true }).fill('small')
-  await page.getByLabel('Search servers and tools').fill('echo')
-  await page.getByRole('checkbox', { name: /^echo/ }).check()
+  await page.getByLabel('Name', { exact: true }).fill('not a name')
+  await page.getByText('Use at most 32 letters').waitFor()
+  await page.getByLabel('Name', { exact: true }).fill('writing')
+  await page.getByLabel('What it is for').fill('For letters')
+  await page.getByRole('button', { name: 'All: demo' }).click()
+  await page.getByRole('checkbox', { name: /^fail/ }).uncheck()
+  await page.getByRole('button', { name: 'All: files' }).click()
+  await page.getByRole('button', { name: 'None: files' }).click()
+  await page.getByLabel('Search servers and tools').fill('read_text')
+  await page.getByRole('checkbox', { name: /^read_text_file/ }).check()
   await page.getByText(/This profile takes ~[\d,]+ tokens: it saves/).waitFor()
-  await page.getByRole('button', { name: 'Save profile' }).click()
-  await page.getByText('The profile small is saved.').waitFor()
-  if ((await listed()) !== all) throw new Error(`a client that nobody bound sees ${await listed()}`)
-  await page.getByRole('group', { name: 'Clients that may use only this profile' }).getByRole('checkbox', { name: 'life' }).click()
-  await sees('demo__echo')
-  const text = await config()
-  if (!/"clients"[^]*"life"[^]*"profile": ?"small"/.test(text) || !text.includes('// kept')) throw new Error(text)
-  const refused = await ask('tools/call', { name: 'demo__add', arguments: { a: 1, b: 2 } })
+  await accessible('/profiles, making one')
+  await save().click()
+  await page.waitForURL(/#\/profiles\/writing/)
+  await page.getByText(`${order.url}/p/writing/mcp`, { exact: true }).waitFor()
+  same((await config()).profiles.writing, { description: 'For letters', servers: { demo: { excludeTools: ['fail'] }, files: { includeTools: ['read_text_file'] } } }, 'the file')
+  same(await toolsAt('/p/writing/mcp'), ['demo__add', 'demo__echo', 'demo__image', 'demo__json_response', 'demo__slow', 'files__read_text_file'], 'its address')
+  await page.screenshot({ path: `${order.output}/page-profile.png` })
+})
+await step('a client is bound to a profile, sees nothing else anywhere, and is let go', async () => {
+  await go('/profiles/writing')
+  const before = await toolsAt('/mcp')
+  if (before.length < 15) throw new Error(`only ${before}`)
+  const use = page.getByRole('group', { name: 'Clients that may use only this profile' })
+  await use.getByRole('checkbox', { name: 'life' }).click() // it is on once the daemon says so
+  await until('the client is bound', async () => (await config()).clients?.life?.profile === 'writing')
+  await until('it sees the profile alone', async () => (await toolsAt('/mcp')).join() === (await toolsAt('/p/writing/mcp')).join())
+  const refused = await ask('/mcp', 'tools/call', { name: 'demo__fail', arguments: {} })
   if (refused.result && !refused.result.isError) throw new Error(JSON.stringify(refused))
-  await accessible('/profiles/small')
+  // The question before a profile is deleted says who is bound to it.
+  await page.getByRole('button', { name: 'Delete profile' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(/bound to it, so choose another profile for them first: life/).waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await go('/clients')
+  await settled('/clients')
+  const views = part('What each client sees')
+  await views.getByLabel('How tools are listed for life').selectOption('search')
+  await until('two tools stand for all', async () => (await toolsAt('/mcp')).join() === 'call_tool,find_tools')
+  const found = await ask('/mcp', 'tools/call', { name: 'find_tools', arguments: { query: 'add two numbers, fail, or write a file' } })
+  const said = found.result.content[0].text
+  if (!said.includes('"demo__add"') || /demo__fail|files__write/.test(said)) throw new Error(said)
+  await accessible('/clients, what each sees')
+  await views.getByLabel('How tools are listed for life').selectOption('')
+  await views.getByLabel('Profile of life').selectOption('')
+  await until('it sees everything again', async () => (await toolsAt('/mcp')).join() === before.join())
+  if ((await config()).clients?.life) throw new Error(await text())
 })
-await step('it is listed by search, and tools beside it are not found', async () => {
-  await page.getByRole('radio', { name: /^Search/ }).check()
-  await page.getByRole('button', { name: 'Save profile' }).click()
-  await sees('call_tool find_tools')
-  const found = await ask('tools/call', { name: 'find_tools', arguments: { query: 'add two numbers, or echo' } })
-  const text = found.result.content[0].text
-  if (!text.includes('"demo__echo"') || text.includes('demo__add')) throw new Error(text)
+await step('an edit that meets another one in the file loses neither', async () => {
+  await go('/profiles/writing')
+  const about = page.getByLabel('What it is for')
+  await about.fill('Mine')
+  const file = await readFile(order.config, 'utf8')
+  await writeFile(order.config, file.replace('For letters', 'By somebody else'))
+  await page.getByText('This profile was changed in the file meanwhile.').waitFor()
+  if (await save().isEnabled()) throw new Error('it can be overwritten unseen')
+  if ((await about.inputValue()) !== 'Mine') throw new Error('what was typed is gone')
+  await page.getByRole('button', { name: 'Load it again' }).click()
+  if ((await about.inputValue()) !== 'By somebody else') throw new Error(await about.inputValue())
+  await page.getByRole('button', { name: 'Undo', exact: true }).click()
+  if ((await about.inputValue()) !== 'Mine') throw new Error('Undo does not bring it back')
+  await save().click()
+  await page.getByText('The profile writing is saved.').waitFor()
+  same((await config()).profiles.writing.description, 'Mine', 'the file')
+  await about.fill('Half a thought')
+  await page.getByRole('button', { name: 'Discard changes' }).click()
+  if ((await about.inputValue()) !== 'Mine') throw new Error(await about.inputValue())
 })
-await step('the client is let out again', async () => {
-  await page.getByRole('group', { name: 'Clients that may use only this profile' }).getByRole('checkbox', { name: 'life' }).click()
-  await sees(all)
+await step('tools that nobody uses are taken out of a profile, and come back', async () => {
+  const out = page.getByRole('button', { name: /^Take out 5 unused tools/ })
+  await out.click()
+  await page.getByText('5 tools are out; save to keep that.').waitFor()
+  await page.getByRole('main').getByRole('status').getByRole('button', { name: 'Undo' }).click()
+  await out.click()
+  await page.getByRole('radio', { name: /^Deferred/ }).check()
+  await save().click()
+  await page.getByText('The profile writing is saved.').first().waitFor()
+  const { servers, toolMode } = (await config()).profiles.writing
+  same([Object.keys(servers), toolMode], [['demo'], 'deferred'], 'the file')
+  await page.getByRole('radio', { name: /^All/ }).check()
+  await save().click()
+  await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' }) // the page has gone to what it saved
+  await until('its address offers one tool', async () => (await toolsAt('/p/writing/mcp')).join() === 'demo__echo')
 })
-await step('unused tools are hidden from every client in one click, and come back', async () => {
-  const before = await config()
-  await ask('tools/call', { name: 'demo__echo', arguments: { text: 'used' } })
-  await until('the call is in the sums', async () => {
-    await go('/servers')
-    await go('/tools')
-    await settled('/tools')
-    const button = page.getByRole('button', { name: /^Hide \d+ tools?, saves ~[\d,]+ tokens/ })
-    const said = (await button.count()) > 0 ? await button.first().textContent() : ''
-    return said.includes(`Hide ${all.split(' ').length - 1} `)
+await step('what nobody uses is hidden from everybody with a click, and shown again', async () => {
+  const before = await toolsAt('/mcp')
+  const was = await text()
+  if (!was.includes('// kept')) throw new Error(was)
+  await go('/tools')
+  await settled('/tools')
+  await page.getByRole('button', { name: /^Hide \d+ tools/ }).click()
+  await page.getByText(/\d+ tools are hidden, which saves/).waitFor()
+  const left = await until('clients see what is used', async () => {
+    const seen = await toolsAt('/mcp')
+    return seen.length < 4 && seen
   })
-  await page.getByRole('button', { name: /^Hide \d+ tools?, saves/ }).click()
-  await page.getByText(/hidden, which saves/).waitFor()
-  await sees('demo__echo')
+  if (!left.includes('demo__echo') || left.includes('demo__add')) throw new Error(`${left}`)
   await accessible('/tools, hidden')
-  await page.getByRole('button', { name: 'Undo' }).click()
-  await sees(all)
-  if ((await config()) !== before) throw new Error(await config())
+  await page.getByRole('button', { name: 'Undo', exact: true }).click()
+  await until('they are back', async () => (await toolsAt('/mcp')).join() === before.join())
+  if ((await text()) !== was) throw new Error(await text())
+})
+await step('a profile is deleted after a question, and its address is gone', async () => {
+  await go('/profiles/writing')
+  await page.getByRole('button', { name: 'Delete profile' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Its address answers no client any more').waitFor()
+  await accessible('/profiles, deleting')
+  await page.keyboard.press('Enter') // the safe answer has the focus
+  await dialog.waitFor({ state: 'detached' })
+  if (!(await config()).profiles.writing) throw new Error('it is gone without a yes')
+  await page.getByRole('button', { name: 'Delete profile' }).click()
+  await dialog.getByRole('button', { name: 'Delete profile' }).click()
+  await page.getByText('No profiles yet').waitFor()
+  same(await toolsAt('/p/writing/mcp'), ['refused with 404'], 'its address')
 })
 await finish()
