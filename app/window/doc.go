@@ -15,9 +15,7 @@ package window
 const (
 	urlVariable   = "DRAWBRIDGE_WINDOW_URL"
 	dataVariable  = "DRAWBRIDGE_WINDOW_DATA"
-	readyVariable = "DRAWBRIDGE_READY" // he waits for a byte on this descriptor:
-
-	readyDescriptor = 3
+	readyVariable = "DRAWBRIDGE_READY" // he waits for a byte on a descriptor
 )
 
 // noWindow is the exit code of a window that cannot be shown. Wails ends with 1 when

@@ -4,6 +4,10 @@ package window
 
 import "sync"
 
+// readyDescriptor is where whoever started us waits for the byte that says that a page is
+// there, if readyVariable is set.
+const readyDescriptor = 3
+
 // life is what this window needs to go on when the process that draws its page dies.
 type life struct {
 	daemon  *daemon
