@@ -140,7 +140,7 @@ func (p *program) command() *cobra.Command {
 	root.SetErr(p.Stderr)
 	root.SetVersionTemplate("drawbridge {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&p.data, "data", "", "folder that holds everything: configuration, history, logs")
+	root.PersistentFlags().StringVar(&p.data, "data", "", "`DIR` is the folder that holds everything: configuration, history, logs")
 	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON; errors as problem documents")
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(

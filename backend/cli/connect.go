@@ -31,7 +31,7 @@ func (f *connectFlags) forceFlag(cmd *cobra.Command) {
 func (f *connectFlags) shape(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.http, "http", false, "write the address instead of a program: Drawbridge must then run before the client")
 	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
-	cmd.Flags().StringVar(&f.server, "server", "", "connect this server alone, under its own name")
+	cmd.Flags().StringVar(&f.server, "server", "", "connect this `SERVER` alone, under its own name")
 }
 
 // onClient is one run of a command about one client.
@@ -59,7 +59,7 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 			return run(onClient{cmd.Context(), c, choice, clientconf.Key(choice.Client, choice.Project), args[1:]})
 		},
 	}
-	cmd.Flags().StringVar(&f.project, "project", "", "the file of the project in this folder")
+	cmd.Flags().StringVar(&f.project, "project", "", "the file of the project in this `FOLDER`")
 	return cmd
 }
 

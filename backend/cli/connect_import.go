@@ -126,7 +126,7 @@ func (p *program) clientsBundle() *cobra.Command {
 		}
 		return p.say(map[string]any{"id": r.choice.Client, "path": out}, line(out)+" is written. Open it with the client to install it.")
 	})
-	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the file to write")
+	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the `FILE` to write")
 	return cmd
 }
 

@@ -72,7 +72,7 @@ func (p *program) clientsUndo() *cobra.Command {
 	}
 	f.yesFlag(cmd)
 	f.forceFlag(cmd)
-	cmd.Flags().StringVar(&imported, "import", "", "take back this import (see clients imports)")
+	cmd.Flags().StringVar(&imported, "import", "", "take back the import with this `ID` (see clients imports)")
 	return cmd
 }
 

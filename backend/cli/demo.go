@@ -24,7 +24,7 @@ func (p *program) demo() *cobra.Command {
 			return p.demoHTTP(cmd.Context(), address)
 		},
 	}
-	cmd.Flags().StringVar(&address, "http", "", "serve streamable HTTP at this address of this machine instead of stdin and stdout")
+	cmd.Flags().StringVar(&address, "http", "", "serve streamable HTTP at this `ADDRESS` of this machine instead of stdin and stdout")
 	return cmd
 }
 

@@ -58,7 +58,7 @@ func (p *program) diagnostics() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "name of the zip; one that exists is left alone")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the `FILE` to write; one that exists is left alone")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func (p *program) doctor() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&fix, "fix", "", "do what the finding of this name offers, then look again")
+	cmd.Flags().StringVar(&fix, "fix", "", "do what the finding of this `NAME` offers, then look again")
 	return cmd
 }
 

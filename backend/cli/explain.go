@@ -41,7 +41,7 @@ func (p *program) explainCall() *cobra.Command {
 			return p.printExplanation(&e)
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "as the client with this token's name")
+	cmd.Flags().StringVar(&client, "client", "", "as the client whose token has this `NAME`")
 	return cmd
 }
 

@@ -86,7 +86,7 @@ func (p *program) history() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&limit, "limit", 20, "how many calls")
+	f.IntVar(&limit, "limit", 20, "at most this `NUMBER` of calls")
 	filter.flags(f)
 	f.BoolVar(&asCSV, "csv", false, "print CSV, with arguments and results")
 	f.BoolVarP(&follow, "follow", "f", false, "print calls as they end, until interrupted")

@@ -32,9 +32,9 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 		},
 	}
 	f := prune.Flags()
-	f.Int64Var(&bounds.Days, "days", 0, "keep calls of so many days")
-	f.Int64Var(&bounds.Bytes, "bytes", 0, "keep the file below so many bytes")
-	f.Int64Var(&bounds.Calls, "calls", 0, "keep so many calls")
+	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of this `NUMBER` of days")
+	f.Int64Var(&bounds.Bytes, "bytes", 0, "keep the file below this `NUMBER` of bytes")
+	f.Int64Var(&bounds.Calls, "calls", 0, "keep this `NUMBER` of calls")
 	history.AddCommand(prune,
 		&cobra.Command{
 			Use: "vacuum", Short: "Give the room of deleted calls back to the disk", Args: noArgs,

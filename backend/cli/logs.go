@@ -61,7 +61,7 @@ shows what they wrote alone, and --level lifecycle what happened to them alone.`
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
-	cmd.Flags().StringVar(&level, "level", "debug", "which lines: "+serverlog.Choices)
+	cmd.Flags().StringVar(&level, "level", "debug", "which lines, by `LEVEL`: "+serverlog.Choices)
 	return cmd
 }
 

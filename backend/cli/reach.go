@@ -55,9 +55,9 @@ func (p *program) profiles() *cobra.Command {
 			return p.do(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
 		},
 	}
-	set.Flags().StringVar(&mode, "mode", "", "how tools are listed: all, search or deferred")
-	set.Flags().StringVar(&description, "description", "", "what it is for")
-	set.Flags().StringArrayVar(&folders, "folder", nil, "a folder whose drawbridge stdio gets it; may be repeated")
+	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
+	set.Flags().StringVar(&description, "description", "", "a `TEXT` that says what it is for")
+	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: drawbridge stdio that is started in or below it offers this profile; may be repeated")
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "Take a profile away", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,8 +72,8 @@ func (p *program) profiles() *cobra.Command {
 			return p.do(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done; it holds for the next request of "+args[0]+".")
 		},
 	}
-	use.Flags().StringVar(&profile, "profile", "", "the only profile it may use")
-	use.Flags().StringVar(&list, "mode", "", "how its tools are listed: all, search or deferred")
+	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` it may use")
+	use.Flags().StringVar(&list, "mode", "", "list its tools in this `MODE`: all, search or deferred")
 	cmd.AddCommand(set, remove, use)
 	return cmd
 }
@@ -216,9 +216,9 @@ func (p *program) install() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&name, "name", "", "what the server is called here")
-	f.IntVar(&way, "way", 0, "which of its packages and addresses, from 0")
-	f.StringArrayVar(&values, "set", nil, "a value that it asks for, KEY=VALUE; may be repeated")
+	f.StringVar(&name, "name", "", "the `NAME` of the server here")
+	f.IntVar(&way, "way", 0, "which of its packages and addresses, by `NUMBER`, from 0")
+	f.StringArrayVar(&values, "set", nil, "a value that it asks for, as `KEY=VALUE`; may be repeated")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }

@@ -27,8 +27,8 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 	var file string
 	var check bool
 	f := cmd.Flags()
-	f.StringVar(&file, "config", "", "configuration file to use instead of the default ones (also --mcp-config)")
-	f.StringVar(&o.Listen, "listen", "", "address of this machine to listen at, such as 127.0.0.1:7575; port 0 picks one")
+	f.StringVar(&file, "config", "", "configuration `FILE` to use instead of the default ones (also --mcp-config)")
+	f.StringVar(&o.Listen, "listen", "", "`ADDRESS` of this machine to listen at, such as 127.0.0.1:7575; port 0 picks one")
 	f.BoolVar(&o.NoTray, "no-tray", false, "show no icon in the tray")
 	f.BoolVar(&o.Strict, "strict", false, "do not start with a wrong configuration")
 	f.BoolVar(&check, "validate-config", false, "check the configuration and exit")

@@ -206,7 +206,7 @@ func (p *program) tools() *cobra.Command {
 			return p.printTools(cmd.Context(), query)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
+	cmd.Flags().StringVar(&server, "server", "", "only the tools of this `SERVER`")
 	cmd.AddCommand(p.toolChanges(), p.toolLog(), p.toolWarnings(), p.answerTool("accept"), p.answerTool("block"), p.answerTool("ask"))
 	return cmd
 }

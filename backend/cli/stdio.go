@@ -40,9 +40,9 @@ func (p *program) stdio() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStdio(cmd.Context(), flags) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.client, "client", "stdio", "name under which the calls are recorded")
-	f.StringVar(&flags.server, "server", "", "offer this server alone, with its own names")
-	f.StringVar(&flags.profile, "profile", "", "offer this profile")
+	f.StringVar(&flags.client, "client", "stdio", "the `NAME` under which the calls are recorded")
+	f.StringVar(&flags.server, "server", "", "offer this `SERVER` alone, with its own names")
+	f.StringVar(&flags.profile, "profile", "", "offer this `PROFILE`")
 	f.BoolVar(&flags.debug, "debug", false, "say on stderr what happens")
 	return cmd
 }

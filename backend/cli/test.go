@@ -82,7 +82,7 @@ func (p *program) test() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&image, "image", "", "make a container from this image; arguments go to its program")
+	cmd.Flags().StringVar(&image, "image", "", "make a container from this `IMAGE`; arguments go to its program")
 	cmd.Flags().BoolVar(&schemas, "schemas", false, "show the input schema of each tool")
 	return cmd
 }

@@ -27,7 +27,7 @@ func (p *program) validate() *cobra.Command {
 			return p.check(sources)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration file to check instead of the default ones")
+	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE` to check instead of the default ones")
 	return cmd
 }
 

@@ -48,8 +48,8 @@ func (o Options) lists() (all []Finding) {
 		if l.Shown == l.Offered {
 			continue
 		}
-		fix := "Let it read them again."
-		if l.Reload != "" {
+		fix := "Let it read them again: restart it."
+		if l.Reload != "" && !strings.HasPrefix(l.Reload, "nothing") { // of a file it would notice by itself
 			fix = "Let it read them again: " + strings.TrimSuffix(l.Reload, ".") + "."
 		}
 		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,

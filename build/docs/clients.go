@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"drawbridge/backend/clientconf"
@@ -16,6 +17,10 @@ works, and how it is taken back, stands in [Clients](clients.md). A client that 
 
 The last column of the table says how we know where a client keeps its servers: measured on the real program, read in its
 source, from its documentation, from others' tables, or not verified.
+
+In the names of files ` + "`~`" + ` is your home folder, ` + "`~/.config`" + ` and ` + "`~/.local/share`" + ` are what ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` name
+where these are set, ` + "`*`" + ` is any name, and a name that begins with a variable counts where that is set. Of several files the one
+that is there is used.
 
 `
 
@@ -34,18 +39,13 @@ func clients() ([]byte, error) {
 		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", cell(c.Name), anchor(c.ID), c.ID, cell(c.Kind), ways, grades[c.Confidence])
 	}
 	for _, c := range clientconf.Known() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`. %s\n\n", c.ID, cell(c.Name), c.ID, sentence(cell(c.Reload)))
-		b.WriteString("| system | file (" + string(c.Format) + ", below `" + strings.Join(c.KeyPath, ".") + "`) |\n|---|---|\n")
-		for _, system := range []string{"linux", "darwin", "windows"} {
-			var places []string
-			for _, p := range c.Candidates[system] {
-				if p.Role != "legacy" {
-					places = append(places, "`"+p.Path+"`")
-				}
-			}
-			if len(places) > 0 {
-				fmt.Fprintf(&b, "| %s | %s |\n", map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows"}[system], strings.Join(places, ", "))
-			}
+		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`", c.ID, cell(c.Name), c.ID)
+		if c.Reload != "" {
+			b.WriteString(". For it to see the change: " + cell(strings.TrimSuffix(c.Reload, ".")))
+		}
+		b.WriteString(".\n\n| system | file (" + string(c.Format) + ", below `" + strings.Join(c.KeyPath, ".") + "`) |\n|---|---|\n")
+		for _, row := range places(c) {
+			fmt.Fprintf(&b, "| %s | %s |\n", row.systems, row.files)
 		}
 		if c.Project != "" {
 			fmt.Fprintf(&b, "| a project | `%s` |\n", c.Project)
@@ -65,4 +65,50 @@ func clients() ([]byte, error) {
 		}
 	}
 	return b.Bytes(), nil
+}
+
+// row is where a client keeps its servers on some systems.
+type row struct{ systems, files string }
+
+// places are the files of a client, of each system, or of several that have them alike.
+func places(c clientconf.Client) (rows []row) {
+	for _, system := range []struct{ id, name string }{{"linux", "Linux"}, {"darwin", "macOS"}, {"windows", "Windows"}} {
+		var files []string
+		for _, p := range c.Candidates[system.id] {
+			if p.Role != "legacy" {
+				files = append(files, "`"+readable(p.Path, system.id)+"`")
+			}
+		}
+		text := strings.Join(files, ", ")
+		switch last := len(rows) - 1; {
+		case text == "":
+		case last >= 0 && rows[last].files == text:
+			rows[last].systems += ", " + system.name
+		default:
+			rows = append(rows, row{system.name, text})
+		}
+	}
+	return rows
+}
+
+var variable = regexp.MustCompile(`\{env:([A-Z_]+)\}`)
+
+// readable writes a path as people of that system do.
+func readable(path, system string) string {
+	home, env, code := "~", "$$$1", "~/.config/Code/User"
+	switch system {
+	case "darwin":
+		code = "~/Library/Application Support/Code/User"
+	case "windows":
+		home, env, code = "%UserProfile%", "%$1%", "%AppData%/Code/User"
+	}
+	path = variable.ReplaceAllString(path, env)
+	path = strings.NewReplacer(
+		"{HOME}", home, "{XDG_CONFIG_HOME}", home+"/.config", "{XDG_DATA_HOME}", home+"/.local/share", "{APPSUPPORT}", "~/Library/Application Support",
+		"{APPDATA}", "%AppData%", "{LOCALAPPDATA}", "%LocalAppData%", "{VSCODE_USER}", code,
+	).Replace(path)
+	if system == "windows" {
+		path = strings.ReplaceAll(path, "/", `\`)
+	}
+	return path
 }

@@ -24,12 +24,23 @@ func commands() ([]byte, error) {
 	b.WriteString(commandsHead)
 	root := cli.New(cli.Options{Version: "docs"})
 	root.InitDefaultHelpFlag()
+	b.WriteString("\n| command | |\n|---|---|\n")
+	for _, c := range root.Commands() {
+		if shown(c) {
+			fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), cell(sentence(c.Short)))
+		}
+	}
 	one(&b, root)
 	return b.Bytes(), nil
 }
 
+// shown reports whether a command is for people.
+func shown(c *cobra.Command) bool {
+	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
+}
+
 func one(b *bytes.Buffer, c *cobra.Command) {
-	if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+	if !shown(c) {
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
@@ -37,7 +48,10 @@ func one(b *bytes.Buffer, c *cobra.Command) {
 	if text == "" {
 		text = c.Short
 	}
-	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n", cell(sentence(text)), strings.TrimSuffix(c.UseLine(), " [flags]"))
+	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n", prose(text), strings.TrimSuffix(c.UseLine(), " [flags]"))
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(b, "\nThe same as `%s`.\n", strings.Join(c.Aliases, "`, `"))
+	}
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.TrimRight(dedent(c.Example), "\n"))
 	}
@@ -52,7 +66,7 @@ func one(b *bytes.Buffer, c *cobra.Command) {
 		}
 		kind, usage := pflag.UnquoteUsage(f)
 		if kind != "" {
-			name += " " + strings.ToUpper(kind)
+			name += " " + kind
 		}
 		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, cell(usage)))
 	})
@@ -62,6 +76,33 @@ func one(b *bytes.Buffer, c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		one(b, sub)
 	}
+}
+
+// prose is a long text of a command: its paragraphs in one line each, and lines that are
+// set in as what is typed.
+func prose(text string) string {
+	var out []string
+	var now []string
+	flush := func() {
+		if len(now) > 0 {
+			out = append(out, cell(sentence(strings.Join(now, " "))))
+		}
+		now = nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.TrimSpace(line) == "":
+			flush()
+		case strings.HasPrefix(line, "  "):
+			flush()
+			out = append(out, "```sh\n"+strings.TrimSpace(line)+"\n```")
+		default:
+			now = append(now, line)
+		}
+	}
+	flush()
+	return strings.Join(out, "\n\n")
 }
 
 func sentence(text string) string {

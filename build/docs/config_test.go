@@ -112,3 +112,34 @@ func TestExamplesAreAccepted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEveryKeyIsExplained: the reference and the editors that complete from the schema
+// have a sentence for each key.
+func TestEveryKeyIsExplained(t *testing.T) {
+	var root property
+	if err := json.Unmarshal(config.Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	keys := 0
+	var look func(place string, p property)
+	look = func(place string, p property) {
+		for _, inner := range p.Properties {
+			keys++
+			if inner.Description == "" {
+				t.Errorf("%s%s has no description in config/schema.json", place, inner.name)
+			}
+			look(place+inner.name+".", inner.property)
+		}
+		var each property
+		if json.Unmarshal(p.Additional, &each) == nil {
+			look(place+"*.", each)
+		}
+	}
+	look("", root)
+	for name, p := range root.Defs {
+		look(name+": ", p)
+	}
+	if keys < 150 {
+		t.Errorf("only %d keys were found: the schema is not understood", keys)
+	}
+}

@@ -72,7 +72,7 @@ func configuration() ([]byte, error) {
 	b.WriteString(configurationHead)
 	var top, later []named
 	for _, p := range root.Properties {
-		if len(p.Properties) > 0 && p.name != "mcp" {
+		if len(p.Properties) > 0 {
 			later = append(later, p)
 		}
 		top = append(top, p)
@@ -136,7 +136,7 @@ func value(p property) string {
 		case "patterns":
 			return "list of strings"
 		}
-		return "[" + strings.ToLower(titles[name]) + "](#" + anchor(titles[name]) + ")"
+		return "[" + strings.ToLower(titles[name][:1]) + titles[name][1:] + "](#" + anchor(titles[name]) + ")"
 	case len(p.Enum) > 0:
 		words := make([]string, len(p.Enum))
 		for i, v := range p.Enum {

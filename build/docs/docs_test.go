@@ -220,7 +220,7 @@ var (
 	inline  = regexp.MustCompile("`(drawbridge [^`]+)`")
 	comment = regexp.MustCompile(`\s+#.*$|\s{2,}\S.*$`) // of a shell, or a column that explains
 	quoted  = regexp.MustCompile(`'[^']*'|"(\\.|[^"\\])*"|\S+`)
-	ends    = regexp.MustCompile(`\s*(\||&&|>|;)\s.*$`)
+	ends    = regexp.MustCompile(`\s*(\||&&|>|<|;)\s.*$`)
 )
 
 // TestCommandsInDocumentsExist parses each command line that a document shows: the command
