@@ -1,8 +1,12 @@
 package config
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,6 +26,87 @@ func TestConfigurationsOfEarlierVersionsAreRead(t *testing.T) {
 		c, problems := Parse(filepath.Base(file), src)
 		if len(problems) > 0 || c == nil {
 			t.Errorf("%s: %v", file, problems)
+		}
+	}
+}
+
+// testdata/keys.txt has a line for each key that any version so far has read, with
+// what may stand there. A key or a word that goes makes a configuration of somebody wrong;
+// what comes is added: go test ./config -run TestKeysOfEarlierVersionsAreStillRead -update.
+func TestKeysOfEarlierVersionsAreStillRead(t *testing.T) {
+	const file = "testdata/keys.txt"
+	now := map[string][]string{}
+	var look func(place string, value any)
+	look = func(place string, value any) {
+		one, ok := value.(map[string]any)
+		if !ok {
+			return
+		}
+		var words []string
+		for _, key := range []string{"type", "$ref", "enum"} {
+			switch v := one[key].(type) {
+			case string:
+				words = append(words, v)
+			case []any:
+				for _, word := range v {
+					words = append(words, fmt.Sprint(word))
+				}
+			}
+		}
+		now[place] = words
+		if keys, ok := one["properties"].(map[string]any); ok {
+			for key, inner := range keys {
+				look(place+"."+key, inner)
+			}
+		}
+		look(place+".*", one["additionalProperties"])
+		look(place+"[]", one["items"])
+		if either, ok := one["oneOf"].([]any); ok {
+			for n, inner := range either {
+				look(fmt.Sprint(place, "/", n), inner)
+			}
+		}
+	}
+	var root map[string]any
+	if err := json.Unmarshal(Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	look("file", root)
+	for name, def := range root["$defs"].(map[string]any) {
+		look("$"+name, def)
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string][]string{}
+	for line := range strings.Lines(string(src)) {
+		key, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		known[key] = strings.Fields(words)
+	}
+	if len(known) < 150 {
+		t.Errorf("only %d keys of earlier versions", len(known))
+	}
+	for key, words := range known {
+		for _, word := range words {
+			if !slices.Contains(now[key], word) {
+				t.Errorf("%s: an earlier version took %s, this one knows %q", key, word, now[key])
+			}
+		}
+	}
+	var all []string
+	for key, words := range now {
+		all = append(all, strings.TrimSpace(key+" "+strings.Join(words, " "))+"\n")
+		for _, word := range words {
+			if !slices.Contains(known[key], word) && !*update {
+				t.Errorf("%s %s is new: write it down with -update", key, word)
+			}
+		}
+	}
+	if *update && !t.Failed() { // nothing goes from the list
+		slices.Sort(all)
+		if err := os.WriteFile(file, []byte(strings.Join(all, "")), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
