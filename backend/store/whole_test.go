@@ -1,0 +1,231 @@
+package store
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Whoever adds a migration writes such a file with the code before it and keeps it in
+// testdata: go test ./backend/store -run TestAWholeHistoryHasSomethingInEveryTable -whole testdata/whole-vN.db
+var wholeFile = flag.String("whole", "", "copy a history with something in every table to this file")
+
+const wholeCalls = 130
+
+// fill records something of everything that a history can hold.
+func fill(t *testing.T, b *bench) {
+	t.Helper()
+	ctx := t.Context()
+	check := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	for i := range wholeCalls {
+		c, reply := aCall(i), longReply(i)
+		switch i {
+		case 1:
+			c.Workspace = "/home/me/a"
+		case 2:
+			c.Cached = true
+		case 3:
+			c.Approval, c.Outcome, c.Code, c.Reason = hub.Denied, hub.OutcomeRejected, hub.CodeRejected, "a person said no"
+			reply = hub.Reply{}
+		case 4:
+			c.Outcome, c.Code, c.Reason, c.Stack = hub.OutcomeProtocolError, hub.CodeInternal, "a mistake", "goroutine 7: here"
+			reply = hub.Reply{Error: []byte(`{"code":-32603,"message":"a mistake"}`)}
+		}
+		b.Recorder().Record(c, reply)
+	}
+	flushed(t, b)
+	check("verdict", b.SaveVerdict(ctx, aCall(5).ID, hub.Verdict{Level: "warn", Problem: "n is no number"}))
+	check("note", b.SaveNote(ctx, aCall(7).ID, Note{Title: "a title", Text: "a note", Tags: []string{"kept"}}))
+	check("check", b.SaveCheck(ctx, "every day", []byte(`{"name":"every day","steps":[]}`)))
+	check("fact", b.SaveFact(ctx, "a", []byte("b")))
+	check("era", b.SaveDualEra(ctx, "files", "k", true))
+	check("recording", b.SaveRecording(ctx, Recording{Rules: []Rule{{Server: "files", Tool: "secret", Keep: KeepMeta}}}))
+	check("catalog", b.SaveCatalog(ctx, "files", "k", &hub.Catalog{Tools: []hub.Item{{Name: "echo", Raw: []byte(`{"name":"echo","n":9007199254740993}`)}}, Instructions: "be kind"}))
+	at := aCall(0).At
+	check("trust", b.SaveTrust(ctx, "files", []Trusted{
+		{Kind: "server", FirstAt: at, Hash: []byte("h0"), Definition: []byte(`{"command":"files"}`)},
+		{Kind: "tool", Name: "echo", FirstAt: at, Hash: []byte("h1"), Earlier: []byte("h0"), Always: true, Definition: []byte(`{"name":"echo"}`)},
+		{Kind: "tool", Name: "write", FirstAt: at, Late: true, Hash: []byte("h2"), Blocked: true, Definition: []byte(`{"name":"write"}`),
+			WaitingAt: at.Add(time.Hour), WaitingHash: []byte("h3"), Waiting: []byte(`{"name":"write","description":"now it is"}`)},
+	}, nil, []TrustEvent{{At: at.Add(time.Hour), Server: "files", Kind: "tool", Name: "write", What: "changed", Detail: "description", OldHash: []byte("h2"), NewHash: []byte("h3")}}))
+	indexed(t, b)
+	packAll(t, b)
+	for i := range 5 { // some that are not packed
+		b.Recorder().Record(aCall(wholeCalls+i), longReply(wholeCalls+i))
+	}
+	indexed(t, b)
+	_, err := b.RenameServer(ctx, "files", "docs")
+	check("rename", err)
+}
+
+// whole fails the test unless all that fill recorded is there and found. schema is the one
+// that it was written with.
+func whole(t *testing.T, b *bench, schema int) {
+	t.Helper()
+	ctx := t.Context()
+	server := "docs"
+	if schema < 6 {
+		server = "files" // names could not change
+	}
+	calls, _, err := b.Calls(ctx, Query{Limit: 500})
+	if err != nil || len(calls) != wholeCalls+5 {
+		t.Fatalf("%d calls, %v", len(calls), err)
+	}
+	for i := range wholeCalls + 5 {
+		r, err := b.Call(ctx, aCall(i).ID)
+		if err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+		if i != 3 && i != 4 && !bytes.Equal(r.Result, longReply(i).Result) || r.Server != server {
+			t.Errorf("call %d of %s came back with %.80s", i, r.Server, r.Result)
+		}
+		want := aCall(i)
+		if i == 1 && r.Workspace != "/home/me/a" || i == 2 && !r.Cached || i == 3 && (r.Approval != hub.Denied || r.Reason != "a person said no") ||
+			i == 4 && (r.Code != hub.CodeInternal || !strings.Contains(string(r.Error), "a mistake")) || r.Took != want.Took || r.Session != want.Session || r.Client != want.Client ||
+			!bytes.Equal(r.Arguments, want.Params[want.Arguments.Start:want.Arguments.End]) {
+			t.Errorf("call %d came back as %+v", i, r)
+		}
+		if i == 4 && schema >= 7 && r.Stack != "goroutine 7: here" {
+			t.Errorf("its stack is %q", r.Stack)
+		}
+		if i == 5 && (r.Verdict == nil || *r.Verdict != hub.Verdict{Level: "warn", Problem: "n is no number"}) {
+			t.Errorf("its verdict is %+v", r.Verdict)
+		}
+		if i == 7 && (r.Note.Title != "a title" || !slices.Equal(r.Note.Tags, []string{"kept"})) {
+			t.Errorf("its note is %+v", r.Note)
+		}
+	}
+	indexed(t, b)
+	if got, _, err := b.Calls(ctx, Query{Text: "answer77"}); err != nil || len(got) != 1 || got[0].ID != aCall(77).ID {
+		t.Errorf("a call of before is found as %v, %v", got, err)
+	}
+	u, err := b.Usage(ctx, UsageQuery{From: aCall(0).At.Add(-time.Hour), To: aCall(0).At.Add(time.Hour)})
+	if err != nil || u.Total.Calls != wholeCalls+5 {
+		t.Errorf("calls of before are counted as %+v, %v", u, err)
+	}
+	if list, err := b.Checks(ctx); err != nil || len(list) != 1 {
+		t.Errorf("%d checks, %v", len(list), err)
+	}
+	if v, ok, err := b.Fact(ctx, "a"); err != nil || !ok || string(v) != "b" {
+		t.Errorf("a fact came back as %q, %v", v, err)
+	}
+	if dual, known, err := b.DualEra(ctx, server, "k"); err != nil || !dual || !known {
+		t.Errorf("its eras: %v, %v, %v", dual, known, err)
+	}
+	if r := b.Recording().Rules; len(r) != 1 || r[0] != (Rule{Server: server, Tool: "secret", Keep: KeepMeta}) {
+		t.Errorf("what is recorded of it: %+v", r)
+	}
+	if c, err := b.Catalog(ctx, server, "k"); err != nil || c == nil || len(c.Tools) != 1 || string(c.Tools[0].Raw) != `{"name":"echo","n":9007199254740993}` || c.Instructions != "be kind" {
+		t.Errorf("its catalog is %+v, %v", c, err)
+	}
+	trusted, err := b.Trust(ctx, server)
+	if err != nil || len(trusted) != 3 {
+		t.Fatalf("%d definitions are trusted, %v", len(trusted), err)
+	}
+	for _, one := range trusted {
+		definition, err := b.TrustedDefinition(ctx, server, one.Kind, one.Name)
+		if err != nil || len(definition) == 0 {
+			t.Errorf("%s %s: %v", one.Kind, one.Name, err)
+		}
+		if one.Name == "write" && (!one.Blocked || !one.Late || one.WaitingAt.IsZero() || !strings.Contains(string(one.Waiting), "now it is")) ||
+			one.Name == "echo" && (!one.Always || string(one.Earlier) != "h0" || string(definition) != `{"name":"echo"}`) {
+			t.Errorf("%+v", one)
+		}
+	}
+	if list, _, err := b.TrustEvents(ctx, server, 0, 10); err != nil || len(list) != 1 || list[0].What != "changed" {
+		t.Errorf("what happened to definitions: %+v, %v", list, err)
+	}
+	sound(t, b)
+}
+
+func TestAWholeHistoryHasSomethingInEveryTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	b := openAt(t, path, later)
+	fill(t, b)
+	whole(t, b, newestSchema(t))
+	err := b.use(func(h *handle) error {
+		rows, err := h.write.Query(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%' AND name <> 'pending'`)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		var names []string
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				return err
+			}
+			names = append(names, name)
+		}
+		if len(names) < 12 {
+			t.Errorf("the tables are %q", names)
+		}
+		for _, name := range names {
+			var n int
+			if err := h.write.QueryRow(`SELECT count(*) FROM "` + name + `"`).Scan(&n); err != nil || n == 0 {
+				t.Errorf("fill leaves the table %s empty (%v): whoever adds one says there what stands in it", name, err)
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	if *wholeFile == "" {
+		return
+	}
+	db, err := sql.Open("sqlite", dsn(path, "immediate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*wholeFile, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each was written by the program of its time, with something in every table that it had.
+func TestWholeHistoriesOfEarlierVersionsKeepEverything(t *testing.T) {
+	for schema := 5; schema <= newestSchema(t); schema++ {
+		data, err := os.ReadFile(fmt.Sprintf("testdata/whole-v%d.db", schema))
+		if errors.Is(err, fs.ErrNotExist) && schema == newestSchema(t) {
+			continue // it is written before the next one comes
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "history.db")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // as it was found, and as it was left then
+			b := openAt(t, path, later)
+			whole(t, b, schema)
+			b.stop()
+		}
+	}
+}
