@@ -24,6 +24,20 @@ interface Piece {
 const isWord = (c: number) => (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || c === 95;
 const isDigit = (c: number) => c >= 48 && c <= 57;
 
+/**
+ * Where the string ends whose opening quote is at `at`, or the text does. Looks from quote
+ * to quote, not at each character: a result may hold one of many megabytes.
+ */
+function stringEnd(text: string, at: number): number {
+  for (let quote = at; ; ) {
+    quote = text.indexOf('"', quote + 1);
+    if (quote < 0) return text.length;
+    let before = quote;
+    while (text.charCodeAt(before - 1) === 92) before--;
+    if ((quote - before) % 2 === 0) return quote + 1;
+  }
+}
+
 /** Cuts text into lexical pieces, white space left out. Every character ends up in one piece. */
 function* pieces(text: string): Generator<Piece> {
   let i = 0;
@@ -32,8 +46,7 @@ function* pieces(text: string): Generator<Piece> {
     const c = text.charCodeAt(i++);
     if (c === 32 || c === 10 || c === 13 || c === 9) continue;
     if (c === 34) {
-      while (i < text.length && text.charCodeAt(i) !== 34) i += text.charCodeAt(i) === 92 ? 2 : 1;
-      i = Math.min(i + 1, text.length);
+      i = stringEnd(text, at);
     } else if (isDigit(c) || c === 45) {
       while (i < text.length && (isDigit(text.charCodeAt(i)) || '.eE+-'.includes(text.charAt(i))))
         i++;
