@@ -28,7 +28,7 @@ type boundedConn struct {
 func newBoundedConn(c net.Conn, release func()) *boundedConn {
 	b := &boundedConn{Conn: c, release: release, born: time.Now()}
 	b.reading.set, b.writing.set = c.SetReadDeadline, c.SetWriteDeadline
-	b.watch.ended = make(chan struct{}, 1)
+	b.watch.ended, b.watch.after = make(chan struct{}, 1), hearAfter
 	return b
 }
 
@@ -139,6 +139,7 @@ const hearAfter = 25 * time.Millisecond
 // watch puts a read off until it is worth its price.
 type watch struct {
 	waits atomic.Bool
+	after time.Duration // how long a read waits
 	ended chan struct{} // holds one signal for a wait that was ended
 	timer *time.Timer   // of wait; one goroutine at a time waits
 
@@ -150,9 +151,9 @@ type watch struct {
 // that it was ended before wait was called.
 func (w *watch) wait(over *atomic.Bool) bool {
 	if w.timer == nil {
-		w.timer = time.NewTimer(hearAfter)
+		w.timer = time.NewTimer(w.after)
 	} else {
-		w.timer.Reset(hearAfter)
+		w.timer.Reset(w.after)
 	}
 	w.mu.Lock()
 	w.waiting = true

@@ -265,7 +265,7 @@ func TestStreamOutlivesTheBodyTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
-	guard := Guard(GuardOptions{Port: port, BodyTimeout: 100 * time.Millisecond})
+	guard := Guard(GuardOptions{Port: port, BodyTimeout: time.Second})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			w.WriteHeader(http.StatusRequestTimeout)
@@ -273,7 +273,7 @@ func TestStreamOutlivesTheBodyTimeout(t *testing.T) {
 		}
 		select {
 		case <-r.Context().Done():
-		case <-time.After(400 * time.Millisecond):
+		case <-time.After(1500 * time.Millisecond): // longer than a body may take
 			_, _ = io.WriteString(w, "the end")
 		}
 	})))
