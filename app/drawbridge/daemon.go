@@ -131,7 +131,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	servers := supervisor.New(supervisor.Options{
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
-		LastLines: dialer.LastLines, Progress: dialer.Progress, Usage: dialer.Usage, Approvals: approved{history}, Logins: logins.keeper.Login,
+		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: approved{history}, Logins: logins.keeper.Login,
 	})
 	logins.serve(servers)
 	own.serve(servers)

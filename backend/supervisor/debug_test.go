@@ -85,7 +85,7 @@ func script(t *testing.T, name, text string) string {
 
 func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
 	g := newReal(t)
-	g.o.Progress, g.o.LastLines = g.dialer.Progress, g.dialer.LastLines
+	g.o.Fetching, g.o.LastLines = g.dialer.Fetching, g.dialer.LastLines
 	go1 := filepath.Join(t.TempDir(), "go")
 	// A shell waits without a child by reading a pipe that nobody writes to yet.
 	npx := script(t, "npx", `echo "npm warn fetching" >&2; mkfifo "$GATE"; read _ < "$GATE"; "$SERVER" -test.run='^$'; exit 0`)
@@ -93,7 +93,7 @@ func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
 		s.Command, s.Args = npx, nil
 		s.Env["GATE"], s.Env["SERVER"] = go1, os.Args[0]
 	}))
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		st, _ := g.Status("a")
 		if st.Detail == "downloading (npx): npm warn fetching" {
@@ -110,7 +110,7 @@ func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
 	if st := g.wait("a", hub.StateRunning); st.Detail != "" {
 		t.Errorf("running, with detail %q", st.Detail)
 	}
-	if got := g.dialer.Progress("a"); got != "" {
+	if got := g.dialer.Fetching("a"); got != "" {
 		t.Errorf("running, and %q", got)
 	}
 }
@@ -143,7 +143,7 @@ func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
 func TestHangingStartShowsWhatHangs(t *testing.T) {
 	g := newReal(t)
 	g.apply(mode("a", "silent"))
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		d, err := g.Debug("a")
 		if err != nil {

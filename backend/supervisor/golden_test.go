@@ -52,7 +52,7 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		{title: "stopped: start is manual", set: func(s *config.Server) { s.Start = config.StartManual }},
 		{title: "stopped: nobody called it", set: idle(10 * time.Minute), act: func(*rig) { pass(11 * time.Minute) }},
 		{title: "starting", start: slow, act: func(*rig) { pass(2 * time.Second) }},
-		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Progress = func(string) string { return "downloading (npx)" } }, act: func(*rig) { pass(2 * time.Second) }},
+		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Fetching = func(string) string { return "npx" } }, act: func(*rig) { pass(2 * time.Second) }},
 		{title: "starting: again after a failure", start: func(ctx context.Context, r Request, n int) (*hub.Catalog, error) {
 			if n == 1 {
 				return nil, errBoom

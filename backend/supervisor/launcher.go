@@ -25,20 +25,20 @@ func launcher(command string) string {
 	return ""
 }
 
-// Progress says what a server that is starting is doing, where that can be seen:
-// "downloading (npx)". A launcher downloads as long as it has no child; one of
-// containers says so on stderr. "" means that nothing is known.
-func (d *Dialer) Progress(server string) string {
+// Fetching names the launcher that downloads a server which is starting: "npx". A launcher
+// downloads as long as it has no child; one of containers says so on stderr. "" means
+// that nothing is known to be fetched.
+func (d *Dialer) Fetching(server string) string {
 	for _, p := range d.running.of(server) {
 		switch p.launcher {
 		case "":
 		case "docker", "podman":
 			if pulling(d.Logs.Tail(server, 50)) {
-				return "downloading (" + p.launcher + ")"
+				return p.launcher
 			}
 		default:
 			if u, err := p.Usage(); err == nil && len(u.Tree) == 1 {
-				return "downloading (" + p.launcher + ")"
+				return p.launcher
 			}
 		}
 	}

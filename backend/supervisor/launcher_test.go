@@ -14,7 +14,7 @@ func TestWhatAStartDoesIsShownWhileItDoesIt(t *testing.T) {
 	var line atomic.Value
 	line.Store("")
 	inBubble(t, func(g *rig, o *Options) {
-		o.Progress = func(string) string { return "downloading (npx)" }
+		o.Fetching = func(string) string { return "npx" }
 		o.LastLines = func(_ string, n int, since time.Time) []string {
 			if since.IsZero() || line.Load() == "" {
 				return nil

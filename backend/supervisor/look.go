@@ -16,7 +16,10 @@ func (r *runner) look() {
 // doing is what a start does, as far as that can be seen: "downloading (npx): " and the
 // last line of stderr.
 func (r *runner) doing() string {
-	text := r.s.o.Progress(r.id)
+	text := ""
+	if by := r.s.o.Fetching(r.id); by != "" {
+		text = "downloading (" + by + ")"
+	}
 	lines := r.s.o.LastLines(r.id, 1, r.began)
 	if len(lines) == 0 {
 		return text

@@ -100,7 +100,7 @@ const npmDone = 5
 // endWhenNpmFailed ends a start whose launcher has told why it failed and does not end.
 func (r *runner) endWhenNpmFailed() {
 	said := ""
-	if strings.HasPrefix(r.s.o.Progress(r.id), "downloading (npx)") {
+	if r.s.o.Fetching(r.id) == "npx" {
 		said = npmSaid(r.s.o.LastLines(r.id, npmLines, r.began))
 	}
 	if said == "" {

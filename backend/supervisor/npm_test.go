@@ -69,7 +69,7 @@ func TestAStartEndsSoonAfterNpmHasFailed(t *testing.T) {
 	var said atomic.Value
 	said.Store("npm warn deprecated x")
 	inBubble(t, func(g *rig, o *Options) {
-		o.Progress = func(string) string { return "downloading (npx)" }
+		o.Fetching = func(string) string { return "npx" }
 		o.LastLines = func(string, int, time.Time) []string { return strings.Split(said.Load().(string), "\n") }
 		g.start = func(ctx context.Context, _ Request, _ int) (*hub.Catalog, error) {
 			<-ctx.Done()
@@ -93,9 +93,9 @@ func TestADownloadDoesNotUseUpTheTimeOfAStart(t *testing.T) {
 	fetched := func(after time.Duration, limit time.Duration) (failed time.Duration) {
 		inBubble(t, func(g *rig, o *Options) {
 			began := time.Now()
-			o.Progress = func(string) string {
+			o.Fetching = func(string) string {
 				if time.Since(began) < after {
-					return "downloading (npx)"
+					return "npx"
 				}
 				return ""
 			}

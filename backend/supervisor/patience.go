@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"drawbridge/config"
@@ -55,5 +54,5 @@ func patient(ctx context.Context, limit time.Duration, fetching func() bool) (co
 
 // fetching reports whether a server's launcher has not begun to run it.
 func (r *runner) fetching() bool {
-	return strings.HasPrefix(r.s.o.Progress(r.id), "downloading")
+	return r.s.o.Fetching(r.id) != ""
 }

@@ -128,8 +128,8 @@ type Options struct {
 	LastLine func(server string) string
 	// LastLines are the last n lines that it wrote since a time. May be nil.
 	LastLines func(server string, n int, since time.Time) []string
-	// Progress says what a server that is starting is doing, or "". May be nil.
-	Progress func(server string) string
+	// Fetching names the launcher that downloads a server which is starting, or "". May be nil.
+	Fetching func(server string) string
 	// Usage measures the processes of a server. May be nil.
 	Usage func(server string) (process.Usage, error)
 	// Logins are asked how it stands with signing in to remote servers. May be nil.
@@ -188,8 +188,8 @@ func New(o Options) *Supervisor {
 			return nil
 		}
 	}
-	if o.Progress == nil {
-		o.Progress = func(string) string { return "" }
+	if o.Fetching == nil {
+		o.Fetching = func(string) string { return "" }
 	}
 	if o.Usage == nil {
 		o.Usage = func(string) (process.Usage, error) { return process.Usage{}, errors.New("nothing measures it") }

@@ -55,7 +55,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 		own.SignIn = lent{d.SignIn, as}
 	}
 	limit := min(startup(&once), maxTrial)
-	ctx, cancel := patient(ctx, limit, func() bool { return strings.HasPrefix(own.Progress(once.ID), "downloading") })
+	ctx, cancel := patient(ctx, limit, func() bool { return own.Fetching(once.ID) != "" })
 	defer cancel()
 	began := time.Now()
 	t := Trial{Catalog: &hub.Catalog{}}
