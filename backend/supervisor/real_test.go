@@ -87,7 +87,7 @@ func (g *real) apply(servers ...config.Server) {
 // wait returns the status once the server is in state.
 func (g *real) wait(id string, state hub.State) hub.ServerStatus {
 	g.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		r := g.fleet.Load().byID[id]
 		if r == nil {
@@ -111,7 +111,7 @@ func (g *real) call(server, tool string, era hub.Era) (*hub.Call, hub.Reply, err
 	if era == hub.Modern {
 		call.Params = json.RawMessage(params[:len(params)-1] + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	reply, err := g.Call(ctx, call, nil)
 	return call, reply, err
@@ -149,7 +149,7 @@ func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
 	if st := g.wait("two", hub.StateRunning); st.PID != pids["two"] {
 		t.Error("a server was touched whose configuration did not change")
 	}
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for alive(pids["one"]) || alive(pids["three"]) {
 		select {
 		case <-deadline:
@@ -245,7 +245,7 @@ func TestServerKilledInTheMiddleOfACallFailsThatCallAndServesTheNext(t *testing.
 	if hub.CodeOf(err) != hub.CodeUnavailable || call.Outcome != hub.OutcomeProtocolError {
 		t.Fatalf("%v, outcome %q", err, call.Outcome)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %s to say so", took)
 	}
 	call = &hub.Call{Server: "a", Method: "ping", Era: hub.Legacy}

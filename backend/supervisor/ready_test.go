@@ -1,0 +1,43 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// Two processes of one server would run at once, were anything started before what an
+// earlier run left is gone.
+func TestNothingIsStartedBeforeTheDialerIsReady(t *testing.T) {
+	g := newReal(t)
+	asked, ready := make(chan struct{}, 10), make(chan struct{})
+	g.dialer.Ready = func(ctx context.Context) error {
+		if n := len(g.dialer.running.of("a")); n > 0 {
+			t.Errorf("%d processes run before it was asked whether they may", n)
+		}
+		asked <- struct{}{}
+		select {
+		case <-ready:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	g.apply(mode("a", "legacy"))
+	<-asked
+	if st, _ := g.Status("a"); st.State != hub.StateStarting || st.PID != 0 || len(g.dialer.running.of("a")) > 0 {
+		t.Errorf("while it waits: %+v", st)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	one := mode("b", "legacy")
+	if s, err := g.dialer.Connect(gone, Request{Server: &one, Changed: func(hub.Kind) {}}); !errors.Is(err, context.Canceled) || s.Process.Command != "" {
+		t.Errorf("whoever does not wait for it gets %+v, %v", s.Process, err)
+	}
+	close(ready)
+	g.wait("a", hub.StateRunning)
+}
