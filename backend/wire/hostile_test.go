@@ -148,17 +148,16 @@ func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
 }
 
 func TestAServerThatDoesNotReadFailsTheCallAtItsDeadlineAndThenTheConnection(t *testing.T) {
-	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = 500 * time.Millisecond })
+	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = 3 * time.Second })
 	if _, err := m.Call(context.Background(), "tools/list", nil, hub.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	params := `{"arguments":{"text":"` + strings.Repeat("x", 200_000) + `"}}`
 	_, err := m.Call(ctx, "tools/call", []byte(params), hub.Span{}, nil)
-	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 400*time.Millisecond {
-		t.Errorf("%v after %v", err, took)
+	if !errors.Is(err, context.DeadlineExceeded) { // else it would be the connection's end
+		t.Error(err)
 	}
 	select {
 	case <-m.Done():
