@@ -278,7 +278,7 @@ const (
 	DefaultIdleStop       = 10 * time.Minute // of servers that start on demand, or not for everybody
 	DefaultCatalogRefresh = 10 * time.Minute
 	DefaultKeepFor        = 30 * 24 * time.Hour
-	DefaultMaxBytes       = 1 << 30
+	DefaultMaxBytes       = 1_000_000_000
 	DefaultMaxPayload     = 64 << 10
 	DefaultOTLPInterval   = 60 * time.Second
 )

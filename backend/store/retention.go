@@ -38,7 +38,7 @@ func (k *Keep) defaults() {
 		k.Age = 30 * 24 * time.Hour
 	}
 	if k.Bytes == 0 {
-		k.Bytes = 1 << 30
+		k.Bytes = 1_000_000_000
 	}
 }
 

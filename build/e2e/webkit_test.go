@@ -175,7 +175,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w.press("Servers")
 	w.press("demo")
 	w.press("Log")
-	w.shows("Its own lines")
+	w.shows("Output")
 
 	var faults []string
 	w.run("return window.faults", &faults)

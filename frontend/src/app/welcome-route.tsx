@@ -73,7 +73,7 @@ function Welcome() {
           <h2 ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
             {t.steps[step].title}
           </h2>
-          <p className="mt-0.5 mb-4 max-w-prose text-ink2">{t.steps[step].body}</p>
+          <p className="mt-0.5 mb-4 max-w-prose text-pretty text-ink2">{t.steps[step].body}</p>
           {step === 'servers' && <Servers />}
           {step === 'clients' && <Clients />}
           {step === 'call' && <FirstCall />}

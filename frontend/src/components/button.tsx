@@ -1,6 +1,7 @@
 import { Tooltip } from 'radix-ui';
 import type { ComponentProps, ReactNode } from 'react';
 import { classes } from '@/lib/classes';
+import { portalHome } from '@/lib/portal';
 
 type Look = 'primary' | 'secondary' | 'quiet' | 'danger';
 
@@ -56,7 +57,7 @@ export function Hint({ text, children }: { text: string; children: ReactNode }) 
   return (
     <Tooltip.Root>
       <Tooltip.Trigger asChild>{children}</Tooltip.Trigger>
-      <Tooltip.Portal>
+      <Tooltip.Portal container={portalHome()}>
         <Tooltip.Content
           sideOffset={6}
           collisionPadding={8}

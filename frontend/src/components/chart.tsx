@@ -141,7 +141,7 @@ function Frame({
   stepMs,
   series,
   format,
-  height = 180,
+  height = 180 * letterScale(),
   empty,
   onPick,
   ticks,
@@ -231,7 +231,8 @@ function Frame({
           onKeyDown={onKey}
           onClick={() => here !== undefined && pick(here)}
         >
-          {ticks.map((value) => (
+          {/* A scale of nothing says nothing, and would cross the words. */}
+          {(empty ? ticks.slice(0, 1) : ticks).map((value) => (
             <g key={value}>
               <line
                 x1={left}
@@ -246,7 +247,7 @@ function Frame({
                 textAnchor="end"
                 className="fill-ink3 text-2xs"
               >
-                {format(value)}
+                {!empty && format(value)}
               </text>
             </g>
           ))}
@@ -274,7 +275,7 @@ function Frame({
           {empty && (
             <text
               x={left + (width - left) / 2}
-              y={top + (height - top - bottom) / 2 - 6}
+              y={top + (height - top - bottom) / 2}
               textAnchor="middle"
               className="fill-ink3 text-sm"
             >

@@ -103,11 +103,14 @@ export function SelectField({
   value,
   onChange,
   options,
+  narrows = true,
 }: {
   label: string;
   value: string;
   onChange: (value: string) => void;
   options: { value: string; text: string }[];
+  /** Whether a choice leaves something out, and has to stand out for it. */
+  narrows?: boolean;
 }) {
   return (
     <div className="relative max-w-full min-w-0 @max-2xl:flex-1 @max-2xl:basis-32">
@@ -117,8 +120,7 @@ export function SelectField({
         onChange={(event) => onChange(event.target.value)}
         className={classes(
           'h-8 appearance-none @2xl:max-w-44 @max-2xl:w-full truncate rounded-md border bg-panel pr-7 pl-2.5 text-sm text-ink',
-          // A choice that narrows something stands out; one that has to be made does not.
-          value !== '' && options[0]?.value === '' ? 'border-accent' : 'border-strong',
+          narrows && value !== '' && options[0]?.value === '' ? 'border-accent' : 'border-strong',
         )}
       >
         {options.map((option) => (

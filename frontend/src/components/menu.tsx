@@ -2,6 +2,7 @@ import type { LucideIcon } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { classes } from '@/lib/classes';
+import { portalHome } from '@/lib/portal';
 
 export interface MenuItem {
   text: string;
@@ -16,7 +17,7 @@ export function Menu({ items, children }: { items: MenuItem[]; children: ReactNo
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{children}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
+      <DropdownMenu.Portal container={portalHome()}>
         <DropdownMenu.Content
           align="end"
           sideOffset={4}

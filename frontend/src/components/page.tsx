@@ -159,8 +159,8 @@ export function Empty({
       >
         <Icon className="size-6" aria-hidden />
       </div>
-      <Heading className="text-lg font-semibold">{title}</Heading>
-      {children && <div className="mt-1 w-full text-ink2">{children}</div>}
+      <Heading className="text-lg font-semibold text-balance">{title}</Heading>
+      {children && <div className="mt-1 w-full text-balance text-ink2">{children}</div>}
     </div>
   );
 }

@@ -24,7 +24,7 @@ export function Segments<Value extends string>({
           aria-pressed={option.value === value}
           onClick={() => onChange(option.value)}
           className={classes(
-            'rounded-md px-2.5 py-1 text-xs whitespace-nowrap',
+            'grow rounded-md px-2.5 py-1 text-xs whitespace-nowrap', // where they need two lines, both are full
             option.value === value
               ? 'bg-panel font-medium text-ink shadow-card dark:bg-line'
               : 'text-ink2 hover:text-ink',

@@ -168,9 +168,11 @@ function Content({
       <Compare call={call} labelOf={labelOf} />
       <Payloads call={call} loading={loading} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}
-      <Section title={t.timing}>
-        <Timing call={call} />
-      </Section>
+      {call.outcome !== '' && (
+        <Section title={t.timing}>
+          <Timing call={call} />
+        </Section>
+      )}
       <Section title={t.facts}>
         <CallFacts call={call} server={labelOf(call.server)} />
       </Section>
@@ -276,7 +278,7 @@ const Payloads = memo(function Payloads({ call, loading }: { call: Detail; loadi
           <CutNote cut={call.replyCut} />
         </Section>
       ) : (
-        <Result call={call} loading={loading} />
+        !running && <Result call={call} loading={loading} />
       )}
       {call.stack && (
         <Section
@@ -316,7 +318,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
         <ResultText text={call.result} />
       ) : (
         <Payload text={call.result} label={t.result} loading={loading}>
-          {call.outcome === '' ? t.notYet : t.notRecorded}
+          {t.notRecorded}
         </Payload>
       )}
       <CutNote cut={call.replyCut} />
@@ -346,7 +348,6 @@ function CutNote({ cut }: { cut: Cut | undefined }) {
 
 /** Waiting and work as one bar, drawn to scale. */
 function Timing({ call }: { call: Call }) {
-  if (call.outcome === '') return <p className="text-sm text-ink3">{t.notYet}</p>;
   const queued = Math.min(call.queuedNs, call.tookNs);
   const share = call.tookNs > 0 ? (queued / call.tookNs) * 100 : 0;
   return (

@@ -9,5 +9,6 @@ export function CallDuration({ call }: { call: Call }) {
 
 function Elapsed({ at }: { at: string }) {
   const seconds = Math.max(0, Math.floor((useNow() - (moment(at) ?? 0)) / 1000));
-  return <span className="text-accent">{duration(seconds * 1e9).replace(/\.0+(?= s)/, '')}…</span>;
+  const so = seconds < 60 ? `${seconds} s` : duration(seconds * 1e9);
+  return <span className="text-accent">{so}…</span>;
 }

@@ -164,7 +164,7 @@ function Step({
       {at - ended > pauseMs && (
         <li className="flex items-center gap-3 py-1.5 pl-[5.25rem] text-xs text-ink3">
           <span className="h-px flex-1 bg-line" />
-          {t.pause(duration((at - ended) * 1e6))}
+          {t.pause(duration(Math.round((at - ended) / 1000) * 1e9).replace('.0 s', ' s'))}
           <span className="h-px flex-1 bg-line" />
         </li>
       )}

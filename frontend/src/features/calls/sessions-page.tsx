@@ -1,7 +1,7 @@
 import { useSuspenseInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Route } from 'lucide-react';
-import { Button } from '@/components/button';
+import { Button, buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { clock, count, duration, moment, plain, wellFormed } from '@/lib/format';
@@ -30,7 +30,12 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {sessions.length === 0 ? (
           <Empty icon={Route} title={t.emptyTitle}>
-            {t.emptyBody}
+            <p>{t.emptyBody}</p>
+            <p className="mt-4">
+              <Link to="/clients" className={buttonClasses('primary')}>
+                {texts.calls.connectClient}
+              </Link>
+            </p>
           </Empty>
         ) : (
           <>
@@ -93,7 +98,9 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
           {session.errors > 0 && (
             <span className="text-bad"> · {t.failed(count(session.errors))}</span>
           )}
-          {spanNs(session) > 0 && ` · ${t.lasted(duration(spanNs(session)))}`}
+          {spanNs(session) > 0 && (
+            <span className="max-sm:hidden"> · {t.lasted(duration(spanNs(session)))}</span>
+          )}
         </span>
       </div>
     </li>

@@ -66,6 +66,7 @@ export function CheckItem({
           <Button
             small
             look="quiet"
+            className="max-sm:-ml-2"
             aria-expanded={open}
             aria-label={t.showOf(title)}
             onClick={() => setOpen((on) => !on)}

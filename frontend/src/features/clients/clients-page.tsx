@@ -69,7 +69,7 @@ function NoClients() {
 function ClientTable({ clients }: { clients: Client[] }) {
   return (
     <section aria-labelledby="seen-title">
-      <h2 id="seen-title" className="mb-2 text-lg font-semibold">
+      <h2 id="seen-title" className="mb-2 font-semibold">
         {t.connected}
       </h2>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
@@ -120,10 +120,10 @@ function ClientRow({ client }: { client: Client }) {
 function ConnectHelp({ url, requireToken }: { url: string; requireToken: boolean }) {
   return (
     <section aria-labelledby="connect-title">
-      <h2 id="connect-title" className="text-lg font-semibold">
+      <h2 id="connect-title" className="font-semibold">
         {t.connect}
       </h2>
-      <p className="mt-0.5 text-ink2">{t.connectBody}</p>
+      <p className="mt-0.5 text-sm text-ink2">{t.connectBody}</p>
       <div className="mt-3 grid gap-3 lg:grid-cols-2">
         <Card title={t.other}>
           <p className="text-sm text-ink2">{t.otherBody}</p>
@@ -141,7 +141,7 @@ function ConnectHelp({ url, requireToken }: { url: string; requireToken: boolean
             </>
           )}
         </Card>
-        <Card title="stdio">
+        <Card title={t.stdio}>
           <p className="text-sm text-ink2">{t.stdioBody}</p>
           <CopyField text={shimEntry} label={t.entry} />
         </Card>

@@ -34,11 +34,11 @@ export function Connections() {
   const here = connections.data.filter((c) => c.detected || c.state !== 'notConnected');
   return (
     <section aria-labelledby="connections-title">
-      <h2 id="connections-title" className="mb-2 text-lg font-semibold">
+      <h2 id="connections-title" className="mb-2 font-semibold">
         {t.title}
       </h2>
       {here.length === 0 ? (
-        <p className="text-ink2">{t.none}</p>
+        <p className="text-sm text-ink2">{t.none}</p>
       ) : (
         <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
           {here.map((connection) => (
@@ -91,7 +91,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
               ? t.states.connectedIdle
               : (t.states[connection.state] ?? plain(connection.state))}
         </span>
-        <span className="flex gap-2">
+        <span className="flex gap-2 max-sm:flex-row-reverse">
           {(connection.state === 'notConnected' || connection.state === 'unreadable') && (
             <Button look="quiet" aria-expanded={open === 'hand'} onClick={() => toggle('hand')}>
               {texts.byHand.open}

@@ -22,7 +22,7 @@ export function Features({ labelOf }: { labelOf: (server: string) => string }) {
   return (
     <section aria-labelledby="features-title">
       <div className="@container mb-2 flex flex-wrap items-center gap-3">
-        <h2 id="features-title" className="text-lg font-semibold">
+        <h2 id="features-title" className="font-semibold">
           {t.title}
         </h2>
         <SelectField

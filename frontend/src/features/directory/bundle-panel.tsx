@@ -150,7 +150,7 @@ function FileDrop({ onFile, busy }: { onFile: (file: File) => void; busy: boolea
           if (file) onFile(file);
           event.target.value = ''; // the same file may be chosen again
         }}
-        className="max-w-full text-sm text-ink2 file:mr-3 file:h-8 file:rounded-md file:border file:border-strong file:bg-panel file:px-3 file:font-medium file:text-ink"
+        className="field-sizing-content max-w-full text-sm text-ink2 file:mr-3 file:h-8 file:rounded-md file:border file:border-strong file:bg-panel file:px-3 file:font-medium file:text-ink"
       />
     </div>
   );

@@ -33,7 +33,7 @@ export function DirectoryPage({
     <>
       <PageHeader
         title={t.title}
-        note={data && t.count(data.total)}
+        note={data && <span className="@max-md:hidden">{t.count(data.total)}</span>}
         action={
           <Link
             to="/directory"

@@ -56,6 +56,7 @@ export function InputField({
         <div className="@container">
           <SelectField
             label={label}
+            narrows={false}
             value={value}
             options={[
               { value: '', text: field.default ? t.byDefault(field.default) : t.notSet },

@@ -21,10 +21,10 @@ export function ClientViews({ tokens }: { tokens: string[] }) {
   const profiles = data.items.filter((p) => p.name).map((p) => ({ value: p.name, text: p.name }));
   return (
     <section aria-labelledby="views-title">
-      <h2 id="views-title" className="text-lg font-semibold">
+      <h2 id="views-title" className="font-semibold">
         {t.views}
       </h2>
-      <p className="mt-0.5 mb-2 text-ink2">{t.viewsBody}</p>
+      <p className="mt-0.5 mb-2 text-sm text-ink2">{t.viewsBody}</p>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
         {all.map((token) => {
           const view = viewOf(data.clients, token);

@@ -50,7 +50,7 @@ export function CallCard({
         <span className="[overflow-wrap:anywhere]">
           {plain(
             [labelOf(question.server), question.original || question.tool, question.client?.name]
-              .filter(Boolean)
+              .filter((word) => word && !question.message.includes(word))
               .join(' · ')
               .slice(0, 300),
           )}
@@ -58,7 +58,9 @@ export function CallCard({
         <TimeLeft expires={question.expires} text={t.left} />
       </p>
       {question.why && (
-        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(question.why)}</p>
+        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">
+          {plain(t.why(question.why))}
+        </p>
       )}
       <div className="mt-3">
         {cut ? (

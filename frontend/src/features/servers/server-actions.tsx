@@ -1,6 +1,6 @@
 import { Ban, Ellipsis, Play, Power, RotateCw, Square } from 'lucide-react';
-import { DropdownMenu } from 'radix-ui';
 import { Button, IconButton } from '@/components/button';
+import { Menu } from '@/components/menu';
 import { texts } from '@/lib/texts';
 import type { ServerStatus, State } from '@/types/api';
 import { type ServerAction, useServerAction } from './api';
@@ -68,36 +68,21 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
         </IconButton>
       )}
       {others.length > 0 && (
-        <DropdownMenu.Root modal={false}>
-          <DropdownMenu.Trigger
+        <Menu
+          items={others.map((name) => ({
+            text: texts.actions[name],
+            icon: icons[name],
+            onSelect: () => action.mutate(name),
+          }))}
+        >
+          <button
+            type="button"
             aria-label={texts.actions.more(label)}
             className="inline-flex size-8 items-center justify-center rounded-md text-ink2 hover:bg-hover hover:text-ink"
           >
             <Ellipsis className="size-4" aria-hidden />
-          </DropdownMenu.Trigger>
-          <DropdownMenu.Portal>
-            <DropdownMenu.Content
-              align="end"
-              sideOffset={4}
-              collisionPadding={8}
-              className="z-40 min-w-36 rounded-lg border bg-panel p-1 shadow-float"
-            >
-              {others.map((name) => {
-                const Icon = icons[name];
-                return (
-                  <DropdownMenu.Item
-                    key={name}
-                    onSelect={() => action.mutate(name)}
-                    className="flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[highlighted]:bg-hover"
-                  >
-                    <Icon className="size-4 text-ink3" aria-hidden />
-                    {texts.actions[name]}
-                  </DropdownMenu.Item>
-                );
-              })}
-            </DropdownMenu.Content>
-          </DropdownMenu.Portal>
-        </DropdownMenu.Root>
+          </button>
+        </Menu>
       )}
     </div>
   );

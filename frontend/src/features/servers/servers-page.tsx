@@ -39,10 +39,12 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
         title={texts.servers.title}
         note={servers.length > 0 && texts.servers.count(servers.length)}
         action={
-          <Link to="/add" className={buttonClasses('primary')}>
-            <Plus className="size-4" aria-hidden />
-            {texts.add.button}
-          </Link>
+          servers.length > 0 && (
+            <Link to="/add" className={buttonClasses('primary')}>
+              <Plus className="size-4" aria-hidden />
+              {texts.add.button}
+            </Link>
+          )
         }
       >
         {servers.length > 3 && (

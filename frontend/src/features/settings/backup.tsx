@@ -37,7 +37,7 @@ export function Backup() {
           });
       }}
     >
-      <h3 className="font-medium">{t.title}</h3>
+      <h3 className="text-sm font-semibold">{t.title}</h3>
       <p className="mb-2 text-sm text-ink2">{t.body}</p>
       <label htmlFor={`${id}-path`} className="mb-1 block text-xs text-ink3">
         {t.path}

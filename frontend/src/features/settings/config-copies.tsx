@@ -22,7 +22,7 @@ export function ConfigCopies() {
   const [open, setOpen] = useState<string | undefined>(undefined);
   return (
     <div>
-      <h3 className="font-medium">{t.copiesTitle}</h3>
+      <h3 className="text-sm font-semibold">{t.copiesTitle}</h3>
       <p className="mb-2 text-sm text-ink2">{t.copiesBody}</p>
       <Button
         disabled={keep.isPending}

@@ -45,6 +45,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
           }),
       },
     );
+  if (servers.length === 0 && rules.length === 0) return null;
   const same = (rule: Rule) => rule.server === chosen && (rule.tool ?? '') === tool.trim();
   return (
     <div>

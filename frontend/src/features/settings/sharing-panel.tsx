@@ -30,7 +30,7 @@ function Give() {
   const { data, error } = useQuery({ ...exportQuery, enabled: open });
   return (
     <div>
-      <h3 className="font-medium">{t.exportTitle}</h3>
+      <h3 className="text-sm font-semibold">{t.exportTitle}</h3>
       <p className="mb-2 text-sm text-ink2">{t.exportBody}</p>
       <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
         {open ? t.hide : t.look}

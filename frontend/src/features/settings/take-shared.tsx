@@ -28,7 +28,7 @@ export function TakeShared() {
   const failed = fault || (plan.isError ? messageOf(plan.error) : '');
   return (
     <div>
-      <h3 className="font-medium">{t.importTitle}</h3>
+      <h3 className="text-sm font-semibold">{t.importTitle}</h3>
       <p className="mb-2 text-sm text-ink2">{t.importBody}</p>
       <label htmlFor={id} className="sr-only">
         {t.chooseFile}
