@@ -1,0 +1,122 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHostileLinksAreShownAndNeverRun opens what an attacker would put on a web page, in the
+// window's engine. Each link is refused, or leads to a form that says that a link brought it
+// and what it would run; nothing runs, nothing is stored, and nothing of it is code.
+func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
+	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	d.running("demo")
+	ran := filepath.Join(d.home, "ran")
+	add := func(name, config string, more ...string) string {
+		return "drawbridge://add?" + strings.Join(append([]string{"name=" + url.QueryEscape(name), "config=" + url.QueryEscape(config)}, more...), "&")
+	}
+	touch := func(more string) string { return `{"command":"touch","args":["` + ran + `"]` + more + `}` }
+	const markup = `<img src=x onerror=\"window.pwned=1\"><script>window.pwned=1</script>`
+	huge := base64.StdEncoding.EncodeToString(make([]byte, 7<<10))
+	cases := []struct {
+		link  string
+		shows string // what the form says; "" is a link that is refused
+	}{
+		{add("evil", touch("")), ran},
+		{add("evil", touch(`,"start":"auto","toolChanges":"accept","trusted":true`), "submit=1", "confirm=yes", "from=page", "from=link"), ran},
+		{add("evil", `{"command":"sh","args":["-c","touch '`+ran+`'; exec demo"],"env":{"PATH":"/tmp"}}`), "exec demo"},
+		{add("evil", `{"command":"sh\n-c\r\ntouch `+ran+`","args":["\u0000\u001b[2J"]}`), "touch " + ran},
+		{add("demo", touch("")), ran},            // the name of a server that is there
+		{add("dеmо", touch("")), ran},            // the same in Cyrillic letters
+		{add("__proto__", touch("")), ""},        // names that JavaScript knows
+		{add("constructor", touch("")), ran},     //
+		{add("evil", touch(""), "#code=1"), ran}, // a code of its own
+		{add("evil", `{"command":"`+markup+`","args":["`+markup+`"],"cwd":"`+markup+`"}`), "onerror"},
+		{add("evil", `{"url":"javascript:window.pwned=1"}`), "javascript:"},
+		{add("evil", `{"url":"file:///etc/passwd"}`), "file:///etc/passwd"},
+		{add("evil", `{"url":"https://login.example@evil.example/\u202emoc.elgoog"}`), "evil.example"},
+		{add("evil", `{"command":"touch","args":["`+huge+`","`+ran+`"]}`), ran},
+		{strings.Replace(add("evil", `{"x":DEEP,"command":"deep"}`), "DEEP", strings.Repeat("[", 7000)+strings.Repeat("]", 7000), 1), "deep"},
+		{add("evil", `{"command":"good","command":"touch","args":["`+ran+`"]}`), ran},
+		{add("evil", `{"mcpServers":{"a":`+touch("")+`,"b":{"command":"second"}}}`), ran},
+		{strings.Replace(add("evil", touch("")), "touch", "%74ouch", 1), ran},
+		{add("evil", url.QueryEscape(touch(""))), ""}, // encoded twice
+		{add("evil", touch(",")), ""}, // no JSON
+		{add("../../evil", touch("")), ""},
+		{add("evil\n[x]", touch("")), ""},
+		{add("evil", strings.Repeat(" ", 17<<10)+touch("")), ""},
+		{"drawbridge://run?command=touch&args=" + ran, ""},
+		{"drawbridge:add?name=evil&config=" + url.QueryEscape(touch("")), ""},
+		{"drawbridge://add@evil.example/?config={}", ""},
+		{"drawbridge://open//evil.example/servers", ""},
+		{"drawbridge://open/%2e%2e/%2e%2e/etc/passwd", ""},
+		{"drawbridge://open/servers/demo%23code=1", ""},
+		{"drawbridge://open/api/v1/quit", ""},
+		{"drawbridge://open\r\nHost: evil/", ""},
+	}
+	before, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := startWebkit(t)
+	begun := false
+	for _, c := range cases {
+		cmd := command(t, append(d.env(), "DRAWBRIDGE_WINDOW_WAITS=1"), binary, c.link, "--data", d.data)
+		if c.shows == "" {
+			run(t, cmd, 1)
+			continue
+		}
+		var told struct{ URL string }
+		if err := json.Unmarshal([]byte(run(t, cmd, 0)), &told); err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(told.URL)
+		if err != nil || !strings.HasPrefix(told.URL, d.url+"/#code=") {
+			t.Fatalf("%.100q leads to %q", c.link, told.URL)
+		}
+		to, err := url.ParseQuery(u.EscapedFragment())
+		if err != nil || !strings.HasPrefix(to.Get("to"), "/add?") {
+			t.Fatalf("%.100q leads to %q", c.link, told.URL)
+		}
+		if !begun { // as a window that opens; the others come to a window that is open
+			w.do("POST", "/url", object{"url": told.URL}, nil)
+			begun = true
+		} else {
+			place, _ := json.Marshal(to.Get("to"))
+			w.run("location.hash = "+string(place), nil)
+		}
+		want, _ := json.Marshal(c.shows)
+		eventually(t, limit(15*time.Second), func() string {
+			var got string
+			w.run(`const text = document.body.innerText, box = document.querySelector('form textarea')
+				return text.includes('A link brought this') && (text.includes(`+string(want)+`) || box?.value.includes(`+string(want)+`)) && box ? '' : text`, &got)
+			if got != "" {
+				return c.link[:min(len(c.link), 200)] + " does not show " + c.shows + " but " + tail(got)
+			}
+			return ""
+		})
+		var pwned bool
+		if w.run("return 'pwned' in window || document.querySelector('form img, form script') !== null", &pwned); pwned {
+			t.Errorf("%.200q runs in the page", c.link)
+		}
+		w.run("location.hash = '/servers'", nil)
+		w.shows("Add server")
+	}
+	if after, err := os.ReadFile(filepath.Join(d.data, "config.jsonc")); err != nil || string(after) != string(before) {
+		t.Errorf("the configuration became %s (%v)", after, err)
+	}
+	if list := d.ask("GET", "servers", nil); strings.Contains(list, "evil") || strings.Count(list, `"id":`) != 1 {
+		t.Errorf("the servers became %s", tail(list))
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a link ran a program")
+	}
+}
