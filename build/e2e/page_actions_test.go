@@ -5,9 +5,8 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,10 +19,6 @@ import (
 // What the page does to a configuration, a history, clients' files, a keyring and a
 // container, done to real ones.
 func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("no browser: %v", err)
-	}
 	box := container(t)
 	ring := startKeyring(t)
 	config, _ := realServers(t)
@@ -34,46 +29,30 @@ func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
 	put(t, cursor, "{\n  \"mcpServers\": {\n    \"weather\": {\"command\": \""+binary+"\", \"args\": [\"demo-server\"], \"env\": {\"WEATHER_TOKEN\": \"cnry-in-cursor\"}}\n  }\n}\n")
 	put(t, filepath.Join(d.home, ".config/Claude/claude_desktop_config.json"), "{}\n")
 	d.running("demo", "asking", "files", "every", "memory", "thinking")
-	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/lock":
+	env := []string{"DBUS_SESSION_BUS_ADDRESS=" + ring.address}
+	does := map[string]func(url.Values) string{
+		"/lock": func(url.Values) string {
 			d.stop()
 			ring.stop()
 			ring.launch("")
-			d.launch("DBUS_SESSION_BUS_ADDRESS=" + ring.address)
-		case "/unlock":
+			d.launch(env...)
+			return ""
+		},
+		"/unlock": func(url.Values) string {
 			ring.stop()
 			ring.launch("the person's password")
-		case "/link":
-			code, said := d.do("POST", "/api/v1/open-code", strings.NewReader(`{"to":`+quoted(r.URL.Query().Get("to"))+`}`))
+			return ""
+		},
+		"/link": func(q url.Values) string {
+			code, said := d.do("POST", "/api/v1/open-code", strings.NewReader(`{"to":`+quoted(q.Get("to"))+`}`))
 			var link struct{ URL string }
 			if err := json.Unmarshal([]byte(said), &link); err != nil || code != http.StatusOK {
 				t.Errorf("%d %s (%v)", code, said, err)
 			}
-			io.WriteString(w, link.URL)
-		}
-	}))
-	defer control.Close()
-	order, err := json.Marshal(object{
-		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "token": d.token("life"), "chromium": browser, "output": output,
-		"config": filepath.Join(d.data, "config.jsonc"), "cursor": cursor, "control": control.URL, "binary": binary, "container": box,
-		"patience": limit(15 * time.Second).Milliseconds(),
-	})
-	if err != nil {
-		t.Fatal(err)
+			return link.URL
+		},
 	}
-	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/page-actions.mjs"))
-	cmd.Stdin = strings.NewReader(string(order))
-	var found struct{ Done, Violations, Errors []string }
-	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &found); err != nil {
-		t.Fatal(err)
-	}
-	if len(found.Done) < 19 {
-		t.Errorf("only this was done: %q", found.Done)
-	}
-	for _, problem := range append(found.Violations, found.Errors...) {
-		t.Error(problem)
-	}
+	browse(t, d, "page-actions.mjs", 21, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box}, nil)
 }
 
 func quoted(s string) string {

@@ -3,42 +3,17 @@
 package e2e
 
 import (
-	"encoding/json"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 )
 
 // Whatever destroys something by the page of the real daemon is taken back with a click, or
 // asked about.
 func TestWhatThePageDestroysComesBackOrIsAskedAbout(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("no browser: %v", err)
-	}
-	d := start(t, object{"mcpServers": object{"demo": demo()}})
+	remote, _ := guarded(t)
+	d := start(t, object{"mcpServers": object{"demo": demo(), "web": object{"url": remote.URL + "/mcp"}}}, "DRAWBRIDGE_KEYRING=off")
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")
 	put(t, cursor, "{\n  \"mcpServers\": {}\n}\n")
 	d.running("demo")
-	order, err := json.Marshal(object{
-		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "token": d.token("life"), "chromium": browser, "output": output,
-		"config": filepath.Join(d.data, "config.jsonc"), "cursor": cursor, "patience": limit(10 * time.Second).Milliseconds(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/page-undo.mjs"))
-	cmd.Stdin = strings.NewReader(string(order))
-	var found struct{ Done, Violations, Errors []string }
-	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &found); err != nil {
-		t.Fatal(err)
-	}
-	if len(found.Done) < 6 {
-		t.Errorf("only this was done: %q", found.Done)
-	}
-	for _, problem := range append(found.Violations, found.Errors...) {
-		t.Error(problem)
-	}
+	browse(t, d, "page-undo.mjs", 9, object{"token": d.token("life"), "cursor": cursor, "guarded": remote.URL}, nil)
 }

@@ -304,7 +304,15 @@ flow(
     await row.getByText('"--client", "cursor"').waitFor();
     await inspect(page, true);
     await row.getByRole('button', { name: 'Write this change' }).click();
-    await row.getByRole('button', { name: 'Disconnect' }).click();
+    const disconnect = row.getByRole('button', { name: 'Disconnect' });
+    await disconnect.click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('becomes what it was before').waitFor();
+    await inspect(page, true);
+    await page.keyboard.press('Enter'); // the safe answer has the focus
+    await dialog.waitFor({ state: 'detached' });
+    await disconnect.click();
+    await dialog.getByRole('button', { name: 'Disconnect' }).click();
     await row.getByText('Not connected').waitFor();
   },
 );

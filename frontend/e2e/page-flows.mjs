@@ -54,6 +54,10 @@ flow('a client is connected by hand, and an import is taken back', quiet, async 
   await page.goto(`${mock.url}/#/add`);
   const taken = page.getByRole('region', { name: 'Taken over before' });
   await taken.getByRole('button', { name: 'Take back' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('taken out of the configuration').waitFor();
+  await inspect(page, true);
+  await dialog.getByRole('button', { name: 'Take back' }).click();
   await taken.waitFor({ state: 'detached' });
 });
 
@@ -85,6 +89,10 @@ flow('a server gets another name, and tags that find it', quiet, async (page, mo
     'home',
     'files',
   ]);
+  await page.getByText('The tags of filesystem are saved.').waitFor();
+  await page.getByRole('button', { name: 'Undo', exact: true }).click();
+  await page.getByText('Saved. It is in effect already.').waitFor();
+  assert.equal(JSON.parse(mock.world.config.text).mcpServers.filesystem.tags, undefined);
   await more.click();
   await page.getByRole('menuitem', { name: 'Rename' }).click();
   await page.getByRole('textbox', { name: 'Name' }).fill('My files');

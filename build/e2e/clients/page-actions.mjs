@@ -2,7 +2,7 @@
 // history, files of clients, a keyring, a container, servers that ask.
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, control, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, control, finish, found, go, live, order, page, part, settled, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
 const running = (id) => until(`${id} runs`, async () => (await api('GET', `/api/v1/servers/${id}`)).state === 'running')
@@ -44,6 +44,22 @@ await step('a locked keyring is unlocked', async () => {
   await page.getByText(/Needs-unlock/).first().waitFor({ state: 'detached' })
   await running('guarded')
   allowed.clear()
+})
+await step('a secret that is there is replaced only after a question', async () => {
+  await go('/settings')
+  const secrets = part('Secrets')
+  const dialog = page.getByRole('dialog')
+  await secrets.getByLabel('Name').fill('GUARD_KEY')
+  await secrets.getByLabel('Value').fill('cnry-another')
+  await secrets.getByRole('button', { name: 'Set' }).click()
+  await dialog.getByText('Its value of now is gone then.').waitFor()
+  await page.keyboard.press('Enter') // the safe answer has the focus
+  await dialog.waitFor({ state: 'detached' })
+  if ((await secrets.getByLabel('Value').inputValue()) !== 'cnry-another') throw new Error('what was typed is gone')
+  await secrets.getByRole('button', { name: 'Set' }).click()
+  await dialog.getByRole('button', { name: 'Replace' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await until('it is replaced', async () => (await secrets.getByLabel('Value').inputValue()) === '')
 })
 await step('a secret is removed after a question', async () => {
   await go('/settings')
@@ -89,7 +105,11 @@ await step('servers of a client are imported, and taken back', async () => {
   await running('weather')
   const now = await config()
   if (!now.includes('"weather"') || now.includes('cnry-in-cursor')) throw new Error(now)
+  const dialog = page.getByRole('dialog')
   await part('Taken over before').getByRole('button', { name: 'Take back' }).click()
+  await dialog.getByText(/^weather.*taken out of the configuration/).waitFor()
+  if ((await config()) !== now) throw new Error('it was taken back before anybody said yes')
+  await dialog.getByRole('button', { name: 'Take back' }).click()
   await page.getByText('The servers are out of the configuration again.').waitFor()
   if ((await config()) !== before) throw new Error(`the file is ${await config()}`)
 })
@@ -119,7 +139,12 @@ await step('a client is connected by its address, gets another token, is looked 
   await page.getByText('The new token is in place.').waitFor()
   if ((await file()).includes(token)) throw new Error('the old token is still in the file')
   await go('/clients')
+  const connected = await file()
   await row.getByRole('button', { name: 'Disconnect' }).click()
+  await dialog.getByText(order.cursor).waitFor()
+  await accessible('/clients, disconnecting')
+  if ((await file()) !== connected) throw new Error('the file changed before anybody said yes')
+  await dialog.getByRole('button', { name: 'Disconnect' }).click()
   await row.getByText('Not connected').waitFor()
   if ((await file()) !== before) throw new Error(await file())
 })
@@ -219,7 +244,12 @@ await step('a server gets tags and another name, and its calls follow', async ()
   await page.getByRole('menuitem', { name: 'Tags' }).click()
   await page.getByRole('textbox', { name: 'Tags' }).fill('slow, mine')
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  const back = await undo()
   await part('later').getByRole('link', { name: 'mine' }).waitFor()
+  const tagged = await config()
+  await back.click()
+  await part('later').getByRole('link', { name: 'mine' }).waitFor({ state: 'detached' })
+  if ((await config()) === tagged || (await config()).includes('"mine"')) throw new Error(await config())
   const { pid } = await api('GET', '/api/v1/servers/later')
   await part('later').getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('menuitem', { name: 'Rename' }).click()
@@ -286,6 +316,25 @@ await step('a check is made of a call, runs well, is changed to fail, and is rem
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('heading', { name: 'No saved checks' }).waitFor()
   if ((await api('GET', '/api/v1/checks')).items.length > 0) throw new Error('it is still there')
+})
+await step('a check that is saved over another brings that one back', async () => {
+  const { callId } = await call('demo', 'echo', { text: 'checked twice' })
+  await until('it is recorded', async () => (await api('GET', `/api/v1/calls/${callId}`)).id)
+  const wanted = async () => (await api('GET', '/api/v1/checks')).items.find((one) => one.name === 'twice')?.steps[0].expect.contains?.[0]
+  for (const text of ['checked', 'something else']) {
+    await go(`/calls/${callId}`)
+    await page.getByRole('button', { name: 'Save as check' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('twice')
+    await dialog.getByLabel('Texts in the result').fill(text)
+    if (text !== 'checked') await dialog.getByText(/There is a check of this name/).waitFor()
+    await dialog.getByRole('button', { name: 'Save check' }).click()
+    await page.waitForURL(/#\/checks/)
+    await until('it is saved', async () => (await wanted()) === text)
+  }
+  await (await undo()).click()
+  await until('the first is back', async () => (await wanted()) === 'checked')
+  await api('DELETE', '/api/v1/checks/twice')
 })
 await step('a backup of the history is written, and never over a file', async () => {
   await go('/settings')

@@ -1,5 +1,8 @@
-import { queryOptions } from '@tanstack/react-query';
-import { request, requestText } from '@/lib/request';
+import { type QueryClient, queryOptions } from '@tanstack/react-query';
+import { plain } from '@/lib/format';
+import { messageOf, request, requestText } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
 import type { ConfigFile } from '@/types/api';
 
 /** The configuration file: the one place where servers are defined. */
@@ -14,4 +17,14 @@ export async function saveConfig(text: string, etag: string): Promise<ConfigFile
   return JSON.parse(
     await requestText('PUT', '/api/v1/config', { body: { text }, headers: { 'If-Match': etag } }),
   ) as ConfigFile;
+}
+
+/** Writes what stood in the file before, if nobody wrote since. */
+export async function putConfigBack(client: QueryClient, text: string, etag: string) {
+  try {
+    client.setQueryData(configQuery.queryKey, await saveConfig(text, etag));
+    toast('ok', texts.settings.saved);
+  } catch (error) {
+    toast('bad', plain(messageOf(error)));
+  }
 }

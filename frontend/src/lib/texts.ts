@@ -71,6 +71,13 @@ export const texts = bare({
     prune: (n: string) =>
       `${n} calls are deleted. They cannot be brought back. A backup, below, would keep them.`,
     pruneOne: 'One call is deleted. It cannot be brought back. A backup, below, would keep it.',
+    checkBack: (name: string) => `${name} is what it was before.`,
+    disconnectTitle: (client: string) => `Disconnect ${client}?`,
+    disconnectBody: (path: string) =>
+      `Our entry goes out of ${path}. A file that nobody changed since becomes what it was before, and servers that were moved into Drawbridge go back into it.`,
+    takeBackTitle: 'Take these servers out again?',
+    takeBackBody: (servers: string, client: string) =>
+      `${servers}: stopped and taken out of the configuration, with the secrets that came with them. The file of ${client} stays as it is, so they can be imported again.`,
     forgetTitle: (client: string) => `Forget that ${client} was connected?`,
     forgetBody: (path: string) =>
       `Nothing is written into ${path}. But Drawbridge no longer knows what stood there before it came, so Restore and Disconnect cannot bring that back. Copies of the file stay in the data folder.`,
@@ -254,6 +261,7 @@ export const texts = bare({
       tagTitle: (label: string) => `Tags of ${label}`,
       tagBody: 'Words to find it by, with commas between. They stand in its entry.',
       tagExample: 'work, slow',
+      tagged: (label: string) => `The tags of ${label} are saved.`,
     },
     more: {
       entry: 'Show its entry',

@@ -83,22 +83,36 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
   const [wishes, setWishes] = useState(() => calls.map(firstWish));
   const { data: known } = useQuery(checksQuery);
   const save = useSaveCheck();
+  const again = useSaveCheck();
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => box.current?.select(), []);
   const navigate = useNavigate();
   const stuck = calls.some((call) => obstacle(call) !== undefined);
   const sound = soundName(name) && !stuck && wishes.every(soundWish);
-  const submit = () =>
+  const submit = () => {
+    const before = known?.find((check) => check.name === name);
     save.mutate(
       { name, auto, steps: calls.map((call, at) => stepOf(call, wishes[at] ?? firstWish(call))) },
       {
         onSuccess: () => {
-          toast('ok', t.saved(name));
+          toast(
+            'ok',
+            t.saved(name),
+            before && {
+              text: texts.care.undo,
+              run: () =>
+                again
+                  .mutateAsync(before)
+                  .then(() => toast('ok', texts.care.checkBack(name)))
+                  .catch((error: unknown) => toast('bad', plain(messageOf(error)))),
+            },
+          );
           onClose();
           navigate({ to: '/checks' });
         },
       },
     );
+  };
   return (
     <form
       className="flex min-h-0 flex-col"

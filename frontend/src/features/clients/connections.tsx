@@ -58,10 +58,15 @@ const looks = {
   unreadable: { icon: CircleAlert, color: 'text-bad' },
 };
 
+const sure = {
+  undo: { title: texts.care.disconnectTitle, body: texts.care.disconnectBody },
+  forget: { title: texts.care.forgetTitle, body: texts.care.forgetBody },
+};
+
 export function ConnectionRow({ connection }: { connection: LiveConnection }) {
   const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
   const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
-  const [asking, setAsking] = useState(false);
+  const [asking, setAsking] = useState<'undo' | 'forget' | undefined>(undefined);
   const action = useConnectionAction(connection);
   const look =
     connection.state === 'connected' && connection.live === false
@@ -72,7 +77,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
     action.mutate(name, {
       onSuccess: () => toast('ok', t.done[name](connection.name)),
       onError: (error) => toast('bad', plain(messageOf(error))),
-      onSettled: () => setAsking(false),
+      onSettled: () => setAsking(undefined),
     });
   return (
     <li className="border-t px-4 py-3 first:border-t-0">
@@ -107,13 +112,13 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
               <Button look="primary" disabled={action.isPending} onClick={() => act('restore')}>
                 {t.restore}
               </Button>
-              <Button disabled={action.isPending} onClick={() => setAsking(true)}>
+              <Button disabled={action.isPending} onClick={() => setAsking('forget')}>
                 {t.forget}
               </Button>
             </>
           )}
           {connection.connected && (
-            <Button look="quiet" disabled={action.isPending} onClick={() => act('undo')}>
+            <Button look="quiet" disabled={action.isPending} onClick={() => setAsking('undo')}>
               {t.undo}
             </Button>
           )}
@@ -141,13 +146,13 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
       {open === 'hand' && connection.state === 'notConnected' && <ByHand connection={connection} />}
       {asking && (
         <Confirm
-          title={texts.care.forgetTitle(plain(connection.name.slice(0, 200)))}
-          action={t.forget}
+          title={sure[asking].title(plain(connection.name.slice(0, 200)))}
+          action={t[asking]}
           pending={action.isPending}
-          onConfirm={() => act('forget')}
-          onClose={() => setAsking(false)}
+          onConfirm={() => act(asking)}
+          onClose={() => setAsking(undefined)}
         >
-          {texts.care.forgetBody(plain(connection.path))}
+          {sure[asking].body(plain(connection.path))}
         </Confirm>
       )}
     </li>

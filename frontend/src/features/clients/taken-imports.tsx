@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Undo2 } from 'lucide-react';
+import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
 import { age, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { takenImportsQuery, useUndoImport } from './api';
+import { type TakenImport, takenImportsQuery, useUndoImport } from './api';
 
 const t = texts.takenImports;
 
@@ -15,6 +16,11 @@ export function TakenImports() {
   const { data } = useQuery(takenImportsQuery);
   const undo = useUndoImport();
   const now = useNow();
+  const [asking, setAsking] = useState<TakenImport | undefined>(undefined);
+  const close = () => {
+    setAsking(undefined);
+    undo.reset();
+  };
   if (!data || data.length === 0) return null;
   return (
     <section aria-label={t.title} className="w-full max-w-3xl">
@@ -34,22 +40,38 @@ export function TakenImports() {
             <span className="text-xs text-ink3" title={exactTime(one.at)}>
               {texts.servers.ago(age(one.at, now))}
             </span>
-            <Button
-              small
-              disabled={undo.isPending}
-              onClick={() =>
-                undo.mutate(one.id, {
-                  onSuccess: () => toast('ok', t.undone),
-                  onError: (error) => toast('bad', plain(messageOf(error))),
-                })
-              }
-            >
+            <Button small disabled={undo.isPending} onClick={() => setAsking(one)}>
               <Undo2 className="size-3.5" aria-hidden />
               {t.undo}
             </Button>
           </li>
         ))}
       </ul>
+      {asking && (
+        <Confirm
+          title={texts.care.takeBackTitle}
+          action={t.undo}
+          pending={undo.isPending}
+          error={undo.error}
+          onConfirm={() =>
+            undo.mutate(asking.id, {
+              onSuccess: () => {
+                close();
+                toast('ok', t.undone);
+              },
+            })
+          }
+          onClose={close}
+        >
+          {texts.care.takeBackBody(
+            (asking.servers ?? [])
+              .map((name) => plain(name))
+              .join(', ')
+              .slice(0, 2000),
+            plain(asking.client),
+          )}
+        </Confirm>
+      )}
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { LoaderCircle } from 'lucide-react';
 import { type ReactNode, useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { Modal } from '@/components/modal';
-import { configQuery, saveConfig } from '@/lib/config';
+import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { setValue } from '@/lib/jsonc';
 import { messageOf, RequestError, request } from '@/lib/request';
@@ -76,9 +76,17 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
       const at = entryPath(now.text, label);
       const next = at && setValue(now.text, [...at, 'tags'], JSON.stringify(tags));
       if (next === undefined) throw new RequestError(texts.servers.more.elsewhere, 0, 'validation');
-      client.setQueryData(configQuery.queryKey, await saveConfig(next, now.etag));
+      const saved = await saveConfig(next, now.etag);
+      client.setQueryData(configQuery.queryKey, saved);
+      return { was: now.text, etag: saved.etag };
     },
-    onSuccess: onClose,
+    onSuccess: ({ was, etag }) => {
+      onClose();
+      toast('ok', t.tagged(plain(label)), {
+        text: texts.care.undo,
+        run: () => putConfigBack(client, was, etag),
+      });
+    },
   });
   return (
     <Edit

@@ -1,10 +1,4 @@
-import {
-  type QueryClient,
-  queryOptions,
-  useMutation,
-  useQuery,
-  useQueryClient,
-} from '@tanstack/react-query';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, LoaderCircle } from 'lucide-react';
 import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
@@ -12,7 +6,7 @@ import { CodeEditor } from '@/components/code-editor';
 import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
 import { Loading } from '@/components/page';
-import { configQuery, saveConfig } from '@/lib/config';
+import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { jsonFault } from '@/lib/json-text';
 import { plainJson } from '@/lib/jsonc';
@@ -67,7 +61,7 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
       else
         toast('ok', texts.care.overDone, {
           text: texts.care.undo,
-          run: () => putBack(client, over.text, saved.etag),
+          run: () => putConfigBack(client, over.text, saved.etag),
         });
     },
     onError: (error) => {
@@ -205,16 +199,6 @@ function Over({ theirs, mine }: { theirs: string; mine: string }) {
       <DiffView diff={diff} label={texts.care.overTitle} />
     </div>
   );
-}
-
-/** Writes what stood in the file before, if nobody wrote since. */
-async function putBack(client: QueryClient, text: string, etag: string) {
-  try {
-    client.setQueryData(configQuery.queryKey, await saveConfig(text, etag));
-    toast('ok', t.saved);
-  } catch (error) {
-    toast('bad', plain(messageOf(error)));
-  }
 }
 
 function Line({ bad = false, children }: { bad?: boolean; children: string }) {
