@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -138,53 +139,122 @@ func TestAWriteGoesOnBehindADeadlineThatMoved(t *testing.T) {
 	}
 }
 
-// The read by which net/http hears of a client that leaves does not begin while a call is
-// young, ends when it is told to, and finds the bytes that come.
-func TestAReadOfOneByteWaitsFirst(t *testing.T) {
+// hears makes the connection hear by itself, and returns what is closed when its client has left.
+func (c *boundedConn) hears() <-chan struct{} {
+	left := make(chan struct{})
+	c.ear.left = sync.OnceFunc(func() { close(left) })
+	return left
+}
+
+// reads reports whether the ear reads.
+func (e *ear) reads() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.done != nil
+}
+
+func (e *ear) awaitRead(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !e.reads(); {
+		if time.Now().After(end) {
+			t.Fatal("nothing is read")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// The read by which net/http hears of a client that leaves ends at once, and of a short
+// request nothing else is done. Of a long one, what its client sends too early is kept for
+// the next read, and a read that waits goes out of the way.
+func TestAClientIsHeardWhileARequestTakesLong(t *testing.T) {
 	ours, system, theirs := ends(t)
-	ours.watch.after = time.Hour // it would wait for as long, were it not ended
+	left := ours.hears()
+	ours.ear.after = time.Hour
 	var one [1]byte
-	for range 50 {
-		ended := make(chan error, 1)
-		go func() {
-			_, err := ours.Read(one[:])
-			ended <- err
-		}()
-		for !ours.watch.waits.Load() && len(ended) == 0 {
-			time.Sleep(100 * time.Microsecond)
+	two := make([]byte, 2)
+	for i := range 1000 {
+		if n, err := ours.Read(one[:]); n != 0 || err != nil {
+			t.Fatalf("%d %v", n, err)
 		}
-		_ = ours.SetReadDeadline(time.Unix(1, 0))
-		if err := <-ended; !isTimeout(err) || !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatal(err)
+		_, _ = theirs.Write([]byte{byte(i), 'x'})
+		if n, err := io.ReadFull(ours, two); n != 2 || err != nil || two[0] != byte(i) {
+			t.Fatalf("request %d: %q %v", i, two[:n], err)
 		}
-		if _, err := ours.Read(make([]byte, 2)); !isTimeout(err) {
-			t.Fatalf("a read behind a deadline that has passed: %v", err)
-		}
-		_ = ours.SetReadDeadline(time.Time{})
 	}
 	if len(system.read) > 0 {
 		t.Errorf("the system was told %d times", len(system.read))
 	}
-	// It is ended also when that is said before it has begun: net/http starts it in a
-	// goroutine of its own, and waits for its end.
-	for range 200 {
-		ended := make(chan struct{})
+	ours.ear.mu.Lock()
+	ours.ear.after = time.Millisecond
+	ours.ear.arm(ours.ear.after) // an hour had been set
+	ours.ear.mu.Unlock()
+	_, _ = ours.Read(one[:])
+	ours.ear.awaitRead(t)
+	_, _ = theirs.Write([]byte("ab"))
+	if n, err := io.ReadFull(ours, two); n != 2 || err != nil || string(two) != "ab" {
+		t.Fatalf("%q %v", two[:n], err)
+	}
+	for range 20 {
+		_, _ = ours.Read(one[:])
+		ours.ear.awaitRead(t)
+		got := make(chan string, 1)
 		go func() {
-			defer close(ended)
-			_, _ = ours.Read(one[:])
+			n, _ := io.ReadFull(ours, two)
+			got <- string(two[:n])
 		}()
-		_ = ours.SetReadDeadline(time.Unix(1, 0))
-		<-ended
-		_ = ours.SetReadDeadline(time.Time{})
+		for ours.ear.reads() {
+			time.Sleep(time.Millisecond)
+		}
+		_, _ = theirs.Write([]byte("cd"))
+		if all := <-got; all != "cd" {
+			t.Fatalf("%q", all)
+		}
 	}
-	ours.watch.after = time.Millisecond
-	_, _ = theirs.Write([]byte("a"))
-	if n, err := ours.Read(one[:]); n != 1 || err != nil || one[0] != 'a' {
-		t.Errorf("%d %v %q", n, err, one)
+	// Nor does it go on behind a deadline that has passed, by which net/http ends a read.
+	_, _ = ours.Read(one[:])
+	ours.ear.awaitRead(t)
+	_ = ours.SetReadDeadline(time.Unix(1, 0))
+	if ours.ear.reads() {
+		t.Error("it still reads")
 	}
+	if _, err := ours.Read(two); !isTimeout(err) {
+		t.Errorf("a read behind a deadline that has passed: %v", err)
+	}
+	_ = ours.SetReadDeadline(time.Time{})
+	select {
+	case <-left:
+		t.Fatal("the client is said to have left")
+	default:
+	}
+	_, _ = ours.Read(one[:])
 	theirs.Close()
-	if _, err := ours.Read(one[:]); err != io.EOF {
+	select {
+	case <-left:
+	case <-time.After(20 * time.Second):
+		t.Error("nobody heard that the client left")
+	}
+	if _, err := ours.Read(two); err != io.EOF {
 		t.Errorf("the client left: %v", err)
+	}
+}
+
+// Nothing is heard any more of a connection that is closed.
+func TestAnEarEndsWithItsConnection(t *testing.T) {
+	for _, long := range []bool{false, true} {
+		ours, _, _ := ends(t)
+		left := ours.hears()
+		_, _ = ours.Read(make([]byte, 1))
+		if long {
+			ours.ear.awaitRead(t)
+		}
+		ours.Close()
+		<-left
+		for end := time.Now().Add(20 * time.Second); ours.ear.reads(); {
+			if time.Now().After(end) {
+				t.Fatal("it still reads")
+			}
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 
