@@ -109,7 +109,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	call := &hub.Call{
 		At: b.Now().UTC(), Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
 		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
-		Params: rq.params, Arguments: rq.spans.Arguments, ProgressToken: rq.spans.ProgressToken,
+		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
 		Repaired: rq.repaired, Profile: rq.at.scope,
 	}
 	if rq.session != nil {
@@ -154,6 +154,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 		call.Params = wire.Splice(make([]byte, 0, len(rq.params)+len(with)), rq.params, wire.Edit{Span: span, With: with})
 		grown := len(with) - (span.End - span.Start)
 		call.Arguments = shift(call.Arguments, span, grown)
+		call.Meta = shift(call.Meta, span, grown)
 		call.ProgressToken = shift(call.ProgressToken, span, grown)
 	}
 	call.BytesIn = len(call.Params)

@@ -113,13 +113,16 @@ type Bridge struct {
 	peers      peers
 	present    presences
 	errands    errands
-	offerings  offerings
-	listeners  listeners
-	touches    touches
-	reach      atomic.Pointer[Reach] // nil: everybody sees everything
-	ended      context.Context       // the parent of what outlives its HTTP request
-	end        context.CancelCauseFunc
-	closing    sync.WaitGroup // sessions that are being closed
+	underway   underway
+
+	introductions introductions
+	offerings     offerings
+	listeners     listeners
+	touches       touches
+	reach         atomic.Pointer[Reach] // nil: everybody sees everything
+	ended         context.Context       // the parent of what outlives its HTTP request
+	end           context.CancelCauseFunc
+	closing       sync.WaitGroup // sessions that are being closed
 
 	stateful, stateless *mcp.StreamableHTTPHandler
 
@@ -198,6 +201,7 @@ const farewell = 500 * time.Millisecond
 
 func (b *Bridge) close() {
 	b.end(errStopped)
+	b.underway.stop()
 	b.streams.drain(farewell)
 	for _, s := range b.sessions.takeAll() {
 		b.retire(s, "stopping")

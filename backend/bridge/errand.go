@@ -64,14 +64,14 @@ func (b *Bridge) call(ctx context.Context, rq *request, call *hub.Call, front *c
 		b.locate(ctx, rq, call, front)
 		return b.Gateway.Call(ctx, call, front)
 	}
-	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	run := hub.NewLife(context.WithoutCancel(ctx))
 	e := &errand{
-		bridge: b, server: call.Server, rq: rq, can: can, cancel: cancel, front: front,
+		bridge: b, server: call.Server, rq: rq, can: can, cancel: run.End, front: front,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	stop := context.AfterFunc(b.ended, func() { cancel(errStopped) })
+	stop := context.AfterFunc(b.ended, func() { run.End(errStopped) })
 	b.spawn(func() {
-		defer cancel(nil)
+		defer run.End(nil)
 		defer stop()
 		defer close(e.done)
 		defer func() {

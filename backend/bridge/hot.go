@@ -18,11 +18,15 @@ var (
 
 // hot answers a plain request without go-sdk.
 func (b *Bridge) hot(w http.ResponseWriter, r *http.Request, x *exchange) {
-	ctx, cancel := b.callContext(r.Context(), x)
-	defer cancel(nil)
+	parent := r.Context() // in the modern era a call lives as long as its request
+	if x.session != nil {
+		parent = x.session.ctx
+	}
+	life := hub.NewLife(parent)
+	defer life.End(nil)
 	if s := x.session; s != nil {
 		key := idKey(x.id())
-		if !s.begin(key, cancel) {
+		if !s.begin(key, life.End) {
 			writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "a request with this id is still under way")
 			return
 		}
@@ -30,25 +34,16 @@ func (b *Bridge) hot(w http.ResponseWriter, r *http.Request, x *exchange) {
 	}
 	out := b.outlet(w)
 	defer out.end()
-	out.beat()
-	rq := x.request(r.Header)
-	result, f := b.answer(ctx, rq, &callSink{bridge: b, rq: rq, out: out})
+	own := &answering{cancel: life.End, out: out}
+	b.underway.add(own)
+	defer b.underway.remove(own)
+	rq := b.request(x, r.Header)
+	result, f := b.answer(life, rq, &callSink{bridge: b, rq: rq, out: out})
 	if f != nil {
 		out.reply(f.status(x.era), wire.AppendErrorObject(nil, x.id(), f.object))
 		return
 	}
 	out.reply(http.StatusOK, resultOpen, x.id(), resultThen, result.head, result.tail, objectClose)
-}
-
-// callContext is how long a call lives: in the modern era as long as its HTTP
-// request, in the legacy era as long as its session.
-func (b *Bridge) callContext(request context.Context, x *exchange) (context.Context, context.CancelCauseFunc) {
-	if x.session != nil {
-		return context.WithCancelCause(x.session.ctx)
-	}
-	ctx, cancel := context.WithCancelCause(request)
-	stop := context.AfterFunc(b.ended, func() { cancel(errStopped) })
-	return ctx, func(cause error) { stop(); cancel(cause) }
 }
 
 // callSink carries what belongs to one call besides its reply into the stream of

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,11 +25,12 @@ var (
 type outlet struct {
 	every time.Duration // silence after which a comment is sent
 	limit time.Duration // how long one write may take
-	ctl   *http.ResponseController
+	ctl   http.ResponseController
+	spoke atomic.Int64 // when something was written last, or it all began, since epoch
 
 	mu        sync.Mutex
 	w         http.ResponseWriter
-	timer     *time.Timer // beats after a silence; nil when nothing beats
+	timer     *time.Timer // beats after a silence; nil when nothing beats, or underway does
 	streaming bool        // the head of a stream is out
 	ended     bool
 	bare      bool  // go-sdk is about to write a message without framing it
@@ -36,16 +38,17 @@ type outlet struct {
 }
 
 func (b *Bridge) outlet(w http.ResponseWriter) *outlet {
-	return &outlet{w: w, ctl: http.NewResponseController(w), every: b.KeepAlive, limit: b.WriteLimit}
+	o := &outlet{w: w, ctl: *http.NewResponseController(w), every: b.KeepAlive, limit: b.WriteLimit}
+	o.spoke.Store(int64(time.Since(epoch)))
+	return o
 }
 
-// beat starts sending comments whenever nothing was sent for a while.
-func (o *outlet) beat() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.timer = time.AfterFunc(o.every, o.tick)
-}
+var epoch = time.Now()
 
+// silent is for how long nothing was written.
+func (o *outlet) silent() time.Duration { return time.Since(epoch) - time.Duration(o.spoke.Load()) }
+
+// tick sends a comment.
 func (o *outlet) tick() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,9 +154,11 @@ func (o *outlet) writeEvent(parts [][]byte) {
 }
 
 func (o *outlet) write(parts ...[]byte) {
+	now := time.Now()
 	if o.broken == nil {
-		_ = o.ctl.SetWriteDeadline(time.Now().Add(o.limit))
+		_ = o.ctl.SetWriteDeadline(now.Add(o.limit))
 	}
+	o.spoke.Store(int64(now.Sub(epoch)))
 	for _, p := range parts {
 		if o.broken != nil {
 			return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/wire"
@@ -105,7 +106,7 @@ func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 }
 
 // request gathers what the answer function needs from an exchange.
-func (x *exchange) request(header http.Header) *request {
+func (b *Bridge) request(x *exchange, header http.Header) *request {
 	raw := x.rawParams()
 	rq := &request{
 		at: x.at, era: x.era, session: x.session, shim: x.from.shim, workspace: x.from.workspace,
@@ -120,12 +121,43 @@ func (x *exchange) request(header http.Header) *request {
 		rq.client, rq.capabilities, rq.level = s.client, s.capabilities, s.logLevel()
 		return rq
 	}
-	rq.client = clientOf(x.from.token, wire.Bytes(raw, x.params.ClientInfo))
+	rq.client = b.introductions.of(x.from.token, wire.Bytes(raw, x.params.ClientInfo))
 	if x.era == hub.Modern {
 		rq.capabilities = wire.Bytes(raw, x.params.ClientCapabilities)
 		rq.level, _ = wire.Unquote(wire.Bytes(raw, x.params.LogLevel))
 	}
 	return rq
+}
+
+// introductions remember what clients say of themselves: a modern one says it with every
+// request. The zero value is ready.
+type introductions struct {
+	mu    sync.Mutex // guards known
+	known map[string]hub.Client
+}
+
+// Bounds of what is remembered.
+const (
+	maxIntroductions = 64
+	maxIntroduction  = 512 // bytes of one
+)
+
+func (i *introductions) of(token string, info []byte) hub.Client {
+	if len(info) > maxIntroduction {
+		return clientOf(token, info)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	c, ok := i.known[string(info)]
+	if !ok {
+		if i.known == nil || len(i.known) >= maxIntroductions {
+			i.known = make(map[string]hub.Client)
+		}
+		c = clientOf("", info)
+		i.known[string(info)] = c
+	}
+	c.Token = token
+	return c
 }
 
 // clientOf reads what a client says of itself.

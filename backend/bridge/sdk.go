@@ -99,7 +99,7 @@ func (b *Bridge) middleware(e *edge) mcp.Middleware {
 				return b.initialize(ctx, method, req, x, e, next)
 			case method == "server/discover":
 				if x != nil && x.message != nil && x.era == hub.Modern {
-					b.introduced(x.request(req.GetExtra().Header))
+					b.introduced(b.request(x, req.GetExtra().Header))
 				}
 				return b.discover(ctx, method, req, x, e, next)
 			}
@@ -155,7 +155,7 @@ func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request,
 	}
 	one := *x
 	one.message = m
-	rq := one.request(req.GetExtra().Header)
+	rq := b.request(&one, req.GetExtra().Header)
 	result, f := b.answer(ctx, rq, &callSink{bridge: b, rq: rq, out: x.out})
 	if f != nil {
 		return nil, f.sdk()

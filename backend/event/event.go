@@ -90,7 +90,7 @@ func (b *Bus) PublishCall(call *hub.Call) {
 		return
 	}
 	c := *call
-	c.Params, c.Capabilities, c.Arguments, c.ProgressToken = nil, nil, hub.Span{}, hub.Span{}
+	c.Params, c.Capabilities, c.Arguments, c.Meta, c.ProgressToken = nil, nil, hub.Span{}, hub.Span{}, hub.Span{}
 	b.Publish(Call, c)
 }
 

@@ -17,17 +17,19 @@ import (
 type flight struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	own    bool // ctx is nobody else's
 	g      *Gateway
 	call   *hub.Call
 	sink   hub.Sink
 	plan   policy.Plan
 
+	older, newer *flight // in clocks
+
 	mu       sync.Mutex // guards what follows, and call.Progress
-	timer    *time.Timer
-	due      time.Time // when the timer fires
-	ceiling  time.Time // no progress moves due beyond this
-	asking   int       // requests of the server that wait for the client
-	stopped  time.Time // when asking became one
+	due      time.Time  // when the call is late
+	ceiling  time.Time  // no progress moves due beyond this
+	asking   int        // requests of the server that wait for the client
+	stopped  time.Time  // when asking became one
 	landed   bool
 	progress int
 	reached  float64   // the newest progress of the server
@@ -36,26 +38,40 @@ type flight struct {
 
 func (g *Gateway) launch(ctx context.Context, call *hub.Call, sink hub.Sink, plan policy.Plan) *flight {
 	f := &flight{g: g, call: call, sink: sink, plan: plan}
-	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	if life, ok := ctx.(*hub.Life); ok { // what has run out of time is never tried again
+		f.ctx, f.cancel = life, life.End
+	} else {
+		f.ctx, f.cancel = context.WithCancelCause(ctx)
+		f.own = true
+	}
 	now := time.Now()
 	f.due, f.ceiling = now.Add(plan.Timeout), now.Add(plan.Ceiling)
-	f.timer = time.AfterFunc(plan.Timeout, f.expire)
+	g.clocks.add(f, f.due)
 	return f
 }
 
-// land ends the flight and frees its timer.
+// land ends the flight.
 func (f *flight) land() {
 	f.mu.Lock()
 	f.landed = true
-	f.timer.Stop()
 	f.call.Progress += f.progress
 	f.mu.Unlock()
-	f.cancel(nil)
+	f.g.clocks.remove(f)
+	if f.own {
+		f.cancel(nil)
+	}
+}
+
+// clock is when the call will be late, unless a client is being asked.
+func (f *flight) clock() (due time.Time, runs bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.due, f.asking == 0
 }
 
 func (f *flight) expire() {
 	f.mu.Lock()
-	// The timer may have fired just as progress moved it, or as the clock was stopped.
+	// Progress may have moved it just now, or the clock was stopped.
 	late := f.asking == 0 && !f.landed && !time.Now().Before(f.due)
 	f.mu.Unlock()
 	if late {
@@ -63,16 +79,15 @@ func (f *flight) expire() {
 	}
 }
 
-// reset gives the server its whole time again, up to the ceiling. It needs f.mu.
-func (f *flight) reset() {
-	now := time.Now()
-	f.due = now.Add(f.plan.Timeout)
+// reset gives the server its whole time again, up to the ceiling, and reports whether
+// that ends earlier than before. It needs f.mu.
+func (f *flight) reset() (earlier bool) {
+	was := f.due
+	f.due = time.Now().Add(f.plan.Timeout)
 	if f.due.After(f.ceiling) {
 		f.due = f.ceiling
 	}
-	if f.asking == 0 && !f.landed {
-		f.timer.Reset(f.due.Sub(now))
-	}
+	return f.due.Before(was)
 }
 
 // Notify passes a notification on; progress resets the timeout.
@@ -81,9 +96,12 @@ func (f *flight) Notify(method string, params json.RawMessage) {
 		f.mu.Lock()
 		f.progress++
 		f.reached = progressOf(params)
-		f.reset()
+		earlier, due := f.reset(), f.due
 		f.tell()
 		f.mu.Unlock()
+		if earlier {
+			f.g.clocks.by(due)
+		}
 	}
 	if f.sink != nil {
 		f.sink.Notify(method, params)
@@ -147,21 +165,21 @@ func (f *flight) stopClock() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asking++; f.asking == 1 {
-		f.timer.Stop()
 		f.stopped = time.Now()
 	}
 }
 
 func (f *flight) startClock() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.asking--; f.asking > 0 || f.landed {
+		f.mu.Unlock()
 		return
 	}
-	now := time.Now()
-	f.ceiling = f.ceiling.Add(now.Sub(f.stopped))
-	f.due = f.due.Add(now.Sub(f.stopped))
-	f.timer.Reset(max(f.due.Sub(now), 0))
+	waited := time.Since(f.stopped)
+	f.ceiling, f.due = f.ceiling.Add(waited), f.due.Add(waited)
+	due := f.due
+	f.mu.Unlock()
+	f.g.clocks.by(due)
 }
 
 // explain names the failure of Send after who ended the call.

@@ -66,6 +66,7 @@ type Gateway struct {
 	lastID    atomic.Int64
 	outages   outages
 	running   running
+	clocks    clocks
 }
 
 // New returns a Gateway. It panics when something that it needs is missing.

@@ -85,8 +85,10 @@ type Call struct {
 	// rewritten, everything else as the client sent it. It may alias a request buffer
 	// and is valid until the recorder has copied what it keeps.
 	Params json.RawMessage
-	// Arguments and ProgressToken are ranges of Params.
+	// Arguments, Meta and ProgressToken are ranges of Params. An empty Meta says nothing:
+	// not every caller looks for it.
 	Arguments     Span
+	Meta          Span
 	ProgressToken Span
 	// Capabilities is what the client says it can do, the raw object from its
 	// initialize or from the request's _meta; nil when it said nothing.

@@ -99,7 +99,7 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	e := entry{call: *call}
 	e.call.Server = server
 	e.call.Params, e.call.Capabilities = nil, nil
-	e.call.Arguments, e.call.ProgressToken = hub.Span{}, hub.Span{}
+	e.call.Arguments, e.call.Meta, e.call.ProgressToken = hub.Span{}, hub.Span{}, hub.Span{}
 	e.call.Name = rules.name(call.Name)
 	e.call.PublicName = rules.name(call.PublicName)
 	e.call.Reason = cutText(rules.text(cutText(call.Reason, MaxError+lookAhead)), MaxError)

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"drawbridge/backend/hub"
@@ -18,14 +17,17 @@ import (
 // resultType whatever the era of the call.
 func (c *Conn) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
 	call.Instance = c.id
-	params, token := []byte(call.Params), call.ProgressToken
+	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {
 	case c.era == hub.Modern:
 		params = c.withModernMeta(params, call)
+	case call.Era == hub.Modern && !call.Meta.Empty():
+		params, token = withoutModern(params, call.Meta, token)
+		known = true
 	case call.Era == hub.Modern:
 		params = withoutModernMeta(params)
 	}
-	if len(params) != len(call.Params) { // something was added or taken away
+	if len(params) != len(call.Params) && !known { // something was added or taken away
 		p, err := wire.ScanParams(params)
 		if err != nil {
 			return hub.Reply{}, &hub.Error{Code: hub.CodeValidation, Message: "the parameters cannot be read", Cause: err}
@@ -127,11 +129,23 @@ func emptyObject(object []byte) bool {
 // withoutModernMeta returns params without what only the modern era knows.
 func withoutModernMeta(params []byte) []byte {
 	p, err := wire.ScanParams(params)
-	if err != nil || p.Meta.Empty() || params[p.Meta.Start] != '{' {
+	if err != nil {
 		return params
 	}
-	meta := wire.Bytes(params, p.Meta)
-	kept, dropped := json.RawMessage(`{`), false
+	params, _ = withoutModern(params, p.Meta, hub.Span{})
+	return params
+}
+
+// withoutModern is withoutModernMeta where the places of _meta and of the progress token in
+// it are known. It returns where the token is now.
+func withoutModern(params []byte, at, token hub.Span) ([]byte, hub.Span) {
+	if at.Empty() || params[at.Start] != '{' {
+		return params, token
+	}
+	meta := wire.Bytes(params, at)
+	kept, dropped := make([]byte, 1, len(meta)), false
+	kept[0] = '{'
+	now := token
 	_ = wire.Members(meta, func(m wire.Member) error {
 		switch string(m.Name) {
 		case wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, wire.MetaLogLevel:
@@ -141,11 +155,17 @@ func withoutModernMeta(params []byte) []byte {
 		if len(kept) > 1 {
 			kept = append(kept, ',')
 		}
+		if token.Start == at.Start+m.Value.Start {
+			start := at.Start + len(kept) + m.Value.Start - m.Key.Start
+			now = hub.Span{Start: start, End: start + m.Value.End - m.Value.Start}
+		}
 		kept = append(kept, meta[m.Key.Start:m.Value.End]...)
 		return nil
 	})
 	if !dropped {
-		return params
+		return params, token
 	}
-	return wire.Splice(nil, params, wire.Edit{Span: p.Meta, With: append(kept, '}')})
+	out := make([]byte, 0, at.Start+len(kept)+1+len(params)-at.End)
+	out = append(append(out, params[:at.Start]...), kept...)
+	return append(append(out, '}'), params[at.End:]...), now
 }

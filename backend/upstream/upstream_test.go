@@ -17,6 +17,7 @@ import (
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/mcptest"
+	"drawbridge/backend/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -273,11 +274,21 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 	for params, want := range map[string]string{
 		`{"_meta":{` + added + `},"n":1.0}`:                     `{"_meta":{},"n":1.0}`,
 		`{"_meta":{"a":1,` + added + `, "progressToken":"t"}}`:  `{"_meta":{"a":1,"progressToken":"t"}}`,
+		`{"_meta":{"progressToken" : 7 ,` + added + `},"n":1}`:  `{"_meta":{"progressToken" : 7},"n":1}`,
+		`{"x":[1],"_meta":{"progressToken":7}}`:                 `{"x":[1],"_meta":{"progressToken":7}}`,
 		`{"_meta":{"io.modelcontextprotocol/related-task":{}}}`: `{"_meta":{"io.modelcontextprotocol/related-task":{}}}`,
 		`{"name":"x"}`: `{"name":"x"}`,
 	} {
 		if got := string(withoutModernMeta([]byte(params))); got != want {
 			t.Errorf("%s\n got %s\nwant %s", params, got, want)
+		}
+		p, err := wire.ScanParams([]byte(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, token := withoutModern([]byte(params), p.Meta, p.ProgressToken)
+		if q, _ := wire.ScanParams([]byte(want)); string(left) != want || token != q.ProgressToken {
+			t.Errorf("%s\n got %s, the token at %v and not at %v", params, left, token, q.ProgressToken)
 		}
 	}
 }
