@@ -3,6 +3,7 @@
 package window
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -66,7 +67,7 @@ func TestAWindowBelievesNoAddressOfAnotherMachine(t *testing.T) {
 // The page was led to its address once; the one that a link brings counts all the same.
 func TestAPageThatIsLoadedAnewForALinkGoesThere(t *testing.T) {
 	at := healthy(t).URL
-	e := newEntrance(at+"/#code=first", nobody)
+	e := newEntrance(at+"/#code=first", func(context.Context) string { return at + "/#code=third" })
 	page(t, e)
 	e.take(at + "/#code=second&to=x")
 	if got := page(t, e); !strings.Contains(got, "#code=second") || e.page() != at+"/#code=second&to=x" {
