@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -36,5 +37,30 @@ func TestFailedWriteLeavesTheOldFileAndNothingBeside(t *testing.T) {
 	}
 	if all, _ := os.ReadDir(dir); len(all) != 1 {
 		t.Errorf("the folder holds %v", all)
+	}
+}
+
+func TestReplaceKeepsALinkAndTheModeOfWhatItLeadsTo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")
+	if err := os.WriteFile(real, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(link, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != real {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	src, err := os.ReadFile(real)
+	info, statErr := os.Stat(real)
+	if err != nil || statErr != nil || string(src) != "new" || info.Mode().Perm() != 0o640 {
+		t.Errorf("what it leads to is %q with %v: %v, %v", src, info.Mode(), err, statErr)
 	}
 }

@@ -27,7 +27,7 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 			if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/prune", nil, bounds, &said); done || err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.Stdout, "%d calls deleted\n", said.Deleted)
+			_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", plural(int(said.Deleted), "call"))
 			return err
 		},
 	}
@@ -92,7 +92,7 @@ func (p *program) historyState(ctx context.Context, path string) error {
 	if done, err := p.fetch(ctx, http.MethodPost, path, nil, nil, &said); done || err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.Stdout, "%d calls in %d bytes, %d of them free\n", said.Calls, said.Bytes, said.FreeBytes)
+	_, err := fmt.Fprintf(p.Stdout, "%s in %d bytes, %d of them free\n", plural(int(said.Calls), "call"), said.Bytes, said.FreeBytes)
 	return err
 }
 

@@ -25,6 +25,12 @@ type property struct {
 	Defs        map[string]property `json:"$defs"`
 }
 
+// each is what stands below any name, in an object whose keys are names.
+func (p property) each() (inner property) {
+	_ = json.Unmarshal(p.Additional, &inner) // false where there are none
+	return inner
+}
+
 // ordered are properties in the order of the file, which was chosen for readers.
 type ordered []named
 
@@ -110,6 +116,10 @@ func section(b *bytes.Buffer, level int, title string, p property) {
 	}
 	table(b, p.Properties)
 	for _, inner := range p.Properties {
+		if each := inner.each(); len(each.Properties) > 0 {
+			each.Description = inner.Description
+			inner.property = each
+		}
 		if len(inner.Properties) > 0 {
 			section(b, level+1, title+": "+inner.name, inner.property)
 		}
@@ -153,11 +163,10 @@ func value(p property) string {
 		}
 		return "list of strings"
 	case "object":
-		var inner property
-		if json.Unmarshal(p.Additional, &inner) == nil && inner.Ref != "" {
+		if inner := p.each(); inner.Ref != "" {
 			return value(inner) + " by name"
 		}
-		return "by name"
+		return "its own keys by name, below"
 	case "integer", "number":
 		text := "number"
 		if p.Minimum != nil && p.Maximum != nil {
