@@ -1,5 +1,5 @@
 import { Download } from 'lucide-react';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { JsonView, LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
@@ -59,10 +59,11 @@ export function structuredContent(result: string): string | undefined {
 
 /** Shows a tool result as people read it: its texts, and what else came with them. Never as markup. */
 export function ResultText({ text }: { text: string }) {
-  const structured = structuredContent(text);
+  const structured = useMemo(() => structuredContent(text), [text]);
+  const parts = useMemo(() => contentParts(text) ?? [], [text]);
   return (
     <div className="space-y-2">
-      {(contentParts(text) ?? []).map((part, index) => (
+      {parts.map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
         <PartView key={index} part={part} />
       ))}

@@ -54,6 +54,21 @@ describe('formatJson', () => {
     }
   });
 
+  it('finds the end of a string among quotes and backslashes', () => {
+    for (let n = 0; n < 4 ** 6; n++) {
+      const inner = [...n.toString(4).padStart(6, '0')]
+        .map((d) => '"\\,a'.charAt(Number(d)))
+        .join('');
+      const text = `{"k":${JSON.stringify(inner)},"next":1}`;
+      expect(jsonMembers(text)).toEqual(
+        new Map([
+          ['k', JSON.stringify(inner)],
+          ['next', '1'],
+        ]),
+      );
+    }
+  });
+
   it('marks keys apart from strings', () => {
     const [, line] = prettyJson('{"a":"a"}').lines;
     expect(line?.tokens.map((t) => t.kind)).toEqual(['key', 'mark', 'string']);

@@ -149,7 +149,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
 }
 
 function Answer({ answer }: { answer: ToolAnswer }) {
-  const readable = answer.raw !== '' && ResultText.canShow(answer.raw);
+  const readable = useMemo(() => answer.raw !== '' && ResultText.canShow(answer.raw), [answer.raw]);
   return (
     <div className="space-y-2">
       <p className="flex flex-wrap items-center gap-2 text-sm font-medium">
