@@ -115,6 +115,8 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	if rq.session != nil {
 		call.Session = rq.session.id
 	}
+	said := rq.spans
+	call.Introduced = rq.era == hub.Modern && !said.ProtocolVersion.Empty() && !said.ClientInfo.Empty() && !said.ClientCapabilities.Empty()
 	span, find, f := sought(rq)
 	if f != nil {
 		return nil, f

@@ -90,6 +90,8 @@ type Call struct {
 	Arguments     Span
 	Meta          Span
 	ProgressToken Span
+	// Introduced says that Params hold all that a modern request has in its _meta.
+	Introduced bool
 	// Capabilities is what the client says it can do, the raw object from its
 	// initialize or from the request's _meta; nil when it said nothing.
 	Capabilities json.RawMessage

@@ -19,6 +19,7 @@ func (c *Conn) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Rep
 	call.Instance = c.id
 	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {
+	case c.era == hub.Modern && call.Era == hub.Modern && call.Introduced:
 	case c.era == hub.Modern:
 		params = c.withModernMeta(params, call)
 	case call.Era == hub.Modern && !call.Meta.Empty():

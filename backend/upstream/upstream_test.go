@@ -306,6 +306,23 @@ func TestCallsOfEitherEraWorkOnConnectionsOfEither(t *testing.T) {
 	}
 }
 
+// What a modern request says already reaches a modern server as it was said.
+func TestARequestThatSaysAllIsPassedOnAsItIs(t *testing.T) {
+	c := connect(t, Options{Dial: inProcess("modern")})
+	params := `{"name":"echo","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+	for _, introduced := range []bool{true, false} {
+		reply, err := c.Send(t.Context(), &hub.Call{Era: hub.Modern, Method: "tools/call", Params: []byte(params), Introduced: introduced}, nil)
+		if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
+			t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
+		}
+	}
+	// Of a legacy request it says nothing, whatever it claims.
+	reply, err := c.Send(t.Context(), &hub.Call{Era: hub.Legacy, Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"a":1}}`), Introduced: true}, nil)
+	if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
+		t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
+	}
+}
+
 func TestProgressKeepsTheClientsTokenAcrossEras(t *testing.T) {
 	c := connect(t, Options{Dial: inProcess("progress")})
 	params := `{"arguments":{"n":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"mine"}}`
