@@ -25,7 +25,7 @@ func TestAResultOfTenMegabytesIsShownAtOnce(t *testing.T) {
 	if found.ShownMs <= 0 || found.ShownMs > within || found.MoreMs <= 0 || found.MoreMs > within {
 		t.Errorf("the result is shown after %.0f ms, more of it after %.0f ms", found.ShownMs, found.MoreMs)
 	}
-	if found.TriedMs <= 0 || found.TriedStillMs > 5*within {
+	if found.TriedMs <= 0 || found.TriedStillMs > within {
 		t.Errorf("the page stands still for %.0f ms when the tool is tried", found.TriedStillMs)
 	}
 	if found.Document > 80<<10 || found.First > 6000 || found.All < 65_000 || found.All > 66_000 {
