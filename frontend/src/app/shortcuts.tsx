@@ -67,7 +67,7 @@ export function Shortcuts({
     <>
       <Palette open={palette} onOpenChange={onPalette} />
       {help && (
-        <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg">
+        <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg md:max-w-3xl">
           <div className="flex items-center px-5 pt-4 pb-3">
             <h2 className="flex-1 text-lg font-semibold">{t.title}</h2>
             <IconButton label={texts.actions.close} onClick={() => setHelp(false)}>
@@ -75,9 +75,9 @@ export function Shortcuts({
             </IconButton>
           </div>
           <ScrollArea aria-label={t.title} className="min-h-0 px-5 pb-5">
-            <dl className="space-y-1.5 text-sm">
+            <dl className="gap-x-10 text-sm md:columns-2">
               {keys.map(([names, text]) => (
-                <div key={text} className="flex items-center gap-4">
+                <div key={text} className="flex items-center gap-4 py-[3px]">
                   <dt className="order-last ml-auto flex gap-1">
                     {names.map((name) => (
                       <kbd

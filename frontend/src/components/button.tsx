@@ -1,7 +1,7 @@
 import { Tooltip } from 'radix-ui';
 import type { ComponentProps, ReactNode } from 'react';
 import { classes } from '@/lib/classes';
-import { portalHome } from '@/lib/portal';
+import { usePortalHome } from '@/lib/portal';
 
 type Look = 'primary' | 'secondary' | 'quiet' | 'danger';
 
@@ -54,10 +54,11 @@ export function IconButton({
 }
 
 export function Hint({ text, children }: { text: string; children: ReactNode }) {
+  const home = usePortalHome();
   return (
     <Tooltip.Root>
       <Tooltip.Trigger asChild>{children}</Tooltip.Trigger>
-      <Tooltip.Portal container={portalHome()}>
+      <Tooltip.Portal container={home}>
         <Tooltip.Content
           sideOffset={6}
           collisionPadding={8}

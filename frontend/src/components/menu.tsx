@@ -2,7 +2,7 @@ import type { LucideIcon } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { classes } from '@/lib/classes';
-import { portalHome } from '@/lib/portal';
+import { usePortalHome } from '@/lib/portal';
 
 export interface MenuItem {
   text: string;
@@ -14,10 +14,11 @@ export interface MenuItem {
 
 /** A menu that drops from its trigger. */
 export function Menu({ items, children }: { items: MenuItem[]; children: ReactNode }) {
+  const home = usePortalHome();
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{children}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal container={portalHome()}>
+      <DropdownMenu.Portal container={home}>
         <DropdownMenu.Content
           align="end"
           sideOffset={4}

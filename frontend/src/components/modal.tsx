@@ -1,5 +1,6 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { classes } from '@/lib/classes';
+import { InDialog } from '@/lib/portal';
 
 /**
  * A dialog above the page, while it is mounted. The browser's own, which keeps the
@@ -18,7 +19,9 @@ export function Modal({
   children: ReactNode;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const [shown, setShown] = useState<HTMLElement | null>(null);
   useEffect(() => {
+    setShown(dialog.current);
     const element = dialog.current;
     const origin = whereFrom();
     element?.showModal();
@@ -48,11 +51,11 @@ export function Modal({
         if (event.target === event.currentTarget) onClose(); // beside it
       }}
       className={classes(
-        'fixed inset-x-4 top-[12vh] mx-auto max-h-[76vh] w-auto flex-col overflow-hidden rounded-xl border bg-panel p-0 text-ink shadow-float open:flex backdrop:bg-ink/30',
+        'fixed inset-x-4 top-[12vh] mx-auto max-h-[76vh] w-auto flex-col overflow-hidden rounded-xl border bg-panel p-0 text-ink shadow-float open:flex backdrop:bg-black/40 dark:backdrop:bg-black/60',
         className,
       )}
     >
-      {children}
+      <InDialog value={shown}>{children}</InDialog>
     </dialog>
   );
 }

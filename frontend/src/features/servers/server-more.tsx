@@ -75,6 +75,12 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
   );
 }
 
+/** Without what its lines are further in than its last one, which closes it. */
+function outdent(entry: string): string {
+  const [before = ''] = /[ \t]*(?=\S*$)/.exec(entry) ?? [];
+  return before === '' ? entry : entry.replaceAll(`\n${before}`, '\n');
+}
+
 /** The entry as it stands in the file; values that look secret stay masked until somebody wants to see them. */
 function Entry({ label, onClose }: { label: string; onClose: () => void }) {
   const { data: config } = useQuery(configQuery);
@@ -89,14 +95,14 @@ function Entry({ label, onClose }: { label: string; onClose: () => void }) {
         ) : (
           <>
             <pre className="scroll-area max-h-[50vh] rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-              {plain(shown ? entry : masked(entry))}
+              {plain(outdent(shown ? entry : masked(entry)))}
             </pre>
-            <div className="flex gap-2">
+            <div className="flex items-center gap-2">
               <Button aria-pressed={shown} onClick={() => setShown((on) => !on)}>
                 {shown ? t.mask : t.reveal}
               </Button>
               <CopyButton showLabel text={entry} />
-              <Button className="ml-auto" onClick={onClose}>
+              <Button data-first className="ml-auto" onClick={onClose}>
                 {texts.actions.close}
               </Button>
             </div>

@@ -126,12 +126,14 @@ function TokenRow({
           {seen && ` · ${texts.servers.ago(seen)}`}
         </span>
       </span>
-      <Button small onClick={() => ask('rotate')}>
-        {t.rotate}
-      </Button>
-      <Button small look="danger" onClick={() => ask('revoke')}>
-        {t.revoke}
-      </Button>
+      <span className="flex gap-2">
+        <Button small onClick={() => ask('rotate')}>
+          {t.rotate}
+        </Button>
+        <Button small look="danger" onClick={() => ask('revoke')}>
+          {t.revoke}
+        </Button>
+      </span>
       {asking && (
         <Confirm
           title={asking === 'rotate' ? t.rotateTitle(plain(name)) : t.revokeTitle(plain(name))}
