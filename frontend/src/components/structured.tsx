@@ -8,6 +8,7 @@ import { Segments } from '@/components/segments';
 import { count } from '@/lib/format';
 import { formatJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
+import { useWide } from '@/lib/wide';
 import { formatYaml, yamlLines } from '@/lib/yaml-text';
 
 const t = texts.json;
@@ -17,10 +18,11 @@ const firstLines = 400;
 export function Structured({ text }: { text: string }) {
   const [view, setView] = useState<'tree' | 'yaml'>('tree');
   const label = texts.calls.structured;
+  const Heading = useWide() ? 'h4' : 'h3'; // one below that of its section
   return (
     <div className="rounded-md border bg-sunken">
       <div className="flex flex-wrap items-center gap-x-3 border-b py-0.5 pr-1 pl-3">
-        <h4 className="flex-1 text-xs text-ink3">{label}</h4>
+        <Heading className="flex-1 text-xs text-ink3">{label}</Heading>
         <Segments
           label={t.structuredView}
           value={view}

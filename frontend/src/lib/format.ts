@@ -122,6 +122,11 @@ export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
+/** A sentence from elsewhere as the page writes its own. In the style sheet it would not hold for lines that are cut. */
+export function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 /** Seconds as a clock counts them down: "1:05". */
 export function clockSpan(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${pad(seconds % 60)}`;

@@ -1160,7 +1160,7 @@ export const texts = bare({
     tokensOff: 'Switched off',
     recorder: 'Call history',
     recorderState: (state: string, queued: number, dropped: number) =>
-      `${state}${queued > 0 ? `, ${queued} waiting` : ''}${dropped > 0 ? `, ${dropped} not recorded` : ''}`,
+      `${state === 'ok' ? 'Recording' : state}${queued > 0 ? `, ${queued} waiting` : ''}${dropped > 0 ? `, ${dropped} not recorded` : ''}`,
     notices: 'Notices',
     notHere: 'This cannot be set here. Edit the file by hand.',
     history: {

@@ -10,7 +10,7 @@ import { Segments } from '@/components/segments';
 import { DetailFrame } from '@/components/split';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
-import { age, bytes, cut, logText, plain } from '@/lib/format';
+import { age, bytes, capital, cut, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -138,8 +138,8 @@ function Known({
           )}
         >
           {server.reason && (
-            <p className="font-medium [overflow-wrap:anywhere] first-letter:uppercase">
-              {plain(cut(server.reason, 600))}
+            <p className="font-medium [overflow-wrap:anywhere]">
+              {plain(capital(cut(server.reason, 600)))}
             </p>
           )}
           {server.hint && (

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { age, bytes, plain } from '@/lib/format';
+import { age, bytes, capital, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -94,8 +94,8 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                 <StateBadge state={server.state} />
                 <span className="text-xs text-ink3">{age(server.since, now)}</span>
               </div>
-              <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere] first-letter:uppercase">
-                {plain(server.reason || server.warnings?.[0] || server.detail || '')}
+              <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]">
+                {plain(capital(server.reason || server.warnings?.[0] || server.detail || ''))}
               </p>
             </div>
             <div className="relative z-10 flex items-center gap-1">

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
-import { age, plain } from '@/lib/format';
+import { age, capital, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -84,11 +84,11 @@ export function ServerRow({
         {server.reason && (
           <p
             className={classes(
-              'mt-1 line-clamp-2 text-sm [overflow-wrap:anywhere] first-letter:uppercase',
+              'mt-1 line-clamp-2 text-sm [overflow-wrap:anywhere]',
               stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
             )}
           >
-            {plain(server.reason)}
+            {plain(capital(server.reason))}
           </p>
         )}
       </div>
