@@ -108,6 +108,11 @@ var modes = map[string]mode{
 			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
 		})
 	})},
+	"ask-form": {about: "tools/call asks for a name and a number by elicitation/create and answers with what it got", set: onCall(func(s *server, id, _ []byte) {
+		s.ask(`"q-`+strings.Trim(string(id), `"`)+`"`, "elicitation/create", `{"message":"Who, and how many?","requestedSchema":{"type":"object","properties":{"who":{"type":"string"},"many":{"type":"integer","minimum":1}},"required":["who"]}}`, func(response []byte) {
+			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
+		})
+	})},
 	"ask-cancel": {about: "tools/call asks, takes the question back and answers; other methods answer how many answers came", set: askCancel},
 	"late": {about: "answers tools/call twice, and once with an id of nobody", set: onCall(func(s *server, id, _ []byte) {
 		s.result([]byte("987654321"), `{"content":[],"stranger":true}`)

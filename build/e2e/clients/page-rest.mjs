@@ -193,6 +193,31 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
   await page.keyboard.press('Enter')
   await page.waitForURL(/#\/calls\?(?=.*from=)(?=.*to=)/)
 })
+await step('a question of a server is declined, and its call is cancelled', async () => {
+  for (const [name, want] of [['Decline', '"decline"'], ['Cancel the call', '"cancel"']]) {
+    const waiting = callAsClient('asking', 'echo', {})
+    await page.getByRole('link', { name: 'Answer' }).click()
+    await page.getByText('Sure?').waitFor()
+    await button(name).click()
+    const said = await waiting
+    if (!said.includes(want)) throw new Error(said)
+    await page.getByText('Nothing waits for you').waitFor()
+    await go('/calls')
+    await settled('/calls')
+  }
+})
+await step('a question with a form is answered in its own types', async () => {
+  const waiting = callAsClient('form', 'echo', {})
+  await page.getByRole('link', { name: 'Answer' }).click()
+  await page.getByText('Who, and how many?').waitFor()
+  await page.getByLabel(/^who/).fill('Ada')
+  await page.getByLabel(/^many/).fill('3')
+  await accessible('/questions, a form')
+  await button('Send answer').click()
+  const said = await waiting
+  if (!/"content":\{[^}]*"many":3\b/.test(said) || !said.includes('"who":"Ada"')) throw new Error(said)
+  await page.getByText('Nothing waits for you').waitFor()
+})
 await step('a tool of which nobody may call is said why, and gets more time after it ran out', async () => {
   await go('/servers/demo?view=tools')
   await page.getByLabel('Who is asked before add runs').selectOption('deny')
@@ -244,6 +269,22 @@ await step('the entry of a server is looked at, its values unmasked, and another
   await button('Add server').click()
   await page.getByRole('heading', { name: 'limited-2' }).waitFor()
   await until('it runs', async () => (await api('GET', '/api/v1/servers/limited-2')).state === 'running')
+})
+await step('servers are filtered by a word, and worked from their row', async () => {
+  await go('/servers')
+  await page.getByRole('searchbox', { name: 'Filter servers' }).fill('asking')
+  await page.waitForURL(/q=asking/)
+  const rows = page.getByRole('main').getByRole('listitem').filter({ has: page.getByRole('button', { name: /^More actions for/ }) })
+  await until('one is left', async () => (await rows.count()) === 1)
+  const row = rows.filter({ hasText: 'asking' })
+  await row.getByRole('button', { name: 'More actions for asking' }).click()
+  await page.getByRole('menuitem', { name: 'Stop' }).click()
+  await row.getByText('Stopped', { exact: true }).waitFor()
+  await row.getByRole('button', { name: 'Start asking' }).click()
+  await row.getByText('Running', { exact: true }).waitFor()
+  await page.reload()
+  await live()
+  await until('the address keeps it', async () => (await rows.count()) === 1)
 })
 await step('the palette does things by name, and the theme is chosen', async () => {
   const { pid } = await api('GET', '/api/v1/servers/demo')
