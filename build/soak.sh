@@ -21,7 +21,8 @@ kills() {
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNothingOutlivesAKilledDaemonWatchdogOrBoth
 }
 
-# 10,000 restarts of a server behind a launcher.
+# 10,000 restarts of a server behind a launcher: minutes on a machine that has nothing else
+# to do, hours beside other work. DRAWBRIDGE_ROUNDS=N makes 20 N of them.
 restarts() {
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestAThousandRestartsOfAServerStayFlat
 }
