@@ -3,6 +3,7 @@ import { launch } from './browser.mjs';
 import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
 import { load } from './load.mjs';
+import { moment } from './moments.mjs';
 import { pages } from './pages.mjs';
 import { stillness } from './shift.mjs';
 import { size } from './size.mjs';
@@ -28,7 +29,12 @@ const result = tally(process.argv[2]);
 await size(result.check);
 const browser = await launch();
 await lanes(
-  [...flows(browser, result), ...hostility(browser, result), ...pages(browser, result)],
+  [
+    ...flows(browser, result),
+    ...hostility(browser, result),
+    ...pages(browser, result),
+    ...moment(browser, result),
+  ],
   2,
 );
 await lanes(stillness(browser, result), 4);

@@ -1,0 +1,355 @@
+// What is not a page: dialogs, menus, the command palette, messages, and a page that loads,
+// that failed or whose daemon is away. Each is looked at in light and dark, wide and on a
+// phone; pictures of them go to build/e2e/output/moments.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { startMock } from '../dev/mock.mjs';
+import { patience, sizes } from './browser.mjs';
+import { inspect, settled, watched } from './harness.mjs';
+
+const output = fileURLToPath(new URL('../../build/e2e/output/moments', import.meta.url));
+const never = () => 3_600_000;
+const first = (mock) => mock.world.calls.find((call) => call.outcome === 'ok');
+const button = (page, name) => page.getByRole('button', { name }).locator('visible=true').first();
+const dialog = (page) => page.getByRole('dialog').waitFor();
+const menu = (page) => page.getByRole('menu').waitFor();
+
+/** Name, address, and how one gets there. `mock` are options of the mock daemon; rare ones are for pictures only. */
+const moments = [
+  {
+    name: 'palette',
+    at: '#/',
+    go: async (page) => {
+      await page.keyboard.press('Control+k');
+      await dialog(page);
+    },
+  },
+  {
+    name: 'palette-typed',
+    at: '#/calls',
+    go: async (page) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').last().fill('file');
+      await page.getByRole('option').first().waitFor();
+    },
+  },
+  {
+    name: 'palette-nothing',
+    at: '#/',
+    go: async (page) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').last().fill('qqqqqq');
+      await page.getByText('Nothing fits.').waitFor();
+    },
+  },
+  {
+    name: 'keys',
+    at: '#/',
+    go: async (page) => {
+      await page.keyboard.press('?');
+      await dialog(page);
+    },
+  },
+  {
+    name: 'more',
+    at: '#/',
+    only: 'phone',
+    go: async (page) => {
+      await button(page, /^More/).click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'server-menu',
+    at: '#/servers/filesystem',
+    go: async (page) => {
+      await page
+        .getByRole('region', { name: 'filesystem' })
+        .getByRole('button', { name: /^More actions/ })
+        .click();
+      await menu(page);
+    },
+  },
+  {
+    name: 'server-remove',
+    at: '#/servers/filesystem',
+    go: (page) => fromMenu(page, 'Remove'),
+  },
+  {
+    name: 'server-rename',
+    at: '#/servers/filesystem',
+    go: (page) => fromMenu(page, 'Rename'),
+  },
+  {
+    name: 'server-tags',
+    at: '#/servers/github',
+    go: (page) => fromMenu(page, 'Tags', 'GitHub'),
+  },
+  {
+    name: 'server-entry',
+    at: '#/servers/filesystem',
+    go: (page) => fromMenu(page, 'Show its entry'),
+  },
+  {
+    name: 'call-menu',
+    at: (mock) => `#/calls/${first(mock).id}`,
+    go: async (page) => {
+      await button(page, /^(Copy|Take)/).click();
+      await menu(page);
+    },
+  },
+  {
+    name: 'call-note',
+    at: (mock) => `#/calls/${first(mock).id}`,
+    go: (page) => button(page, /^(Add a note|Edit)$/).click(),
+  },
+  {
+    name: 'call-delete',
+    at: (mock) => `#/calls/${first(mock).id}`,
+    go: async (page) => {
+      await button(page, /^Delete/).click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'call-check',
+    at: (mock) => `#/calls/${first(mock).id}`,
+    go: async (page) => {
+      await button(page, /check/i).click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'call-compare',
+    at: (mock) => `#/calls/${first(mock).id}?with=pick`,
+    go: async () => {},
+  },
+  {
+    name: 'export-menu',
+    at: '#/calls',
+    go: async (page) => {
+      await button(page, /^Export/).click();
+      await menu(page);
+    },
+  },
+  {
+    name: 'less',
+    at: '#/settings',
+    go: async (page) => {
+      await page.getByLabel('At most MB').fill('1');
+      await button(page, 'Save').click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'secret-delete',
+    at: '#/settings',
+    go: async (page) => {
+      await button(page, /^Delete GITHUB/).click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'token-new',
+    at: '#/settings',
+    go: async (page) => {
+      await button(page, 'New token').click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'config-editor',
+    at: '#/settings',
+    go: async (page) => {
+      await button(page, 'Edit the file').click();
+      await page.getByLabel('Configuration file', { exact: true }).waitFor();
+    },
+  },
+  {
+    name: 'config-conflict',
+    at: '#/settings',
+    go: async (page, mock) => {
+      await button(page, 'Edit the file').click();
+      const box = page.getByLabel('Configuration file', { exact: true });
+      const text = await box.inputValue();
+      await box.fill(`${text}// mine\n`);
+      mock.world.writeConfig(`${text}// theirs\n`);
+      mock.send('config', { applied: true });
+      await button(page, 'Keep mine and save over it').click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'leave',
+    at: '#/profiles/office',
+    go: async (page) => {
+      await page.getByLabel('What it is for').fill('Half a thought');
+      await page
+        .getByRole('button', { name: /^(Close|Back)$/ })
+        .locator('visible=true')
+        .first()
+        .click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'profile-delete',
+    at: '#/profiles/office',
+    go: async (page) => {
+      await button(page, 'Delete profile').click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'check-delete',
+    rare: true,
+    at: '#/checks',
+    go: async (page) => {
+      await button(page, /^(Remove|Delete)/).click();
+      await dialog(page);
+    },
+  },
+  {
+    name: 'connect',
+    rare: true,
+    at: '#/clients',
+    go: async (page) => {
+      await button(page, /^Connect/).click();
+      await page.getByRole('button', { name: 'Write this change' }).waitFor();
+    },
+  },
+  {
+    name: 'toast',
+    at: '#/profiles/office',
+    go: async (page) => {
+      await page.getByLabel('What it is for').fill('Half a thought');
+      await button(page, 'Discard changes').click();
+      await page.getByText('What you typed is gone.').waitFor();
+    },
+  },
+  {
+    name: 'tool-tried',
+    rare: true,
+    at: '#/tools?tool=postgres__query',
+    go: async (page) => {
+      await button(page, 'Run tool').click();
+      await page.getByText('Succeeded').first().waitFor();
+      await page.getByText('Succeeded').first().scrollIntoViewIfNeeded();
+    },
+  },
+  {
+    name: 'pasted',
+    at: '#/add',
+    go: async (page) => {
+      await page
+        .getByLabel('Paste a snippet, a command or an address')
+        .fill('TOKEN=x npx -y "@acme/server-weather" --home "/tmp/a b"');
+      await page.getByText('/tmp/a b', { exact: true }).waitFor();
+    },
+  },
+  ...['#/', '#/servers', '#/calls', '#/tools', '#/usage', '#/settings'].map((at) => ({
+    name: `loading${at.slice(1).replace('/', '-')}`,
+    at,
+    rare: true,
+    mock: { delay: never },
+    unsettled: true,
+    go: (page) => page.locator('[data-loading]').first().waitFor(),
+  })),
+  ...['#/', '#/servers/filesystem', '#/usage', '#/settings'].map((at) => ({
+    name: `away${at.slice(1).replaceAll('/', '-')}`,
+    at,
+    rare: true,
+    go: async (page, mock) => {
+      await mock.close();
+      await page.getByText('Drawbridge does not answer').first().waitFor();
+    },
+  })),
+  {
+    name: 'failed',
+    rare: true,
+    at: '#/',
+    go: async (page) => {
+      await page.route('**/api/v1/usage*', (route) =>
+        route.fulfill({
+          status: 500,
+          contentType: 'application/problem+json',
+          body: '{"status":500,"code":"internal","detail":"cannot read the history: the disk is full"}',
+        }),
+      );
+      await page.evaluate(() => {
+        location.hash = '/usage';
+      });
+      await button(page, 'Try again').waitFor();
+    },
+  },
+];
+
+async function fromMenu(page, item, server = 'filesystem') {
+  await page
+    .getByRole('region', { name: server })
+    .getByRole('button', { name: /^More actions/ })
+    .click();
+  await page.getByRole('menuitem', { name: new RegExp(`^${item}`) }).click();
+  await dialog(page);
+}
+
+/** One job for each; they take turns in being wide and on a phone, unless all pictures are wanted. */
+export function moment(browser, tally) {
+  return moments.flatMap(({ name, at, only, rare, mock: options, unsettled, go }, index) =>
+    ['desktop', 'phone']
+      .filter((size) =>
+        process.env.E2E_ALL_PICTURES
+          ? only === undefined || only === size
+          : !rare && size === (only ?? ['desktop', 'phone'][index % 2]),
+      )
+      .map(
+        (size) => () =>
+          tally.check(`moment ${name} ${size}`, async () => {
+            const mock = await startMock({ scene: 'full', rate: 0, ...options });
+            const context = await browser.newContext({
+              viewport: sizes[size],
+              colorScheme: 'light',
+              reducedMotion: 'reduce',
+            });
+            context.setDefaultTimeout(patience);
+            try {
+              const page = await watched(context);
+              const address = typeof at === 'function' ? at(mock) : at;
+              await page.goto(`${mock.url}/${address}`);
+              if (!unsettled) await settled(page, address.slice(1).split('?')[0]);
+              await go(page, mock);
+              mkdirSync(output, { recursive: true });
+              for (const colorScheme of ['light', 'dark']) {
+                await page.emulateMedia({ colorScheme });
+                await page.waitForFunction(() =>
+                  document.getAnimations().every((one) => !(one instanceof CSSTransition)),
+                );
+                // axe looks at one of them: at the dark one where it is wide, at the light one on a phone.
+                await inspect(
+                  page,
+                  !unsettled && (size === 'desktop') === (colorScheme === 'dark'),
+                );
+                assert.equal(await outside(page), '');
+                await page.screenshot({ path: `${output}/${name}-${size}-${colorScheme}.png` });
+              }
+            } finally {
+              await context.close();
+              await mock.close();
+            }
+          }),
+      ),
+  );
+}
+
+/** What of an open dialog or menu stands outside of the window, where nobody sees it. */
+function outside(page) {
+  return page.evaluate(() => {
+    for (const box of document.querySelectorAll('dialog[open], [role=menu]')) {
+      const { left, top, right, bottom } = box.getBoundingClientRect();
+      if (left < 0 || top < 0 || right > innerWidth || bottom > innerHeight)
+        return `${box.tagName} ${box.ariaLabel}: ${[left, top, right, bottom].join(' ')}`;
+    }
+    return '';
+  });
+}
