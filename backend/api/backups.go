@@ -50,6 +50,7 @@ type putBackInput struct {
 func (a *API) registerBackups(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/config/backups", "Copies of the configuration file, the newest first", a.listCopies)
 	op(a, doc, "POST", "/api/v1/config/backups", "Keep a copy of the configuration file as it is now", a.keepCopy)
+	op(a, doc, "POST", "/api/v1/config/beyond", "How many calls of the history go when a text becomes the configuration file, because it keeps less of them", a.keepingLess)
 	op(a, doc, "GET", "/api/v1/config/backups/{name}", "One copy, and what putting it back would change", a.getCopy)
 	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Put a copy back; what is there is kept first", a.putBack)
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"drawbridge/backend/history"
 	"drawbridge/backend/hub"
@@ -13,10 +14,19 @@ import (
 // export streams; it is a plain handler because huma would hold the whole file.
 func (a *API) export(w http.ResponseWriter, r *http.Request) {
 	v := r.URL.Query()
-	q, bad := store.Query{
-		Server: v.Get("server"), Client: v.Get("client"), Tool: v.Get("tool"), Session: v.Get("session"), Workspace: v.Get("workspace"),
-		Tag: v.Get("tag"), Outcome: hub.Outcome(v.Get("outcome")), Text: v.Get("q"),
-	}, []hub.FieldError(nil)
+	q, bad := store.Query{Outcome: hub.Outcome(v.Get("outcome")), Text: v.Get("q")}, []hub.FieldError(nil)
+	for _, word := range []struct {
+		name string
+		into *string
+		most int // as CallFilter has it
+	}{
+		{"server", &q.Server, 64}, {"client", &q.Client, 1000}, {"tool", &q.Tool, 1000}, {"session", &q.Session, 200},
+		{"workspace", &q.Workspace, 1000}, {"tag", &q.Tag, 50},
+	} {
+		if *word.into = v.Get(word.name); utf8.RuneCountInString(*word.into) > word.most {
+			bad = append(bad, hub.FieldError{Field: "query." + word.name, Error: "must be at most " + strconv.Itoa(word.most) + " characters"})
+		}
+	}
 	for name, into := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
 		if text := v.Get(name); text != "" {
 			at, err := time.Parse(time.RFC3339Nano, text)

@@ -56,6 +56,7 @@ type ToolSettings struct {
 	Approval         string         `json:"approval" enum:",never,ask,deny,destructive"`
 	AllowClients     []string       `json:"allowClients" nullable:"false"`
 	ValidateInput    string         `json:"validateInput" enum:",off,reject"`
+	Record           string         `json:"record" enum:",full,meta,off" doc:"What is kept of its calls at most; it wins over the server's"`
 	RateLimit        *RateSetting   `json:"rateLimit"`
 	Retry            *RetrySettings `json:"retry"`
 }
@@ -203,7 +204,7 @@ func toolSetting(item hub.Item, f *config.Filter, public string) ToolSetting {
 	s.Settings = ToolSettings{
 		Enabled: !t.Disabled, Rename: t.Rename, Description: t.Description,
 		RequestTimeoutMs: t.RequestTimeout.Milliseconds(), MaxRequestMs: t.MaxRequest.Milliseconds(), CacheTTLMs: t.CacheTTL.Milliseconds(),
-		Approval: t.Approval, AllowClients: full(t.AllowClients), ValidateInput: t.ValidateInput,
+		Approval: t.Approval, AllowClients: full(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
 	}
 	if r := t.RateLimit; r != nil {
 		s.Settings.RateLimit = &RateSetting{r.PerSecond, r.Burst, r.By}

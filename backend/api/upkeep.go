@@ -91,23 +91,29 @@ type beyondInput struct {
 	Body struct {
 		KeepDays int64 `json:"keepDays" minimum:"0" maximum:"36500" doc:"0: no bound"`
 		MaxBytes int64 `json:"maxBytes" minimum:"0" doc:"0: no bound"`
+		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0" doc:"0: no bound"`
 	}
 }
 
 // Beyond is what bounds would delete.
 type Beyond struct {
 	Calls int64      `json:"calls"`
+	All   int64      `json:"all" doc:"Of so many calls that there are"`
 	About bool       `json:"about" doc:"calls is an estimate"`
 	From  *time.Time `json:"from,omitempty" doc:"When the oldest of them began"`
 	To    *time.Time `json:"to,omitempty" doc:"When the newest of them began"`
 }
 
 func (a *API) beyond(ctx context.Context, in *beyondInput) (*answer[Beyond], error) {
-	b, err := a.Upkeep.Beyond(ctx, store.Keep{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes})
+	return a.beyondBounds(ctx, store.Keep{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls})
+}
+
+func (a *API) beyondBounds(ctx context.Context, k store.Keep) (*answer[Beyond], error) {
+	b, err := a.Upkeep.Beyond(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	said := Beyond{Calls: b.Calls, About: b.About}
+	said := Beyond{Calls: b.Calls, All: b.All, About: b.About}
 	if !b.From.IsZero() {
 		said.From, said.To = &b.From, &b.To
 	}

@@ -8,6 +8,7 @@ import (
 // Beyond is what bounds would take away.
 type Beyond struct {
 	Calls int64
+	All   int64 // of so many calls that there are
 	// About says that Calls is an estimate: how much room a call takes is known of all
 	// calls together only.
 	About bool
@@ -21,9 +22,9 @@ func (s *Store) Beyond(ctx context.Context, k Keep) (Beyond, error) {
 	var b Beyond
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		b = Beyond{}
-		var all, used int64
+		var used int64
 		if err := h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call), (p.page_count - f.freelist_count) * s.page_size
-			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&all, &used); err != nil {
+			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&b.All, &used); err != nil {
 			return err
 		}
 		if k.Age > 0 {
@@ -39,10 +40,10 @@ func (s *Store) Beyond(ctx context.Context, k Keep) (Beyond, error) {
 			}
 		}
 		if k.Rows > 0 {
-			b.Calls = max(b.Calls, all-k.Rows)
+			b.Calls = max(b.Calls, b.All-k.Rows)
 		}
 		if k.Bytes > 0 && used > k.Bytes {
-			if many := int64(float64(all) * float64(used-k.Bytes) / float64(used)); many > b.Calls {
+			if many := int64(float64(b.All) * float64(used-k.Bytes) / float64(used)); many > b.Calls {
 				b.Calls, b.About = many, true
 			}
 		}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// TestAConfigurationThatKeepsLessSaysHowManyCallsGo has three calls of ten days ago and one of today.
+func TestAConfigurationThatKeepsLessSaysHowManyCallsGo(t *testing.T) {
+	s := newSite(t)
+	for i := range 4 {
+		at := time.Now().Add(time.Duration(i) * time.Millisecond)
+		if i < 3 {
+			at = at.AddDate(0, 0, -10)
+		}
+		s.recorder.Record(&hub.Call{ID: at.UnixMicro(), At: at, Server: "files", Method: "tools/call", Name: "echo", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(`{}`)})
+	}
+	s.recorder.Flush(t.Context())
+	for _, c := range []struct {
+		was, text string
+		calls     int64
+		about     bool
+	}{
+		{`{}`, `{"history":{"keepDays":7}}`, 3, false},
+		{`{}`, `{"history":{"keepDays":9}}`, 3, false},
+		{`{}`, `{"history":{"keepDays":11}}`, 0, false},
+		{`{}`, `{"history":{"keepDays":0}}`, 0, false},
+		{`{}`, `{"history":{"maxBytes":1}}`, 3, true},
+		{`{"history":{"keepDays":7}}`, `{"history":{"keepDays":7},"mcpServers":{}}`, 0, false}, // as narrow as it was
+		{`{"history":{"keepDays":7}}`, `{"history":{"keepDays":9}}`, 0, false},                 // wider
+		{`{"history":{"keepDays":0}}`, `{"history":{"keepDays":9}}`, 3, false},                 // 0 was no bound
+		{`{"history":{"keepDays":365,"maxBytes":0}}`, `{}`, 0, false},                          // the default is 30 days
+		{`{"history":{"keepDays":`, `{"history":{"keepDays":9}}`, 3, false},                    // what is there cannot be read
+		{`{}`, `{"history":{"keepDays":"soon"}}`, 0, false},                                    // refused anyway
+		{`{}`, `{"history":`, 0, false},
+	} {
+		s.text = c.was
+		status, body, _ := s.ask(t, "POST", "/api/v1/config/beyond", `{"text":`+strconv.Quote(c.text)+`}`)
+		want := `"calls":` + strconv.FormatInt(c.calls, 10) + `,`
+		if status != 200 || !strings.Contains(body, want) || strings.Contains(body, `"about":true`) != c.about {
+			t.Errorf("from %s to %s: %d %s, want %s", c.was, c.text, status, body, want)
+		}
+		if c.calls > 0 && !strings.Contains(body, `"all":4`) {
+			t.Errorf("from %s to %s: %s does not say of how many", c.was, c.text, body)
+		}
+	}
+
+	// The same of a copy that is put back.
+	s.text = `{}`
+	s.api.Copies = config.CopiesOf(filepath.Join(t.TempDir()))
+	name, err := s.api.Copies.Keep("/home/me/config.jsonc", []byte(`{"history":{"keepDays":7}}`), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body, _ := s.ask(t, "POST", "/api/v1/config/beyond", `{"copy":"`+name+`"}`); status != 200 || !strings.Contains(body, `"calls":3,`) {
+		t.Errorf("a copy: %d %s", status, body)
+	}
+	if status, _, _ := s.ask(t, "POST", "/api/v1/config/beyond", `{"copy":"none.jsonc"}`); status != http.StatusNotFound {
+		t.Errorf("no copy: %d", status)
+	}
+	var state HistoryState
+	s.get(t, "/api/v1/history", &state)
+	if state.Calls != 4 {
+		t.Errorf("%d calls are left of 4 after a question", state.Calls)
+	}
+}
