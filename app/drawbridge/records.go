@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -45,7 +46,7 @@ func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, s
 func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
 	r.servers = servers
 	r.watchman = history.NewWatchman(history.Watchman{
-		Documents: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Log: log,
+		Documents: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Label: r.label, Log: log,
 		By: hub.Client{Name: "drawbridge-check", Version: version},
 		Failed: func(check, sentence string) {
 			bus.Publish(event.Health, event.Notice{Subject: "check:" + check, Message: sentence})
@@ -101,6 +102,14 @@ func (r *records) readOnly(server, tool string) bool {
 		}
 	}
 	return false
+}
+
+// label is what a person calls a server.
+func (r *records) label(server string) string {
+	if status, ok := r.servers.Status(server); ok {
+		return cmp.Or(status.Label, server)
+	}
+	return server
 }
 
 // offers is the version and the tools of a server that has been listed in this run.

@@ -42,6 +42,9 @@ type Options struct {
 	Getenv  func(string) string
 	// Terminal reports whether Stdout is a screen. nil: look at the file.
 	Terminal func() bool
+	// Attended reports whether somebody at a screen can be asked: Stdin is a keyboard too.
+	// nil: look at the files.
+	Attended func() bool
 }
 
 // ServeOptions are what serve was started with.
@@ -114,13 +117,18 @@ func newProgram(o Options) *program {
 		o.Stderr = os.Stderr
 	}
 	if o.Terminal == nil {
-		o.Terminal = func() bool {
-			f, ok := o.Stdout.(*os.File)
-			return ok && term.IsTerminal(int(f.Fd()))
-		}
+		o.Terminal = func() bool { return isTerminal(o.Stdout) }
+	}
+	if o.Attended == nil {
+		o.Attended = func() bool { return o.Terminal() && isTerminal(o.Stdin) }
 	}
 	o.Version = cmp.Or(o.Version, "dev")
 	return &program{Options: o}
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (p *program) command() *cobra.Command {

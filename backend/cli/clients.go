@@ -90,11 +90,16 @@ func (p *program) ask(question string) error {
 	if p.json || !p.Terminal() {
 		return usageError{errors.New("nothing was written: add --yes to write without asking")}
 	}
+	return p.sure(question, "nothing was written")
+}
+
+// sure needs a yes; otherwise says in its error what did not happen.
+func (p *program) sure(question, otherwise string) error {
 	fmt.Fprint(p.Stdout, question+" [y/N] ")
 	var answer string
 	_, _ = fmt.Fscanln(p.Stdin, &answer)
 	if a := strings.ToLower(answer); a != "y" && a != "yes" {
-		return hub.Errorf(hub.CodeCancelled, "nothing was written")
+		return hub.Errorf(hub.CodeCancelled, "%s", otherwise)
 	}
 	return nil
 }

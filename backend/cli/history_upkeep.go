@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,32 +11,15 @@ import (
 	"path/filepath"
 	"time"
 
+	"drawbridge/backend/hub"
+
 	"github.com/spf13/cobra"
 )
 
 // historyUpkeep adds the commands that look after the history, and those that pause it.
 func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
-	var bounds struct {
-		Days  int64 `json:"keepDays,omitempty"`
-		Bytes int64 `json:"maxBytes,omitempty"`
-		Calls int64 `json:"maxCalls,omitempty"`
-	}
-	prune := &cobra.Command{
-		Use: "prune", Short: "Delete the oldest calls beyond the bounds of the configuration, or beyond those given", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var said struct{ Deleted int64 }
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/prune", nil, bounds, &said); done || err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", plural(int(said.Deleted), "call"))
-			return err
-		},
-	}
-	f := prune.Flags()
-	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of this `NUMBER` of days")
-	f.Int64Var(&bounds.Bytes, "bytes", 0, "keep the file below this `NUMBER` of bytes")
-	f.Int64Var(&bounds.Calls, "calls", 0, "keep this `NUMBER` of calls")
-	history.AddCommand(prune,
+	history.AddCommand(
+		p.historyPrune(),
 		&cobra.Command{
 			Use: "vacuum", Short: "Give the room of deleted calls back to the disk", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
@@ -182,6 +166,18 @@ func (p *program) checks() *cobra.Command {
 	return cmd
 }
 
+// labels says what people call each server; the id itself where that is not known.
+func (p *program) labels(ctx context.Context, d *daemon) func(id string) string {
+	of := map[string]string{}
+	var list items[hub.ServerStatus]
+	if data, err := d.raw(ctx, http.MethodGet, "servers", nil, nil); err == nil && decode(data, &list) == nil {
+		for _, s := range list.Items {
+			of[s.ID] = s.Label
+		}
+	}
+	return func(id string) string { return cmp.Or(of[id], id) }
+}
+
 var errCheckFailed = errors.New("something is not as expected")
 
 func (p *program) runCheck(ctx context.Context, name string) error {
@@ -209,12 +205,13 @@ func (p *program) runCheck(ctx context.Context, name string) error {
 			return err
 		}
 	} else {
+		label := p.labels(ctx, d)
 		for _, s := range report.Steps {
 			mark := "ok    "
 			if !s.OK {
 				mark = "FAILED"
 			}
-			fmt.Fprintf(p.Stdout, "%s  %s %s\n", mark, line(s.Server), line(s.Tool))
+			fmt.Fprintf(p.Stdout, "%s  %s %s\n", mark, line(label(s.Server)), line(s.Tool))
 			for _, what := range s.Wrong {
 				fmt.Fprintf(p.Stdout, "        %s\n", line(what))
 			}

@@ -50,7 +50,9 @@ type Watchman struct {
 	ReadOnly  func(server, tool string) bool
 	// Offers is a hash of a server's version and tools; false while it is not known.
 	Offers func(server string) (string, bool)
-	By     hub.Client
+	// Label is what a person calls a server. nil: its id.
+	Label func(server string) string
+	By    hub.Client
 	// Failed is told of each run by itself: a sentence, or "" when all was as expected.
 	Failed func(check, sentence string)
 	Log    *slog.Logger
@@ -119,7 +121,7 @@ func (w *Watchman) look(ctx context.Context) {
 		why := ""
 		for server, hash := range now {
 			if last.Seen[server] != hash {
-				why = server
+				why = w.label(server)
 			}
 		}
 		limit, cancel := context.WithTimeout(ctx, runLimit)
@@ -135,6 +137,13 @@ func (w *Watchman) look(ctx context.Context) {
 		}
 		w.Failed(c.Name, sentence)
 	}
+}
+
+func (w *Watchman) label(server string) string {
+	if w.Label == nil {
+		return server
+	}
+	return w.Label(server)
 }
 
 // allowed reports whether a check may run without a person.

@@ -64,6 +64,7 @@ func TestChecksRunByThemselvesAfterAServerChanged(t *testing.T) {
 			Documents: s, Caller: a, Log: slog.New(slog.DiscardHandler),
 			ReadOnly: func(_, tool string) bool { return tool == "read" || tool == "read-off" },
 			Offers:   func(string) (string, bool) { return offer, offer != "" },
+			Label:    func(server string) string { return map[string]string{"files": "My Files"}[server] },
 			Failed:   func(check, sentence string) { said = append(said, check+": "+sentence) },
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -96,10 +97,10 @@ func TestChecksRunByThemselvesAfterAServerChanged(t *testing.T) {
 		}
 		offer, a.text = "v3", `"broken"`
 		change()
-		if last := w.Last(ctx, "reads"); last.OK || last.Failed != 1 {
+		if last := w.Last(ctx, "reads"); last.OK || last.Failed != 1 || last.Why != "the version or tools of My Files changed" {
 			t.Errorf("the last run is %+v", last)
 		}
-		if len(said) != 4 || said[0] != "reads: " || said[2] != `reads: The check "reads" is not as expected since the version or tools of "files" changed.` {
+		if len(said) != 4 || said[0] != "reads: " || said[2] != `reads: The check "reads" is not as expected since the version or tools of "My Files" changed.` {
 			t.Errorf("said %q", said)
 		}
 		cancel()

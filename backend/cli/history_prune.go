@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// pruneBounds are what prune keeps; all zero stand for those of the configuration.
+type pruneBounds struct {
+	Days  int64 `json:"keepDays,omitempty"`
+	Bytes int64 `json:"maxBytes,omitempty"`
+	Calls int64 `json:"maxCalls,omitempty"`
+}
+
+func (p *program) historyPrune() *cobra.Command {
+	var bounds pruneBounds
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "prune", Short: "Delete the oldest calls beyond the bounds of the configuration, or beyond those given", Args: noArgs,
+		Long: "Delete the oldest calls beyond the bounds of the configuration, or beyond those given. In a terminal it says first how many would go, and asks; nothing brings them back.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes && !p.json && p.Attended() {
+				if err := p.askPrune(cmd.Context(), bounds); err != nil {
+					return err
+				}
+			}
+			var said struct{ Deleted int64 }
+			if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/prune", nil, bounds, &said); done || err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", plural(int(said.Deleted), "call"))
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of this `NUMBER` of days")
+	f.Int64Var(&bounds.Bytes, "bytes", 0, "keep the file below this `NUMBER` of bytes")
+	f.Int64Var(&bounds.Calls, "calls", 0, "keep this `NUMBER` of calls")
+	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// askPrune says what bounds would delete and needs a yes, unless that is nothing.
+func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	if bounds == (pruneBounds{}) {
+		data, err := d.raw(ctx, http.MethodGet, "history", nil, nil)
+		if err != nil {
+			return err
+		}
+		if err := decode(data, &bounds); err != nil {
+			return err
+		}
+	}
+	// All of them are needed there, and 0 is no bound.
+	data, err := d.raw(ctx, http.MethodPost, "history/beyond", nil, map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls})
+	if err != nil {
+		return err
+	}
+	var gone struct {
+		Calls, All int64
+		About      bool
+		From, To   time.Time
+	}
+	if err := json.Unmarshal(data, &gone); err != nil {
+		return fmt.Errorf("cannot read the answer: %w", err)
+	}
+	if gone.Calls == 0 {
+		return nil
+	}
+	about := ""
+	if gone.About {
+		about = "About "
+	}
+	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+	return p.sure(fmt.Sprintf("%s%d of %d calls would be deleted, made between %s and %s. Nothing brings them back; drawbridge history backup FILE keeps a copy.\nDelete them?",
+		about, gone.Calls, gone.All, day(gone.From), day(gone.To)), "nothing was deleted")
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestPruneAsksWhereSomebodySits has a daemon that would delete three calls, and counts what it is asked.
+func TestPruneAsksWhereSomebodySits(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		attended bool
+		answer   string
+		args     []string
+		gone     int
+		code     int
+		bounds   string // that were counted; "": nobody asked
+		pruned   string // that were deleted beyond; "": nothing was
+	}{
+		{"no", true, "n\n", []string{"--days", "7"}, 3, 1, `{"keepDays":7,"maxBytes":0,"maxCalls":0}`, ""},
+		{"an empty line", true, "\n", []string{"--calls", "7"}, 3, 1, `{"keepDays":0,"maxBytes":0,"maxCalls":7}`, ""},
+		{"the end of what is typed", true, "", nil, 3, 1, `{"keepDays":30,"maxBytes":1000,"maxCalls":0}`, ""},
+		{"yes", true, "y\n", []string{"--days", "7"}, 3, 0, `{"keepDays":7,"maxBytes":0,"maxCalls":0}`, `{"keepDays":7}`},
+		{"yes to the configuration's bounds", true, "yes\n", nil, 3, 0, `{"keepDays":30,"maxBytes":1000,"maxCalls":0}`, `{}`},
+		{"nothing would go", true, "", []string{"--bytes", "5"}, 0, 0, `{"keepDays":0,"maxBytes":5,"maxCalls":0}`, `{"maxBytes":5}`},
+		{"--yes", true, "", []string{"--yes"}, 3, 0, "", `{}`},
+		{"--json", true, "", []string{"--json"}, 3, 0, "", `{}`},
+		{"a script", false, "", []string{"--days", "7"}, 3, 0, "", `{"keepDays":7}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake(t)
+			var counted, pruned string
+			f.answer("GET /api/v1/history", `{"calls":9,"keepDays":30,"maxBytes":1000}`)
+			f.mux.HandleFunc("POST /api/v1/history/beyond", func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				counted = strings.TrimSpace(string(body))
+				fmt.Fprintf(w, `{"calls":%d,"all":9,"about":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
+			})
+			f.mux.HandleFunc("POST /api/v1/history/prune", func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				pruned = strings.TrimSpace(string(body))
+				fmt.Fprintf(w, `{"deleted":%d}`, c.gone)
+			})
+			var out, errOut bytes.Buffer
+			code := Main(t.Context(), append([]string{"--data", f.data, "history", "prune"}, c.args...), Options{
+				Version: "1.2.3", Stdin: strings.NewReader(c.answer), Stdout: &out, Stderr: &errOut,
+				Getenv: func(string) string { return "" }, Terminal: func() bool { return c.attended }, Attended: func() bool { return c.attended },
+			})
+			if code != c.code || counted != c.bounds || pruned != c.pruned {
+				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", code, counted, pruned, c.code, c.bounds, c.pruned, out.String(), errOut.String())
+			}
+			asked := strings.Contains(out.String(), "3 of 9 calls would be deleted, made between 2026-01-0")
+			if want := c.bounds != "" && c.gone > 0; asked != want {
+				t.Errorf("asked: %v, want %v\n%s", asked, want, out.String())
+			}
+			if c.code == 1 && !strings.Contains(errOut.String(), "nothing was deleted") {
+				t.Errorf("not told: %s", errOut.String())
+			}
+			if c.code == 0 && !strings.Contains(out.String(), map[bool]string{true: `{"deleted":3}`, false: fmt.Sprintf("%d calls deleted\n", c.gone)}[c.name == "--json"]) {
+				t.Errorf("not told: %s", out.String())
+			}
+		})
+	}
+}
+
+// TestACheckNamesServersAsPeopleDo has a check of a server that was renamed, and of one that is gone.
+func TestACheckNamesServersAsPeopleDo(t *testing.T) {
+	f := newFake(t)
+	f.answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
+	f.answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)
+	if got := f.run(true, "check", "run", "smoke"); got.code != 0 || got.out != "ok      My Files read\nok      gone x\n" {
+		t.Errorf("%d %q %q", got.code, got.out, got.errOut)
+	}
+	if got := f.run(true, "check", "run", "smoke", "--json"); !strings.Contains(got.out, `"server":"my-files"`) {
+		t.Errorf("the document has other words: %s", got.out)
+	}
+}
