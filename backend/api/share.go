@@ -11,6 +11,7 @@ import (
 	"drawbridge/backend/directory"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/reload"
+	"drawbridge/backend/store"
 	"drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -85,8 +86,10 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 		return nil, hub.Errorf(hub.CodeUnavailable, "the configuration cannot be read: %v", err)
 	}
 	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, Needs: []string{}}
+	// What is secret by no name and no form, but is kept as one.
+	known := func(text string) bool { said := a.Redact(text); return said != text && said != store.Redacted(text) }
 	for label, entry := range raw {
-		plain, names, err := clientconf.Shareable(label, entry)
+		plain, names, err := clientconf.Shareable(label, entry, known)
 		if err != nil {
 			return nil, hub.Errorf(hub.CodeUnavailable, "the server %q cannot be shared", label)
 		}

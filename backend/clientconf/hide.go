@@ -23,11 +23,12 @@ type Vault interface {
 
 var (
 	// secretName is a variable, header or option whose value is a secret.
-	secretName = pattern.Lazily(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?key|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|(^|[-_])(pat|pwd|key))$`)
+	secretName = pattern.Lazily(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?keys?|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|connection[-_]?string|(^|[-_])(pat|pwd|pass|key))([-_]?\d+)?$`)
 	// secretValue is a secret by its form, whatever its name.
 	secretValue = pattern.Lazily(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
 	withScheme  = pattern.Lazily(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
 	notInName   = pattern.Lazily(`[^A-Za-z0-9._-]+`)
+	inNamed     = pattern.Lazily(`^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
 	optionOf    = pattern.Lazily(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
 	harmless    = pattern.Lazily(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
 )
@@ -37,6 +38,8 @@ type hiding struct {
 	label  string
 	taken  func(name, value string) bool // the name stands for another value
 	values map[string]string
+	known  func(value string) bool // it holds a secret that somebody keeps; nil: nobody knows
+	puts   int                     // how often something was hidden
 }
 
 // isSecret reports whether the value of key must not be written into a file. What
@@ -76,27 +79,84 @@ func (h *hiding) put(key, value string) string {
 		name = base + "-" + strconv.Itoa(n)
 	}
 	h.values[name] = bare
+	h.puts++
 	return prefix + "${secret:" + name + "}"
 }
 
 func (h *hiding) table(m map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if isSecret(key, m[key]) {
-			m[key] = h.put(key, m[key])
-		}
+		m[key] = h.word(key, m[key])
 	}
 }
 
-// args looks for --token=VALUE, --token VALUE and for what is secret by its form.
+// word hides the value of a key, or what of it is secret.
+func (h *hiding) word(key, value string) string {
+	if isSecret(key, value) || h.keeps(value) {
+		return h.put(cmp.Or(key, "value"), value)
+	}
+	return h.part(value)
+}
+
+func (h *hiding) keeps(value string) bool { return h.known != nil && h.known(value) }
+
+// part hides what is secret within a value: NAME=VALUE, a header, an address with
+// parameters, or JSON text with such things in it.
+func (h *hiding) part(value string) string {
+	if m := inNamed().FindStringSubmatch(value); m != nil && isSecret(m[1], m[3]) {
+		return m[1] + m[2] + h.put(m[1], m[3])
+	}
+	if strings.Contains(value, "://") {
+		return h.address(value)
+	}
+	if strings.HasPrefix(strings.TrimSpace(value), "{") {
+		return h.inside(value)
+	}
+	return value
+}
+
+// inside hides what is secret in JSON text, which stays as it is written where that can be.
+func (h *hiding) inside(text string) string {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var value any
+	if d.Decode(&value) != nil || d.More() {
+		return text
+	}
+	out, before := text, h.puts
+	plain := h.within("", value, func(old, now string) { out = strings.ReplaceAll(out, quoted(old), quoted(now)) })
+	if h.puts == before {
+		return text
+	}
+	var left any
+	if json.Unmarshal([]byte(out), &left) == nil && quoted(left) == quoted(plain) {
+		return out
+	}
+	return quoted(plain) // it was written with other escapes
+}
+
+func quoted(v any) string {
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// args looks for --token=VALUE, --token VALUE, for what is secret by its form, and within
+// what stands there.
 func (h *hiding) args(args []string) {
 	option := ""
 	for i, a := range args {
 		m := optionOf().FindStringSubmatch(a)
 		switch {
-		case m != nil && m[2] != "" && isSecret(m[1], m[3]):
-			args[i] = a[:len(a)-len(m[3])] + h.put(m[1], m[3])
+		case m != nil && m[2] != "":
+			args[i] = a[:len(a)-len(m[3])] + h.word(m[1], m[3])
 		case m == nil && isSecret(cmp.Or(option, "arg"), a):
 			args[i] = h.put(cmp.Or(option, "argument"), a)
+		case m == nil && h.keeps(a):
+			args[i] = h.put("argument", a)
+		case m == nil:
+			args[i] = h.part(a)
 		}
 		if option = ""; m != nil && m[2] == "" {
 			option = m[1]

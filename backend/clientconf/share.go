@@ -8,35 +8,16 @@ import (
 )
 
 // Shareable is an entry of ours without its literal secrets: each is replaced by a
-// reference, whose names are returned. The values go nowhere.
-func Shareable(label string, entry json.RawMessage) (out json.RawMessage, names []string, err error) {
+// reference, whose names are returned. The values go nowhere. What is secret by name or form
+// is found wherever it stands, also in an entry with mistakes; known, if it is not nil,
+// reports whether a text holds a secret that is kept elsewhere.
+func Shareable(label string, entry json.RawMessage, known func(text string) bool) (out json.RawMessage, names []string, err error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(entry, &all); err != nil {
 		return nil, nil, err
 	}
-	h := &hiding{label: label, values: map[string]string{}, taken: func(string, string) bool { return false }}
-	for _, key := range []string{"env", "headers"} {
-		var table map[string]string
-		if json.Unmarshal(all[key], &table) == nil && table != nil {
-			h.table(table)
-			all[key], _ = json.Marshal(table)
-		}
-	}
-	var args []string
-	if json.Unmarshal(all["args"], &args) == nil && args != nil {
-		h.args(args)
-		all["args"], _ = json.Marshal(args)
-	}
-	for _, key := range []string{"url", "httpUrl"} {
-		var address string
-		if json.Unmarshal(all[key], &address) == nil && address != "" {
-			all[key], _ = json.Marshal(h.address(address))
-		}
-	}
+	h := &hiding{label: label, values: map[string]string{}, taken: func(string, string) bool { return false }, known: known}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if slices.Contains([]string{"env", "headers", "args", "url", "httpUrl"}, key) {
-			continue
-		}
 		if all[key], err = h.deep(key, all[key]); err != nil {
 			return nil, nil, err
 		}
@@ -51,8 +32,8 @@ func Shareable(label string, entry json.RawMessage) (out json.RawMessage, names 
 	return out, names, err
 }
 
-// deep hides what is secret by its name or form anywhere in a value, such as
-// oauth.clientSecret. One that holds none keeps its bytes.
+// deep hides what is secret anywhere in a value, such as oauth.clientSecret. One that holds
+// none keeps its bytes.
 func (h *hiding) deep(key string, raw json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -60,28 +41,56 @@ func (h *hiding) deep(key string, raw json.RawMessage) (json.RawMessage, error) 
 	if err := d.Decode(&value); err != nil {
 		return nil, err
 	}
-	before := len(h.values)
-	value = h.within(key, value)
-	if len(h.values) == before {
+	before := h.puts
+	value = h.within(key, value, nil)
+	if h.puts == before {
 		return raw, nil
 	}
 	return json.Marshal(value)
 }
 
-func (h *hiding) within(key string, value any) any {
+// within hides what is secret in a decoded value, and tells of each text that changed.
+func (h *hiding) within(key string, value any, changed func(old, now string)) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			v[name] = h.within(name, v[name])
+			v[name] = h.within(name, v[name], changed)
 		}
 	case []any:
+		if key == "args" {
+			h.list(v)
+			break
+		}
 		for i := range v {
-			v[i] = h.within("", v[i])
+			v[i] = h.within("", v[i], changed)
 		}
 	case string:
-		if isSecret(key, v) {
-			return h.put(key, v)
+		now := v
+		if (key == "url" || key == "httpUrl") && !h.keeps(v) {
+			now = h.address(v)
+		} else {
+			now = h.word(key, v)
 		}
+		if now != v && changed != nil {
+			changed(v, now)
+		}
+		return now
 	}
 	return value
+}
+
+// list is args of a list in which other things than words may stand.
+func (h *hiding) list(all []any) {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i], _ = one.(string)
+	}
+	h.args(words)
+	for i, one := range all {
+		if _, is := one.(string); is {
+			all[i] = words[i]
+		} else {
+			all[i] = h.within("args", one, nil)
+		}
+	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestWhatIsSharedHoldsNoSecret(t *testing.T) {
-	out, names, err := Shareable("git", []byte(`{"command":"g","args":["--token=ghp_abcdefgh12345678","--dir","/x"],"env":{"API_KEY":"hunter2hunter2","LEVEL":"info","KEPT":"${secret:OTHER}"},"headers":{"Authorization":"Bearer tok_99887766"},"url":"https://me:pw123456@x.example/?api_key=zzzzyyyy1"}`))
+	out, names, err := Shareable("git", []byte(`{"command":"g","args":["--token=ghp_abcdefgh12345678","--dir","/x"],"env":{"API_KEY":"hunter2hunter2","LEVEL":"info","KEPT":"${secret:OTHER}"},"headers":{"Authorization":"Bearer tok_99887766"},"url":"https://me:pw123456@x.example/?api_key=zzzzyyyy1"}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestWhatIsSharedHoldsNoSecret(t *testing.T) {
 }
 
 func TestWhatIsSharedHoldsNoSecretOfAnyKey(t *testing.T) {
-	out, names, err := Shareable("docs", []byte(`{"url":"https://x.example","oauth":{"clientId":"me","clientSecret":"cnry-client-1"},"docker":{"mounts":["/a:/b"],"env":{"DB_PASSWORD":"cnry-docker-2"}},"odd":[{"x":"ghp_cnry0123456789"}],"requestTimeoutMs":9007199254740993,"rules":{"a":1}}`))
+	out, names, err := Shareable("docs", []byte(`{"url":"https://x.example","oauth":{"clientId":"me","clientSecret":"cnry-client-1"},"docker":{"mounts":["/a:/b"],"env":{"DB_PASSWORD":"cnry-docker-2"}},"odd":[{"x":"ghp_cnry0123456789"}],"requestTimeoutMs":9007199254740993,"rules":{"a":1}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,5 +40,53 @@ func TestWhatIsSharedHoldsNoSecretOfAnyKey(t *testing.T) {
 	}
 	if len(names) != 3 {
 		t.Errorf("needed are %v", names)
+	}
+}
+
+// TestWhatIsSharedHoldsNoSecretHoweverItIsWritten has the ways in which servers get their
+// secrets in clients' files.
+func TestWhatIsSharedHoldsNoSecretHoweverItIsWritten(t *testing.T) {
+	for name, entry := range map[string]string{
+		"a header among arguments":          `{"command":"npx","args":["mcp-remote","https://x.example/mcp","--header","Authorization: Bearer cnry-tok-1"]}`,
+		"the same in one word":              `{"command":"npx","args":["--header=X-Api-Key:cnry-tok-1"]}`,
+		"a variable of docker":              `{"command":"docker","args":["run","-e","API_KEY=cnry-tok-1","-e","LEVEL=debug","img"]}`,
+		"the same in one word of docker":    `{"command":"docker","args":["run","--env=API_KEY=cnry-tok-1","-eDB_PASSWORD=cnry-tok-2","img"]}`,
+		"an address among arguments":        `{"command":"npx","args":["mcp-remote","https://x.example/mcp?profile=a&apiKey=cnry-tok-1#f"]}`,
+		"a password of an address":          `{"command":"npx","args":["postgresql://me:cnry-pw-1@db.example/x"]}`,
+		"JSON in a variable":                `{"command":"npx","env":{"OPENAPI_MCP_HEADERS":"{\"Authorization\": \"Bearer cnry-tok-1\", \"Notion-Version\": \"2022-06-28\"}"}}`,
+		"JSON in a variable, escaped":       `{"command":"npx","env":{"HEADERS":"{\"Authorization\": \"Bearer cnry\\u002dtok-1\"}"}}`,
+		"JSON among arguments":              `{"command":"npx","args":["--config","{\"apiKey\":\"cnry-tok-1\",\"n\":9007199254740993}"]}`,
+		"beside a number in env":            `{"command":"npx","env":{"PORT":8080,"API_KEY":"cnry-tok-1"}}`,
+		"beside a number in args":           `{"command":"npx","args":["--port",8080,"--token","cnry-tok-1",["--token=cnry-tok-2"],{"password":"cnry-pw-1"}]}`,
+		"beside a number in headers":        `{"url":"https://x.example","headers":{"X-N":1,"Authorization":"Bearer cnry-tok-1"}}`,
+		"the same secret under two keys":    `{"url":"https://x.example","oauth":{"clientSecret":"cnry-tok-1"},"more":{"clientSecret":"cnry-tok-1"}}`,
+		"a number at the end":               `{"command":"npx","env":{"TOKEN_2":"cnry-tok-1","SMTP_PASS":"cnry-pw-1","API_KEYS":"cnry-a,cnry-b"}}`,
+		"a connection string":               `{"command":"npx","env":{"DB_CONNECTION_STRING":"Server=x;Password=cnry-pw-1"}}`,
+		"an address in a variable":          `{"command":"npx","env":{"BASE":"https://x.example/?token=cnry-tok-1"}}`,
+		"one that is known":                 `{"command":"npx","args":["--say","known-to-us"],"env":{"WORD":"known-to-us"},"cwd":"/x/known-to-us","url":"https://x.example/known-to-us"}`,
+		"an entry that is no server at all": `{"comand":"npx","things":[{"deep":[{"secret":"cnry-tok-1"}]}]}`,
+	} {
+		out, names, err := Shareable("x", []byte(entry), func(text string) bool { return strings.Contains(text, "known-to-us") })
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if strings.Contains(string(out), "cnry") || strings.Contains(string(out), "known-to-us") || len(names) == 0 {
+			t.Errorf("%s: %s needs %v", name, out, names)
+		}
+		for _, kept := range []string{"8080", "LEVEL=debug", "Notion-Version", "profile=a", "#f", "mcp-remote", "X-Api-Key:", "Bearer ", "9007199254740993"} {
+			if strings.Contains(entry, kept) && !strings.Contains(string(out), kept) {
+				t.Errorf("%s: %s is lost in %s", name, kept, out)
+			}
+		}
+	}
+	// And nothing else becomes one.
+	for _, entry := range []string{
+		`{"command":"npx","args":["-y","pkg@1.2.3","--tokens","4096","C:\\a b","https://x.example/a?b=c"],"env":{"MAX_TOKENS":"100000","A":"x=y","J":"{\"a\":1}","T":"{not json"}}`,
+		`{"url":"https://x.example/?q=1","headers":{"Accept":"a/b; q=1"},"tools":{"get_token":{"description":"Gets it: now"}}}`,
+	} {
+		out, names, err := Shareable("x", []byte(entry), nil)
+		if err != nil || len(names) != 0 {
+			t.Errorf("%s needs %v (%v)", out, names, err)
+		}
 	}
 }
