@@ -124,6 +124,9 @@ func TestAServerThatGaveUpIsToldOnceAndTakenBack(t *testing.T) {
 		d.server("files", hub.StateCrashed, "exit 1\n\x1b[31mno such file")
 		d.server("files", hub.StateCrashed, "exit 1")
 		d.said("files does not run: exit 1 [31mno such file")
+		time.Sleep(2 * quiet) // a state that goes on says nothing new
+		synctest.Wait()
+		d.said()
 		if n := d.visible["server/files"]; n.To != "/servers/files" || !n.Urgent {
 			t.Fatalf("%+v", n)
 		}
