@@ -3,7 +3,7 @@
 // comes back: {link, url, admin, token, chromium, output, config, control, patience} in, what was
 // found out. `control` is asked for what this process cannot do: /restart and /link.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, allowed, api, call, callAsClient, context, control, finish, found, go, live, order, page, settled, step } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
 
 const began = Date.now()
 await page.goto(order.link)
@@ -141,7 +141,9 @@ const reload = async () => {
   await writeFile(order.config, `${config}// read me again ${Date.now()}\n`)
 }
 const restart = async () => {
+  const back = page.waitForResponse((response) => response.url().endsWith('/api/v1/events') && response.ok())
   await control('/restart')
+  await back
   await page.getByText('Drawbridge does not answer').first().waitFor({ state: 'detached' })
   await live()
 }
@@ -160,6 +162,40 @@ for (const [i, path] of places.entries()) {
   })
 }
 
+await step('what is typed stays while the configuration is read again, a server dies and the daemon restarts', async () => {
+  const forms = [
+    ['/add', page.getByLabel('Paste a snippet, a command or an address'), 'npx -y half-a-'],
+    [`/calls/${callId}`, page.getByLabel('Title'), 'half a note', () => page.getByRole('button', { name: /^(Edit|Add a note)$/ }).click()],
+    ['/profiles?make=1', page.getByLabel('What it is for'), 'half a profile'],
+    ['/tools?tool=demo__echo', page.getByLabel(/^text/), 'half an argument'],
+    ['/settings', part('Secrets').getByLabel('Name'), 'HALF_A_NAME'],
+  ]
+  for (const status of [401, 404, 502, 503]) allowed.add(status)
+  for (const [i, [path, field, text, open]] of forms.entries()) {
+    await go(path)
+    await settled(path)
+    await open?.()
+    await field.fill(text)
+    await Promise.all([reload(), i === 0 ? crash() : undefined])
+    if (i % 2 === 0) await restart()
+    await settled(path)
+    if ((await field.inputValue()) !== text) throw new Error(`${path}: what was typed is gone`)
+  }
+  await until('the server is back', async () => (await api('GET', '/api/v1/servers/demo')).state === 'running')
+  allowed.clear()
+})
+await step('a session that ends in the middle of a click says so, and nothing is done', async () => {
+  await go('/servers/demo')
+  await settled('/servers/demo')
+  allowed.add(401)
+  await context.clearCookies()
+  await part('demo').getByRole('button', { name: 'Stop', exact: true }).click()
+  await page.getByText('This browser has not been let in').waitFor()
+  if ((await api('GET', '/api/v1/servers/demo')).state !== 'running') throw new Error('it was done all the same')
+  await page.goto(await control('/link'))
+  await live()
+  allowed.clear()
+})
 await step('a session that ends, and a new link', async () => {
   allowed.add(401)
   await context.clearCookies()
