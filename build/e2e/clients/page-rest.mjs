@@ -244,7 +244,7 @@ await step('a tool of which nobody may call is said why, and gets more time afte
 await step('the log of a server is narrowed, searched and copied', async () => {
   await go('/servers/demo?view=log')
   await settled('/servers/demo')
-  await button('What happened').click()
+  await button('Events').click()
   await page.getByRole('region', { name: 'Log' }).getByText(/running|started|start/i).first().waitFor()
   await button('Copy these lines').click()
   if ((await clipboard()).length === 0) throw new Error('nothing is copied')
