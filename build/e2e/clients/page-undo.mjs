@@ -37,7 +37,7 @@ await step('the file is saved over another save only after what goes was shown, 
   const before = `${await config()}\n`
   await box.fill(`${before}// mine\n`)
   await writeFile(order.config, `${before}// theirs\n`)
-  allowed.add(412) // comments alone are no news, so the page hears of it only now
+  allowed.add(412) // the page may not have heard of it yet
   await box.press('Control+s')
   await page.getByText('changed by somebody else').waitFor()
   allowed.clear()

@@ -1,7 +1,7 @@
 import { useBlocker } from '@tanstack/react-router';
 import { Confirm } from '@/components/confirm';
 import { texts } from '@/lib/texts';
-import { useAnyUnsaved } from '@/lib/unsaved';
+import { anyUnsaved, useAnyUnsaved } from '@/lib/unsaved';
 
 const t = texts.leave;
 
@@ -14,9 +14,10 @@ export function LeaveQuestion() {
   const { status, proceed, reset } = useBlocker({
     // Filters and views live in the address, too; they leave nothing.
     shouldBlockFn: ({ current, next }) =>
-      current.pathname !== next.pathname || made(current.search) !== made(next.search),
+      anyUnsaved() &&
+      (current.pathname !== next.pathname || made(current.search) !== made(next.search)),
     disabled: !unsaved,
-    enableBeforeUnload: unsaved,
+    enableBeforeUnload: anyUnsaved,
     withResolver: true,
   });
   if (status !== 'blocked') return null;
