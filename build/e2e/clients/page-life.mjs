@@ -184,6 +184,28 @@ await step('what is typed stays while the configuration is read again, a server 
   await until('the server is back', async () => (await api('GET', '/api/v1/servers/demo')).state === 'running')
   allowed.clear()
 })
+await step('a click that meets no daemon says so, and is heard once it is back', async () => {
+  const detail = part('demo')
+  const button = (name) => detail.getByRole('button', { name, exact: true })
+  await go('/servers/demo')
+  await settled('/servers/demo')
+  for (const status of [401, 404, 502, 503]) allowed.add(status)
+  await control('/stop')
+  await page.getByText('Drawbridge does not answer').first().waitFor()
+  // Whether its end was seen before the line went or not, this can be clicked.
+  await button('Disable').click()
+  await page.getByText(/Cannot disable demo/).waitFor()
+  await page.getByRole('button', { name: 'Try now' }).click() // in vain, and the page goes on trying
+  await control('/launch')
+  await live()
+  await detail.getByText('Running', { exact: true }).first().waitFor()
+  allowed.clear()
+  if (/"enabled": ?false/.test(await readFile(order.config, 'utf8'))) throw new Error('it was disabled all the same')
+  await button('Disable').click()
+  await detail.getByText('Disabled', { exact: true }).first().waitFor()
+  await button('Enable').click()
+  await detail.getByText('Running', { exact: true }).first().waitFor()
+})
 await step('a session that ends in the middle of a click says so, and nothing is done', async () => {
   await go('/servers/demo')
   await settled('/servers/demo')
