@@ -5,18 +5,15 @@ package e2e
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // notes is a server in one file, as a bundle carries it.
@@ -56,10 +53,6 @@ func bundle(t testing.TB, files map[string]string) []byte {
 // The list of servers, bundles, sharing and copies of the configuration, by the page of the
 // real daemon: a registry of our own, a package that npx starts, secrets in the store.
 func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("no browser: %v", err)
-	}
 	var down atomic.Bool
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -92,28 +85,14 @@ func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
 	put(t, good, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes})))
 	put(t, evil, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes, "../../evil": "x"})))
 	put(t, shared, fmt.Sprintf(`{"mcpServers":{"given":{"command":%s,"args":["demo-server"],"env":{"GIVEN":"${secret:GIVEN_KEY}"}},"demo":{"command":"other"}},"needs":["GIVEN_KEY"]}`, quoted(binary)))
-	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { down.Store(r.URL.Path == "/down") }))
-	defer control.Close()
-	order, err := json.Marshal(object{
-		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "token": d.token("life"), "chromium": browser, "output": output,
-		"config": filepath.Join(d.data, "config.jsonc"), "control": control.URL, "folder": files, "good": good, "evil": evil, "shared": shared,
-		"bundles": filepath.Join(d.data, "bundles"), "patience": limit(20 * time.Second).Milliseconds(),
-	})
-	if err != nil {
-		t.Fatal(err)
+	is := func(away bool) func(url.Values) string {
+		return func(url.Values) string { down.Store(away); return "" }
 	}
-	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/page-directory.mjs"))
-	cmd.Stdin = strings.NewReader(string(order))
-	var found struct{ Done, Violations, Errors []string }
-	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &found); err != nil {
-		t.Fatal(err)
-	}
-	if len(found.Done) < 6 {
-		t.Errorf("only this was done: %q", found.Done)
-	}
-	for _, problem := range append(found.Violations, found.Errors...) {
-		t.Error(problem)
-	}
+	browse(t, d, "page-directory.mjs", 6, object{
+		"token":   d.token("life"),
+		"control": control(t, d, nil, map[string]func(url.Values) string{"/down": is(true), "/up": is(false)}),
+		"folder":  files, "good": good, "evil": evil, "shared": shared, "bundles": filepath.Join(d.data, "bundles"),
+	}, nil)
 	for _, at := range []string{filepath.Join(files, "..", "evil"), filepath.Join(d.data, "evil"), filepath.Join(d.data, "..", "evil")} {
 		if _, err := os.Stat(at); err == nil {
 			t.Errorf("%s is there", at)
