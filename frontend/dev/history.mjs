@@ -141,9 +141,23 @@ function beyond({ calls }, { keepDays, maxBytes }) {
   const gone = about ? calls.slice(1) : old;
   return {
     calls: gone.length,
+    all: calls.length,
     about,
     ...(gone.length > 0 ? { from: gone.at(-1).at, to: gone[0].at } : {}),
   };
+}
+
+/** What goes because a text keeps less than the file does now. */
+function keepingLess(world, { text, copy }) {
+  const bounds = (of) => ({
+    keepDays: Number(/"keepDays":\s*(\d+)/.exec(of)?.[1] ?? 30),
+    maxBytes: Number(/"maxBytes":\s*(\d+)/.exec(of)?.[1] ?? 1 << 30),
+  });
+  const put = text ?? world.directory.copies.find((one) => one.name === copy)?.text ?? '';
+  const [now, next] = [bounds(world.config.text), bounds(put)];
+  const less = (key) => next[key] > 0 && (now[key] === 0 || next[key] < now[key]);
+  if (less('keepDays') || less('maxBytes')) return beyond(world, next);
+  return { calls: 0, all: 0, about: false };
 }
 
 /** What the history routes answer; undefined for all others. */
@@ -155,6 +169,8 @@ export function historyRoute(world, method, path, query, body) {
       return usage(world.calls, query);
     case 'GET sessions':
       return { items: sessions(world.calls), next: '' };
+    case 'POST config':
+      return path[1] === 'beyond' ? keepingLess(world, JSON.parse(body)) : undefined;
     case 'GET history':
       return world.history;
     case 'PUT history':

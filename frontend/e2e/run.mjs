@@ -14,6 +14,7 @@ import './diagnostics-flows.mjs';
 import './directory-flows.mjs';
 import './flows.mjs';
 import './history-flows.mjs';
+import './keeping-flows.mjs';
 import './leave-flows.mjs';
 import './page-flows.mjs';
 import './profile-flows.mjs';

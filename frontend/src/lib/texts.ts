@@ -63,7 +63,9 @@ export const texts = bare({
     overDone: 'Saved over what somebody else wrote.',
     lessTitle: 'Keep less of the history?',
     less: (n: string, all: string) =>
-      `${n} of ${all} calls are beyond these limits and are deleted within a minute. They cannot be brought back; a backup, below, would keep them.`,
+      `${n} of ${all} calls are beyond these limits and are deleted within a minute. They cannot be brought back; a backup, under Recording, would keep them.`,
+    lessUnknown: (why: string) =>
+      `Perhaps less of the history is kept then, and calls beyond the limits cannot be brought back. How many they are cannot be said: ${why}`,
     about: (n: string) => `About ${n}`,
     span: (from: string, to: string) => `They began between ${from} and ${to}.`,
     lessAction: 'Save and delete them',
@@ -279,7 +281,7 @@ export const texts = bare({
       shown: (shown: number, all: number) => `${shown} of ${all} tools are offered to clients.`,
       offer: (tool: string) => `Offer ${tool} to clients`,
       offered: 'Offered to clients',
-      more: 'Approval and limits',
+      more: 'Approval, limits, recording',
       approval: (tool: string) => `Who is asked before ${tool} runs`,
       approvals: {
         unset: 'Approval: default',
@@ -291,6 +293,13 @@ export const texts = bare({
       timeout: (tool: string) => `How long ${tool} may take`,
       timeoutUnset: 'Limit: default',
       timeoutOf: (s: number) => (s < 60 ? `Limit: ${s} s` : `Limit: ${s / 60} min`),
+      record: (tool: string) => `What is kept of calls of ${tool}`,
+      records: {
+        unset: 'Record: as its server',
+        full: 'Record everything',
+        meta: 'Record without contents',
+        off: 'Record nothing',
+      },
       hiddenBy: {
         enabled: 'Switched off here',
         includeTools: 'Not among includeTools',

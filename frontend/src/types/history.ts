@@ -90,6 +90,8 @@ export interface HistoryState {
 /** What bounds of the history would delete. */
 export interface Beyond {
   calls: number;
+  /** Of so many that there are. */
+  all: number;
   /** Whether `calls` is an estimate. */
   about: boolean;
   from?: string;

@@ -1,3 +1,5 @@
+import type { Keeping } from './history';
+
 export interface ExplainCheck {
   name: string;
   result: 'pass' | 'refuse' | 'ask' | 'wait' | 'off';
@@ -30,6 +32,8 @@ export interface ToolChoices {
   maxRequestMs?: number;
   approval?: Approving;
   cacheTtlMs?: number;
+  /** What is kept of its calls at most; it wins over the server's. */
+  record?: Keeping | '';
 }
 
 /** One tool that a server has, also when it is not shown to clients. */

@@ -78,7 +78,9 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
   const serverName = useServerName();
   const nameOf = (call: CallDetail) =>
     plain(`${serverName(call.server)} / ${call.tool}`.slice(0, 300));
-  const [name, setName] = useState(first ? suggestedName(first.server, first.tool) : '');
+  const [name, setName] = useState(
+    first ? suggestedName(serverName(first.server), first.tool) : '',
+  );
   const [auto, setAuto] = useState<Auto>('');
   const [wishes, setWishes] = useState(() => calls.map(firstWish));
   const { data: known } = useQuery(checksQuery);

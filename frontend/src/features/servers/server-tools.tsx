@@ -9,6 +9,7 @@ import { messageOf, RequestError, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { List } from '@/types/api';
+import type { Keeping } from '@/types/history';
 import type { Approving, ToolChoices, ToolSetting } from '@/types/policy';
 
 const t = texts.servers.tooling;
@@ -70,7 +71,7 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
   );
 }
 
-/** Every tool that a server has: which are offered, who is asked, how long a call may take. */
+/** Every tool that a server has: which are offered, who is asked, how long a call may take, what is kept. */
 export function ServerTools({ id }: { id: string }) {
   const tools = useQuery(toolSettingsQuery(id));
   const [q, setQ] = useState('');
@@ -116,6 +117,7 @@ export function ServerTools({ id }: { id: string }) {
 }
 
 const approvals: Approving[] = ['', 'never', 'ask', 'destructive', 'deny'];
+const keepings = ['', 'full', 'meta', 'off'] as const;
 const timeouts = [0, 30_000, 60_000, 300_000, 600_000];
 
 function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
@@ -176,6 +178,12 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
               text: ms === 0 ? t.timeoutUnset : t.timeoutOf(ms / 1000),
             }))}
             onChange={(value) => set({ requestTimeoutMs: value === '' ? null : Number(value) })}
+          />
+          <SelectField
+            label={t.record(name)}
+            value={settings.record ?? ''}
+            options={keepings.map((value) => ({ value, text: t.records[value || 'unset'] }))}
+            onChange={(value) => set({ record: value === '' ? null : (value as Keeping) })}
           />
         </div>
       </div>

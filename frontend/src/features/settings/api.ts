@@ -52,6 +52,17 @@ export function useBeyond() {
   });
 }
 
+/** What is to become the configuration: a text, or a copy by its name. */
+export type Wanted = { text: string } | { copy: string };
+
+/** Counts what goes because a configuration keeps less than the one that is there; nothing does. */
+export function useKeepingLess() {
+  return useMutation({
+    mutationFn: (wanted: Wanted) =>
+      request<Beyond>('POST', '/api/v1/config/beyond', { body: wanted }),
+  });
+}
+
 export type Upkeep = 'prune' | 'vacuum';
 
 export function useUpkeep() {

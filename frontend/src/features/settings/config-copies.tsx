@@ -10,7 +10,10 @@ import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
+import type { Beyond } from '@/types/history';
 import type { ConfigCopy } from '@/types/sharing';
+import { useKeepingLess } from './api';
+import { Less } from './less';
 import { copiesQuery, copyQuery, useKeepCopy, usePutBack } from './sharing-api';
 
 const t = texts.sharing;
@@ -102,7 +105,8 @@ function Item({
 
 function Content({ name, when, onDone }: { name: string; when: string; onDone: () => void }) {
   const { data, error } = useQuery(copyQuery(name));
-  const [asking, setAsking] = useState(false);
+  const [asking, setAsking] = useState<Beyond | Error | undefined>(undefined);
+  const less = useKeepingLess();
   const [whole, setWhole] = useState(false);
   const restore = usePutBack();
   if (error)
@@ -112,6 +116,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       </p>
     );
   if (!data) return <p className="px-3 pb-2 text-sm text-ink3">{texts.loading}</p>;
+  const goes = asking instanceof Error || (asking?.calls ?? 0) > 0;
   const broken = data.problems.filter((problem) => !problem.warning);
   return (
     <div className="space-y-3 border-t bg-canvas p-3">
@@ -135,7 +140,15 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       )}
       <div className="flex flex-wrap gap-2">
         {data.diff !== '' && broken.length === 0 && (
-          <Button onClick={() => setAsking(true)}>{t.putBack}</Button>
+          <Button
+            disabled={less.isPending}
+            onClick={() =>
+              less.mutate({ copy: name }, { onSuccess: setAsking, onError: setAsking })
+            }
+          >
+            {less.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {t.putBack}
+          </Button>
         )}
         <Button look="quiet" aria-expanded={whole} onClick={() => setWhole((on) => !on)}>
           {whole ? t.hide : t.copyText}
@@ -153,7 +166,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
         <Confirm
           title={t.putBackTitle(when)}
           action={t.putBack}
-          danger={false}
+          danger={goes}
           pending={restore.isPending}
           error={restore.error}
           onConfirm={() =>
@@ -168,11 +181,16 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
             )
           }
           onClose={() => {
-            setAsking(false);
+            setAsking(undefined);
             restore.reset();
           }}
         >
-          {t.putBackBody}
+          <p>{t.putBackBody}</p>
+          {goes && (
+            <div className="mt-2">
+              <Less found={asking} />
+            </div>
+          )}
         </Confirm>
       )}
     </div>

@@ -17,6 +17,7 @@ import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
 import type { ConfigFile } from '@/types/api';
 import { caretAt, proposals, type Schema, wrongs } from './config-schema';
+import { useAskLess } from './less';
 
 const t = texts.settings;
 
@@ -69,6 +70,8 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
     },
     onSettled: () => setAsking(false),
   });
+  const less = useAskLess();
+  const busy = save.isPending || less.counting;
   const dropTyped = (next: ConfigFile) => {
     const typed = text;
     const from = base;
@@ -87,7 +90,8 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   const yaml = /\.ya?ml$/.test(file.path);
   const fault = yaml || text.trim() === '' ? undefined : jsonFault(plainJson(text));
   const start = () => {
-    if (edited && !conflict && !save.isPending && !fault) save.mutate({ etag: base.etag });
+    if (edited && !conflict && !busy && !fault)
+      less.ask({ text }, () => save.mutate({ etag: base.etag }));
   };
   const schema = useQuery(schemaQuery).data;
   const wrong = useMemo(
@@ -130,7 +134,7 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
             <Button
               small
               look="danger"
-              disabled={fault !== undefined || save.isPending}
+              disabled={fault !== undefined || busy}
               onClick={() => setAsking(true)}
             >
               {t.keepMine}
@@ -159,10 +163,10 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
       <div className="flex gap-2">
         <Button
           look="primary"
-          disabled={!edited || conflict || save.isPending || fault !== undefined}
+          disabled={!edited || conflict || busy || fault !== undefined}
           onClick={start}
         >
-          {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+          {busy && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
           {save.isPending ? t.saving : t.save}
         </Button>
         <Button look="quiet" disabled={!edited} onClick={() => dropTyped(base)}>
@@ -178,13 +182,19 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
         <Confirm
           title={texts.care.overTitle}
           action={texts.care.overAction}
-          pending={save.isPending}
-          onConfirm={() => save.mutate({ etag: file.etag, over: file })}
+          pending={busy}
+          onConfirm={() =>
+            less.ask({ text }, () => {
+              setAsking(false);
+              save.mutate({ etag: file.etag, over: file });
+            })
+          }
           onClose={() => setAsking(false)}
         >
           <Over theirs={file.text} mine={text} />
         </Confirm>
       )}
+      {less.dialog}
     </div>
   );
 }

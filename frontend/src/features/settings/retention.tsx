@@ -2,20 +2,18 @@ import { LoaderCircle } from 'lucide-react';
 import { useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
-import { count, exactTime, plain } from '@/lib/format';
+import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
 import type { Beyond, HistoryState } from '@/types/history';
 import { type Bounds, useBeyond, useConfigValue, useUpkeep } from './api';
+import { Less, numberOf, Span } from './less';
 
 const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
-
-const numberOf = ({ about, calls }: Beyond) =>
-  about ? texts.care.about(count(calls)) : count(calls);
 
 /** Whether one bound is narrower than another; 0 is none. */
 const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < old);
@@ -109,18 +107,11 @@ export function Retention({ state }: { state: HistoryState }) {
           onConfirm={() => void write()}
           onClose={() => setAsking(undefined)}
         >
-          <p>{texts.care.less(numberOf(asking), count(state.calls))}</p>
-          <Span of={asking} />
+          <Less found={asking} />
         </Confirm>
       )}
     </form>
   );
-}
-
-/** Between when and when the calls began that would go. */
-function Span({ of: { from, to } }: { of: Beyond }) {
-  if (!from || !to) return null;
-  return <p className="mt-2">{texts.care.span(exactTime(from), exactTime(to))}</p>;
 }
 
 /** Brings the history within its bounds at once, after how many calls that deletes was said. */

@@ -1,0 +1,100 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ChevronDown, Copy, Download, GitCompare, Link2, Pencil, Terminal } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Button, buttonClasses } from '@/components/button';
+import { writeClipboard } from '@/components/copy-button';
+import { Menu } from '@/components/menu';
+import { saveText } from '@/lib/save';
+import { statusQuery } from '@/lib/status';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { Call, CallDetail as Detail } from '@/types/api';
+import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
+import { Erase } from './erase';
+import { ReplayButton } from './replay';
+
+const t = texts.calls;
+
+/** What can be done with a call: made again, compared, taken along, deleted. */
+export function CallActions({
+  call,
+  server,
+  tool,
+  saveCheck,
+  onGone,
+}: {
+  call: Detail;
+  server: string;
+  tool: { name: string; readOnly: boolean };
+  saveCheck: ((call: Call) => ReactNode) | undefined;
+  onGone: () => void;
+}) {
+  const { data: status } = useQuery(statusQuery);
+  const repeat = canRepeat(call);
+  return (
+    <div className="-ml-2 flex flex-wrap">
+      {repeat && call.outcome !== '' && (
+        <>
+          <ReplayButton key={call.id} call={call} server={server} readOnly={tool.readOnly} />
+          <Link
+            to="/tools"
+            search={{ tool: tool.name, from: call.id }}
+            className={buttonClasses('quiet', true)}
+          >
+            <Pencil className="size-3.5" aria-hidden />
+            {t.replay}
+          </Link>
+          <Link
+            to="/calls/$id"
+            params={{ id: call.id }}
+            search={(old) => ({ ...old, with: 'pick' })}
+            className={buttonClasses('quiet', true)}
+          >
+            <GitCompare className="size-3.5" aria-hidden />
+            {t.compare}
+          </Link>
+          {saveCheck?.(call)}
+        </>
+      )}
+      <Menu
+        items={[
+          {
+            text: t.copyLink,
+            icon: Link2,
+            onSelect: () => copy(`${location.origin}${location.pathname}#/calls/${call.id}`),
+          },
+          ...(repeat
+            ? [
+                { text: t.copyCli, icon: Terminal, onSelect: () => copy(asCommand(call)) },
+                {
+                  text: t.copyCurl,
+                  icon: Terminal,
+                  onSelect: () => copy(asCurl(call, status?.url ?? '')),
+                },
+              ]
+            : []),
+          {
+            text: t.saveCall,
+            icon: Download,
+            onSelect: () => saveText(asJson(call), `call-${call.id}.json`),
+          },
+        ]}
+      >
+        <Button small look="quiet">
+          <Copy className="size-3.5" aria-hidden />
+          {t.take}
+          <ChevronDown className="size-3.5" aria-hidden />
+        </Button>
+      </Menu>
+      {call.outcome !== '' && (
+        <Erase what={{ ids: [call.id] }} title={t.deleteTitle} onGone={onGone} />
+      )}
+    </div>
+  );
+}
+
+async function copy(text: string): Promise<void> {
+  const done = await writeClipboard(text);
+  toast(done ? 'ok' : 'bad', done ? texts.actions.copied : texts.actions.copyFailed);
+}

@@ -1,0 +1,97 @@
+import { Link } from '@tanstack/react-router';
+import { Facts } from '@/components/fields';
+import { bytes, duration, exactTime, plain, wellFormed } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Call } from '@/types/api';
+
+const t = texts.calls;
+
+/** Waiting and work as one bar, drawn to scale. */
+export function Timing({ call }: { call: Call }) {
+  const queued = Math.min(call.queuedNs, call.tookNs);
+  const share = call.tookNs > 0 ? (queued / call.tookNs) * 100 : 0;
+  return (
+    <>
+      <svg
+        viewBox="0 0 100 2"
+        preserveAspectRatio="none"
+        className="mb-2 h-2 w-full rounded-full"
+        aria-hidden
+      >
+        <rect width="100" height="2" className="fill-accent" />
+        <rect width={share} height="2" className="fill-warn" />
+      </svg>
+      <Facts
+        rows={[
+          [t.total, duration(call.tookNs)],
+          [t.queued, queued > 0 && duration(queued)],
+          [t.working, duration(call.tookNs - queued)],
+        ]}
+      />
+    </>
+  );
+}
+
+/** Everything else that is known of a call. */
+export function CallFacts({ call, server }: { call: Call; server: string }) {
+  return (
+    <Facts
+      rows={[
+        [t.time, exactTime(call.at)],
+        [t.clientName, plain([call.client, call.clientVersion].filter(Boolean).join(' '))],
+        [t.token, plain(call.token)],
+        [
+          t.server,
+          call.server && (
+            <Link
+              to="/servers/$id"
+              params={{ id: call.server }}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {plain(server.slice(0, 200))}
+            </Link>
+          ),
+        ],
+        [t.method, plain(call.method)],
+        [t.publicName, call.publicName !== call.tool && plain(call.publicName)],
+        [t.direction, call.fromServer && t.fromServer],
+        [t.code, call.code],
+        [t.sizes, t.sizesValue(bytes(call.bytesIn), bytes(call.bytesOut))],
+        [t.attempts, call.attempts > 1 && call.attempts],
+        [t.progressLabel, call.progress > 0 && t.progress(call.progress)],
+        [t.era, call.era],
+        [
+          t.session,
+          call.session && (
+            <Link
+              to="/sessions/$session"
+              params={{ session: wellFormed(call.session) }}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              <Mono text={call.session} />
+            </Link>
+          ),
+        ],
+        [
+          t.workspace,
+          call.workspace && (
+            <Link
+              to="/calls"
+              search={{ workspace: call.workspace }}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {plain(call.workspace.slice(0, 500))}
+            </Link>
+          ),
+        ],
+        [t.instance, call.instance && <Mono text={call.instance} />],
+        [t.trace, call.traceId && <Mono text={call.traceId} />],
+        [t.id, <Mono key="id" text={call.id} />],
+      ]}
+    />
+  );
+}
+
+function Mono({ text }: { text: string }) {
+  return <span className="font-mono text-xs">{plain(text)}</span>;
+}

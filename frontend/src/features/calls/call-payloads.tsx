@@ -1,0 +1,102 @@
+import { memo, useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyButton } from '@/components/copy-button';
+import { Section } from '@/components/fields';
+import { JsonView } from '@/components/json-view';
+import { ResultText } from '@/components/result-text';
+import { bytes, plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Cut, CallDetail as Detail } from '@/types/api';
+
+const t = texts.calls;
+
+/** What was sent, and what was answered. */
+export const Payloads = memo(function Payloads({
+  call,
+  loading,
+}: {
+  call: Detail;
+  loading: boolean;
+}) {
+  const running = call.outcome === '';
+  return (
+    <>
+      <Section title={t.arguments}>
+        <Payload text={call.arguments} label={t.arguments} loading={loading}>
+          {running ? t.notYet : t.noArguments}
+        </Payload>
+        <CutNote cut={call.argumentsCut} />
+      </Section>
+      {call.error ? (
+        <Section title={t.error}>
+          <JsonView text={call.error} label={t.error} />
+          <CutNote cut={call.replyCut} />
+        </Section>
+      ) : (
+        !running && <Result call={call} loading={loading} />
+      )}
+      {call.stack && (
+        <Section
+          title={t.stack}
+          aside={<CopyButton showLabel label={t.copyStack} text={() => call.stack ?? ''} />}
+        >
+          <p className="mb-2 text-sm text-ink2">{t.stackBody}</p>
+          <pre
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+            tabIndex={0}
+            className="max-h-80 overflow-auto rounded-md bg-sunken p-3 font-mono text-xs"
+          >
+            {plain(call.stack)}
+          </pre>
+        </Section>
+      )}
+    </>
+  );
+});
+
+/** A result's own text first, because that is what the model read; the JSON is one click away. */
+function Result({ call, loading }: { call: Detail; loading: boolean }) {
+  const [json, setJson] = useState(false);
+  const readable = call.result !== undefined && ResultText.canShow(call.result);
+  return (
+    <Section
+      title={t.result}
+      aside={
+        readable && (
+          <Button small look="quiet" aria-pressed={json} onClick={() => setJson((on) => !on)}>
+            JSON
+          </Button>
+        )
+      }
+    >
+      {call.result !== undefined && readable && !json ? (
+        <ResultText text={call.result} />
+      ) : (
+        <Payload text={call.result} label={t.result} loading={loading}>
+          {t.notRecorded}
+        </Payload>
+      )}
+      <CutNote cut={call.replyCut} />
+    </Section>
+  );
+}
+
+function Payload({
+  text,
+  label,
+  loading,
+  children,
+}: {
+  text: string | undefined;
+  label: string;
+  loading: boolean;
+  children: string;
+}) {
+  if (text) return <JsonView text={text} label={label} />;
+  return <p className="text-sm text-ink3">{loading ? texts.loading : children}</p>;
+}
+
+function CutNote({ cut }: { cut: Cut | undefined }) {
+  if (!cut) return null;
+  return <p className="mt-2 text-xs text-warn">{t.cut(bytes(cut.size))}</p>;
+}

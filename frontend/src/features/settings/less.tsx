@@ -1,0 +1,64 @@
+import { type ReactNode, useState } from 'react';
+import { Confirm } from '@/components/confirm';
+import { count, exactTime, plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Beyond } from '@/types/history';
+import { useKeepingLess, type Wanted } from './api';
+
+const t = texts.care;
+
+export const numberOf = ({ about, calls }: Beyond) =>
+  about ? t.about(count(calls)) : count(calls);
+
+/** Between when and when the calls began that would go. */
+export function Span({ of: { from, to } }: { of: Beyond }) {
+  if (!from || !to) return null;
+  return <p className="mt-2">{t.span(exactTime(from), exactTime(to))}</p>;
+}
+
+/** How many calls go when less is kept, or why nobody can say. */
+export function Less({ found }: { found: Beyond | Error }) {
+  if (found instanceof Error) return <p>{t.lessUnknown(plain(messageOf(found)))}</p>;
+  return (
+    <>
+      <p>{t.less(numberOf(found), count(found.all))}</p>
+      <Span of={found} />
+    </>
+  );
+}
+
+/**
+ * Asks before a configuration is written that keeps less of the history than the one that is
+ * there. `write` is called at once where nothing goes; `dialog` has to be shown.
+ */
+export function useAskLess(): {
+  ask: (wanted: Wanted, write: () => void) => void;
+  counting: boolean;
+  dialog: ReactNode;
+} {
+  const less = useKeepingLess();
+  const [asking, setAsking] = useState<{ found: Beyond | Error; write: () => void }>();
+  const close = () => setAsking(undefined);
+  return {
+    counting: less.isPending,
+    ask: (wanted, write) =>
+      less.mutate(wanted, {
+        onSuccess: (found) => (found.calls > 0 ? setAsking({ found, write }) : write()),
+        onError: (found) => setAsking({ found, write }),
+      }),
+    dialog: asking && (
+      <Confirm
+        title={t.lessTitle}
+        action={asking.found instanceof Error ? texts.settings.save : t.lessAction}
+        onConfirm={() => {
+          close();
+          asking.write();
+        }}
+        onClose={close}
+      >
+        <Less found={asking.found} />
+      </Confirm>
+    ),
+  };
+}
