@@ -5,9 +5,6 @@ export const sizes = {
   phone: { width: 390, height: 844 },
 };
 
-/** How long the page may take for anything; only a busy machine needs much of it. */
-export const patience = 25_000;
-
 /** The system's chromium, quiet and without a network life of its own. */
 export function launch() {
   return chromium.launch({

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
+import { becomes, leave } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const sent = (page, method, part) =>
@@ -57,8 +58,8 @@ flow(
     await dialog.getByText('"LANG": "en"').waitFor();
     assert.doesNotMatch(await dialog.innerText(), /sk-/);
     await dialog.getByRole('button', { name: 'Reveal masked values' }).click();
-    assert.match(await dialog.innerText(), /sk-secret/);
-    assert.match(await dialog.innerText(), /sk-visible-never/);
+    await becomes(() => dialog.innerText(), /sk-secret/);
+    await becomes(() => dialog.innerText(), /sk-visible-never/);
   },
 );
 
@@ -73,7 +74,7 @@ flow(
     await more.click();
     await page.getByRole('menuitem', { name: 'Add another like it' }).click();
     await page.getByText('/home/ada/projects', { exact: true }).waitFor();
-    assert.equal(await page.getByLabel('Name').inputValue(), 'filesystem-2');
+    await becomes(() => page.getByLabel('Name').inputValue(), 'filesystem-2');
     await page.goBack();
     await more.click();
     await page.getByRole('menuitem', { name: 'Remove' }).click();
@@ -101,8 +102,7 @@ flow(
     const dialog = page.getByRole('dialog');
     await dialog.getByText('cursor → filesystem / write_file').waitFor();
     await inspect(page, true);
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
+    await leave(page);
     assert.equal(mock.world.extras.grants().length, 1);
     await page.getByRole('button', { name: 'Take all back' }).click();
     await dialog.getByRole('button', { name: 'Take all back' }).click();
@@ -154,11 +154,11 @@ flow(
     await page.goto(`${mock.url}/#/settings`);
     await page.getByRole('button', { name: 'Pause recording' }).click();
     await page.getByText('Nothing is recorded.').waitFor();
-    assert.equal(mock.world.history.recording.paused, true);
+    await becomes(() => mock.world.history.recording.paused, true);
     await page.getByLabel('Tool (all when empty)').fill('write_file');
     await page.getByRole('button', { name: 'Add rule' }).click();
     await page.getByText('/ write_file').waitFor();
-    assert.deepEqual(mock.world.history.recording.rules.at(-1), {
+    await becomes(() => mock.world.history.recording.rules.at(-1), {
       server: 'filesystem',
       tool: 'write_file',
       record: 'meta',
@@ -189,7 +189,7 @@ flow(
     await prune.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('12 calls are deleted').waitFor();
-    assert.equal(pruned, 1);
+    await becomes(() => pruned, 1);
   },
 );
 
@@ -220,6 +220,7 @@ flow(
     const rotate = sent(page, 'POST', '/rotate');
     await dialog.getByRole('button', { name: 'New token' }).click();
     assert.deepEqual((await rotate).postDataJSON(), { dry: false });
+    await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Examine this computer' }).click();
     await page.getByText('One thing wants attention.').waitFor();
   },

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
+import { becomes, focused, keep, leave } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const item = (page, name) =>
@@ -30,22 +31,21 @@ flow(
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     const name = dialog.getByLabel('Name');
-    await name.waitFor();
-    await page.waitForFunction(() => document.activeElement?.tagName === 'INPUT');
+    await focused(name);
     await inspect(page, true);
-    await page.keyboard.press('Escape'); // nothing is saved, and the call stays open
-    await dialog.waitFor({ state: 'detached' });
+    await leave(page); // nothing is saved, and the call stays open
     assert.match(page.url(), new RegExp(call.id));
     await page.getByRole('button', { name: 'Save as check' }).focus();
     await page.keyboard.press('Enter');
-    await page.waitForFunction(() => document.activeElement?.tagName === 'INPUT');
+    await focused(name);
     await page.keyboard.type('my list'); // over the name that was suggested
-    assert.equal(await dialog.getByRole('button', { name: 'Save check' }).isEnabled(), false);
+    await becomes(() => name.inputValue(), 'my list');
+    await becomes(() => dialog.getByRole('button', { name: 'Save check' }).isEnabled(), false);
     await name.fill('my-list');
     await dialog.getByLabel('Texts in the result').fill('not in any result');
     await dialog.getByRole('checkbox', { name: 'The whole result' }).press('Space');
     await dialog.getByLabel('It takes at most ms').fill('5000');
-    await page.keyboard.press('Enter');
+    await dialog.getByLabel('It takes at most ms').press('Enter');
     await page.waitForURL(/#\/checks/);
     const [saved] = mock.world.checks;
     assert.equal(saved.name, 'my-list');
@@ -55,8 +55,7 @@ flow(
     const check = item(page, 'my-list');
     await check.getByText('Not run yet').waitFor();
     const answer = hold(mock.world);
-    await check.getByRole('button', { name: 'Run my-list' }).focus();
-    await page.keyboard.press('Enter');
+    await check.getByRole('button', { name: 'Run my-list' }).press('Enter');
     await page.getByText(/Making its calls/).waitFor();
     await inspect(page, true);
     answer();
@@ -70,9 +69,7 @@ flow(
     await page.goBack();
     await check.getByText('text 1 of those expected is not in the result').waitFor(); // still there
     await check.getByRole('button', { name: 'Remove my-list' }).press('Enter');
-    await dialog.waitFor();
-    await page.keyboard.press('Enter'); // the safe answer has the focus
-    await dialog.waitFor({ state: 'detached' });
+    await keep(page);
     assert.equal(mock.world.checks.length, 1);
     await check.getByRole('button', { name: 'Remove my-list' }).press('Enter');
     await dialog.getByRole('button', { name: 'Remove' }).press('Enter');
@@ -92,7 +89,7 @@ flow('a check is made of some calls of a session', quiet, async (page, mock) => 
   await page.goto(`${mock.url}/#/sessions/${encodeURIComponent(session)}`);
   await page.getByRole('button', { name: 'Save as check' }).click();
   const next = page.getByRole('button', { name: 'Next' });
-  assert.equal(await next.isEnabled(), false);
+  await becomes(() => next.isEnabled(), false);
   const boxes = page.getByRole('checkbox');
   await boxes.nth(0).press('Space');
   await boxes.nth(1).check();
@@ -124,7 +121,7 @@ flow('a check that may change something is run after a question', quiet, async (
   await check.getByRole('button', { name: 'Run writes-a-plan' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('filesystem / write_file').waitFor();
-  await page.keyboard.press('Escape');
+  await leave(page);
   assert.equal(mock.world.checks[2].last, undefined);
   await check.getByRole('button', { name: 'Run writes-a-plan' }).click();
   await dialog.getByRole('button', { name: 'Run' }).click();
@@ -142,7 +139,7 @@ flow('a backup is written where the person says', quiet, async (page, mock) => {
   const write = recording.getByRole('button', { name: 'Write a backup' });
   await path.fill('half/a/path.db');
   await recording.getByText('Give the whole path').waitFor();
-  assert.equal(await write.isEnabled(), false);
+  await becomes(() => write.isEnabled(), false);
   const answer = hold(mock.world);
   await path.fill('/home/ada/taken.db');
   await path.press('Enter');
@@ -152,10 +149,7 @@ flow('a backup is written where the person says', quiet, async (page, mock) => {
   await recording.getByText(/there is such a file already\. Name another file/).waitFor();
   await inspect(page, true);
   await recording.getByRole('button', { name: 'Choose a folder…' }).click();
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('input')].some((i) => i.value.startsWith('/home/ada/Documents/')),
-  );
-  assert.match(await path.inputValue(), /^\/home\/ada\/Documents\/drawbridge-history-.*\.db$/);
+  await becomes(() => path.inputValue(), /^\/home\/ada\/Documents\/drawbridge-history-.*\.db$/);
   await write.click();
   await recording.getByText('The backup is written.').waitFor();
   await recording.getByText(/^\/home\/ada\/Documents\/drawbridge-history-/).waitFor();

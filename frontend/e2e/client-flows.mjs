@@ -1,12 +1,14 @@
 // Importing, testing, connecting, and the first two minutes; these by keyboard alone.
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
-import { inspect } from './harness.mjs';
+import { inspect, settled } from './harness.mjs';
+import { becomes, focused, leadsTo, live, until } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
-/** Presses Tab until the focus is where it should be. */
+/** Presses Tab until the focus is where it should be, which has to be ready for it. */
 export async function tabTo(page, target, most = 120) {
+  await becomes(() => target.isEnabled(), true);
   for (let i = 0; i < most; i++) {
     if (await target.evaluate((element) => element === document.activeElement)) return;
     await page.keyboard.press('Tab');
@@ -56,7 +58,7 @@ flow('a program in a running container is picked', quiet, async (page, mock) => 
   await inspect(page, true);
   await page.getByRole('button', { name: 'Run notes-mcp in it' }).click();
   await page.getByText('notes-mcp', { exact: true }).waitFor();
-  assert.equal(await page.getByLabel('Name').inputValue(), 'notes');
+  await becomes(() => page.getByLabel('Name').inputValue(), 'notes');
 });
 
 flow('what clients start twice is told, and what passes for whom', quiet, async (page, mock) => {
@@ -85,8 +87,7 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await tabTo(page, page.getByRole('button', { name: 'Next' }));
   await page.keyboard.press('Enter');
   // The next step begins at its heading, so that a screen reader says where one is.
-  await page.getByRole('heading', { name: 'Connect a client' }).waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Connect a client');
+  await focused(page.getByRole('heading', { name: 'Connect a client' }));
   await tabTo(page, page.getByRole('button', { name: 'Connect…' }).first());
   await page.keyboard.press('Enter');
   await tabTo(page, page.getByRole('button', { name: 'Write this change' }));
@@ -96,24 +97,28 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await page.keyboard.press('Enter');
   await page.getByText('Waiting for the first call…').waitFor();
   await inspect(page, true);
+  await live(page);
   mock.send('call', { ...full.calls[5], outcome: 'ok', at: new Date().toISOString() });
   await page.getByText('It is recorded, and everything works.').waitFor();
 });
 
 flow('a call is found and sent again without a mouse', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/`);
-  await page.getByText('Live').locator('visible=true').first().waitFor();
-  await page.keyboard.press('g');
-  await page.keyboard.press('c');
-  await page.waitForURL(/#\/calls/);
-  await page.getByRole('searchbox').waitFor();
+  await live(page);
+  await leadsTo(page, 'gc', /#\/calls/);
+  await settled(page, '/calls');
   await page.keyboard.press('/');
+  await focused(page.getByRole('searchbox'));
   await page.keyboard.type('write_file');
   await page.waitForURL(/q=write_file/);
   const rows = page.getByRole('list', { name: 'Calls' }).getByRole('link');
-  await rows.first().waitFor();
+  await until(async () => {
+    const found = await rows.allTextContents();
+    return found.length > 1 && found.every((text) => text.includes('write_file'));
+  }, 'a list of nothing else');
   await tabTo(page, rows.first());
   await page.keyboard.press('ArrowDown');
+  await focused(rows.nth(1));
   await page.keyboard.press('Enter');
   await tabTo(page, page.getByRole('button', { name: 'Send again' }));
   await page.keyboard.press('Enter');

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
+import { becomes, focused } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const zip = (name, text) => ({ name, mimeType: 'application/zip', buffer: Buffer.from(text) });
@@ -25,6 +26,7 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   await page.keyboard.press('Enter');
   await settled(page, '/directory');
   await page.keyboard.press('/');
+  await focused(page.getByRole('searchbox'));
   await page.keyboard.type('brave search');
   await page.getByText('1 server', { exact: true }).waitFor();
   await card(page, 'Brave Search').press('Enter');
@@ -37,7 +39,7 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   await page.getByLabel('BRAVE_API_KEY').fill('cnry-key');
   await page.getByLabel('--results').fill('many');
   await page.getByText('arg.3 must be a number').waitFor();
-  assert.equal(await install.isEnabled(), false);
+  await becomes(() => install.isEnabled(), false);
   await page.getByLabel('--results').fill('20');
   await page.getByLabel('--browser').selectOption('firefox');
   const words = page.getByRole('list', { name: /Program and arguments/ });
@@ -46,11 +48,7 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   await page.getByText(/Stored as secrets/).waitFor();
   await inspect(page, true);
   const answer = hold(mock.world);
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('button')].some(
-      (b) => b.textContent === 'Install' && !b.disabled,
-    ),
-  );
+  await becomes(() => install.isEnabled(), true);
   await install.press('Enter');
   await page.getByRole('button', { name: 'Installing…' }).waitFor();
   answer();
@@ -76,11 +74,7 @@ flow('an installation that fails says why and what to do', quiet, async (page, m
   await page.getByText('A server of this name exists already.').waitFor();
   await name.fill('broken');
   const install = page.getByRole('button', { name: 'Install', exact: true });
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('button')].some(
-      (b) => b.textContent === 'Install' && !b.disabled,
-    ),
-  );
+  await becomes(() => install.isEnabled(), true);
   await install.click();
   await page.getByText('the package could not be fetched').waitFor();
   await page.getByText(/Read its last lines/).waitFor();
@@ -151,12 +145,7 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
     .getByText('/home/ada/notes')
     .waitFor();
   await inspect(page, true);
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('button')].some(
-      (b) => b.textContent === 'Install' && !b.disabled,
-    ),
-  );
-  await page.getByRole('button', { name: 'Install', exact: true }).click();
+  await page.getByRole('button', { name: 'Install', exact: true }).click(); // once it can be
   await page.getByText('It runs and offers 2 tools.').waitFor();
   assert.equal(mock.world.directory.installed.upload, 'UP');
   await inspect(page, true);
@@ -172,10 +161,8 @@ flow('a bundle that is dropped and left is forgotten', quiet, async (page, mock)
   });
   await page.getByText('Drop a .mcpb file here').dispatchEvent('drop', { dataTransfer: transfer });
   await page.getByText('Your notes as tools.').waitFor();
-  assert.equal(mock.world.directory.uploads.size, 1);
+  await becomes(() => mock.world.directory.uploads.size, 1);
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByText('Your notes as tools.').waitFor({ state: 'detached' });
-  for (let i = 0; mock.world.directory.uploads.size > 0 && i < 100; i++)
-    await page.waitForTimeout(50);
-  assert.equal(mock.world.directory.uploads.size, 0);
+  await becomes(() => mock.world.directory.uploads.size, 0);
 });

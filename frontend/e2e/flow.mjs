@@ -1,8 +1,10 @@
 // What a person does with the page, against the mock daemon.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';
-import { patience, sizes } from './browser.mjs';
+import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
+import { patience, slow } from './waiting.mjs';
 
 const list = [];
 
@@ -11,14 +13,39 @@ export function flow(name, options, run) {
   list.push({ name, options, run });
 }
 
+/**
+ * For a daemon that goes and comes back: below the ports that systems give away, so that
+ * nobody has it by chance when it comes back.
+ */
+export async function ownPort() {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const server = createServer();
+    const free = await new Promise((done) => {
+      server.once('error', () => done(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
+    });
+    if (free) return port;
+  }
+}
+
+/** On a slow machine answers come late, and not in the order of their questions. */
+function late() {
+  return slow > 1 ? Math.random() * 40 * slow : 0;
+}
+
 /** Every flow, each with a daemon and a browser context of its own. */
 export function flows(browser, { check, wants }) {
   return list
     .filter(({ name }) => wants(name))
     .map(({ name, options, run }) => async () => {
       await check(name, async () => {
-        const mock = await startMock(options);
-        const context = await browser.newContext({ viewport: sizes.desktop });
+        const port = await options.port?.();
+        const mock = await startMock({ delay: late, ...options, port });
+        const context = await browser.newContext({
+          viewport: sizes.desktop,
+          reducedMotion: 'reduce', // what moves is not what flows look at
+        });
         context.setDefaultTimeout(patience);
         const page = await watched(context);
         try {

@@ -1,8 +1,9 @@
 // What a person does with servers, calls, tools and clients.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
-import { flow } from './flow.mjs';
-import { inspect } from './harness.mjs';
+import { flow, ownPort } from './flow.mjs';
+import { inspect, settled } from './harness.mjs';
+import { becomes, focused, keep, leadsTo, live, until } from './waiting.mjs';
 
 flow(
   'a one-time code lets the browser in and leaves the address',
@@ -35,7 +36,7 @@ flow('a spent code says so', { scene: 'locked', rate: 0 }, async (page, mock) =>
 
 flow('a call is seen from its start to its end', { scene: 'full', rate: 0 }, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
-  await page.getByText('Live').locator('visible=true').first().waitFor();
+  await live(page);
   const call = {
     ...mock.world.calls[5],
     id: String(Date.now() * 1000),
@@ -59,18 +60,18 @@ flow('numbers beyond 2^53 are shown as sent', { scene: 'full', rate: 0 }, async 
 
 flow(
   'the page recovers by itself when the daemon restarts',
-  { scene: 'full', rate: 0 },
+  { scene: 'full', rate: 0, port: ownPort },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/servers`);
-    await page.getByText('Live').locator('visible=true').first().waitFor();
+    await live(page);
     const port = Number(new URL(mock.url).port);
     await mock.close();
     await page.getByText('Drawbridge does not answer').waitFor();
     await page.getByRole('link', { name: 'GitHub' }).waitFor(); // the last known state stays
     const again = await startMock({ scene: 'trouble', rate: 0, port });
     try {
-      await page.getByRole('link', { name: 'Browser automation' }).waitFor({ timeout: 15_000 });
-      assert.equal(await page.getByText('Drawbridge does not answer').count(), 0);
+      await page.getByRole('link', { name: 'Browser automation' }).waitFor();
+      await page.getByText('Drawbridge does not answer').waitFor({ state: 'detached' });
     } finally {
       await again.close();
     }
@@ -104,12 +105,12 @@ flow(
     await page.reload();
     const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
     await rows.first().waitFor();
-    assert.equal(
-      await panel.getByRole('button', { name: /^GitHub/ }).getAttribute('aria-pressed'),
-      'true',
-    );
-    for (const text of await rows.allTextContents())
-      assert.match(text, /^(?=.*GitHub)(?=.*Timeout)/);
+    const github = panel.getByRole('button', { name: /^GitHub/ });
+    await becomes(() => github.getAttribute('aria-pressed'), 'true');
+    await until(async () => {
+      const texts = await rows.allTextContents();
+      return texts.length > 0 && texts.every((t) => /^(?=.*GitHub)(?=.*Timeout)/.test(t));
+    }, 'a list of nothing else');
     await page.getByRole('button', { name: 'Server: GitHub' }).click(); // the chip takes it away
     await page.waitForURL(/^(?!.*server=)/);
   },
@@ -120,15 +121,23 @@ flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
-    const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
-    await rows.first().getByRole('link').focus();
+    await live(page);
+    await settled(page, '/calls');
+    const [first, second, third, fourth] = mock.world.calls.map(({ id }) =>
+      page.locator(`[data-call="${id}"]`),
+    );
+    await first.focus();
     await page.keyboard.press('ArrowDown');
+    await focused(second);
     await page.keyboard.press('ArrowDown');
-    await page.waitForTimeout(150);
+    await focused(third);
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(mock.world.calls[2].id));
+    await settled(page);
+    await focused(third);
     await page.keyboard.press('ArrowDown');
     await page.waitForURL(new RegExp(mock.world.calls[3].id));
+    await focused(fourth);
     await page.keyboard.press('Escape');
     await page.waitForURL(/#\/calls$/);
   },
@@ -142,15 +151,13 @@ flow(
     const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
     await rows.first().waitFor();
     const scroller = page.locator('.scroll-area:has([aria-label=Calls])');
-    for (let i = 0; i < 60 && (await page.getByText('That is all there is.').count()) === 0; i++) {
-      await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-      await page.waitForTimeout(80);
-    }
-    assert.ok(await page.getByText('That is all there is.').count());
-    await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-    assert.ok((await rows.count()) < 80, 'only what is in view exists');
     const last = mock.world.calls.at(-1).id;
-    await page.locator(`[data-call="${last}"]`).waitFor();
+    await until(async () => {
+      await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      const end = await page.getByText('That is all there is.').count();
+      return end > 0 && (await page.locator(`[data-call="${last}"]`).count()) > 0;
+    }, 'the end of the list');
+    assert.ok((await rows.count()) < 80, 'only what is in view exists');
   },
 );
 
@@ -181,7 +188,7 @@ flow(
     await page.getByText('/tmp/a b', { exact: true }).waitFor();
     await page.getByText('written into the file as it stands here').waitFor();
     const before = mock.world.config.text;
-    assert.equal(await page.getByLabel('Name').inputValue(), 'weather');
+    await becomes(() => page.getByLabel('Name').inputValue(), 'weather');
     await page.getByRole('button', { name: 'Add server' }).click();
     await page.getByRole('heading', { name: 'weather' }).waitFor();
     const after = mock.world.config.text;
@@ -198,7 +205,8 @@ flow(
     await page.goto(`${mock.url}/#/settings`);
     await page.getByRole('button', { name: 'Edit the file' }).click();
     const box = page.getByLabel('Configuration file', { exact: true });
-    const text = await box.inputValue();
+    await becomes(() => box.inputValue(), mock.world.config.text);
+    const { text } = mock.world.config;
     await box.fill(`${text}{`);
     await page.getByText('Not JSON yet').waitFor();
     await box.fill(text.replace('"command"', '"commnd"'));
@@ -217,12 +225,12 @@ flow(
     await dialog.getByText('-// theirs').waitFor();
     await dialog.getByText('+// mine').waitFor();
     await inspect(page, true);
-    await page.keyboard.press('Enter'); // the safe answer has the focus
-    await dialog.waitFor({ state: 'detached' });
+    await keep(page);
     assert.ok(mock.world.config.text.endsWith('// theirs\n'));
     await page.getByRole('button', { name: 'Keep mine' }).click();
     await dialog.getByRole('button', { name: 'Save mine' }).click();
     await page.getByText('Saved over what somebody else wrote.').waitFor();
+    await dialog.waitFor({ state: 'detached' });
     assert.ok(mock.world.config.text.endsWith('// mine\n'));
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
     await page.getByText('Saved. It is in effect already.').waitFor();
@@ -231,7 +239,7 @@ flow(
     await box.fill(`${text}// typed\n`);
     await page.getByRole('button', { name: 'Undo all changes' }).click();
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
-    assert.match(await box.inputValue(), /typed/);
+    await becomes(() => box.inputValue(), /typed/);
   },
 );
 
@@ -240,21 +248,21 @@ flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/`);
-    await page.getByText('Live').locator('visible=true').first().waitFor();
+    await live(page);
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox').fill('postgres query');
-    await page.getByRole('option').first().waitFor();
+    await page.getByRole('option', { selected: true }).filter({ hasText: 'query' }).waitFor();
     await inspect(page, true);
     await page.keyboard.press('Enter');
     await page.waitForURL(/tool=postgres__query/);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await settled(page, '/tools');
     await page.keyboard.press('?');
     await page.getByRole('dialog').getByText('Show these keys').waitFor();
     await inspect(page, true);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.keyboard.press('g');
-    await page.keyboard.press('s');
-    await page.waitForURL(/#\/servers/);
+    await leadsTo(page, 'gs', /#\/servers/);
   },
 );
 
@@ -289,8 +297,7 @@ flow(
     await page.getByLabel('Compare with').selectOption({ index: 1 });
     await page.getByText('They are equal.').first().waitFor();
     await page.getByRole('link', { name: 'Edit and send' }).click();
-    await page.getByLabel(/^limit/).waitFor();
-    assert.equal(await page.getByLabel(/^limit/).inputValue(), '9007199254740993');
+    await becomes(() => page.getByLabel(/^limit/).inputValue(), '9007199254740993');
   },
 );
 
@@ -309,8 +316,7 @@ flow(
     const dialog = page.getByRole('dialog');
     await dialog.getByText('becomes what it was before').waitFor();
     await inspect(page, true);
-    await page.keyboard.press('Enter'); // the safe answer has the focus
-    await dialog.waitFor({ state: 'detached' });
+    await keep(page);
     await disconnect.click();
     await dialog.getByRole('button', { name: 'Disconnect' }).click();
     await row.getByText('Not connected').waitFor();

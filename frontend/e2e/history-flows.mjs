@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { flow } from './flow.mjs';
-import { inspect } from './harness.mjs';
+import { inspect, settled } from './harness.mjs';
+import { becomes, keep, leave, live, until } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const callList = (page) => page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
@@ -20,8 +21,7 @@ flow('a note is written to a call, and its tag finds it', quiet, async (page, mo
   await page.getByText('Compare the next release with <b>this</b>.').waitFor();
   await page.getByRole('link', { name: 'release' }).click();
   await page.waitForURL(/tag=release/);
-  await callList(page).first().waitFor();
-  assert.equal(await callList(page).count(), 1);
+  await becomes(() => callList(page).count(), 1);
 });
 
 flow(
@@ -34,8 +34,7 @@ flow(
     const dialog = page.getByRole('dialog');
     await dialog.getByText('9007199254740993').waitFor(); // exactly what would be sent
     await inspect(page, true);
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
+    await leave(page);
     await page.getByRole('button', { name: 'Send again' }).click();
     await dialog.getByRole('button', { name: 'Send again' }).click();
     await page.waitForURL(new RegExp(`with=${call.id}`));
@@ -58,9 +57,7 @@ flow('a call is deleted after a question, and is gone from the list', quiet, asy
   await link.waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
   const dialog = page.getByRole('dialog');
-  // The focus is on the safe answer.
-  await page.keyboard.press('Enter');
-  await dialog.waitFor({ state: 'detached' });
+  await keep(page);
   assert.ok(mock.world.calls.includes(call));
   await page.getByRole('button', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete' }).click();
@@ -92,13 +89,13 @@ flow('a session is told as a story, in order', quiet, async (page, mock) => {
   await steps.first().getByText('start').waitFor();
   const session = decodeURIComponent(page.url().split('/sessions/')[1]);
   const told = mock.world.calls.filter((c) => c.session === session).reverse();
-  assert.match(await steps.first().textContent(), new RegExp(told[0].tool));
-  assert.equal(await steps.count(), told.length);
+  await becomes(() => steps.first().textContent(), new RegExp(told[0].tool));
+  await becomes(() => steps.count(), told.length);
 });
 
 flow('a list that is held stands still until it is followed again', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
-  await page.getByText('Live').locator('visible=true').first().waitFor();
+  await live(page);
   await callList(page).first().waitFor();
   await page.getByRole('button', { name: 'Hold' }).click();
   const call = { ...mock.world.calls[5], id: String(Date.now() * 1000), tool: 'brand_new' };
@@ -123,11 +120,12 @@ flow('usage is narrowed by a name, and a bar shows its calls', quiet, async (pag
   await page.goto(`${mock.url}/#/usage`);
   const table = page.getByRole('table');
   await table.getByRole('button', { name: 'p95' }).click();
-  const column = await table.locator('tbody td:nth-child(5)').allInnerTexts();
-  assert.ok(column.length > 5);
+  const column = table.locator('tbody td:nth-child(5)');
+  await until(async () => (await column.count()) > 5, 'a table of more than five');
   await page.getByRole('button', { name: 'Servers' }).click();
   await table.getByRole('button', { name: 'memory' }).click();
   await page.waitForURL(/server=memory/);
+  await settled(page, '/usage'); // the chart is drawn anew
   const chart = page.getByRole('img', { name: /Calls and errors/ });
   await chart.focus();
   await page.keyboard.press('ArrowLeft');

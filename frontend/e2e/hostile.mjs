@@ -3,9 +3,10 @@
 // anybody else, and the page can still be used.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
-import { patience, sizes } from './browser.mjs';
+import { sizes } from './browser.mjs';
 import { corpus, hostile } from './corpus.mjs';
 import { inspect, settled, watched } from './harness.mjs';
+import { patience } from './waiting.mjs';
 import { findings, wary } from './wary.mjs';
 
 const addresses = [

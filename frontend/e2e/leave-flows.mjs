@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
+import { becomes } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const question = (page) => page.getByRole('dialog', { name: 'Leave without saving?' });
@@ -32,9 +33,10 @@ flow('an edit of the file is not left without a question', quiet, async (page, m
   await page.getByRole('link', { name: 'Settings', exact: true }).click();
   await page.getByRole('button', { name: 'Edit the file' }).click();
   const editor = page.getByRole('textbox', { name: 'Configuration file' });
+  await becomes(() => editor.inputValue(), mock.world.config.text);
   await editor.press('Control+Home');
   await editor.pressSequentially('// mine ');
-  const still = async () => assert.match(await editor.inputValue(), /^\/\/ mine /);
+  const still = () => becomes(() => editor.inputValue(), /^\/\/ mine /);
   // The way back of the browser asks as well, and stays where it was.
   await page.goBack();
   await question(page).getByRole('button', { name: 'Go on editing' }).click();
@@ -62,7 +64,7 @@ flow('an edit of a profile is not left without a question', quiet, async (page, 
   await page.goto(`${mock.url}/#/profiles/office`);
   const about = page.getByLabel('What it is for');
   await about.fill('Half a thought');
-  const still = async () => assert.equal(await about.inputValue(), 'Half a thought');
+  const still = () => becomes(() => about.inputValue(), 'Half a thought');
   await page.getByRole('button', { name: 'Close', exact: true }).click();
   await question(page).getByRole('button', { name: 'Go on editing' }).click();
   await question(page).waitFor({ state: 'detached' });
@@ -80,10 +82,10 @@ flow('a rule and a note that are half typed are asked about', quiet, async (page
   await page.goto(`${mock.url}/#/settings`);
   const tool = page.getByLabel('Tool (all when empty)');
   await tool.fill('read_file');
-  await asked(page, async () => assert.equal(await tool.inputValue(), 'read_file'));
+  await asked(page, () => becomes(() => tool.inputValue(), 'read_file'));
   await page.goto(`${mock.url}/#/calls/${mock.world.calls.find((c) => c.outcome === 'ok').id}`);
   await page.getByRole('button', { name: /^(Add a note|Edit)$/ }).click();
   const note = page.getByRole('textbox', { name: 'Note' });
   await note.fill('Half a thought');
-  await asked(page, async () => assert.equal(await note.inputValue(), 'Half a thought'));
+  await asked(page, () => becomes(() => note.inputValue(), 'Half a thought'));
 });

@@ -1,8 +1,9 @@
 // The page under load.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
-import { patience, sizes } from './browser.mjs';
+import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
+import { live, patience } from './waiting.mjs';
 
 /** In CI other things may run beside it, and only standing still for long is a failure. */
 const slack = process.env.CI ? 5 : 1;
@@ -19,7 +20,7 @@ async function open(browser, options, prepare) {
   context.setDefaultTimeout(patience);
   const page = await watched(context);
   await page.goto(`${mock.url}/#/calls`);
-  await page.getByText('Live').locator('visible=true').first().waitFor();
+  await live(page);
   const close = async () => {
     await context.close();
     await mock.close();
@@ -30,7 +31,17 @@ async function open(browser, options, prepare) {
 async function flood(browser) {
   const { page, close } = await open(browser, { rate: 1000 });
   await page.waitForTimeout(1000); // the first paint is not what is measured
-  const longest = await page.evaluate(
+  // A machine that is busy with something else for a moment is asked again.
+  let longest = await longestPause(page);
+  for (let i = 0; i < 3 && longest >= 700 * slack; i++) longest = await longestPause(page);
+  await close();
+  console.log(`longest pause at 1,000 calls/s: ${Math.round(longest)} ms`);
+  assert.ok(longest < 700 * slack, `the page stood still for ${longest} ms`);
+  assert.deepEqual(page.troubles, []);
+}
+
+function longestPause(page) {
+  return page.evaluate(
     () =>
       new Promise((resolve) => {
         let last = performance.now();
@@ -46,10 +57,6 @@ async function flood(browser) {
         tick();
       }),
   );
-  await close();
-  console.log(`longest pause at 1,000 calls/s: ${Math.round(longest)} ms`);
-  assert.ok(longest < 700 * slack, `the page stood still for ${longest} ms`);
-  assert.deepEqual(page.troubles, []);
 }
 
 const many = 100_000;
@@ -78,17 +85,15 @@ async function scroll(browser) {
   }
   // A machine that is busy with something else for a moment is asked again.
   let full = await frames(page, list);
-  for (let i = 0; i < 3 && full.late > 12 + 1.5 * few.late; i++) full = await frames(page, list);
+  const most = 12 * slack + 1.5 * few.late;
+  for (let i = 0; i < 3 && full.late > most; i++) full = await frames(page, list);
   const elements = await page.locator('[data-call]').count();
   await close();
   console.log(
     `scrolling ${many} calls: ${full.late} of 239 frames late (over 50 ms), worst ${Math.round(full.worst)} ms, with few calls ${few.late} and ${Math.round(few.worst)} ms; ${elements} rows exist`,
   );
   assert.ok(elements < 100, 'only what is in view exists');
-  assert.ok(
-    full.late <= 12 + 1.5 * few.late,
-    `${full.late} of 239 frames were late, with few calls ${few.late}`,
-  );
+  assert.ok(full.late <= most, `${full.late} of 239 frames were late, with few calls ${few.late}`);
   assert.deepEqual(page.troubles, []);
 }
 

@@ -4,8 +4,9 @@
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
-import { patience, sizes } from './browser.mjs';
+import { sizes } from './browser.mjs';
 import { inspect, settled, watched } from './harness.mjs';
+import { patience } from './waiting.mjs';
 
 export const addresses = [
   '#/',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
+import { becomes, leave, live } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const saved = (mock, name) => mock.world.profiles.items.find((p) => p.name === name)?.entry;
@@ -16,7 +17,7 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   const name = page.getByLabel('Name', { exact: true });
   await name.fill('not a name');
   await page.getByText('Use at most 32 letters').waitFor();
-  assert.equal(await save.isEnabled(), false);
+  await becomes(() => save.isEnabled(), false);
   await name.fill('writing');
   await page.getByLabel('What it is for').fill('For letters');
   await page.getByRole('button', { name: 'All: filesystem' }).press('Enter');
@@ -28,7 +29,7 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   await inspect(page, true);
   await save.press('Enter');
   await page.waitForURL(/#\/profiles\/writing/);
-  assert.deepEqual(saved(mock, 'writing'), {
+  await becomes(() => saved(mock, 'writing'), {
     description: 'For letters',
     servers: {
       filesystem: { excludeTools: ['move_file'] },
@@ -41,7 +42,8 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   const client = use.getByRole('checkbox').first();
   await client.press('Space');
   await use.getByRole('checkbox', { checked: true }).waitFor();
-  assert.equal(mock.world.profiles.clients[0].profile, 'writing');
+  // The page shows what was chosen before the daemon has it.
+  await becomes(() => mock.world.profiles.clients[0]?.profile, 'writing');
   await inspect(page, true);
   const remove = page.getByRole('button', { name: 'Delete profile' });
   await remove.press('Enter');
@@ -50,16 +52,16 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   await dialog.getByRole('button', { name: 'Delete profile' }).press('Enter');
   await dialog.getByRole('alert').waitFor();
   assert.ok(saved(mock, 'writing'));
-  await page.keyboard.press('Escape');
-  await dialog.waitFor({ state: 'detached' });
+  await leave(page);
   await client.press('Space');
   await page.waitForFunction(
     () => !document.querySelector('fieldset input:checked[type=checkbox]'),
   );
+  await becomes(() => mock.world.profiles.clients[0]?.profile ?? '', '');
   await remove.press('Enter');
   await dialog.getByRole('button', { name: 'Delete profile' }).press('Enter');
   await page.getByText('No profiles yet').waitFor();
-  assert.equal(mock.world.profiles.items.length, 0);
+  await becomes(() => mock.world.profiles.items.length, 0);
 });
 
 flow(
@@ -67,34 +69,33 @@ flow(
   quiet,
   async (page, mock) => {
     await page.goto(`${mock.url}/#/profiles/office`);
+    await live(page);
     const folders = page.getByLabel('Folders');
     await folders.fill('office');
     const save = page.getByRole('button', { name: 'Save profile' });
     await save.click();
     await page.getByText("'folders' must hold absolute paths", { exact: true }).waitFor();
-    assert.equal(await folders.getAttribute('aria-invalid'), 'true');
+    await becomes(() => folders.getAttribute('aria-invalid'), 'true');
     await inspect(page, true);
     // Somebody edits the file while the person types.
     saved(mock, 'office').description = 'Changed elsewhere';
     mock.send('config', { applied: true });
     await page.getByText('This profile was changed in the file meanwhile.').waitFor();
-    assert.equal(await save.isEnabled(), false);
-    assert.equal(await folders.inputValue(), 'office');
+    await becomes(() => save.isEnabled(), false);
+    await becomes(() => folders.inputValue(), 'office');
     await page.getByRole('button', { name: 'Load it again' }).click();
-    assert.equal(await page.getByLabel('What it is for').inputValue(), 'Changed elsewhere');
-    assert.equal(await folders.inputValue(), '');
+    await becomes(() => page.getByLabel('What it is for').inputValue(), 'Changed elsewhere');
+    await becomes(() => folders.inputValue(), '');
     // Without changes of the person's the newest is shown by itself.
     saved(mock, 'office').description = 'Once more';
     mock.send('config', { applied: true });
-    await page.waitForFunction(() =>
-      [...document.querySelectorAll('input')].some((i) => i.value === 'Once more'),
-    );
+    await becomes(() => page.getByLabel('What it is for').inputValue(), 'Once more');
     // Gone from the file: said, and not made anew.
     await page.getByLabel('What it is for').fill('Mine');
     mock.world.profiles.items.splice(0, 1);
     mock.send('config', { applied: true });
     await page.getByText('taken out of the file meanwhile').waitFor();
-    assert.equal(await save.isEnabled(), false);
+    await becomes(() => save.isEnabled(), false);
   },
 );
 
@@ -105,11 +106,11 @@ flow('unused tools are hidden in one click and come back', quiet, async (page, m
   const all = mock.world.tools.length;
   await page.getByRole('button', { name: /^Hide \d+ tools, saves ~/ }).press('Enter');
   await page.getByText(/tools are hidden, which saves/).waitFor();
-  assert.ok(mock.world.tools.length < all);
+  await becomes(() => mock.world.tools.length < all, true);
   await inspect(page, true);
   await page.getByRole('button', { name: 'Undo' }).press('Enter');
   await page.getByRole('button', { name: /^Hide \d+ tools, saves ~/ }).waitFor();
-  assert.equal(mock.world.tools.length, all);
+  await becomes(() => mock.world.tools.length, all);
   // In a profile they are taken out of it alone, and kept with Save.
   await page.goto(`${mock.url}/#/profiles/all-but-writing`);
   const before = page.getByText(/^(\d+) of \1 tools$/).first();
@@ -141,10 +142,7 @@ flow(
         document.querySelector('[aria-label="How tools are listed for cursor"]').value === 'search',
     );
     // The page shows what was chosen before the daemon has it.
-    const chosen = () => mock.world.profiles.clients.find((c) => c.token === 'cursor');
-    for (const end = Date.now() + 10_000; chosen()?.toolMode !== 'search' && Date.now() < end; )
-      await page.waitForTimeout(20);
-    assert.deepEqual(chosen(), {
+    await becomes(() => mock.world.profiles.clients.find((c) => c.token === 'cursor'), {
       token: 'cursor',
       profile: 'all-but-writing',
       toolMode: 'search',
@@ -175,7 +173,7 @@ flow(
       .getByText(/^0 of 20\d\d tools$/)
       .first()
       .waitFor();
-    assert.ok((await page.getByRole('checkbox').count()) < 80);
+    await becomes(async () => (await page.getByRole('checkbox').count()) < 80, true);
     await page.getByLabel('Search servers and tools').fill('tool_199');
     await page.waitForFunction(
       () => document.querySelectorAll('.scroll-area li input[type=checkbox]').length === 11,

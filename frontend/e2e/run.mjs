@@ -1,4 +1,6 @@
 // Drives the built page in chromium against the mock daemon: node e2e/run.mjs [REGULAR EXPRESSION]
+// E2E_ROUNDS=3 runs everything three times, E2E_SLOW=4 with a quarter of the processor: both
+// find tests that rely on a quick machine.
 import { launch } from './browser.mjs';
 import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
@@ -24,22 +26,26 @@ import './trouble-flows.mjs';
 import './trust-flows.mjs';
 import './undo-flows.mjs';
 import { hostility } from './hostile.mjs';
+import { slow } from './waiting.mjs';
 
 const started = Date.now();
 const result = tally(process.argv[2]);
 await size(result.check);
 const browser = await launch();
-await lanes(
-  [
-    ...flows(browser, result),
-    ...hostility(browser, result),
-    ...pages(browser, result),
-    ...moment(browser, result),
-  ],
-  2,
-);
-await lanes(stillness(browser, result), 4);
-if (!process.env.E2E_SKIP_LOAD) await load(browser, result.check); // alone, because it measures
+for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
+  await lanes(
+    [
+      ...flows(browser, result),
+      ...hostility(browser, result),
+      ...pages(browser, result),
+      ...moment(browser, result),
+    ],
+    2,
+  );
+  await lanes(stillness(browser, result), 4);
+}
+// Alone, because it measures.
+if (!process.env.E2E_SKIP_LOAD && slow === 1) await load(browser, result.check);
 await browser.close();
 const seconds = Math.round((Date.now() - started) / 1000);
 console.log(`${result.passed} passed, ${result.failed} failed in ${seconds} s`);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
+import { becomes, leave } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const json = (value) => ({
@@ -60,7 +61,7 @@ flow(
     await part.getByText(/not taken: it has neither a command nor an address/).waitFor();
     await part.getByText('+    "weather": {…}').waitFor();
     const take = part.getByRole('button', { name: 'Take it over' });
-    assert.equal(await take.isEnabled(), false); // not before a word about the stored secret
+    await becomes(() => take.isEnabled(), false); // not before a word about the stored secret
     await part.getByText(/would get secrets that you have stored: GITHUB_TOKEN/).waitFor();
     await inspect(page, true);
     await part.getByLabel('They may have them').press('Space');
@@ -98,7 +99,7 @@ flow('a copy of the configuration is kept, looked at and put back', quiet, async
   await old.getByRole('button', { name: 'Put it back' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('What is there now is kept as a copy first').waitFor();
-  await page.keyboard.press('Escape');
+  await leave(page);
   assert.equal(mock.world.restored, undefined);
   await old.getByRole('button', { name: 'Put it back' }).click();
   await dialog.getByRole('button', { name: 'Put it back' }).click();

@@ -2,9 +2,10 @@
 // answers come one after the other, and the browser adds up what was pushed about.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
-import { patience, sizes } from './browser.mjs';
+import { sizes } from './browser.mjs';
 import { settled, watched } from './harness.mjs';
 import { addresses, filled } from './pages.mjs';
+import { patience } from './waiting.mjs';
 
 /** Most pages move nothing at all; 0.1 is what browsers call good. */
 const most = 0.05;
@@ -46,25 +47,35 @@ async function walk(browser, tally, scene, size, of) {
   await context.addInitScript(observe);
   for (const address of wanted) {
     await tally.check(nameOf(address), async () => {
-      const page = await watched(context);
-      try {
-        const at = filled(address, mock.world);
-        await page.goto(`${mock.url}/${at}`);
-        await settled(page, at.slice(1).split('?')[0]);
-        // The last answer is there; what it changes is drawn.
-        await page.waitForTimeout(350);
-        await settled(page, at.slice(1).split('?')[0]);
-        const moved = await page.evaluate(() => window.moved);
-        const sum = moved.reduce((total, { value }) => total + value, 0);
+      const at = filled(address, mock.world);
+      // A machine that is busy with something else for a moment is asked again: what a page
+      // moves by itself it moves each time, because the answers have their delays each time.
+      for (let left = 2; ; left--) {
+        const { sum, moved } = await shifts(context, mock.url, at);
         if (process.env.E2E_SHIFTS) console.log(`${sum.toFixed(4)} ${nameOf(address)}`);
-        assert.ok(sum < most, `${sum.toFixed(3)}: ${JSON.stringify(moved, null, 1)}`);
-      } finally {
-        await page.close();
+        if (sum < most) break;
+        if (left === 0) assert.fail(`${sum.toFixed(3)}: ${JSON.stringify(moved, null, 1)}`);
       }
     });
   }
   await context.close();
   await mock.close();
+}
+
+/** How much moves while a page is opened anew. */
+async function shifts(context, url, at) {
+  const page = await watched(context);
+  try {
+    await page.goto(`${url}/${at}`);
+    await settled(page, at.slice(1).split('?')[0]);
+    // The last answer is there; what it changes is drawn.
+    await page.waitForTimeout(350);
+    await settled(page, at.slice(1).split('?')[0]);
+    const moved = await page.evaluate(() => window.moved);
+    return { moved, sum: moved.reduce((total, { value }) => total + value, 0) };
+  } finally {
+    await page.close();
+  }
 }
 
 /** Runs in the page before anything else. */

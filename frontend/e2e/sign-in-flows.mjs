@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
+import { becomes, keep } from './waiting.mjs';
 
 flow(
   'a server that needs a login is signed in to, from the overview on',
@@ -13,7 +14,7 @@ flow(
     // Who will ask is said before anything is opened.
     await page.getByText('login.example.com will ask you to sign in.').waitFor();
     const link = page.getByRole('link', { name: 'Open it in this browser' });
-    assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+    await becomes(() => link.getAttribute('rel'), 'noopener noreferrer');
     await inspect(page, true);
     await page.getByRole('button', { name: 'Give up' }).click();
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -27,8 +28,7 @@ flow(
     const dialog = page.getByRole('dialog');
     await dialog.getByText('https://login.example.com is asked to end them').waitFor();
     await inspect(page, true);
-    await page.keyboard.press('Enter'); // the safe answer has the focus
-    await dialog.waitFor({ state: 'detached' });
+    await keep(page);
     assert.equal(mock.world.servers.find((s) => s.id === 'slack').login, 'done');
     await out.click();
     await dialog.getByRole('button', { name: 'Sign out' }).click();

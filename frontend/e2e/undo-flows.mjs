@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
+import { becomes, keep, leave } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -21,8 +22,8 @@ flow(
     await save.click();
     await page.getByText('Somebody changed this note while you wrote.').waitFor();
     await page.getByText('Look at line 4.').waitFor();
-    assert.equal(await title.inputValue(), 'Mine'); // nothing that was typed is lost either
-    assert.equal(await save.isEnabled(), false);
+    await becomes(() => title.inputValue(), 'Mine'); // nothing that was typed is lost either
+    await becomes(() => save.isEnabled(), false);
     assert.equal(call.note.title, 'Theirs');
     await inspect(page, true);
     await page.getByRole('button', { name: 'Write mine over it' }).click();
@@ -30,7 +31,7 @@ flow(
     assert.equal(call.note.title, 'Mine');
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
     await page.getByText('Look at line 4.').waitFor();
-    assert.deepEqual(call.note, { title: 'Theirs', note: 'Look at line 4.', tags: ['kept'] });
+    await becomes(() => call.note, { title: 'Theirs', note: 'Look at line 4.', tags: ['kept'] });
     // An emptied note is gone, and comes back.
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await title.fill('');
@@ -59,10 +60,9 @@ flow('less is kept only after how many calls go was said', quiet, async (page, m
   await dialog.getByText(/^3 of [\d,]+ calls are beyond these limits/).waitFor();
   await dialog.getByText(/^They began between/).waitFor();
   await inspect(page, true);
-  await page.keyboard.press('Enter'); // the safe answer has the focus
-  await dialog.waitFor({ state: 'detached' });
+  await keep(page);
   assert.doesNotMatch(mock.world.config.text, /keepDays/);
-  assert.equal(await days.inputValue(), '7'); // what was typed is still there
+  await becomes(() => days.inputValue(), '7'); // what was typed is still there
   await save.click();
   await dialog.getByRole('button', { name: 'Save and delete them' }).click();
   await page.getByText('Saved. It is in effect already.').waitFor();
@@ -71,15 +71,13 @@ flow('less is kept only after how many calls go was said', quiet, async (page, m
   await recording.getByLabel('At most MB').fill('1');
   await save.click();
   await dialog.getByText(/^About [\d,]+ of/).waitFor();
-  await page.keyboard.press('Escape');
-  await dialog.waitFor({ state: 'detached' });
+  await leave(page);
   assert.doesNotMatch(mock.world.config.text, /maxBytes/);
   // More is kept without a word.
   await recording.getByLabel('At most MB').fill('0');
   await save.click();
-  await page.waitForFunction(() => !document.querySelector('dialog'));
-  await page.waitForTimeout(300);
-  assert.match(mock.world.config.text, /"maxBytes": 0/);
+  await becomes(() => mock.world.config.text, /"maxBytes": 0/);
+  assert.equal(await dialog.count(), 0);
 });
 
 flow('a rule that was removed comes back', quiet, async (page, mock) => {
@@ -88,12 +86,12 @@ flow('a rule that was removed comes back', quiet, async (page, mock) => {
   const before = structuredClone(rules());
   await page.getByRole('button', { name: 'Remove the rule of Postgres (staging) / query' }).click();
   await page.getByText('The rule of Postgres (staging) / query is removed.').waitFor();
-  assert.deepEqual(rules(), []);
+  await becomes(rules, []);
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
   await page
     .getByRole('button', { name: 'Remove the rule of Postgres (staging) / query' })
     .waitFor();
-  assert.deepEqual(rules(), before);
+  await becomes(rules, before);
 });
 
 flow('an entry is forgotten only after what that loses was said', quiet, async (page, mock) => {
@@ -109,8 +107,7 @@ flow('an entry is forgotten only after what that loses was said', quiet, async (
   await dialog.getByText('no longer knows what stood there').waitFor();
   await dialog.getByText(cursor.path).waitFor();
   await inspect(page, true);
-  await page.keyboard.press('Enter'); // the safe answer has the focus
-  await dialog.waitFor({ state: 'detached' });
+  await keep(page);
   assert.equal(cursor.state, 'vanished');
   await row.getByRole('button', { name: 'I removed it on purpose' }).click();
   await dialog.getByRole('button', { name: 'I removed it on purpose' }).click();
@@ -123,8 +120,8 @@ flow('what was typed into a profile and given up comes back', quiet, async (page
   await about.fill('Half a thought');
   await page.getByRole('button', { name: 'Discard changes' }).click();
   await page.getByText('What you typed is gone.').waitFor();
-  assert.equal(await about.inputValue(), 'What the day job needs');
+  await becomes(() => about.inputValue(), 'What the day job needs');
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
-  assert.equal(await about.inputValue(), 'Half a thought');
+  await becomes(() => about.inputValue(), 'Half a thought');
   await inspect(page, false);
 });
