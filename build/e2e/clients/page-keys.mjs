@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { accessible, context, finish, found, order, page, settled, step } from './page-kit.mjs'
+import { accessible, context, finish, found, order, page, settled, step, until } from './page-kit.mjs'
 
 found.stops = 0
 await context.addInitScript(() => {
@@ -34,6 +34,7 @@ const focused = () =>
 /** Goes there with Tab, as often as it takes. */
 async function to(target, most = 60) {
   await target.first().waitFor()
+  await until('it can be pressed', () => target.first().isEnabled())
   for (let n = 0; n <= most; n++) {
     if (await target.first().evaluate((one) => one === document.activeElement)) return
     await press('Tab')
@@ -122,17 +123,20 @@ await then('the call is sent again and compared', async () => {
 })
 await then('letters lead to pages, and every list is walked with arrows', async () => {
   await press('Escape')
-  await press('g')
-  await press('c')
+  await until('g c leads there', async () => { // too slow after another they count for nothing
+    await press('g')
+    await press('c')
+    return page.waitForURL(/#\/calls/, { timeout: 2000 }).then(() => true, () => false)
+  })
   await settled('/calls')
   await to(page.locator('[data-call]'), 40)
   const first = await page.evaluate(() => document.activeElement.dataset.call)
   await press('ArrowDown')
-  if ((await page.evaluate(() => document.activeElement.dataset.call)) === first) throw new Error('the arrow does not move')
+  await until('the arrow moves', () => page.evaluate((was) => (document.activeElement.dataset.call ?? was) !== was, first))
   await press('Enter')
   await page.waitForURL(/#\/calls\/\d+/)
   await press('/')
-  if ((await page.evaluate(() => document.activeElement.type)) !== 'search') throw new Error('"/" does not lead into the search')
+  await until('"/" leads into the search', () => page.evaluate(() => document.activeElement.type === 'search'))
 })
 await then('anything is found by its name', async () => {
   await press('Control+k')
@@ -150,8 +154,11 @@ await then('anything is found by its name', async () => {
 })
 await then('a menu, a question and the keys themselves', async () => {
   await press('Escape')
-  await press('g')
-  await press('s')
+  await until('g s leads there', async () => { // too slow after another they count for nothing
+    await press('g')
+    await press('s')
+    return page.waitForURL(/#\/servers/, { timeout: 2000 }).then(() => true, () => false)
+  })
   await settled('/servers')
   await enter(page.locator('main').getByRole('link', { name: 'weather' }), 40)
   const more = page.getByRole('region', { name: 'weather' }).getByRole('button', { name: 'More actions' })
@@ -164,7 +171,7 @@ await then('a menu, a question and the keys themselves', async () => {
   await page.getByRole('dialog').getByText('Its calls stay in the history').waitFor()
   await press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  if (!(await more.evaluate((one) => one === document.activeElement))) throw new Error('the focus does not go back to where it was')
+  await until('the focus goes back to where it was', () => more.evaluate((one) => one === document.activeElement))
   await press('?')
   await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
   await press('Escape')

@@ -5,15 +5,17 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { text } from 'node:stream/consumers'
 import { chromium } from 'playwright-core'
+import { patiently } from '../../../frontend/e2e/waiting.mjs'
 
 export const order = JSON.parse(await text(process.stdin))
 export const found = { done: [], pages: [], violations: [], errors: [] }
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export const browser = await chromium.launch({ executablePath: order.chromium, args: ['--no-sandbox', '--disable-gpu'] })
-export const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true })
+export const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, reducedMotion: 'reduce' })
 context.setDefaultTimeout(order.patience)
 export const page = await context.newPage()
+patiently(page, order.patience)
 /** Statuses that what is being done brings with it. */
 export const allowed = new Set()
 page.on('console', (message) => {
@@ -103,10 +105,21 @@ export async function undo() {
   return button
 }
 
-/** What axe has to say about what is shown. */
+/** A call as it is recorded, which takes the recorder a moment. */
+export async function recorded({ callId }) {
+  await until(`call ${callId} is recorded`, async () => (await api('GET', `/api/v1/calls/${callId}`)).outcome)
+  return callId
+}
+
+/** What axe has to say about what is shown: what is wrong stays wrong, what was just being replaced does not. */
 export async function accessible(where) {
-  await page.evaluate(axe) // the page's own policy would refuse a script element
-  const { violations } = await page.evaluate(() => window.axe.run())
+  let violations
+  for (let left = 5; left > 0; left--) {
+    await page.evaluate(axe) // the page's own policy would refuse a script element
+    ;({ violations } = await page.evaluate(() => window.axe.run()))
+    if (violations.length === 0) return
+    await page.waitForTimeout(800)
+  }
   for (const v of violations) found.violations.push(`${where}: ${v.id} ${v.nodes[0]?.html?.slice(0, 200)}`)
 }
 

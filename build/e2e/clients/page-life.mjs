@@ -3,7 +3,7 @@
 // comes back: {link, url, admin, token, chromium, output, config, control, patience} in, what was
 // found out. `control` is asked for what this process cannot do: /restart and /link.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, allowed, api, call, callAsClient, context, control, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, found, go, live, order, page, part, recorded, settled, step, until } from './page-kit.mjs'
 
 const began = Date.now()
 await page.goto(order.link)
@@ -11,10 +11,9 @@ await page.getByRole('heading', { name: 'Overview' }).waitFor()
 found.usefulMs = Date.now() - began
 await live()
 
-await call('demo', 'echo', { text: 'first' })
-await call('demo', 'fail', {})
-const { callId } = await call('demo', 'echo', { text: 'a second one' })
-await page.waitForTimeout(400) // the recorder writes in batches
+await recorded(await call('demo', 'echo', { text: 'first' }))
+await recorded(await call('demo', 'fail', {}))
+const callId = await recorded(await call('demo', 'echo', { text: 'a second one' }))
 
 await step('a note and its tag', async () => {
   await go(`/calls/${callId}`)
@@ -24,7 +23,7 @@ await step('a note and its tag', async () => {
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByRole('link', { name: 'kept' }).click()
   await page.locator(`[data-call="${callId}"]`).waitFor()
-  if ((await page.locator('[data-call]').count()) !== 1) throw new Error('the tag does not narrow the list')
+  await until('the tag narrows the list', async () => (await page.locator('[data-call]').count()) === 1)
 })
 await step('facets and search', async () => {
   await go('/calls')
@@ -51,8 +50,7 @@ await step('export', async () => {
   if (!(await readFile(await download.path(), 'utf8')).includes('echo')) throw new Error('the file lacks the calls')
 })
 await step('delete a call', async () => {
-  const { callId: gone } = await call('demo', 'echo', { text: 'not for long' })
-  await page.waitForTimeout(400)
+  const gone = await recorded(await call('demo', 'echo', { text: 'not for long' }))
   await go(`/calls/${gone}`)
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
@@ -78,7 +76,7 @@ await step('a tool is switched off and on', async () => {
 await step('a call waits for a word', async () => {
   await go('/servers/demo?view=tools')
   await page.getByLabel('Who is asked before echo runs').selectOption('ask')
-  await page.waitForTimeout(500)
+  await until('it is asked', async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'echo').settings?.approval === 'ask')
   const waiting = callAsClient('demo', 'echo', { text: 'may I?' })
   await page.getByRole('link', { name: 'Answer' }).click()
   await page.getByText('may I?').waitFor()

@@ -1,15 +1,18 @@
 // Every button, menu and form of the page that only looks: what narrows, sorts, copies,
 // shows more, saves a file; by the page of a real daemon.
 import { readFile } from 'node:fs/promises'
-import { accessible, api, call, callAsClient, context, finish, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+import { accessible, api, call, callAsClient, context, finish, go, live, order, page, part, recorded, settled, step, until } from './page-kit.mjs'
 
 await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: order.url })
 const clipboard = () => page.evaluate(() => navigator.clipboard.readText())
-const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
-const recorded = async ({ callId }) => {
-  await until(`call ${callId} is recorded`, async () => (await api('GET', `/api/v1/calls/${callId}`)).outcome)
-  return callId
+const reads = (field, ask) => until('the field holds it', async () => ask(await field.inputValue()))
+/** What is in the clipboard after a press. */
+const copied = async (press) => {
+  await page.evaluate(() => navigator.clipboard.writeText(''))
+  await press()
+  return until('something is copied', clipboard)
 }
+const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
 const saved = async (press) => {
   const [download] = await Promise.all([page.waitForEvent('download'), press()])
   return readFile(await download.path())
@@ -33,7 +36,7 @@ await step('tools are grouped and searched, and the address keeps it', async () 
   await page.reload()
   await live()
   await page.getByRole('link', { name: /echo/ }).first().waitFor()
-  if (await page.getByRole('main').getByRole('link', { name: /^add/ }).count()) throw new Error('the search is gone')
+  await until('the search is still there', async () => !(await page.getByRole('main').getByRole('link', { name: /^add/ }).count()))
 })
 await step('a tool is tried as JSON: what is wrong is said, and it is put in order and back', async () => {
   await go('/tools?tool=demo__echo')
@@ -43,11 +46,11 @@ await step('a tool is tried as JSON: what is wrong is said, and it is put in ord
   await page.getByText(/This is not valid JSON: see line 1/).waitFor()
   await box.fill('{"text":"by JSON"}')
   await button('Format').click()
-  if (!(await box.inputValue()).includes('\n  "text": "by JSON"')) throw new Error(await box.inputValue())
+  await reads(box, (text) => text.includes('\n  "text": "by JSON"'))
   await box.press('Control+Enter')
   await page.getByText('Succeeded').waitFor()
   await button('Reset').click()
-  if ((await box.inputValue()).includes('by JSON')) throw new Error(await box.inputValue())
+  await reads(box, (text) => !text.includes('by JSON'))
 })
 await step('a tool that runs shows how far it is, and is cancelled', async () => {
   await go('/tools?tool=demo__slow')
@@ -87,9 +90,7 @@ await step('a call is copied as a link, a command and a curl that works, and sav
   await go(`/calls/${echoed}`)
   const take = async (item) => {
     await button('Copy or save').click()
-    await page.getByRole('menuitem', { name: item }).click()
-    await page.getByText('Copied').last().waitFor()
-    return clipboard()
+    return copied(() => page.getByRole('menuitem', { name: item }).click())
   }
   if ((await take('Copy link')) !== `${order.url}/#/calls/${echoed}`) throw new Error(await clipboard())
   const command = await take('Copy as command')
@@ -109,8 +110,7 @@ await step('a call is compared with one that is picked, and edited and sent', as
   await button('Stop comparing').click()
   await page.getByRole('link', { name: 'Edit and send' }).click()
   const field = page.getByLabel(/^text/)
-  await field.waitFor()
-  if ((await field.inputValue()) !== 'the first') throw new Error(await field.inputValue())
+  await reads(field, (text) => text === 'the first')
   await field.fill('edited')
   await button('Run tool').click()
   await page.getByText('Succeeded').waitFor()
@@ -126,7 +126,7 @@ await step('calls are narrowed by every filter, and each is taken away again', a
   await page.reload()
   await live()
   await list.getByRole('listitem').first().waitFor()
-  for (const row of await list.getByRole('listitem').allInnerTexts()) if (!/echo/.test(row)) throw new Error(row)
+  await until('each is of echo', async () => (await list.getByRole('listitem').allInnerTexts()).every((row) => /echo/.test(row)))
   await button('Server: demo').click()
   await page.waitForURL(/^(?!.*server=)/)
   await page.getByRole('button', { name: 'Clear filters' }).first().click()
@@ -157,8 +157,8 @@ await step('a session is told, listed, exported, copied and made a check', async
   await page.getByRole('main').getByRole('link', { name: /life/ }).first().click()
   await page.waitForURL(/#\/sessions\/.+/)
   const detail = part('life')
-  await button('Copy id', detail).click()
-  if ((await clipboard()) !== decodeURIComponent(page.url().split('/sessions/')[1])) throw new Error(await clipboard())
+  const id = await copied(() => button('Copy id', detail).click())
+  if (id !== decodeURIComponent(page.url().split('/sessions/')[1])) throw new Error(id)
   await button('Export', detail).click()
   const lines = (await saved(() => page.getByRole('menuitem', { name: 'As JSON lines' }).click())).toString().trim().split('\n')
   if (lines.length < 1 || !lines.every((line) => JSON.parse(line).client === 'life')) throw new Error(lines.join('\n'))
@@ -187,6 +187,8 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
   await page.getByRole('main').getByRole('button', { name: 'demo', exact: true }).first().click() // the chip takes it away
   await page.waitForURL(/^(?!.*server=)/)
   await button('1 hour').click()
+  await page.waitForURL(/range=1h|#\/usage(\?(?!.*range).*)?$/)
+  await settled('/usage') // the chart is drawn anew
   const chart = page.getByRole('img', { name: /Calls and errors/ })
   await chart.focus()
   await page.keyboard.press('ArrowLeft')
@@ -246,8 +248,7 @@ await step('the log of a server is narrowed, searched and copied', async () => {
   await settled('/servers/demo')
   await button('Events').click()
   await page.getByRole('region', { name: 'Log' }).getByText(/running|started|start/i).first().waitFor()
-  await button('Copy these lines').click()
-  if ((await clipboard()).length === 0) throw new Error('nothing is copied')
+  await copied(() => button('Copy these lines').click())
   await page.getByRole('searchbox', { name: 'Search the log' }).fill('nobody ever wrote this')
   await page.getByRole('region', { name: 'Log' }).getByText(/start/i).first().waitFor({ state: 'detached' })
 })
@@ -265,7 +266,7 @@ await step('the entry of a server is looked at, its values unmasked, and another
   await more.click()
   await page.getByRole('menuitem', { name: 'Add another like it' }).click()
   await page.waitForURL(/#\/add\?/)
-  if ((await page.getByLabel('Name').inputValue()) !== 'limited-2') throw new Error(await page.getByLabel('Name').inputValue())
+  await reads(page.getByLabel('Name'), (text) => text === 'limited-2')
   await button('Add server').click()
   await page.getByRole('heading', { name: 'limited-2' }).waitFor()
   await until('it runs', async () => (await api('GET', '/api/v1/servers/limited-2')).state === 'running')

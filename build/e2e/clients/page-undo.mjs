@@ -55,7 +55,7 @@ await step('the file is saved over another save only after what goes was shown, 
   await page.getByRole('button', { name: 'Undo all changes' }).click()
   await page.getByText('What you typed is gone.').waitFor()
   await (await undo()).click()
-  if (!(await box.inputValue()).includes('// typed')) throw new Error('what was typed is gone')
+  await until('what was typed is back', async () => (await box.inputValue()).includes('// typed'))
   await page.getByRole('button', { name: 'Undo all changes' }).click()
 })
 await step('a rule of recording that was removed comes back', async () => {
