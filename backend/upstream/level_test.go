@@ -66,7 +66,11 @@ func TestAServerThatLogsIsAskedForEverythingAndNothingWaitsForItsAnswer(t *testi
 		server := newScripted(capabilities)
 		connect(t, Options{Dial: func(context.Context) (Pipe, error) { return server, nil }})
 		level := false
-		quiet := time.After(200 * time.Millisecond)
+		enough := 200 * time.Millisecond // to see that nothing is asked
+		if wanted {
+			enough = 30 * time.Second
+		}
+		quiet := time.After(enough)
 		for more := true; more && !level; {
 			select {
 			case asked := <-server.asked:

@@ -107,7 +107,7 @@ func send(t testing.TB, c *Conn, era hub.Era, params string) hub.Reply {
 // until polls for a condition that another goroutine brings about.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain until " + what)
@@ -159,7 +159,7 @@ func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	_, err := Connect(ctx, Options{Server: "test", Dial: spawn("silent")})
-	if took := time.Since(began); hub.CodeOf(err) != hub.CodeTimeout || took < 300*time.Millisecond || took > 5*time.Second {
+	if took := time.Since(began); hub.CodeOf(err) != hub.CodeTimeout || took < 300*time.Millisecond || took > 30*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
 }
