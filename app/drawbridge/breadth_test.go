@@ -95,10 +95,11 @@ func TestTheRuntimeTellsHowManyGoroutinesWait(t *testing.T) {
 		t.Errorf("%d goroutines wait", n)
 	}
 	before := b.load()
-	for began := time.Now(); time.Since(began) < 50*time.Millisecond; {
-	}
-	if used := b.load() - before; used <= 0 {
-		t.Errorf("50 ms of work took %s of a processor", used)
+	// On a busy machine this test may have no processor for a while.
+	for began := time.Now(); b.load() <= before; {
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("20 s of work took nothing of a processor")
+		}
 	}
 }
 
