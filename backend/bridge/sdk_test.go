@@ -72,7 +72,7 @@ func TestRealClientsOfBothEras(t *testing.T) {
 					if token != "mine" {
 						t.Errorf("token %v", token)
 					}
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					t.Error("no progress")
 				}
 			}
@@ -127,7 +127,7 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 						if got == want {
 							return
 						}
-					case <-time.After(10 * time.Second):
+					case <-time.After(time.Minute):
 						t.Fatalf("no %s/list_changed", want)
 					}
 				}
