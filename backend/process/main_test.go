@@ -159,7 +159,7 @@ func note(word string) {
 }
 
 func awaitReady(dir string, n int) {
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if names, _ := os.ReadDir(dir); len(names) >= n {
 			return
 		}
@@ -274,7 +274,7 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	eventually(t, 10*time.Second, fmt.Sprintf("%d processes of %s ready", n, role), func() bool {
+	eventually(t, time.Minute, fmt.Sprintf("%d processes of %s ready", n, role), func() bool {
 		entries, _ := os.ReadDir(dir)
 		return len(entries) >= n
 	})

@@ -17,7 +17,9 @@ import (
 )
 
 func TestEchoPassesBothWays(t *testing.T) {
-	p, _ := start(t, newTestSpawner(t), "echo", 0)
+	p, _ := start(t, newTestSpawner(t), "echo", 0, func(s *Spec) {
+		s.Stop = StopLadder{CloseStdin: time.Minute, Term: time.Minute}
+	})
 	if _, err := io.WriteString(p.Stdin(), "hello\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func TestEchoPassesBothWays(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > 150*time.Millisecond {
+	if took := time.Since(begun); took > 30*time.Second { // a minute is how long one that stays is waited for
 		t.Errorf("a server that ends with its input took %s to stop", took)
 	}
 	if exit := p.Exit(); exit != (Exit{}) {
@@ -102,13 +104,13 @@ func TestStopIsIdempotentAndConcurrent(t *testing.T) {
 
 func TestStopClimbsTheLadderInOrder(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "polite", 1, func(s *Spec) {
-		s.Stop = StopLadder{CloseStdin: 300 * time.Millisecond, Term: 5 * time.Second}
+		s.Stop = StopLadder{CloseStdin: 300 * time.Millisecond, Term: time.Minute}
 	})
 	begun := time.Now()
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took < 300*time.Millisecond || took > 2*time.Second {
+	if took := time.Since(begun); took < 300*time.Millisecond || took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
 	if exit := p.Exit(); exit.Code != 0 {
@@ -126,7 +128,7 @@ func TestStopLosesPatienceWithItsContext(t *testing.T) {
 	if err := p.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > 2*time.Second {
+	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
 }
@@ -142,7 +144,9 @@ func TestTwentyStubbornServersStopTogetherWithinSixSeconds(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > 6*time.Second {
+	// Five times the promise, as everywhere where other things run beside; one after the
+	// other they would take 100 s.
+	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
 	for _, dir := range dirs {
@@ -156,7 +160,7 @@ func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
 	p, dir := start(t, newTestSpawner(t), "leave>deaf", 1)
 	select {
 	case <-p.Done():
-	case <-time.After(2 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("exit not noticed")
 	}
 	if exit := p.Exit(); exit.Code != 7 {
@@ -204,7 +208,7 @@ func TestReaperCollectsWhatNobodyWaitsFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p info
-		eventually(t, 10*time.Second, "a zombie", func() bool {
+		eventually(t, time.Minute, "a zombie", func() bool {
 			p, _ = look(dead.Pid)
 			return p.zombie
 		})
@@ -235,7 +239,7 @@ func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(3 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("stdout does not end")
 	}
 	_ = p.Stop(t.Context())

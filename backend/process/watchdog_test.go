@@ -68,12 +68,12 @@ func raise(t *testing.T, roles string, ready int, env ...string) *stage {
 			t.Log(stderr.String())
 		}
 	})
-	eventually(t, 15*time.Second, "daemon ready", func() bool {
+	eventually(t, time.Minute, "daemon ready", func() bool {
 		text, err := os.ReadFile(filepath.Join(s.dir, "notes", "daemon"))
 		s.daemon, _ = strconv.Atoi(string(text))
 		return err == nil && s.daemon > 0
 	})
-	eventually(t, 15*time.Second, fmt.Sprintf("%d processes ready", ready), func() bool {
+	eventually(t, time.Minute, fmt.Sprintf("%d processes ready", ready), func() bool {
 		entries, _ := os.ReadDir(filepath.Join(s.dir, "ready"))
 		return len(entries) >= ready
 	})
@@ -106,8 +106,8 @@ func TestNothingOutlivesAKilledDaemon(t *testing.T) {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			s := raise(t, hostile, hostileReady)
 			_ = syscall.Kill(s.daemon, syscall.SIGKILL)
-			eventually(t, 2*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
-			if code := s.waitExit(3 * time.Second); code != 128+9 {
+			eventually(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
+			if code := s.waitExit(30 * time.Second); code != 128+9 {
 				t.Errorf("watchdog exited with %d", code)
 			}
 			if !s.noted("after") {
@@ -122,7 +122,7 @@ func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
 	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2, "PATIENT=1")
 	_ = s.watchdog.Process.Kill()
 	eventually(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
-	eventually(t, 3*time.Second, "daemon gone", func() bool {
+	eventually(t, 30*time.Second, "daemon gone", func() bool {
 		p, ok := look(s.daemon)
 		return !ok || p.zombie
 	})
@@ -135,7 +135,7 @@ func TestWatchdogPassesSignalsAndExitStatusOn(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		s := raise(t, "sh>deaf", 2)
 		_ = s.watchdog.Process.Signal(sig)
-		if code := s.waitExit(5 * time.Second); code != 5 {
+		if code := s.waitExit(30 * time.Second); code != 5 {
 			t.Errorf("%s: exit status %d", sig, code)
 		}
 		if !s.noted(sig.String()) {
@@ -150,7 +150,7 @@ func TestWatchdogPassesSignalsAndExitStatusOn(t *testing.T) {
 func TestWatchdogSparesWhatWasLaunchedForThePerson(t *testing.T) {
 	s := raise(t, "deaf", 3, "KEEP=sh>deaf") // two of the launched tree
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
-	s.waitExit(3 * time.Second)
+	s.waitExit(30 * time.Second)
 	if alive := s.alive(); len(alive) != 2 {
 		t.Fatalf("%d of the launched tree's 2 processes are alive: %v", len(alive), alive)
 	}
@@ -188,7 +188,7 @@ func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
 	_ = syscall.Kill(s.daemon, syscall.SIGSTOP)
 	_ = s.watchdog.Process.Kill()
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
-	eventually(t, 2*time.Second, "daemon gone", func() bool {
+	eventually(t, 30*time.Second, "daemon gone", func() bool {
 		p, ok := look(s.daemon)
 		return !ok || p.zombie
 	})
