@@ -62,7 +62,7 @@ func hear(t *testing.T, commands <-chan windowCommand) windowCommand {
 	select {
 	case c := <-commands:
 		return c
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no command arrives")
 		panic("unreachable")
 	}

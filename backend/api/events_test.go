@@ -60,7 +60,7 @@ func next(t *testing.T, events <-chan sse) sse {
 			t.Fatal("the stream ended")
 		}
 		return e
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no event within 10 s")
 	}
 	return sse{}
