@@ -29,12 +29,13 @@ export async function watched(context) {
 }
 
 /**
- * Runs in the page before anything else: what is said for four seconds stays for twelve, like
- * all that can be taken back, so that a busy machine sees it too.
+ * Runs in the page before anything else: what is said for a while stays longer, so that a busy
+ * machine sees it too, and comes to its button.
  */
 function lasting() {
   const { setTimeout } = window;
-  window.setTimeout = (run, ms, ...rest) => setTimeout(run, ms === 4000 ? 12_000 : ms, ...rest);
+  const longer = { 4000: 12_000, 12000: 30_000 };
+  window.setTimeout = (run, ms, ...rest) => setTimeout(run, longer[ms] ?? ms, ...rest);
 }
 
 /** Waits until the page at `path` has its heading and nothing loads any more, and stays so. */
