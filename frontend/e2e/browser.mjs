@@ -1,5 +1,7 @@
 import { chromium } from 'playwright-core';
 
+export { patience } from './waiting.mjs';
+
 export const sizes = {
   desktop: { width: 1280, height: 800 },
   phone: { width: 390, height: 844 },
