@@ -5,8 +5,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
-import { patience, sizes } from './browser.mjs';
+import { sizes } from './browser.mjs';
 import { inspect, settled, watched } from './harness.mjs';
+import { becomes, live, patience } from './waiting.mjs';
 
 const output = fileURLToPath(new URL('../../build/e2e/output/moments', import.meta.url));
 const never = () => 3_600_000;
@@ -172,8 +173,10 @@ const moments = [
     go: async (page, mock) => {
       await button(page, 'Edit the file').click();
       const box = page.getByLabel('Configuration file', { exact: true });
-      const text = await box.inputValue();
+      await becomes(() => box.inputValue(), mock.world.config.text);
+      const { text } = mock.world.config;
       await box.fill(`${text}// mine\n`);
+      await live(page);
       mock.world.writeConfig(`${text}// theirs\n`);
       mock.send('config', { applied: true });
       await button(page, 'Keep mine and save over it').click();
