@@ -102,11 +102,11 @@ flow('what is kept of one tool is chosen where its limits are', quiet, async (pa
       (r) => r.method() === 'POST' && r.url().endsWith('/servers/filesystem/tools'),
     );
   let post = sent();
-  await choice.selectOption({ label: 'Record without contents' });
+  await choice.selectOption({ label: 'Record: outline' });
   assert.deepEqual((await post).postDataJSON(), { tool: 'write_file', set: { record: 'meta' } });
   await page.waitForFunction((of) => of.value === 'meta', await choice.elementHandle());
   await inspect(page, true);
   post = sent();
-  await choice.selectOption({ label: 'Record: as its server' });
+  await choice.selectOption({ label: 'Record: default' });
   assert.deepEqual((await post).postDataJSON(), { tool: 'write_file', set: { record: null } });
 });

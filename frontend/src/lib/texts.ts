@@ -295,10 +295,10 @@ export const texts = bare({
       timeoutOf: (s: number) => (s < 60 ? `Limit: ${s} s` : `Limit: ${s / 60} min`),
       record: (tool: string) => `What is kept of calls of ${tool}`,
       records: {
-        unset: 'Record: as its server',
-        full: 'Record everything',
-        meta: 'Record without contents',
-        off: 'Record nothing',
+        unset: 'Record: default',
+        full: 'Record: all',
+        meta: 'Record: outline',
+        off: 'Record: nothing',
       },
       hiddenBy: {
         enabled: 'Switched off here',
