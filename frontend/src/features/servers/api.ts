@@ -6,7 +6,7 @@ import { toast } from '@/lib/toast';
 import type { List, LogLine, ServerDetail, ServerStatus } from '@/types/api';
 import type { Debug, ServerUse } from '@/types/servers';
 import type { ServerVersion } from '@/types/trust';
-import { applyServer } from './events';
+import { applyAnswer } from './events';
 
 export const serversQuery = queryOptions({
   queryKey: ['servers'],
@@ -32,7 +32,7 @@ export function useServerAction(server: ServerStatus) {
   return useMutation({
     mutationFn: (action: ServerAction) =>
       request<ServerStatus>('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`),
-    onSuccess: (status) => applyServer(client, status),
+    onSuccess: (status) => applyAnswer(client, status),
     onError: (error, action) =>
       toast('bad', texts.servers.failedAction(action, server.label || server.id, messageOf(error))),
     onSettled: () => client.invalidateQueries({ queryKey: ['server', server.id] }),

@@ -20,6 +20,15 @@ export function applyServer(client: QueryClient, status: ServerStatus): void {
   );
 }
 
+/** What a command answers is left, where an event told of a later state before it came. */
+export function applyAnswer(client: QueryClient, status: ServerStatus): void {
+  const known = client
+    .getQueryData<ServerStatus[]>(['servers'])
+    ?.find((server) => server.id === status.id);
+  if (known && Date.parse(known.since) > Date.parse(status.since)) return;
+  applyServer(client, status);
+}
+
 export function applyRemoved(client: QueryClient, id: string): void {
   client.setQueryData<ServerStatus[]>(['servers'], (old) => old?.filter((s) => s.id !== id));
   client.removeQueries({ queryKey: ['server', id] });
