@@ -1,0 +1,36 @@
+import { QueryClient } from '@tanstack/react-query';
+import { expect, test } from 'vitest';
+import type { ServerStatus } from '@/types/api';
+import { applyAnswer, applyServer } from './events';
+
+const server = (state: string, second: number) =>
+  ({ id: 'files', state, since: `2026-01-01T00:00:0${second}Z` }) as ServerStatus;
+
+const stateAfter = (...steps: ((client: QueryClient) => void)[]) => {
+  const client = new QueryClient();
+  client.setQueryData<ServerStatus[]>(['servers'], [server('stopped', 1)]);
+  for (const step of steps) step(client);
+  return client.getQueryData<ServerStatus[]>(['servers'])?.[0].state;
+};
+
+test('what a command answers is shown', () => {
+  expect(stateAfter((c) => applyAnswer(c, server('starting', 2)))).toBe('starting');
+});
+
+test('what a command answers late does not hide what an event told meanwhile', () => {
+  expect(
+    stateAfter(
+      (c) => applyServer(c, server('running', 3)),
+      (c) => applyAnswer(c, server('starting', 2)),
+    ),
+  ).toBe('running');
+});
+
+test('an event is believed also after the clock was put back', () => {
+  expect(
+    stateAfter(
+      (c) => applyServer(c, server('running', 3)),
+      (c) => applyServer(c, server('stopped', 2)),
+    ),
+  ).toBe('stopped');
+});
