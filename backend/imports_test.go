@@ -113,7 +113,7 @@ var owners = map[string]string{
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/sync":                      "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli app/drawbridge",
-	"golang.org/x/sys":                       "config backend/process backend/loopback backend/store backend/desktop backend/shim build/bench", // config: access lists on Windows; shim: how stdin waits
+	"golang.org/x/sys":                       "config backend/process backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; shim: how stdin waits; app/window: whether whoever started it still waits
 }
 
 // imports maps each package of the tree to what its files import outside of tests,

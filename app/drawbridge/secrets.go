@@ -126,10 +126,11 @@ func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
 		before := ""
 		for _, arg := range s.Args {
 			f.named(strings.TrimLeft(before, "-"), arg)
+			before = arg
 			if name, value, ok := strings.Cut(arg, "="); ok {
 				f.named(strings.TrimLeft(name, "-"), value)
+				before = "" // NAME=VALUE says nothing of the argument after it
 			}
-			before = arg
 		}
 		f.named("", s.URL)
 	}

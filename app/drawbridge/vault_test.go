@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,5 +45,17 @@ func TestASecretIsKnownToTheRecorderAsSoonAsItIsSet(t *testing.T) {
 	}
 	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-other-value") {
 		t.Errorf("after it was asked for: %s", said)
+	}
+}
+
+// TestWhatFollowsASecretAmongArgumentsIsNone has a path after TOKEN=…, and one after --token.
+func TestWhatFollowsASecretAmongArgumentsIsNone(t *testing.T) {
+	c := &config.Config{Servers: []config.Server{{ID: "a", Args: []string{
+		"MY_TOKEN=qwx-first-value", "/usr/local/bin/server", "--token", "qwx-other-value", "X=${secret:my.token}", "/srv/data",
+	}}}}
+	got := secretsOf(c, func(name string) (string, bool) { return "qwx-third-value", name == "secret:my.token" })
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, []string{"qwx-first-value", "qwx-other-value", "qwx-third-value"}) {
+		t.Errorf("taken for secrets: %q", got)
 	}
 }

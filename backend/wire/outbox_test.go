@@ -43,13 +43,19 @@ func (n *narrow) TryWrite(p []byte) int {
 	if rand.IntN(2) == 0 {
 		room = rand.IntN(len(p))
 	}
-	n.out.Write(p[:room])
+	_, _ = n.keep(p[:room])
 	return room
 }
 
 func (n *narrow) Write(p []byte) (int, error) {
 	n.enter()
 	defer n.leave()
+	return n.keep(p)
+}
+
+func (n *narrow) keep(p []byte) (int, error) {
+	n.mu.Lock() // size looks meanwhile
+	defer n.mu.Unlock()
 	return n.out.Write(p)
 }
 
