@@ -47,7 +47,7 @@ func TestHistoryFollowsAServerThatIsRenamed(t *testing.T) {
 	if said := d.cli(0, "history", "--server", "Second-Name", "--search", "before renamed"); !strings.Contains(said, "echo") {
 		t.Errorf("search finds %q", said)
 	}
-	if said := d.cli(0, "check", "run", "c"); !strings.Contains(said, "Second-Name") {
+	if said := d.cli(0, "check", "run", "c"); !strings.Contains(said, "Second Name") {
 		t.Errorf("the check ran as %s", said)
 	}
 	d.cli(0, "call", "Second-Name", "echo", `{"text":"after"}`)

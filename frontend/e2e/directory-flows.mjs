@@ -101,7 +101,7 @@ flow('the list is narrowed, asked for anew, and says how old it is', quiet, asyn
   await page.getByRole('heading', { name: 'No server matches' }).waitFor();
   await inspect(page, true);
   await page.getByRole('button', { name: 'Clear filters' }).click();
-  await page.getByText(/the option "--call evil" of npx is not allowed/).waitFor();
+  await page.getByText(/The option "--call evil" of npx is not allowed/).waitFor();
   const answer = hold(mock.world);
   await page.getByRole('button', { name: 'Ask the registry' }).click();
   await page.getByRole('button', { name: /Asking/ }).waitFor();

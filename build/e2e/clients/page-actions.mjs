@@ -52,7 +52,7 @@ await step('a secret that is there is replaced only after a question', async () 
   await secrets.getByLabel('Name').fill('GUARD_KEY')
   await secrets.getByLabel('Value').fill('cnry-another')
   await secrets.getByRole('button', { name: 'Set' }).click()
-  await dialog.getByText('Its value of now is gone then.').waitFor()
+  await dialog.getByText('The value that it has now is lost.').waitFor()
   await page.keyboard.press('Enter') // the safe answer has the focus
   await dialog.waitFor({ state: 'detached' })
   if ((await secrets.getByLabel('Value').inputValue()) !== 'cnry-another') throw new Error('what was typed is gone')

@@ -26,7 +26,7 @@ await step('the registry is asked, and a failure keeps what is there', async () 
   await control('/up')
   allowed.clear()
   await page.getByRole('searchbox').fill('example')
-  await page.getByText(/the option "--call evil" of npx is not allowed/).waitFor()
+  await page.getByText(/The option "--call evil" of npx is not allowed/).waitFor()
   await accessible('/directory')
 })
 await step('a server is installed from the list, runs, and shows its tools', async () => {

@@ -39,7 +39,11 @@ async function to(target, most = 60) {
     if (await target.first().evaluate((one) => one === document.activeElement)) return
     await press('Tab')
     found.stops++
-    const at = await focused()
+    let at = await focused()
+    for (let left = 40; left > 0 && at && !(at.ring && at.inView); left--) { // it may come into view with the next frame
+      await page.waitForTimeout(25)
+      at = await focused()
+    }
     if (at && (!at.ring || !at.inView)) throw new Error(`the focus cannot be seen: ${JSON.stringify(at)}`)
   }
   throw new Error(`not reached with Tab: ${target}`)

@@ -166,12 +166,12 @@ for (const status of [401, 404, 429, 502, 503]) allowed.add(status)
 await step('what is typed stays while the configuration is read again, a server dies and the daemon restarts', async () => {
   const forms = [
     ['/add', page.getByLabel('Paste a snippet, a command or an address'), 'npx -y half-a-'],
-    [`/calls/${callId}`, page.getByLabel('Title'), 'half a note', () => page.getByRole('button', { name: /^(Edit|Add a note)$/ }).click()],
-    ['/profiles?make=1', page.getByLabel('What it is for'), 'half a profile'],
+    [`/calls/${callId}`, page.getByLabel('Title'), 'half a note', true, () => page.getByRole('button', { name: /^(Edit|Add a note)$/ }).click()],
+    ['/profiles?make=1', page.getByLabel('What it is for'), 'half a profile', true],
     ['/tools?tool=demo__echo', page.getByLabel(/^text/), 'half an argument'],
     ['/settings', part('Secrets').getByLabel('Name'), 'HALF_A_NAME'],
   ]
-  for (const [i, [path, field, text, open]] of forms.entries()) {
+  for (const [i, [path, field, text, asks, open]] of forms.entries()) {
     await go(path)
     await settled(path)
     await open?.()
@@ -180,6 +180,10 @@ await step('what is typed stays while the configuration is read again, a server 
     if (i % 2 === 0) await restart()
     await settled(path)
     if ((await field.inputValue()) !== text) throw new Error(`${path}: what was typed is gone`)
+    if (!asks) continue
+    await page.getByRole('link', { name: 'Overview', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Leave', exact: true }).click()
+    await settled('/')
   }
   await until('the server is back', async () => (await api('GET', '/api/v1/servers/demo')).state === 'running')
 })
