@@ -113,7 +113,7 @@ export function SelectField({
   narrows?: boolean;
 }) {
   return (
-    <div className="relative max-w-full min-w-0 @max-2xl:flex-1 @max-2xl:basis-32">
+    <div className="relative max-w-full min-w-0 @2xl:w-fit @max-2xl:flex-1 @max-2xl:basis-32">
       <select
         aria-label={label}
         value={value}

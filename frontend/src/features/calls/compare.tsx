@@ -98,7 +98,7 @@ function Pick({
   if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
   const chosen = options.some((option) => option.value === other);
   return (
-    <div className="@container">
+    <div className="@container max-w-xl">
       <SelectField
         label={t.comparePick}
         value={other}

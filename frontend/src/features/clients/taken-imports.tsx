@@ -23,7 +23,7 @@ export function TakenImports() {
   };
   if (!data || data.length === 0) return null;
   return (
-    <section aria-label={t.title} className="w-full max-w-3xl">
+    <section aria-label={t.title} className="mt-4 w-full max-w-3xl">
       <h2 className="mb-2 text-sm font-semibold">{t.title}</h2>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
         {data.map((one) => (

@@ -4,6 +4,7 @@ import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
+import { letterScale } from '@/lib/rem';
 import { texts } from '@/lib/texts';
 import { type Entry, type Known, named, offers, switchTools } from './entry';
 
@@ -62,7 +63,7 @@ export function ToolPicker({
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: (index) => ('tool' in (rows[index] as Row) ? 36 : 44),
+    estimateSize: (index) => Math.round(('tool' in (rows[index] as Row) ? 36 : 44) * letterScale()),
     overscan: 12,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: other rows have other heights

@@ -38,6 +38,7 @@ export function ServerButtons({ server }: { server: ServerStatus }) {
           <Button
             key={name}
             look={index === 0 ? 'secondary' : 'quiet'}
+            className="max-[22rem]:px-1.5"
             disabled={action.isPending}
             onClick={() => action.mutate(name)}
           >

@@ -53,7 +53,10 @@ export function ServerRow({
             <div className="truncate text-xs text-ink3">
               {texts.transports[server.transport] ?? server.transport}
               {version ? (
-                <span> · {texts.versions.short(plain(version.slice(0, 71))).slice(0, 24)}</span>
+                <span className="@max-xs:hidden">
+                  {' · '}
+                  {texts.versions.short(plain(version.slice(0, 71))).slice(0, 24)}
+                </span>
               ) : null}
               {server.pid ? (
                 <span className="@max-xl:hidden"> · {texts.servers.pid(server.pid)}</span>

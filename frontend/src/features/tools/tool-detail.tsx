@@ -72,7 +72,7 @@ export function ToolDetail({
           {tool.description ? <LongText text={tool.description} /> : t.noDescription}
         </p>
         <p className="mt-3 flex items-center gap-2 text-sm text-ink3">
-          {t.publicName}
+          <span className="shrink-0">{t.publicName}</span>
           <code className="min-w-0 font-mono text-xs text-ink2 [overflow-wrap:anywhere]">
             {plain(tool.name)}
           </code>
