@@ -32,6 +32,12 @@ export function CallCard({
   const args = all.data?.arguments ?? question.arguments ?? '';
   const cut = question.argumentsCut && !all.data;
   const effect = question.effect ?? 'unknown';
+  // Only those that the message does not name already.
+  const names = [
+    labelOf(question.server),
+    question.original || question.tool,
+    question.client?.name,
+  ].filter((word) => word && !question.message.includes(word));
   const allow = (scope: Scope) => answer.mutate({ action: 'accept', scope });
   return (
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
@@ -47,14 +53,9 @@ export function CallCard({
         </span>
       </div>
       <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-ink3">
-        <span className="[overflow-wrap:anywhere]">
-          {plain(
-            [labelOf(question.server), question.original || question.tool, question.client?.name]
-              .filter((word) => word && !question.message.includes(word))
-              .join(' · ')
-              .slice(0, 300),
-          )}
-        </span>
+        {names.length > 0 && (
+          <span className="[overflow-wrap:anywhere]">{plain(names.join(' · ').slice(0, 300))}</span>
+        )}
         <TimeLeft expires={question.expires} text={t.left} />
       </p>
       {question.why && (
