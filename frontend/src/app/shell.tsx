@@ -42,7 +42,7 @@ export function Shell() {
       <button
         type="button"
         onClick={() => document.getElementById('main')?.focus()}
-        className="absolute top-2 left-2 z-50 -translate-y-16 rounded-md bg-accent px-3 py-1.5 text-sm text-on-accent focus:translate-y-0"
+        className="absolute top-2 left-2 z-50 -translate-y-16 rounded-md bg-accent px-3 py-1.5 text-sm text-on-accent transition-none focus:translate-y-0"
       >
         {texts.nav.skip}
       </button>
