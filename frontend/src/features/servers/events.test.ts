@@ -10,7 +10,7 @@ const stateAfter = (...steps: ((client: QueryClient) => void)[]) => {
   const client = new QueryClient();
   client.setQueryData<ServerStatus[]>(['servers'], [server('stopped', 1)]);
   for (const step of steps) step(client);
-  return client.getQueryData<ServerStatus[]>(['servers'])?.[0].state;
+  return client.getQueryData<ServerStatus[]>(['servers'])?.[0]?.state;
 };
 
 test('what a command answers is shown', () => {
