@@ -113,6 +113,11 @@ var modes = map[string]mode{
 			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
 		})
 	})},
+	"ask-url": {about: "tools/call asks by elicitation/create that an address is opened and answers with what it got", set: onCall(func(s *server, id, _ []byte) {
+		s.ask(`"q-`+strings.Trim(string(id), `"`)+`"`, "elicitation/create", `{"mode":"url","elicitationId":"e-1","message":"Agree there first.","url":"https://example.com/agree"}`, func(response []byte) {
+			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
+		})
+	})},
 	"ask-cancel": {about: "tools/call asks, takes the question back and answers; other methods answer how many answers came", set: askCancel},
 	"late": {about: "answers tools/call twice, and once with an id of nobody", set: onCall(func(s *server, id, _ []byte) {
 		s.result([]byte("987654321"), `{"content":[],"stranger":true}`)

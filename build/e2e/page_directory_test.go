@@ -60,7 +60,7 @@ func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 		case r.URL.Path == "/v0.1/servers":
 			fmt.Fprint(w, `{"servers":[
- {"server":{"name":"com.example/files","title":"Example files","description":"Files of one folder","version":"1.0.0","packages":[{"registryType":"npm","identifier":"@modelcontextprotocol/server-filesystem","version":"9.9.9","transport":{"type":"stdio"},"packageArguments":[{"type":"positional","valueHint":"folder","isRequired":true,"isRepeated":true,"format":"filepath"}],"environmentVariables":[{"name":"EXAMPLE_KEY","isRequired":true,"isSecret":true}]}]}},
+ {"server":{"name":"com.example/files","title":"Example files","description":"Files of one folder","version":"1.0.0","packages":[{"registryType":"npm","identifier":"@modelcontextprotocol/server-filesystem","version":"9.9.9","transport":{"type":"stdio"},"packageArguments":[{"type":"positional","valueHint":"folder","isRequired":true,"isRepeated":true,"format":"filepath"}],"environmentVariables":[{"name":"EXAMPLE_KEY","isRequired":true,"isSecret":true}]},{"registryType":"pypi","identifier":"example-files","version":"2.0.0","transport":{"type":"stdio"}}]}},
  {"server":{"name":"com.example/evil","description":"x","packages":[{"registryType":"npm","identifier":"good","transport":{"type":"stdio"},"runtimeArguments":[{"type":"named","name":"--call","value":"evil"}]}]}}
 ],"metadata":{}}`)
 		default:
@@ -71,15 +71,20 @@ func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
 	// npx stands here for the registry of packages, which a test does not ask.
 	programs := t.TempDir()
 	put(t, filepath.Join(programs, "npx"), "#!/bin/sh\nshift 2\nexec "+node+" "+abs("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")+" \"$@\"\n")
-	if err := os.Chmod(filepath.Join(programs, "npx"), 0o755); err != nil {
-		t.Fatal(err)
+	put(t, filepath.Join(programs, "npm"), "#!/bin/sh\necho '\"9.9.10\"'\n")
+	for _, name := range []string{"npx", "npm"} {
+		if err := os.Chmod(filepath.Join(programs, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// Servers find programs as the person's login shell does.
 	home := t.TempDir()
 	put(t, filepath.Join(home, ".profile"), "export PATH="+programs+":$PATH\n")
+	// What npx has fetched at some time.
+	put(t, filepath.Join(home, ".npm/_npx/0123456789abcdef/node_modules/@modelcontextprotocol/server-filesystem/package.json"), `{"version":"9.9.8"}`)
 	files := t.TempDir()
 	config := object{"mcpServers": object{"demo": demo()}, "directory": object{"url": registry.URL}}
-	d := start(t, config, "HOME="+home)
+	d := start(t, config, "HOME="+home, "PATH="+programs+":"+os.Getenv("PATH"))
 	d.running("demo")
 	good, evil, shared := filepath.Join(files, "notes.mcpb"), filepath.Join(files, "evil.mcpb"), filepath.Join(files, "shared.json")
 	put(t, good, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes})))
@@ -88,7 +93,7 @@ func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
 	is := func(away bool) func(url.Values) string {
 		return func(url.Values) string { down.Store(away); return "" }
 	}
-	browse(t, d, "page-directory.mjs", 6, object{
+	browse(t, d, "page-directory.mjs", 7, object{
 		"token":   d.token("life"),
 		"control": control(t, d, nil, map[string]func(url.Values) string{"/down": is(true), "/up": is(false)}),
 		"folder":  files, "good": good, "evil": evil, "shared": shared, "bundles": filepath.Join(d.data, "bundles"),

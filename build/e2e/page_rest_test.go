@@ -10,7 +10,10 @@ func TestTheRestOfThePageWorksOnTheRealDaemon(t *testing.T) {
 	limited := demo()
 	limited["env"] = object{"API_TOKEN": "cnry-of-the-entry"}
 	limited["tools"] = object{"slow": object{"maxRequestMs": 1000}}
-	d := start(t, object{"mcpServers": object{"demo": demo(), "limited": limited, "asking": testServer(t, "ask"), "form": testServer(t, "ask-form")}})
-	d.running("demo", "limited", "asking", "form")
-	browse(t, d, "page-rest.mjs", 20, object{"token": d.token("life")}, nil)
+	d := start(t, object{
+		"mcpServers": object{"demo": demo(), "limited": limited, "asking": testServer(t, "ask"), "form": testServer(t, "ask-form"), "opens": testServer(t, "ask-url")},
+		"history":    object{"debugClients": []string{"life"}},
+	})
+	d.running("demo", "limited", "asking", "form", "opens")
+	browse(t, d, "page-rest.mjs", 27, object{"token": d.token("life"), "binary": binary}, nil)
 }

@@ -11,9 +11,10 @@ import (
 // asked about.
 func TestWhatThePageDestroysComesBackOrIsAskedAbout(t *testing.T) {
 	remote, _ := guarded(t)
-	d := start(t, object{"mcpServers": object{"demo": demo(), "web": object{"url": remote.URL + "/mcp"}}}, "DRAWBRIDGE_KEYRING=off")
+	later := filepath.Join(t.TempDir(), "later")
+	d := start(t, object{"mcpServers": object{"demo": demo(), "web": object{"url": remote.URL + "/mcp"}, "later": object{"command": later}}}, "DRAWBRIDGE_KEYRING=off")
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")
 	put(t, cursor, "{\n  \"mcpServers\": {}\n}\n")
 	d.running("demo")
-	browse(t, d, "page-undo.mjs", 9, object{"token": d.token("life"), "cursor": cursor, "guarded": remote.URL}, nil)
+	browse(t, d, "page-undo.mjs", 11, object{"token": d.token("life"), "cursor": cursor, "guarded": remote.URL, "later": later, "binary": binary}, nil)
 }

@@ -21,8 +21,10 @@ func TestRugPullShadowAndPoisonAreCaught(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pulled")
 	rug := testServer(t, "rug-pull")
 	rug["env"].(object)[mcptest.PulledEnv] = file
-	d := start(t, object{"mcpServers": object{"mail": testServer(t, "mail"), "rug": rug, "sly": testServer(t, "sly")}})
-	d.running("mail", "rug", "sly")
+	other := testServer(t, "rug-pull")
+	other["env"].(object)[mcptest.PulledEnv] = file + "-of-another"
+	d := start(t, object{"mcpServers": object{"mail": testServer(t, "mail"), "rug": rug, "other": other, "sly": testServer(t, "sly")}})
+	d.running("mail", "rug", "other", "sly")
 	for _, era := range []string{"legacy", "modern"} {
 		got := drive(t, era, d.url+"/mcp", d.token("trust"), "e2e-trust", toolCall{"rug__add", object{"a": 1, "b": 2}})
 		if !slices.Contains(got.Tools, "rug__add") || got.Results[0].IsError {
@@ -82,6 +84,7 @@ func TestRugPullShadowAndPoisonAreCaught(t *testing.T) {
 		t.Errorf("the difference reads:\n%s", out)
 	}
 
+	d.cli(0, "call", "other", "pull")
 	var page struct{ Warned bool }
 	if browse(t, d, "trust.mjs", 0, nil, &page); !page.Warned {
 		t.Error("the page does not warn")

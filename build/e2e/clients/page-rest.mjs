@@ -1,6 +1,6 @@
 // Every button, menu and form of the page that only looks: what narrows, sorts, copies,
 // shows more, saves a file; by the page of a real daemon.
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { accessible, api, call, callAsClient, context, finish, go, live, order, page, part, recorded, settled, step, until } from './page-kit.mjs'
 
 await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: order.url })
@@ -18,6 +18,11 @@ const saved = async (press) => {
   return readFile(await download.path())
 }
 const list = page.getByRole('list', { name: 'Calls' })
+/** A moment so many minutes from now, as a field for a date and a time takes it. */
+const minutesOn = (n) => {
+  const at = new Date(Date.now() + n * 60_000)
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
 
 await page.goto(order.link)
 await live()
@@ -51,6 +56,19 @@ await step('a tool is tried as JSON: what is wrong is said, and it is put in ord
   await page.getByText('Succeeded').waitFor()
   await button('Reset').click()
   await reads(box, (text) => !text.includes('by JSON'))
+})
+await step('a tool is taken from clients where it is looked at, and given back', async () => {
+  const shown = async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'image').shown
+  const offer = page.getByRole('switch', { name: 'Offer image to clients' })
+  await go('/tools?tool=demo__image')
+  await offer.click()
+  await until('clients do not see it', async () => !(await shown()))
+  await page.getByText('This tool is not offered at the moment').waitFor()
+  await go('/servers/demo?view=tools')
+  await offer.click()
+  await until('clients see it again', shown)
+  await go('/tools?tool=demo__image')
+  await page.getByRole('switch', { name: 'Offer image to clients', checked: true }).waitFor()
 })
 await step('a tool that runs shows how far it is, and is cancelled', async () => {
   await go('/tools?tool=demo__slow')
@@ -137,6 +155,21 @@ await step('calls are narrowed by every filter, and each is taken away again', a
   await panel.getByRole('button', { name: '> 1 s' }).click()
   await accessible('/calls, filters')
 })
+await step('calls are narrowed by moments of their own, and saved as a timeline', async () => {
+  await go('/calls')
+  const from = part('Filters').getByLabel('From', { exact: true })
+  await button('From … to', part('Filters')).click()
+  await from.fill(minutesOn(60))
+  await page.waitForURL(/from=/)
+  await until('none is as late', async () => (await page.locator('[data-call]').count()) === 0)
+  await from.fill(minutesOn(-60))
+  await page.locator('[data-call]').first().waitFor()
+  await button('Export').click()
+  const har = JSON.parse((await saved(() => page.getByRole('menuitem', { name: 'As HAR (timeline)' }).click())).toString())
+  if (!har.log.entries.length || !JSON.stringify(har.log.entries).includes('echo')) throw new Error(JSON.stringify(har).slice(0, 300))
+  await page.getByRole('list', { name: 'The list is narrowed by' }).getByRole('button', { name: /^From/ }).click()
+  await page.waitForURL(/^(?!.*from=)/)
+})
 await step('a list that is held stands still, and follows again', async () => {
   await go('/calls')
   await button('Hold').click()
@@ -174,6 +207,13 @@ await step('a session is told, listed, exported, copied and made a check', async
   await page.getByRole('link', { name: 'As a list' }).click()
   await page.waitForURL(/#\/calls\?.*session=/)
 })
+await step('the messages of a session that is watched are shown', async () => {
+  await callAsClient('demo', 'echo', { text: 'watched' })
+  const { session } = await until('it is there', async () => (await api('GET', '/api/v1/sessions')).items.find((one) => one.client === 'life'))
+  await go(`/sessions/${encodeURIComponent(session)}`)
+  await part('life').getByRole('button', { name: /^Show (one message|the newest \d+ messages)$/ }).click()
+  await page.getByRole('region', { name: 'Messages', exact: true }).last().getByText('tools/call').first().waitFor()
+})
 await step('usage is summed up, sorted and narrowed, and a bar leads to its calls', async () => {
   await go('/usage')
   const table = page.getByRole('table')
@@ -194,6 +234,24 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
   await page.keyboard.press('ArrowLeft')
   await page.keyboard.press('Enter')
   await page.waitForURL(/#\/calls\?(?=.*from=)(?=.*to=)/)
+})
+await step('usage is summed up between moments of its own', async () => {
+  await go('/usage')
+  await button('From … to').click()
+  await page.waitForURL(/(?=.*from=)(?=.*to=)/)
+  await page.getByLabel('From', { exact: true }).fill(minutesOn(-2880))
+  await page.getByLabel('To', { exact: true }).fill(minutesOn(-1440))
+  await page.getByText('Nothing was called in this time').waitFor()
+  await page.getByLabel('To', { exact: true }).fill(minutesOn(60))
+  await page.getByRole('table').getByText('echo').first().waitFor()
+})
+await step('what passes between a client and each server is shown', async () => {
+  await callAsClient('demo', 'echo', { text: 'seen' })
+  await go('/clients')
+  const table = page.getByRole('region', { name: 'Features by server' })
+  await table.getByRole('columnheader', { name: 'demo', exact: true }).waitFor()
+  await table.getByText('passes', { exact: true }).first().waitFor()
+  await table.getByText('asks you', { exact: true }).first().waitFor()
 })
 await step('a question of a server is declined, and its call is cancelled', async () => {
   for (const [name, want] of [['Decline', '"decline"'], ['Cancel the call', '"cancel"']]) {
@@ -218,6 +276,17 @@ await step('a question with a form is answered in its own types', async () => {
   await button('Send answer').click()
   const said = await waiting
   if (!/"content":\{[^}]*"many":3\b/.test(said) || !said.includes('"who":"Ada"')) throw new Error(said)
+  await page.getByText('Nothing waits for you').waitFor()
+})
+await step('an address that a server wants opened is shown and never opened, and the person says when it was', async () => {
+  const waiting = callAsClient('opens', 'echo', {})
+  await go('/questions')
+  await page.getByText('https://example.com/agree').first().waitFor()
+  if (await page.locator('a[href*="example.com"]').count()) throw new Error('it is a link')
+  await accessible('/questions, an address')
+  await button('I have opened it').click()
+  const said = await waiting
+  if (!said.includes('"accept"')) throw new Error(said)
   await page.getByText('Nothing waits for you').waitFor()
 })
 await step('a tool of which nobody may call is said why, and gets more time after it ran out', async () => {
@@ -310,6 +379,19 @@ await step('a bug report is looked at, and saved as a zip', async () => {
   await page.getByRole('list', { name: 'Files of the bug report' }).getByRole('button', { name: /config/ }).first().click()
   const zip = await saved(() => button('Save as a zip').click())
   if (!zip.subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is no archive')
+})
+await step('what the file runs anew is told until somebody has seen it', async () => {
+  const notices = async () => (await api('GET', '/api/v1/status')).notices ?? []
+  for (const { subject } of await notices()) await api('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`)
+  const file = await readFile(order.config, 'utf8')
+  await writeFile(order.config, file.replace(/"mcpServers": ?\{/, (block) => `${block}"newcomer": {"command": ${JSON.stringify(order.binary)}, "args": ["demo-server"]},`))
+  const told = page.getByText(/^Server "newcomer" runs a new command/)
+  await told.waitFor()
+  await button('Seen').click()
+  await told.waitFor({ state: 'detached' })
+  await until('it is not told again', async () => (await notices()).length === 0)
+  await writeFile(order.config, file)
+  await until('it is gone', async () => !(await api('GET', '/api/v1/servers')).items.some((one) => one.id === 'newcomer'))
 })
 await step('on a phone every page is behind More, and a detail leads back', async () => {
   await page.setViewportSize({ width: 390, height: 844 })

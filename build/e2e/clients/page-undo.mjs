@@ -1,6 +1,7 @@
 // What destroys something, by the page of a real daemon: taken back with a click where that
 // can be, else after a question that names what is lost.
-import { readFile, writeFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { accessible, allowed, api, call, callAsClient, context, finish, go, live, order, page, part, settled, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
@@ -143,6 +144,38 @@ await step('what was found at the examination is mended with its button', async 
   await row.getByRole('button', { name: 'Disconnect' }).click()
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
   await row.getByText('Not connected').waitFor()
+})
+await step('a server whose program came later is started again at the examination', async () => {
+  const state = async () => (await api('GET', '/api/v1/servers/later')).state
+  await until('it has given up', async () => (await state()) === 'crashed')
+  await writeFile(`${order.later}.new`, `#!/bin/sh\nexec '${order.binary}' demo-server\n`, { mode: 0o755 })
+  await rename(`${order.later}.new`, order.later)
+  await go('/settings')
+  await page.getByRole('button', { name: 'Examine this computer' }).click()
+  await page.getByRole('listitem').filter({ hasText: /^later/ }).getByRole('button', { name: 'Start it again' }).click()
+  await until('it runs', async () => (await state()) === 'running')
+})
+await step('what a client starts by itself is counted and listed', async () => {
+  const before = await readFile(order.cursor, 'utf8')
+  const args = ['-e', 'setInterval(() => {}, 1e6)', 'alone-of-cursor']
+  const child = spawn(process.execPath, args, { stdio: 'ignore' })
+  try {
+    await writeFile(order.cursor, JSON.stringify({ mcpServers: { alone: { command: process.execPath, args } } }))
+    await until('it is found', async () => (await api('GET', '/api/v1/savings')).running.some((one) => one.name === 'alone'))
+    await go('/')
+    await settled('/')
+    await page.reload() // what it found before is kept for half a minute
+    await live()
+    await go('/clients')
+    const card = part('What clients start by themselves')
+    await card.getByText(/^Found 1 server in 1 client/).waitFor()
+    await card.getByRole('button', { name: /^Show (the process|\d+ processes)$/ }).click()
+    await card.getByRole('listitem').filter({ hasText: 'alone' }).getByText('cursor', { exact: true }).waitFor()
+    await accessible('/clients, what they start')
+  } finally {
+    child.kill()
+    await writeFile(order.cursor, before)
+  }
 })
 await step('servers of a client are moved here, and go back into its file when it is disconnected', async () => {
   const files = () => Promise.all([readFile(order.cursor, 'utf8'), config()])
