@@ -8,14 +8,25 @@ import (
 )
 
 // roomyStart lets the heap grow to 16 MB before the first collection while the program
-// starts: nothing of that is garbage for long, and others wait for the processor.
+// starts: nothing of that is garbage for long, and others wait for the processor. Who sends
+// much in that second gets no more than startRoom of it.
 func roomyStart() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	before := debug.SetGCPercent(400)
-	time.AfterFunc(time.Second, func() { debug.SetGCPercent(before) })
+	limit := int64(-1) // leaves it as it is
+	if os.Getenv("GOMEMLIMIT") == "" {
+		limit = debug.SetMemoryLimit(startRoom)
+	}
+	time.AfterFunc(time.Second, func() {
+		debug.SetGCPercent(before)
+		debug.SetMemoryLimit(limit)
+	})
 }
+
+// startRoom is what the program may hold while it starts before it collects as ever.
+const startRoom = 48 << 20
 
 // When memory is given back: once the start is over, and after each while without a
 // call. What goes on in a quiet program, looking at its servers above all, takes some
