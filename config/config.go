@@ -241,6 +241,14 @@ type History struct {
 	DebugClients []string
 }
 
+// KeepsLess reports whether calls may go that was keeps.
+func (h History) KeepsLess(was History) bool {
+	return narrower(h.KeepFor, was.KeepFor) || narrower(h.MaxBytes, was.MaxBytes)
+}
+
+// narrower compares two bounds; 0 is none.
+func narrower[N ~int64](next, was N) bool { return next > 0 && (was == 0 || next < was) }
+
 // Desktop says what Drawbridge does on the person's desktop.
 type Desktop struct {
 	Notifications bool // of what waits for a person; true by default

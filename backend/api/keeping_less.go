@@ -38,11 +38,8 @@ func (a *API) keepingLess(ctx context.Context, in *lessInput) (*answer[Beyond], 
 	if now == nil {
 		now = a.Files.Current()
 	}
-	if !less(next.History.KeepFor, now.History.KeepFor) && !less(next.History.MaxBytes, now.History.MaxBytes) {
+	if !next.History.KeepsLess(now.History) {
 		return reply(Beyond{})
 	}
 	return a.beyondBounds(ctx, store.Keep{Age: next.History.KeepFor, Bytes: next.History.MaxBytes})
 }
-
-// less reports whether one bound is narrower than another; 0 is none.
-func less[N ~int64](next, now N) bool { return next > 0 && (now == 0 || next < now) }

@@ -65,22 +65,28 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 	if err != nil {
 		return err
 	}
-	var gone struct {
-		Calls, All int64
-		About      bool
-		From, To   time.Time
-	}
+	var gone beyond
 	if err := json.Unmarshal(data, &gone); err != nil {
 		return fmt.Errorf("cannot read the answer: %w", err)
 	}
 	if gone.Calls == 0 {
 		return nil
 	}
+	return p.sure(gone.words()+" The command drawbridge history backup FILE keeps a copy.\nDelete them?", "nothing was deleted")
+}
+
+// beyond is what bounds would delete, as the daemon tells it.
+type beyond struct {
+	Calls, All int64
+	About      bool // Calls is an estimate
+	From, To   time.Time
+}
+
+func (b beyond) words() string {
 	about := ""
-	if gone.About {
+	if b.About {
 		about = "About "
 	}
 	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
-	return p.sure(fmt.Sprintf("%s%d of %d calls would be deleted, made between %s and %s. Nothing brings them back; drawbridge history backup FILE keeps a copy.\nDelete them?",
-		about, gone.Calls, gone.All, day(gone.From), day(gone.To)), "nothing was deleted")
+	return fmt.Sprintf("%s%d of %d calls would be deleted, made between %s and %s. Nothing brings them back.", about, b.Calls, b.All, day(b.From), day(b.To))
 }

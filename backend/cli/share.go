@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
-
-	"drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -178,86 +174,4 @@ func (p *program) showTaking(plan takingDocument) {
 		text := strings.TrimLeft(one[min(1, len(one)):], " \t")
 		fmt.Fprintln(p.Stdout, one[:len(one)-len(text)]+line(text)) // the diff keeps its indentation
 	}
-}
-
-// backup copies the main configuration file, and puts a copy back.
-func (p *program) backup() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "backup", Short: "Keep a copy of the configuration file; backup restore puts one back", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			main, copies, err := p.backupPlaces()
-			if err != nil {
-				return err
-			}
-			path, err := keepCopy(main, copies, time.Now())
-			if err != nil {
-				return err
-			}
-			return p.say(map[string]string{"file": path}, "Kept as "+path+".")
-		},
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "restore [FILE]", Short: "Put a copy of the configuration back, the newest without a name; what is there is kept first", Args: between(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			main, copies, err := p.backupPlaces()
-			if err != nil {
-				return err
-			}
-			from, src, err := findCopy(copies, args)
-			if err != nil {
-				return err
-			}
-			if c, problems := config.Parse(main, src); c == nil {
-				return fmt.Errorf("the copy is no valid configuration: %w", config.Problems(problems))
-			}
-			if _, err := keepCopy(main, copies, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			if err := config.Put(main, src); err != nil {
-				return fmt.Errorf("cannot write the configuration: %w", err)
-			}
-			return p.say(map[string]string{"file": from}, from+" is the configuration now.")
-		},
-	})
-	return cmd
-}
-
-func (p *program) backupPlaces() (main string, copies config.Copies, err error) {
-	folders, err := p.folders()
-	if err != nil {
-		return "", config.Copies{}, err
-	}
-	return config.SourcesFor("", folders, p.Getenv).Main(), config.CopiesOf(folders.Data), nil
-}
-
-// findCopy returns the copy that a person means: a file, the name of a copy, or the newest.
-func findCopy(copies config.Copies, args []string) (from string, src []byte, err error) {
-	if len(args) > 0 {
-		if src, err = copies.Read(args[0]); err == nil {
-			return filepath.Join(copies.Dir, args[0]), src, nil
-		}
-		if src, err = os.ReadFile(args[0]); err != nil {
-			return "", nil, fmt.Errorf("cannot read the copy: %w", err)
-		}
-		return args[0], src, nil
-	}
-	all, err := copies.List()
-	if err != nil {
-		return "", nil, err
-	}
-	if len(all) == 0 {
-		return "", nil, fmt.Errorf("there is no copy in %s", copies.Dir)
-	}
-	src, err = copies.Read(all[0].Name)
-	return filepath.Join(copies.Dir, all[0].Name), src, err
-}
-
-// keepCopy copies the configuration file.
-func keepCopy(file string, copies config.Copies, now time.Time) (path string, err error) {
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	name, err := copies.Keep(file, src, now)
-	return filepath.Join(copies.Dir, name), err
 }

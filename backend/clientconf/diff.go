@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"drawbridge/backend/pattern"
@@ -17,6 +18,13 @@ var (
 
 // secretMember finds "key": "value" where the key's name says that the value is secret.
 var secretMember = pattern.Lazily(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
+
+// secretInside finds NAME=value, or a header, within a string, and secretNext the argument
+// behind a flag, where the name says that the value is secret.
+var (
+	secretInside = pattern.Lazily(`(?i)("[^"\s\\]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))((?:[^"\\]|\\.)+)"|('[^'\s]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))([^']+)'`)
+	secretNext   = pattern.Lazily(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
+)
 
 // onlyRef is a value that is a reference, as we write it, and nothing more.
 var onlyRef = pattern.Lazily(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
@@ -64,17 +72,29 @@ func diff(path string, before, after []byte) string {
 	return out.String()
 }
 
+// mask takes the secrets out of a line, and leaves the quotes around them.
 func mask(line string) string {
-	shown := false
-	line = secretMember().ReplaceAllStringFunc(line, func(member string) string {
-		m := secretMember().FindStringSubmatch(member)
-		if onlyRef().MatchString(member[len(m[1]):]) {
-			shown = true
-			return member // it says where the secret is, and nothing of it
+	found := false
+	// hide masks value, but for a reference: that says where the secret is, and nothing of it.
+	hide := func(value string) string {
+		found = true
+		if onlyRef().MatchString(`"` + value + `"`) {
+			return value
 		}
-		return m[1] + `"***"`
+		return "***"
+	}
+	for _, p := range []*regexp.Regexp{secretMember(), secretNext()} {
+		line = p.ReplaceAllStringFunc(line, func(member string) string {
+			before := p.FindStringSubmatch(member)[1]
+			quoted := member[len(before):]
+			return before + quoted[:1] + hide(quoted[1:len(quoted)-1]) + quoted[:1]
+		})
+	}
+	line = secretInside().ReplaceAllStringFunc(line, func(text string) string {
+		m := secretInside().FindStringSubmatch(text)
+		return m[1] + m[3] + hide(m[2]+m[4]) + text[:1]
 	})
-	if !strings.Contains(line, `"***"`) && !shown {
+	if !found {
 		line = secretLine().ReplaceAllString(line, `$1***`)
 	}
 	return secretText().ReplaceAllString(line, "***")

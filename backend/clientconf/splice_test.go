@@ -186,6 +186,17 @@ func TestDiffMasksSecrets(t *testing.T) {
 		`"API_KEY": "${secret:x:-hunter2}"`:          `"API_KEY": "***"`,
 		`api_key = "hunter2"`:                        `api_key = ***`,
 		`api_key: hunter2 # ${not}`:                  `api_key: ***`,
+		`- SUPER_TOKEN=hunter2`:                      `- SUPER_TOKEN=***`,
+		`      "SUPER_TOKEN=hunter2",`:               `      "SUPER_TOKEN=***",`,
+		`"args": ["-e", "SUPER_TOKEN=hunter2", "x"]`: `"args": ["-e", "SUPER_TOKEN=***", "x"]`,
+		`args = ['SUPER_TOKEN=hunter2', 'x']`:        `args = ['SUPER_TOKEN=***', 'x']`,
+		`"SUPER_TOKEN=hun\\\"ter2"`:                  `"SUPER_TOKEN=***"`,
+		`"SUPER_TOKEN=${secret:gh.TOKEN}"`:           `"SUPER_TOKEN=${secret:gh.TOKEN}"`,
+		`"--header", "X-Api-Key: hunter2",`:          `"--header", "X-Api-Key: ***",`,
+		`"args": ["--api-key", "hunter2", "x"]`:      `"args": ["--api-key", "***", "x"]`,
+		`"url": "https://h.example/?token=hunter2"`:  `"url": "https://h.example/?token=***"`,
+		`"args": ["--token", "${TOKEN}"]`:            `"args": ["--token", "${TOKEN}"]`,
+		`"note": "a token: how to get one"`:          `"note": "a token: how to get one"`,
 	} {
 		if got := mask(line); got != want {
 			t.Errorf("%s\nis shown as %s\nwant        %s", line, got, want)

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"drawbridge/config"
+
+	"github.com/spf13/cobra"
+)
+
+// backup copies the main configuration file, and puts a copy back.
+func (p *program) backup() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "backup", Short: "Keep a copy of the configuration file; backup restore puts one back", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			main, copies, err := p.backupPlaces()
+			if err != nil {
+				return err
+			}
+			path, err := keepCopy(main, copies, time.Now())
+			if err != nil {
+				return err
+			}
+			return p.say(map[string]string{"file": path}, "Kept as "+path+".")
+		},
+	}
+	cmd.AddCommand(p.backupRestore())
+	return cmd
+}
+
+func (p *program) backupRestore() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "restore [FILE]", Short: "Put a copy of the configuration back, the newest without a name; what is there is kept first", Args: between(0, 1),
+		Long: "Put a copy of the configuration back, the newest without a name; what is there is kept first. In a terminal it asks where the copy keeps less of the history: those calls go, and nothing brings them back.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			main, copies, err := p.backupPlaces()
+			if err != nil {
+				return err
+			}
+			from, src, err := findCopy(copies, args)
+			if err != nil {
+				return err
+			}
+			next, problems := config.Parse(main, src)
+			if next == nil {
+				return fmt.Errorf("the copy is no valid configuration: %w", config.Problems(problems))
+			}
+			if !yes && !p.json && p.Attended() {
+				if err := p.askKeepLess(cmd.Context(), main, next.History, src); err != nil {
+					return err
+				}
+			}
+			if _, err := keepCopy(main, copies, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			if err := config.Put(main, src); err != nil {
+				return fmt.Errorf("cannot write the configuration: %w", err)
+			}
+			return p.say(map[string]string{"file": from}, from+" is the configuration now.")
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// askKeepLess needs a yes where src, as the configuration, makes calls go. A running daemon
+// knows how many, or that there are none; without one it is asked whenever the bounds are
+// narrower.
+func (p *program) askKeepLess(ctx context.Context, main string, next config.History, src []byte) error {
+	was, err := keptBy(main)
+	if err != nil || !next.KeepsLess(was) {
+		return err
+	}
+	const otherwise = "nothing was changed"
+	if d, err := p.daemon(); err == nil {
+		if data, err := d.raw(ctx, http.MethodPost, "config/beyond", nil, map[string]string{"text": string(src)}); err == nil {
+			var gone beyond
+			if err := json.Unmarshal(data, &gone); err != nil {
+				return fmt.Errorf("cannot read the answer: %w", err)
+			}
+			if gone.Calls == 0 {
+				return nil
+			}
+			return p.sure("This copy keeps less of the history. "+gone.words()+"\nPut it back?", otherwise)
+		}
+	}
+	return p.sure("This copy keeps less of the history: when Drawbridge runs with it, older calls are deleted, and nothing brings them back.\nPut it back?", otherwise)
+}
+
+// keptBy is what the configuration file says of the history. Of one that cannot be read
+// nobody knows, so it counts as one that keeps all.
+func keptBy(main string) (config.History, error) {
+	src, err := os.ReadFile(main)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return config.History{}, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	if err != nil {
+		src = []byte("{}") // what holds without a file
+	}
+	now, _ := config.Parse(main, src)
+	if now == nil {
+		return config.History{}, nil
+	}
+	return now.History, nil
+}
+
+func (p *program) backupPlaces() (main string, copies config.Copies, err error) {
+	folders, err := p.folders()
+	if err != nil {
+		return "", config.Copies{}, err
+	}
+	return config.SourcesFor("", folders, p.Getenv).Main(), config.CopiesOf(folders.Data), nil
+}
+
+// findCopy returns the copy that a person means: a file, the name of a copy, or the newest.
+func findCopy(copies config.Copies, args []string) (from string, src []byte, err error) {
+	if len(args) > 0 {
+		if src, err = copies.Read(args[0]); err == nil {
+			return filepath.Join(copies.Dir, args[0]), src, nil
+		}
+		if src, err = os.ReadFile(args[0]); err != nil {
+			return "", nil, fmt.Errorf("cannot read the copy: %w", err)
+		}
+		return args[0], src, nil
+	}
+	all, err := copies.List()
+	if err != nil {
+		return "", nil, err
+	}
+	if len(all) == 0 {
+		return "", nil, fmt.Errorf("there is no copy in %s", copies.Dir)
+	}
+	src, err = copies.Read(all[0].Name)
+	return filepath.Join(copies.Dir, all[0].Name), src, err
+}
+
+// keepCopy copies the configuration file.
+func keepCopy(file string, copies config.Copies, now time.Time) (path string, err error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	name, err := copies.Keep(file, src, now)
+	return filepath.Join(copies.Dir, name), err
+}

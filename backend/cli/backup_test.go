@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"drawbridge/config"
+)
+
+// TestACopyThatKeepsLessIsAskedAbout puts copies back where somebody sits and where nobody
+// does, with a daemon that would delete calls, with one that would not, and without one.
+func TestACopyThatKeepsLessIsAskedAbout(t *testing.T) {
+	const wide, narrow = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":7}}`
+	const counted, plain = "3 of 9 calls would be deleted, made between 2026-01-0", "older calls are deleted"
+	for _, c := range []struct {
+		name     string
+		was      string // "": there is no file
+		copy     string
+		daemon   string // what it does: "", "counts", "fails"
+		gone     int
+		attended bool
+		args     []string
+		answer   string
+		asked    string // part of the question
+		put      bool
+	}{
+		{name: "no", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, answer: "n\n", asked: counted},
+		{name: "the end of what is typed", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, asked: counted},
+		{name: "yes", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, answer: "y\n", asked: counted, put: true},
+		{name: "nothing goes", was: wide, copy: narrow, daemon: "counts", attended: true, put: true},
+		{name: "it keeps as much", was: narrow, copy: narrow, daemon: "counts", gone: 3, attended: true, put: true},
+		{name: "it keeps more", was: narrow, copy: wide, daemon: "counts", gone: 3, attended: true, put: true},
+		{name: "a daemon that cannot count", was: wide, copy: narrow, daemon: "fails", attended: true, asked: plain},
+		{name: "no daemon", was: wide, copy: narrow, attended: true, answer: "no\n", asked: plain},
+		{name: "no daemon and yes", was: wide, copy: narrow, attended: true, answer: "yes\n", asked: plain, put: true},
+		{name: "no file, and the copy keeps less than is usual", copy: narrow, attended: true, asked: plain},
+		{name: "no file, and the copy keeps what is usual", copy: "{}", attended: true, put: true},
+		{name: "a file that is broken may have kept all", was: "{", copy: wide, attended: true, asked: plain},
+		{name: "--yes", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, args: []string{"--yes"}, put: true},
+		{name: "--json", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, args: []string{"--json"}, put: true},
+		{name: "a script", was: wide, copy: narrow, daemon: "counts", gone: 3, put: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := t.TempDir()
+			if c.daemon != "" {
+				f := newFake(t)
+				data = f.data
+				f.mux.HandleFunc("POST /api/v1/config/beyond", func(w http.ResponseWriter, r *http.Request) {
+					var in struct{ Text string }
+					if json.NewDecoder(r.Body).Decode(&in) != nil || in.Text != c.copy {
+						t.Errorf("counts for %q", in.Text)
+					}
+					if c.daemon == "fails" {
+						w.WriteHeader(http.StatusInternalServerError)
+						return
+					}
+					fmt.Fprintf(w, `{"calls":%d,"all":9,"about":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
+				})
+			}
+			file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
+			if c.was != "" {
+				if err := os.WriteFile(file, []byte(c.was), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(from, []byte(c.copy), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out, errOut bytes.Buffer
+			code := Main(t.Context(), append([]string{"--data", data, "backup", "restore", from}, c.args...), Options{
+				Version: "1.2.3", Stdin: strings.NewReader(c.answer), Stdout: &out, Stderr: &errOut,
+				Getenv: func(string) string { return "" }, Terminal: func() bool { return c.attended }, Attended: func() bool { return c.attended },
+			})
+			said := out.String()
+			if asked := strings.Contains(said, "[y/N]"); asked != (c.asked != "") || !strings.Contains(said, c.asked) {
+				t.Errorf("said %q, wanted to be asked %q", said, c.asked)
+			}
+			now, _ := os.ReadFile(file)
+			copies, _ := config.CopiesOf(data).List()
+			if c.put && (code != 0 || string(now) != c.copy) {
+				t.Errorf("exit %d, the file is %q: %s", code, now, errOut.String())
+			}
+			if !c.put && (code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(errOut.String(), "nothing was changed")) {
+				t.Errorf("exit %d, the file is %q, with %d copies: %s", code, now, len(copies), errOut.String())
+			}
+		})
+	}
+}
