@@ -77,13 +77,20 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   mock.world.connections.push(...full.connections);
   mock.world.extras.savings = full.extras.savings;
   await page.goto(`${mock.url}/`);
-  await tabTo(page, page.getByRole('link', { name: 'Begin here' }));
+  await tabTo(page, page.getByRole('link', { name: 'First steps' }));
   await page.keyboard.press('Enter');
   await page.getByText('Found 7 servers in 3 clients').waitFor();
   // The first client's servers stand there already.
   await tabTo(page, page.getByRole('button', { name: 'Import these' }));
   await page.keyboard.press('Enter');
   await page.getByText('Imported. The servers are starting.').waitFor();
+  // A step has its tick when it is done, and not before.
+  const ticked = (name) => page.getByRole('link', { name: `done: ${name}` });
+  assert.equal(await ticked('Servers').count(), 0);
+  await live(page);
+  mock.world.servers.push(full.servers[0]);
+  mock.send('server', full.servers[0]);
+  await ticked('Servers').waitFor();
   await tabTo(page, page.getByRole('button', { name: 'Next' }));
   await page.keyboard.press('Enter');
   // The next step begins at its heading, so that a screen reader says where one is.
@@ -93,14 +100,31 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await tabTo(page, page.getByRole('button', { name: 'Write this change' }));
   await page.keyboard.press('Enter');
   await page.getByText(/is connected/).waitFor();
+  await ticked('Clients').waitFor();
   await tabTo(page, page.getByRole('button', { name: 'Next' }));
   await page.keyboard.press('Enter');
   await page.getByText('Waiting for the first call…').waitFor();
+  assert.equal(await ticked('First call').count(), 0);
   await inspect(page, true);
   await live(page);
   mock.send('call', { ...full.calls[5], outcome: 'ok', at: new Date().toISOString() });
-  await page.getByText('It is recorded, and everything works.').waitFor();
+  await page.getByText('It worked, and it is recorded.').waitFor();
+  await ticked('First call').waitFor();
 });
+
+flow(
+  'a first step that cannot be done yet says what comes first',
+  { scene: 'empty', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/welcome?step=call`);
+    await page.getByText('There is nothing to call yet.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
+    assert.equal(await page.getByRole('img', { name: 'done:' }).count(), 0);
+    await page.getByRole('link', { name: 'Take your servers over' }).click();
+    await page.waitForURL(/step=servers/);
+    await focused(page.getByRole('heading', { name: 'Take your servers over' }));
+  },
+);
 
 flow('a call is found and sent again without a mouse', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/`);

@@ -48,9 +48,9 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   const remove = page.getByRole('button', { name: 'Delete profile' });
   await remove.press('Enter');
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(/bound to it, so choose another/).waitFor();
-  await dialog.getByRole('button', { name: 'Delete profile' }).press('Enter');
-  await dialog.getByRole('alert').waitFor();
+  await dialog.getByText(/is bound to it, so choose another/).waitFor();
+  const sure = dialog.getByRole('button', { name: 'Delete profile' });
+  await becomes(() => sure.isDisabled(), true);
   assert.ok(saved(mock, 'writing'));
   await leave(page);
   await client.press('Space');
@@ -59,7 +59,8 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   );
   await becomes(() => mock.world.profiles.clients[0]?.profile ?? '', '');
   await remove.press('Enter');
-  await dialog.getByRole('button', { name: 'Delete profile' }).press('Enter');
+  await becomes(() => sure.isEnabled(), true);
+  await sure.press('Enter');
   await page.getByText('No profiles yet').waitFor();
   await becomes(() => mock.world.profiles.items.length, 0);
 });

@@ -80,7 +80,7 @@ await page.goto(order.link)
 await then('the page is there, and its content can be jumped to', async () => {
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await enter(page.getByRole('button', { name: 'Skip to content' }), 3)
-  await to(page.getByRole('link', { name: 'Begin here' }), 3)
+  await to(page.getByRole('link', { name: 'First steps' }), 3)
   await press('Enter')
   await page.waitForURL(/#\/welcome/)
 })
@@ -109,7 +109,7 @@ await then('the client is connected', async () => {
 await then('its first call is seen', async () => {
   const said = await callFromItsFile('weather__echo', { text: 'by keyboard' })
   if (!JSON.stringify(said).includes('by keyboard')) throw new Error(JSON.stringify(said))
-  await page.getByText('It is recorded, and everything works.').waitFor()
+  await page.getByText('It worked, and it is recorded.').waitFor()
   found.firstRunMs = Date.now() - began
   await page.screenshot({ path: `${order.output}/page-keys-first-call.png` })
   await enter(page.getByRole('link', { name: 'Open the recorded call' }))

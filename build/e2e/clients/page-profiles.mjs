@@ -88,7 +88,7 @@ await step('a client is bound to a profile, sees nothing else anywhere, and is l
   // The question before a profile is deleted says who is bound to it.
   await page.getByRole('button', { name: 'Delete profile' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText(/bound to it, so choose another profile for them first: life/).waitFor()
+  await dialog.getByText('The client life is bound to it, so choose another profile for it first.').waitFor()
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
   await go('/clients')

@@ -139,7 +139,10 @@ function StatusBanners() {
           </span>
         }
       >
-        {first.text}
+        {/* On a phone a line each has to do, until all of them are asked for. */}
+        <span className={others.length > 0 && !all ? 'max-sm:line-clamp-1' : undefined}>
+          {first.text}
+        </span>
       </Banner>
       {all &&
         others.map(({ key, tone, text, action }) => (
@@ -161,7 +164,10 @@ function concerns(status: Status): Concern[] {
       tone: 'bad',
       text: (
         <>
-          <strong className="font-semibold">{texts.problems.title(errors.length)}</strong>
+          <strong className="font-semibold max-sm:hidden">
+            {texts.problems.title(errors.length)}
+          </strong>
+          <strong className="font-semibold sm:hidden">{texts.problems.short(errors.length)}</strong>
           <span className="max-sm:hidden">
             : {first.line > 0 && `${texts.settings.position(first.line, first.column)}: `}
             {plain(first.message)}

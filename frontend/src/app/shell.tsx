@@ -132,8 +132,8 @@ export function Shell() {
           <Menu className="size-5 shrink-0" aria-hidden />
           {texts.nav.more}
           {waiting > 0 && (
-            <span className="absolute top-0.5 left-1/2 ml-1.5 rounded-full bg-warn-soft px-1.5 text-2xs font-semibold text-warn">
-              {waiting}
+            <span className="absolute top-0.5 left-1/2 ml-2.5 rounded-full bg-warn-soft px-1.5 text-2xs font-semibold text-warn">
+              {waiting > 99 ? '99+' : waiting}
             </span>
           )}
         </button>

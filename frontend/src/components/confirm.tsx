@@ -14,6 +14,7 @@ export function Confirm({
   keep = texts.actions.keep,
   danger = true,
   pending = false,
+  blocked = false,
   error,
   onConfirm,
   onClose,
@@ -26,6 +27,8 @@ export function Confirm({
   keep?: string;
   danger?: boolean;
   pending?: boolean;
+  /** It cannot be done yet; the text says what comes first. */
+  blocked?: boolean;
   error?: unknown;
   onConfirm: () => void;
   onClose: () => void;
@@ -44,7 +47,11 @@ export function Confirm({
           <Button data-first onClick={onClose}>
             {keep}
           </Button>
-          <Button look={danger ? 'danger' : 'primary'} disabled={pending} onClick={onConfirm}>
+          <Button
+            look={danger ? 'danger' : 'primary'}
+            disabled={pending || blocked}
+            onClick={onConfirm}
+          >
             {pending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
             {action}
           </Button>

@@ -34,7 +34,12 @@ export function PageHeader({
           !full && 'max-w-page',
         )}
       >
-        <div className="mr-1 flex min-w-0 flex-wrap items-baseline gap-x-3">
+        <div
+          className={classes(
+            'mr-1 flex min-w-0 flex-wrap items-baseline gap-x-3',
+            Boolean(action) && '@max-2xl:flex-1 @max-2xl:basis-32', // its note wraps before the action does
+          )}
+        >
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
           {note && <span className="text-sm text-ink3">{note}</span>}
         </div>

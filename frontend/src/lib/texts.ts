@@ -140,6 +140,7 @@ export const texts = bare({
   problems: {
     title: (n: number) =>
       n === 1 ? 'One problem in the configuration' : `${n} problems in the configuration`,
+    short: (n: number) => (n === 1 ? 'Configuration: 1 problem' : `Configuration: ${n} problems`),
     warnings: (n: number) =>
       n === 1 ? 'One warning about the configuration' : `${n} warnings about the configuration`,
     show: 'Show',
@@ -1053,8 +1054,8 @@ export const texts = bare({
     emptyBody:
       'A profile is a named choice of servers and tools with an address of its own. A client that uses one can neither list nor call anything else.',
     make: 'New profile',
-    everything: 'Everything',
-    everythingNote: 'What a client sees that has no profile',
+    everything: 'Without a profile',
+    everythingNote: 'A client that has no profile sees everything.',
     of: (tools: number, servers: number | undefined) =>
       `${tools === 1 ? '1 tool' : `${tools} tools`} · ${servers === undefined ? 'all servers' : servers === 1 ? '1 server' : `${servers} servers`}`,
     usedBy: (n: number) => (n === 1 ? '1 client' : `${n} clients`),
@@ -1084,6 +1085,7 @@ export const texts = bare({
     after: (tokens: string, saved: string) => `This profile takes ~${tokens} tokens: ${saved}`,
     saves: (tokens: string) => `it saves ~${tokens}.`,
     savesNone: 'it saves nothing.',
+    nothingChosen: 'Choose servers and tools below; what they take is shown here then.',
     tools: 'Servers and tools',
     chosen: (on: number, all: number) => `${on} of ${all} tools`,
     everyServer: 'All servers with all they have, also those that are added later',
@@ -1109,8 +1111,10 @@ export const texts = bare({
     remove: 'Delete profile',
     removeTitle: (name: string) => `Delete the profile ${name}?`,
     removeBody: 'Its address answers no client any more. No server and no tool is removed.',
-    removeBound: (names: string) =>
-      `These clients are bound to it, so choose another profile for them first: ${names}.`,
+    removeBound: (n: number, names: string) =>
+      n === 1
+        ? `The client ${names} is bound to it, so choose another profile for it first.`
+        : `These clients are bound to it, so choose another profile for them first: ${names}.`,
     removed: (name: string) => `The profile ${name} is deleted.`,
     views: 'What each client sees',
     viewsBody:
@@ -1254,8 +1258,8 @@ export const texts = bare({
   },
   welcome: {
     title: 'First steps',
-    begin: 'Begin here',
     progress: 'Steps',
+    isDone: 'done:',
     next: 'Next',
     done: 'Go to the overview',
     byHand: 'Add a server by hand',
@@ -1280,7 +1284,12 @@ export const texts = bare({
     waiting: 'Waiting for the first call…',
     orTry: 'Or make one yourself:',
     first: (client: string, tool: string) =>
-      `${client || 'A client'} called ${tool}. It is recorded, and everything works.`,
+      `${client || 'A client'} called ${tool}. It worked, and it is recorded.`,
+    firstFailed: (client: string, tool: string) =>
+      `${client || 'A client'} called ${tool}, and that failed. What went wrong is recorded.`,
+    noServer: 'There is no server yet, so a client would find no tools.',
+    noClient: 'No client is connected yet.',
+    nothingToCall: 'There is nothing to call yet.',
   },
   savings: {
     title: 'What clients start by themselves',

@@ -96,15 +96,15 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
               ? t.states.connectedIdle
               : (t.states[connection.state] ?? plain(connection.state))}
         </span>
-        <span className="flex gap-2 max-sm:flex-row-reverse">
-          {(connection.state === 'notConnected' || connection.state === 'unreadable') && (
-            <Button look="quiet" aria-expanded={open === 'hand'} onClick={() => toggle('hand')}>
-              {texts.byHand.open}
-            </Button>
-          )}
+        <span className="flex gap-2">
           {connection.state === 'notConnected' && (
             <Button aria-expanded={open === 'connect'} onClick={() => toggle('connect')}>
               {open === 'connect' ? texts.actions.close : t.connect}
+            </Button>
+          )}
+          {(connection.state === 'notConnected' || connection.state === 'unreadable') && (
+            <Button look="quiet" aria-expanded={open === 'hand'} onClick={() => toggle('hand')}>
+              {texts.byHand.open}
             </Button>
           )}
           {(connection.state === 'vanished' || connection.state === 'changed') && (

@@ -21,15 +21,18 @@ export function ModeChoice({
   fault: string | undefined;
   onChange: (mode: ToolMode) => void;
 }) {
-  const { data: cost } = useQuery(costQuery(entry));
+  // What an empty list costs is no figure that anybody could compare.
+  const empty = entry.servers !== undefined && Object.keys(entry.servers).length === 0;
+  const { data } = useQuery({ ...costQuery(entry), enabled: !empty });
+  const cost = empty ? undefined : data;
   const group = useId();
   const mode = entry.toolMode ?? 'all';
   const before = everything?.tokens.all ?? 0;
   const after = cost?.tokens[mode];
   return (
-    <fieldset>
+    <fieldset className="@container">
       <legend className="sr-only">{t.mode}</legend>
-      <div className="grid gap-2 sm:grid-cols-3">
+      <div className="grid gap-2 @2xl:grid-cols-3">
         {(['all', 'search', 'deferred'] as const).map((one) => (
           <label
             key={one}
@@ -45,19 +48,22 @@ export function ModeChoice({
               onChange={() => onChange(one)}
               className="mt-0.5 size-4 shrink-0 accent-(--accent)"
             />
-            <span className="min-w-0">
-              <span className="font-medium">{t.modes[one]}</span>
-              {cost && (
-                <span className="block text-xs text-ink2" title={texts.tools.tokensHint}>
-                  {texts.tools.tokens(count(cost.tokens[one]))}
-                </span>
-              )}
+            <span className="min-w-0 flex-1">
+              <span className="flex flex-wrap items-baseline justify-between gap-x-3">
+                <span className="font-medium">{t.modes[one]}</span>
+                {cost && (
+                  <span className="text-xs text-ink2" title={texts.tools.tokensHint}>
+                    {texts.tools.tokens(count(cost.tokens[one]))}
+                  </span>
+                )}
+              </span>
               <span className="block text-xs text-ink2">{t.modeNotes[one]}</span>
             </span>
           </label>
         ))}
       </div>
       {fault && <p className="mt-1 text-xs text-bad">{plain(fault)}</p>}
+      {empty && <p className="mt-2 text-sm text-ink2">{t.nothingChosen}</p>}
       {after !== undefined && (
         <p role="status" className="mt-2 text-sm text-ink2">
           {t.before(count(before))}{' '}

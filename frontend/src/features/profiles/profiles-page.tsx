@@ -11,7 +11,7 @@ import { profilesQuery } from './api';
 
 const t = texts.profiles;
 
-/** Every profile with what it offers and costs; everything stands first, to compare with. */
+/** Every profile with what it offers and costs; everything stands below, to compare with. */
 export function ProfilesPage({ selected }: { selected: string | undefined }) {
   const { data } = useSuspenseQuery(profilesQuery);
   const [everything, ...profiles] = data.items;
@@ -31,15 +31,29 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
             </p>
           </Empty>
         ) : (
-          <ul
-            aria-label={t.title}
-            className="max-w-page overflow-hidden rounded-lg border bg-panel shadow-card"
-          >
-            {everything && <Row profile={everything} selected={false} />}
-            {profiles.map((profile) => (
-              <Row key={profile.name} profile={profile} selected={profile.name === selected} />
-            ))}
-          </ul>
+          <div className="max-w-page space-y-4">
+            <ul
+              aria-label={t.title}
+              className="overflow-hidden rounded-lg border bg-panel shadow-card"
+            >
+              {profiles.map((profile) => (
+                <li
+                  key={profile.name}
+                  className={classes(
+                    'relative border-t px-4 py-2.5 first:border-t-0',
+                    profile.name === selected ? 'bg-accent-soft' : 'hover:bg-hover',
+                  )}
+                >
+                  <Facts profile={profile} selected={profile.name === selected} />
+                </li>
+              ))}
+            </ul>
+            {everything && (
+              <div className="rounded-lg border border-dashed border-strong px-4 py-2.5">
+                <Facts profile={everything} selected={false} />
+              </div>
+            )}
+          </div>
         )}
       </div>
     </>
@@ -59,15 +73,11 @@ function Make({ primary = false }: { primary?: boolean }) {
   );
 }
 
-function Row({ profile, selected }: { profile: Profile; selected: boolean }) {
+function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
   const servers = profile.everyServer ? undefined : profile.servers.length;
+  const about = profile.name ? plain(profile.description.slice(0, 300)) : t.everythingNote;
   return (
-    <li
-      className={classes(
-        'relative border-t px-4 py-2.5 first:border-t-0',
-        selected ? 'bg-accent-soft' : profile.name && 'hover:bg-hover',
-      )}
-    >
+    <>
       <div className="flex flex-wrap items-baseline gap-x-3">
         {profile.name ? (
           <Link
@@ -80,20 +90,18 @@ function Row({ profile, selected }: { profile: Profile; selected: boolean }) {
             {plain(profile.name)}
           </Link>
         ) : (
-          <span className="font-semibold">{t.everything}</span>
+          <h2 className="text-base font-semibold">{t.everything}</h2>
         )}
         <span className="ml-auto shrink-0 text-sm text-ink2" title={texts.tools.tokensHint}>
           {texts.tools.tokens(count(profile.tokens[profile.toolMode]))}
         </span>
       </div>
-      <p className="truncate text-sm text-ink2">
-        {profile.name ? plain(profile.description.slice(0, 300)) : t.everythingNote}
-      </p>
+      {about && <p className="truncate text-sm text-ink2">{about}</p>}
       <p className="truncate text-xs text-ink3">
         {t.of(profile.tools, servers)}
         {profile.toolMode !== 'all' && ` · ${t.modes[profile.toolMode]}`}
         {profile.clients.length > 0 && ` · ${t.usedBy(profile.clients.length)}`}
       </p>
-    </li>
+    </>
   );
 }

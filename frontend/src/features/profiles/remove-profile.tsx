@@ -17,19 +17,21 @@ export function RemoveProfile({
   onClose: () => void;
 }) {
   const remove = useDeleteProfile();
+  const bound = profile.clients.length;
   return (
     <Confirm
       title={t.removeTitle(plain(profile.name))}
       action={t.remove}
       pending={remove.isPending}
+      blocked={bound > 0}
       error={remove.error}
       onConfirm={() => remove.mutate(profile, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{t.removeBody}</p>
-      {profile.clients.length > 0 && (
+      {bound > 0 && (
         <p className="mt-2 text-warn">
-          {t.removeBound(plain(profile.clients.slice(0, 20).join(', ')))}
+          {t.removeBound(bound, plain(profile.clients.slice(0, 20).join(', ')))}
         </p>
       )}
     </Confirm>

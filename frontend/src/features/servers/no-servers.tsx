@@ -25,7 +25,7 @@ export function NoServers() {
       <div className="mt-4 flex flex-wrap justify-center gap-2">
         <Link to="/welcome" className={buttonClasses('primary')}>
           <Sparkles className="size-4" aria-hidden />
-          {texts.welcome.begin}
+          {texts.welcome.title}
         </Link>
         <Link to="/directory" className={buttonClasses()}>
           <Store className="size-4" aria-hidden />

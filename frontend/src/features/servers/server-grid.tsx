@@ -91,8 +91,10 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                 >
                   {plain(server.label || server.id)}
                 </Link>
-                <StateBadge state={server.state} />
-                <span className="text-xs text-ink3">{age(server.since, now)}</span>
+                <span className="inline-flex shrink-0 items-center gap-x-3">
+                  <StateBadge state={server.state} />
+                  <span className="text-xs text-ink3">{age(server.since, now)}</span>
+                </span>
               </div>
               <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]">
                 {plain(capital(server.reason || server.warnings?.[0] || server.detail || ''))}
