@@ -131,10 +131,7 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 	if to == nil {
 		return false, nil
 	}
-	if err := json.Unmarshal(data, to); err != nil {
-		return false, fmt.Errorf("cannot read the answer: %w", err)
-	}
-	return false, nil
+	return false, decode(data, to)
 }
 
 // items is the shape of every list.
