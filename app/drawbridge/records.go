@@ -91,17 +91,7 @@ func (r *records) apply(c *config.Config) {
 }
 
 func (r *records) readOnly(server, tool string) bool {
-	for _, item := range r.views.All().Items(hub.Tools) {
-		if item.Server == server && item.Name == tool {
-			var about struct {
-				Annotations struct {
-					ReadOnlyHint bool `json:"readOnlyHint"`
-				} `json:"annotations"`
-			}
-			return json.Unmarshal(item.Raw, &about) == nil && about.Annotations.ReadOnlyHint
-		}
-	}
-	return false
+	return r.views.All().ReadOnly(server, tool)
 }
 
 // label is what a person calls a server.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -263,7 +262,7 @@ func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult],
 	if args := in.Body.Arguments; len(args) > 0 && string(args) != "null" {
 		again.Arguments = args
 	}
-	r := &history.Replayer{Calls: a.History, Caller: a.Calls, ReadOnly: a.readOnly}
+	r := &history.Replayer{Calls: a.History, Caller: a.Calls, ReadOnly: a.Views.All().ReadOnly}
 	call, said, err := r.Replay(ctx, again)
 	if call == nil {
 		return nil, err
@@ -278,21 +277,6 @@ func (a *API) caller(by string) hub.Client {
 		return hub.Client{Name: "drawbridge-ui", Version: a.Version}
 	}
 	return hub.Client{Name: "drawbridge-cli", Version: a.Version}
-}
-
-// readOnly reports whether a tool that is offered says of itself that it changes nothing.
-func (a *API) readOnly(server, tool string) bool {
-	for _, item := range a.Views.All().Items(hub.Tools) {
-		if item.Server == server && item.Name == tool {
-			var about struct {
-				Annotations struct {
-					ReadOnlyHint bool `json:"readOnlyHint"`
-				} `json:"annotations"`
-			}
-			return json.Unmarshal(item.Raw, &about) == nil && about.Annotations.ReadOnlyHint
-		}
-	}
-	return false
 }
 
 type deleteInput struct {

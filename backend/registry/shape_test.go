@@ -62,6 +62,9 @@ func TestAHiddenToolIsNeitherListedNorFoundAnywhere(t *testing.T) {
 	if target, _ := one.Lookup(hub.Tools, "cat"); target.Hints != (Hints{ReadOnly: Yes}) {
 		t.Errorf("%+v", target.Hints)
 	}
+	if all := r.All(); !all.ReadOnly("fs", "read") || all.ReadOnly("fs", "list") || all.ReadOnly("fs", "cat") || all.ReadOnly("other", "read") {
+		t.Error("only fs's read says that it changes nothing")
+	}
 }
 
 func TestAChangedFilterChangesTheListsOfAServerThatStays(t *testing.T) {

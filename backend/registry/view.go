@@ -3,6 +3,7 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 
@@ -172,6 +173,14 @@ func (v *View) Items(kind hub.Kind) []Item {
 		return v.items[i]
 	}
 	return nil
+}
+
+// ReadOnly reports whether a tool that is offered says of itself that it changes nothing,
+// by its server and its server's name for it.
+func (v *View) ReadOnly(server, tool string) bool {
+	return slices.ContainsFunc(v.Items(hub.Tools), func(i Item) bool {
+		return i.Server == server && i.Name == tool && i.Hints.ReadOnly == Yes
+	})
 }
 
 // ListResult returns the whole result of a list request, such as {"tools":[...]},
