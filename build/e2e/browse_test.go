@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,16 +24,24 @@ import (
 // anything against what was shown. more is added to the script's order; what else it found
 // out is decoded into found, if that is not nil.
 //
-// By hand, STEPS=word runs those steps alone whose name the expression matches.
+// By hand, STEPS=word runs those steps alone whose name the expression matches, and
+// E2E_SLOW=4 gives the page a quarter of the processor and late answers.
 func browse(t testing.TB, d *daemon, script string, steps int, more object, found any) {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skipf("no browser: %v", err)
 	}
+	slow := 1
+	if n, err := strconv.Atoi(os.Getenv("E2E_SLOW")); err == nil {
+		slow = n
+	}
+	// Only a machine with much else to do needs so long.
+	within := time.Duration(slow) * max(3*time.Minute, limit(time.Minute))
 	order := object{
 		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "chromium": browser, "output": output,
-		"config": filepath.Join(d.data, "config.jsonc"), "patience": limit(15 * time.Second).Milliseconds(),
+		"config": filepath.Join(d.data, "config.jsonc"), "time": within.Milliseconds(),
+		"patience": (time.Duration(slow) * limit(15*time.Second)).Milliseconds(),
 	}
 	maps.Copy(order, more)
 	src, err := json.Marshal(order)
@@ -39,7 +49,10 @@ func browse(t testing.TB, d *daemon, script string, steps int, more object, foun
 		t.Fatal(err)
 	}
 	only := os.Getenv("STEPS")
-	cmd := command(t, []string{"HOME=" + t.TempDir(), "STEPS=" + only}, node, abs("clients/"+script))
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, abs("clients/"+script))
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "STEPS=" + only, "E2E_SLOW=" + strconv.Itoa(slow)}
 	cmd.Stdin = strings.NewReader(string(src))
 	said := []byte(run(t, cmd, 0))
 	var seen struct{ Done, Violations, Errors []string }

@@ -3,10 +3,14 @@
 package e2e
 
 import (
+	"archive/tar"
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,7 +23,7 @@ import (
 // What the page does to a configuration, a history, clients' files, a keyring and a
 // container, done to real ones.
 func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
-	box := container(t)
+	box, service := container(t), composed(t)
 	ring := startKeyring(t)
 	config, _ := realServers(t)
 	servers := config["mcpServers"].(object)
@@ -52,7 +56,45 @@ func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
 			return link.URL
 		},
 	}
-	browse(t, d, "page-actions.mjs", 21, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box}, nil)
+	browse(t, d, "page-actions.mjs", 22, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
+}
+
+// composed is a container that a compose file would make: with a shell, and a program that
+// calls itself an MCP server.
+func composed(t testing.TB) (name string) {
+	t.Helper()
+	shell, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Skip("no static busybox to make an image of: install busybox-static")
+	}
+	var image bytes.Buffer
+	w := tar.NewWriter(&image)
+	add := func(name string, body []byte) {
+		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(body))})
+		if _, werr := w.Write(body); err != nil || werr != nil {
+			t.Fatal(err, werr)
+		}
+	}
+	for name, path := range map[string]string{"bin/sh": shell, "drawbridge": binary} {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(name, body)
+	}
+	add("usr/local/bin/notes-mcp", []byte("#!/bin/sh\nexec /drawbridge demo-server\n"))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name = fmt.Sprintf("drawbridge-composed-%d", os.Getpid())
+	load := exec.Command("docker", "import", "-", name)
+	load.Stdin = &image
+	run(t, load, 0)
+	t.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
+	run(t, exec.Command("docker", "run", "--detach", "--network", "none", "--name", name, "--env", "PATH=/usr/local/bin:/bin",
+		"--label", "com.docker.compose.project="+name, "--label", "com.docker.compose.service=notes", name, "/bin/sh", "-c", "while :; do sleep 100; done"), 0)
+	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })
+	return name
 }
 
 func quoted(s string) string {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"net/url"
 	"path/filepath"
 	"testing"
 )
@@ -16,5 +17,12 @@ func TestWhatThePageDestroysComesBackOrIsAskedAbout(t *testing.T) {
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")
 	put(t, cursor, "{\n  \"mcpServers\": {}\n}\n")
 	d.running("demo")
-	browse(t, d, "page-undo.mjs", 11, object{"token": d.token("life"), "cursor": cursor, "guarded": remote.URL, "later": later, "binary": binary}, nil)
+	does := map[string]func(url.Values) string{"/move": func(url.Values) string {
+		d.stop()
+		d.url = "" // at another port
+		d.launch("DRAWBRIDGE_KEYRING=off")
+		d.running("demo")
+		return d.url
+	}}
+	browse(t, d, "page-undo.mjs", 13, object{"token": d.token("life"), "control": control(t, d, nil, does), "cursor": cursor, "guarded": remote.URL, "later": later, "binary": binary}, nil)
 }

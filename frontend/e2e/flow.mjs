@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
-import { patience, slow } from './waiting.mjs';
+import { late, patience } from './waiting.mjs';
 
 const list = [];
 
@@ -27,11 +27,6 @@ export async function ownPort() {
     });
     if (free) return port;
   }
-}
-
-/** On a slow machine answers come late, and not in the order of their questions. */
-function late() {
-  return slow > 1 ? Math.random() * 40 * slow : 0;
 }
 
 /** Every flow, each with a daemon and a browser context of its own. */

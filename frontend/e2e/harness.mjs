@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { becomes, patiently, slow } from './waiting.mjs';
+import { becomes, lasting, patiently, slow } from './waiting.mjs';
+
+export { settled } from './waiting.mjs';
 
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
@@ -26,38 +28,6 @@ export async function watched(context) {
     }
   });
   return page;
-}
-
-/**
- * Runs in the page before anything else: what is said for a while stays longer, so that a busy
- * machine sees it too, and comes to its button.
- */
-function lasting() {
-  const { setTimeout } = window;
-  const longer = { 4000: 12_000, 12000: 30_000 };
-  window.setTimeout = (run, ms, ...rest) => setTimeout(run, longer[ms] ?? ms, ...rest);
-}
-
-/** Waits until the page at `path` has its heading and nothing loads any more, and stays so. */
-export async function settled(page, path) {
-  // Not an async function: its promise would count as true, and nothing would be waited for.
-  await page.waitForFunction(
-    ({ path, since }) => {
-      const quiet =
-        (path === undefined ||
-          document.querySelector(`main[aria-busy=false][data-at="${path}"]`)) &&
-        [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) &&
-        !document.querySelector('[data-loading]');
-      const now = performance.now();
-      if (!quiet || window.quietFor !== since) {
-        window.quietFor = quiet ? since : undefined;
-        window.quietAt = now;
-        return false;
-      }
-      return now - window.quietAt >= 60;
-    },
-    { path, since: Math.random() },
-  );
 }
 
 /** No trouble so far and nothing that sticks out sideways; `deep` asks axe as well. */

@@ -10,6 +10,11 @@ export const patience = 60_000 * slow;
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
+/** On a slow machine answers come late, and not in the order of their questions. */
+export function late() {
+  return slow > 1 ? Math.random() * 40 * slow : 0;
+}
+
 /** Asks until the answer is true; what went wrong last is the failure. */
 export async function until(ask, what) {
   for (const end = Date.now() + patience; ; await pause(25)) {
@@ -70,10 +75,43 @@ export async function leave(page) {
   await dialog.waitFor({ state: 'detached' });
 }
 
+/**
+ * Runs in the page before anything else: what is said for a while stays longer, so that a busy
+ * machine sees it too, and comes to its button.
+ */
+export function lasting() {
+  const { setTimeout } = window;
+  const longer = { 4000: 12_000, 9000: 30_000, 12000: 30_000 };
+  window.setTimeout = (run, ms, ...rest) => setTimeout(run, longer[ms] ?? ms, ...rest);
+}
+
+/** Waits until the page at `path` has its heading and nothing loads any more, and stays so. */
+export async function settled(page, path) {
+  // Not an async function: its promise would count as true, and nothing would be waited for.
+  await page.waitForFunction(
+    ({ path, since }) => {
+      const quiet =
+        (path === undefined ||
+          document.querySelector(`main[aria-busy=false][data-at="${path}"]`)) &&
+        [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) &&
+        !document.querySelector('[data-loading]');
+      const now = performance.now();
+      if (!quiet || window.quietFor !== since) {
+        window.quietFor = quiet ? since : undefined;
+        window.quietAt = now;
+        return false;
+      }
+      return now - window.quietAt >= 60;
+    },
+    { path, since: Math.random() },
+  );
+}
+
 const asking = [
   ...['check', 'clear', 'click', 'dblclick', 'dispatchEvent', 'elementHandle', 'evaluate'],
   ...['fill', 'focus', 'getAttribute', 'hover', 'innerText', 'inputValue', 'isChecked'],
-  ...['isEnabled', 'press', 'selectOption', 'setInputFiles', 'textContent', 'uncheck', 'waitFor'],
+  ...['isEnabled', 'isVisible', 'press', 'pressSequentially', 'selectOption', 'setChecked'],
+  ...['setInputFiles', 'textContent', 'uncheck', 'waitFor'],
 ];
 
 /**

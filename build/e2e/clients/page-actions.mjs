@@ -2,7 +2,7 @@
 // history, files of clients, a keyring, a container, servers that ask.
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, control, finish, found, go, live, order, page, part, settled, step, undo, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, control, finish, go, keep, leap, live, order, page, part, settled, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
 const running = (id) => until(`${id} runs`, async () => (await api('GET', `/api/v1/servers/${id}`)).state === 'running')
@@ -33,7 +33,6 @@ await step('a locked keyring is unlocked', async () => {
   await control('/lock') // and the daemon starts anew, so that it has to ask
   await live()
   await go('/')
-  await settled('/')
   await go('/settings')
   const unlock = part('Secrets').getByRole('button', { name: 'Unlock' })
   await unlock.waitFor()
@@ -53,8 +52,7 @@ await step('a secret that is there is replaced only after a question', async () 
   await secrets.getByLabel('Value').fill('cnry-another')
   await secrets.getByRole('button', { name: 'Set' }).click()
   await dialog.getByText('The value that it has now is lost.').waitFor()
-  await page.keyboard.press('Enter') // the safe answer has the focus
-  await dialog.waitFor({ state: 'detached' })
+  await keep()
   if ((await secrets.getByLabel('Value').inputValue()) !== 'cnry-another') throw new Error('what was typed is gone')
   await secrets.getByRole('button', { name: 'Set' }).click()
   await dialog.getByRole('button', { name: 'Replace' }).click()
@@ -67,6 +65,7 @@ await step('a secret is removed after a question', async () => {
   await secrets.getByRole('button', { name: 'Delete GUARD_KEY' }).click()
   await page.getByRole('dialog').getByText('will not start without it').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   await secrets.getByText('wanted, but not set').waitFor()
 })
 await step('a token is made, works, is made new, and is taken back', async () => {
@@ -88,8 +87,9 @@ await step('a token is made, works, is made new, and is taken back', async () =>
   await until('another one is shown', async () => (await shown()) !== first)
   if (!(await callAsClient('demo', 'echo', { text: 'x' }, first)).startsWith('refused')) throw new Error('the old one goes on')
   const second = await shown()
+  await dialog.waitFor({ state: 'detached' })
   await row.getByRole('button', { name: 'Take back' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click()
+  await dialog.getByRole('button', { name: 'Take back' }).click()
   await row.waitFor({ state: 'detached' })
   if (!(await callAsClient('demo', 'echo', { text: 'x' }, second)).startsWith('refused')) throw new Error('it goes on')
 })
@@ -172,6 +172,22 @@ await step('a program in a real container is picked and called', async () => {
   await running('boxed')
   if (!JSON.stringify(await call('boxed', 'echo', { text: 'from the box' })).includes('from the box')) throw new Error('it does not answer')
 })
+await step('what a container offers by itself is added under the name of its service', async () => {
+  await go('/add')
+  await page.getByRole('button', { name: 'From a running container' }).click()
+  await page.getByRole('button', { name: new RegExp(`^${order.composed}`) }).click()
+  await page.getByText(/notes-mcp/).first().waitFor()
+  await accessible('/add, a container')
+  await page.getByRole('button', { name: /notes-mcp in / }).click()
+  await page.getByLabel('Name').fill('noted')
+  await page.getByRole('button', { name: 'Test', exact: true }).click()
+  await page.getByText(/It works: \d+ tools/).waitFor()
+  await page.getByRole('button', { name: 'Add server' }).click()
+  await page.getByRole('heading', { name: 'noted' }).waitFor()
+  await running('noted')
+  if (!/"service": ?"notes"/.test(await config())) throw new Error(await config())
+  if (!JSON.stringify(await call('noted', 'echo', { text: 'from the service' })).includes('from the service')) throw new Error('it does not answer')
+})
 await step('a question of a server is answered', async () => {
   const waiting = callAsClient('asking', 'echo', {})
   await page.getByRole('link', { name: 'Answer' }).click()
@@ -220,7 +236,7 @@ await step('the history is cut to its bounds, and its room goes back to the disk
   await recording.getByRole('button', { name: 'Delete what is beyond these limits now' }).click()
   const sure = page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true })
   await sure.or(page.getByText('No call is beyond these limits.')).first().waitFor() // the daemon may have been faster
-  if (await sure.count()) {
+  if (await sure.isVisible()) {
     await sure.click()
     await page.getByText(/(call is|calls are) deleted/).first().waitFor()
   }
@@ -300,7 +316,7 @@ await step('a check is made of a call, runs well, is changed to fail, and is rem
     const sure = page.getByRole('dialog').getByRole('button', { name: 'Run' })
     const report = page.getByRole('list', { name: 'How echo-check went' })
     await sure.or(report).first().waitFor() // asked when the tool does not say that it only reads
-    if (await sure.count()) await sure.click()
+    if (await sure.isVisible()) await sure.click()
     await report.waitFor()
     return report
   }

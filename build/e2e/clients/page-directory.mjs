@@ -124,7 +124,6 @@ await step('a server is updated after a look at its tools, put back, and pinned'
   const runs = () => until('it runs', async () => (await api('GET', '/api/v1/servers/files')).state === 'running')
   const detail = part('files')
   await go('/servers/files')
-  await settled('/servers/files')
   await detail.getByRole('button', { name: 'Try the newest version' }).click()
   await detail.getByText('Its tools are the same.').waitFor()
   await detail.getByText(/^\+ .*server-filesystem@9\.9\.10/).waitFor()

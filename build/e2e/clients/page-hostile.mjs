@@ -12,7 +12,6 @@ await live()
 /** The place is shown, nothing of it had its way, and nothing sticks out. */
 async function look(path) {
   await go(path)
-  await settled(path)
   const bad = [...(await findings(page)), ...page.strange.splice(0)]
   if (bad.length > 0) throw new Error(`${path}: ${bad.slice(0, 3)}`)
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { text } from 'node:stream/consumers'
 import { chromium } from 'playwright-core'
-import { patiently } from '../../../frontend/e2e/waiting.mjs'
+import * as waiting from '../../../frontend/e2e/waiting.mjs'
 
 export const order = JSON.parse(await text(process.stdin))
 export const found = { done: [], pages: [], violations: [], errors: [] }
@@ -15,9 +15,14 @@ export const browser = await chromium.launch({ executablePath: order.chromium, a
 export const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, reducedMotion: 'reduce' })
 context.setDefaultTimeout(order.patience)
 export const page = await context.newPage()
-patiently(page, order.patience)
+waiting.patiently(page, order.patience)
+await page.addInitScript(waiting.lasting)
+if (waiting.slow > 1) await slowly()
 /** Statuses that what is being done brings with it. */
 export const allowed = new Set()
+/** What was allowed when a question was asked: its answer may come later than that. */
+const allowedThen = new WeakMap()
+page.on('request', (request) => allowedThen.set(request, new Set(allowed)))
 page.on('console', (message) => {
   const line = message.text()
   if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(line)) found.errors.push(line)
@@ -25,10 +30,35 @@ page.on('console', (message) => {
 page.on('pageerror', (error) => found.errors.push(String(error)))
 page.on('response', (response) => {
   // A call that still runs is in the event stream and not yet in the record.
-  const running = response.status() === 404 && /\/api\/v1\/calls\/\d+$/.test(response.url())
-  if (response.status() >= 400 && !running && !allowed.has(response.status()))
-    found.errors.push(`${response.status()} ${response.request().method()} ${response.url()}`)
+  const status = response.status()
+  const running = status === 404 && /\/api\/v1\/calls\/\d+$/.test(response.url())
+  if (status >= 400 && !running && !allowed.has(status) && !allowedThen.get(response.request())?.has(status))
+    found.errors.push(`${status} ${response.request().method()} ${response.url()}`)
 })
+
+/**
+ * By hand, E2E_SLOW=4 gives the page a quarter of the processor, and lets what it asks for
+ * be answered late, and not in the order of the questions: some are held back on their way
+ * to the daemon, some on their way from it.
+ */
+async function slowly() {
+  const debug = await context.newCDPSession(page)
+  await debug.send('Emulation.setCPUThrottlingRate', { rate: waiting.slow })
+  const pause = () => new Promise((done) => setTimeout(done, 5 * waiting.late()))
+  await page.route('**/api/**', async (route) => {
+    try {
+      if (Math.random() < 0.5 || !/^(GET|POST)$/.test(route.request().method()) || /events|export|share|diagnostics/.test(route.request().url())) {
+        await pause()
+        return await route.continue()
+      }
+      const response = await route.fetch()
+      await pause()
+      await route.fulfill({ response })
+    } catch {
+      await route.abort().catch(() => {}) // the daemon is away, or the page is
+    }
+  })
+}
 
 export const api = async (method, path, body) => {
   const reply = await fetch(order.url + path, {
@@ -62,24 +92,35 @@ export async function callAsClient(server, tool, args, token = order.token, clie
   return (await send(2, 'tools/call', { name: tool, arguments: args }, hello.headers.get('mcp-session-id'))).text()
 }
 
-export const go = (path) => page.evaluate((to) => { location.hash = to }, path)
-export const live = () => page.getByText('Live', { exact: true }).locator('visible=true').first().waitFor()
+export const live = () => waiting.live(page)
 export const part = (name) => page.getByRole('region', { name, exact: true })
-
 /** The page at a path has its heading, and nothing loads any more. */
-export const settled = (path) =>
-  page.waitForFunction((at) => {
-    const main = document.querySelector(`main[aria-busy=false][data-at="${at}"]`)
-    return main && [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) && !document.querySelector('[data-loading]')
-  }, path.split('?')[0])
+export const settled = (path) => waiting.settled(page, path.split('?')[0])
+/** Changes the address, and waits for nothing. */
+export const leap = (path) => page.evaluate((to) => { location.hash = to }, path)
+/** Goes to a page and waits until it is there: what is done next is done to it, and not to the page before. */
+export async function go(path) {
+  await leap(path)
+  await settled(path)
+}
+/** Answers a question with Enter, once the safe answer has the focus. */
+export const keep = () => waiting.keep(page)
+/** Closes a dialog with Escape. */
+export const leave = () => waiting.leave(page)
 
-/** Waits until ask has an answer that is not false. */
+/** Waits until ask has an answer that is not false; what went wrong last is told. */
 export async function until(what, ask) {
+  let wrong
   for (const end = Date.now() + order.patience; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
-    const answer = await ask()
-    if (answer) return answer
+    try {
+      const answer = await ask()
+      if (answer) return answer
+      wrong = undefined
+    } catch (error) {
+      wrong = error
+    }
   }
-  throw new Error(`not so in time: ${what}`)
+  throw new Error(`not so in time: ${what}${wrong ? ` (${wrong.message})` : ''}`)
 }
 
 let doing = 'the beginning'
@@ -89,6 +130,7 @@ export async function step(name, run) {
   if (process.env.STEPS && !new RegExp(process.env.STEPS).test(name)) return // by hand: some of them alone
   doing = name
   try {
+    await untouched()
     await run()
     found.done.push(name)
   } catch (error) {
@@ -96,6 +138,14 @@ export async function step(name, run) {
     await page.screenshot({ path: `${order.output}/page-step-${name.replace(/[^a-z]+/g, '-')}.png` })
     await page.keyboard.press('Escape')
   }
+}
+
+/** What the step before said is put away, so that nobody takes it for the answer to this one. */
+async function untouched() {
+  await page.getByRole('dialog').and(page.locator('[data-state=closed]')).waitFor({ state: 'detached' })
+  await page.evaluate(() => {
+    for (const one of document.querySelectorAll('[aria-live] button[aria-label=Dismiss]')) one.click()
+  })
 }
 
 /** The newest Undo of the messages; pointed at, it does not go. */
@@ -123,11 +173,11 @@ export async function accessible(where) {
   for (const v of violations) found.violations.push(`${where}: ${v.id} ${v.nodes[0]?.html?.slice(0, 200)}`)
 }
 
-// The test ends this process after three minutes; what went wrong until then is to be told.
+// The test ends this process after a while; what went wrong until then is to be told.
 setTimeout(() => {
   found.errors.push(`it took too long; this was being done: ${doing}`)
   process.stdout.write(JSON.stringify(found), () => process.exit())
-}, 150_000).unref()
+}, order.time - 20_000).unref()
 
 export async function finish() {
   await browser.close()

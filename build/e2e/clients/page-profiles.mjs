@@ -1,7 +1,7 @@
 // Profiles made, given to a client, changed and deleted, and tools that nobody uses hidden, by
 // the page of a real daemon, with what the client sees after each.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, call, finish, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+import { accessible, call, finish, go, keep, leave, live, order, page, part, step, until } from './page-kit.mjs'
 
 const text = () => readFile(order.config, 'utf8')
 const config = async () => JSON.parse((await text()).replace(/^\s*\/\/.*$/gm, ''))
@@ -89,10 +89,8 @@ await step('a client is bound to a profile, sees nothing else anywhere, and is l
   await page.getByRole('button', { name: 'Delete profile' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('The client life is bound to it, so choose another profile for it first.').waitFor()
-  await page.keyboard.press('Escape')
-  await dialog.waitFor({ state: 'detached' })
+  await leave()
   await go('/clients')
-  await settled('/clients')
   const views = part('What each client sees')
   await views.getByLabel('How tools are listed for life').selectOption('search')
   await until('two tools stand for all', async () => (await toolsAt('/mcp')).join() === 'call_tool,find_tools')
@@ -148,7 +146,6 @@ await step('what nobody uses is hidden from everybody with a click, and shown ag
   const was = await text()
   if (!was.includes('// kept')) throw new Error(was)
   await go('/tools')
-  await settled('/tools')
   await page.getByRole('button', { name: /^Hide \d+ tools/ }).click()
   await page.getByText(/\d+ tools are hidden, which saves/).waitFor()
   const left = await until('clients see what is used', async () => {
@@ -167,8 +164,7 @@ await step('a profile is deleted after a question, and its address is gone', asy
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Its address answers no client any more').waitFor()
   await accessible('/profiles, deleting')
-  await page.keyboard.press('Enter') // the safe answer has the focus
-  await dialog.waitFor({ state: 'detached' })
+  await keep()
   if (!(await config()).profiles.writing) throw new Error('it is gone without a yes')
   await page.getByRole('button', { name: 'Delete profile' }).click()
   await dialog.getByRole('button', { name: 'Delete profile' }).click()

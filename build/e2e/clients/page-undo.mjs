@@ -2,18 +2,52 @@
 // can be, else after a question that names what is lost.
 import { spawn } from 'node:child_process'
 import { readFile, rename, writeFile } from 'node:fs/promises'
-import { accessible, allowed, api, call, callAsClient, context, finish, go, live, order, page, part, settled, step, undo, until } from './page-kit.mjs'
+import { dirname } from 'node:path'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, go, keep, leave, live, order, page, part, recorded, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
 const dialog = page.getByRole('dialog')
-const recorded = (id) => until(`call ${id} is recorded`, async () => (await api('GET', `/api/v1/calls/${id}`)).outcome)
+
+const row = part('On this computer').getByRole('listitem').filter({ hasText: 'Cursor' })
+const file = () => readFile(order.cursor, 'utf8')
+/** Cursor gets an entry of ours, with a command or with our address. */
+async function connect(byAddress) {
+  await go('/clients')
+  await row.getByRole('button', { name: 'Connect…' }).click()
+  if (byAddress) {
+    await row.getByLabel('By address instead of a command').check()
+    await row.getByText(`${order.url}/mcp`).waitFor()
+  }
+  await row.getByRole('button', { name: 'Write this change' }).click()
+  await row.getByRole('button', { name: 'Disconnect' }).waitFor()
+}
+async function disconnect() {
+  await go('/clients')
+  await row.getByRole('button', { name: 'Disconnect' }).click()
+  await dialog.getByRole('button', { name: 'Disconnect' }).click()
+  await row.getByText('Not connected').waitFor()
+}
+/** What the examination says of Cursor is mended with the button of that name. */
+async function mended(action) {
+  await go('/settings')
+  await page.getByRole('button', { name: 'Examine this computer' }).click()
+  const mend = page.getByRole('button', { name: action })
+  await mend.click()
+  await mend.waitFor({ state: 'detached' })
+}
+/** The entry in Cursor's file lets it call. */
+async function calls() {
+  const { url, headers } = JSON.parse(await file()).mcpServers.drawbridge
+  if (url !== `${order.url}/mcp`) throw new Error(`its entry leads to ${url}`)
+  const said = await callAsClient('demo', 'echo', { text: 'let in' }, headers.Authorization.replace('Bearer ', ''))
+  if (!said.includes('let in')) throw new Error(said)
+}
 
 await page.goto(order.link)
 await live()
 
 await step('a note that another window wrote is seen before it is overwritten, and comes back', async () => {
-  const { callId } = await call('demo', 'echo', { text: 'noted' })
-  await recorded(callId)
+  const callId = await recorded(await call('demo', 'echo', { text: 'noted' }))
   const note = async () => (await api('GET', `/api/v1/calls/${callId}`)).note?.title
   await go(`/calls/${callId}`)
   await page.getByRole('button', { name: 'Add a note' }).click()
@@ -100,50 +134,51 @@ await step('what was allowed for ten minutes is taken back after a question', as
   await api('POST', '/api/v1/servers/demo/tools', { tool: 'echo', set: { approval: null, allowClients: null } })
 })
 await step('an entry that went is put back, and forgotten only after what that loses was said', async () => {
-  await go('/clients')
-  const row = part('On this computer').getByRole('listitem').filter({ hasText: 'Cursor' })
-  const before = await readFile(order.cursor, 'utf8')
-  await row.getByRole('button', { name: 'Connect…' }).click()
-  await row.getByRole('button', { name: 'Write this change' }).click()
-  await row.getByRole('button', { name: 'Disconnect' }).waitFor()
-  const ours = await readFile(order.cursor, 'utf8')
+  const before = await file()
+  await connect()
+  const ours = await file()
   await writeFile(order.cursor, before)
   await row.getByText('Our entry is gone').waitFor()
   await row.getByRole('button', { name: 'Put it back' }).click()
   await row.getByText(/^(Connected|Works)/).waitFor()
-  if ((await readFile(order.cursor, 'utf8')) !== ours) throw new Error('the entry is not as it was')
+  if ((await file()) !== ours) throw new Error('the entry is not as it was')
   await writeFile(order.cursor, before)
   const forget = row.getByRole('button', { name: 'I removed it on purpose' })
   await forget.click()
   await dialog.getByText(order.cursor).waitFor()
   await dialog.getByText(/no longer knows what stood there/).waitFor()
   await accessible('/clients, forgetting')
-  await page.keyboard.press('Escape')
-  await dialog.waitFor({ state: 'detached' })
+  await leave()
   await forget.click()
   await dialog.getByRole('button', { name: 'I removed it on purpose' }).click()
   await row.getByText('Not connected').waitFor()
-  if ((await readFile(order.cursor, 'utf8')) !== before) throw new Error('its file was touched')
+  if ((await file()) !== before) throw new Error('its file was touched')
 })
 await step('what was found at the examination is mended with its button', async () => {
-  await go('/clients')
-  const row = part('On this computer').getByRole('listitem').filter({ hasText: 'Cursor' })
-  const before = await readFile(order.cursor, 'utf8')
-  await row.getByRole('button', { name: 'Connect…' }).click()
-  await row.getByRole('button', { name: 'Write this change' }).click()
-  await row.getByRole('button', { name: 'Disconnect' }).waitFor()
-  const ours = await readFile(order.cursor, 'utf8')
+  const before = await file()
+  await connect()
+  const ours = await file()
   await writeFile(order.cursor, before)
-  await go('/settings')
-  await page.getByRole('button', { name: 'Examine this computer' }).click()
-  const mend = page.getByRole('button', { name: 'Put the entry back' })
-  await mend.click()
-  await mend.waitFor({ state: 'detached' })
-  if ((await readFile(order.cursor, 'utf8')) !== ours) throw new Error('the entry is not as it was')
-  await go('/clients')
-  await row.getByRole('button', { name: 'Disconnect' }).click()
-  await dialog.getByRole('button', { name: 'Disconnect' }).click()
-  await row.getByText('Not connected').waitFor()
+  await mended('Put the entry back')
+  if ((await file()) !== ours) throw new Error('the entry is not as it was')
+  await disconnect()
+})
+await step('a stored token that is refused is made new at the examination, in the file of its client too', async () => {
+  const before = await file()
+  await connect(true)
+  await calls()
+  // Somebody edits the file of the tokens by hand, and spoils one.
+  const stored = `${dirname(order.config)}/tokens.json`
+  const { tokens } = JSON.parse(await readFile(stored, 'utf8'))
+  const spoiled = tokens.find((one) => one.name === 'cursor')
+  const was = spoiled.token
+  spoiled.token = was.slice(4)
+  await writeFile(stored, JSON.stringify({ tokens }))
+  await mended('Make a new token')
+  if ((await file()).includes(was)) throw new Error('the old token is still in the file')
+  await calls()
+  await disconnect()
+  if ((await file()) !== before) throw new Error(await file())
 })
 await step('a server whose program came later is started again at the examination', async () => {
   const state = async () => (await api('GET', '/api/v1/servers/later')).state
@@ -156,14 +191,13 @@ await step('a server whose program came later is started again at the examinatio
   await until('it runs', async () => (await state()) === 'running')
 })
 await step('what a client starts by itself is counted and listed', async () => {
-  const before = await readFile(order.cursor, 'utf8')
+  const before = await file()
   const args = ['-e', 'setInterval(() => {}, 1e6)', 'alone-of-cursor']
   const child = spawn(process.execPath, args, { stdio: 'ignore' })
   try {
     await writeFile(order.cursor, JSON.stringify({ mcpServers: { alone: { command: process.execPath, args } } }))
     await until('it is found', async () => (await api('GET', '/api/v1/savings')).running.some((one) => one.name === 'alone'))
     await go('/')
-    await settled('/')
     await page.reload() // what it found before is kept for half a minute
     await live()
     await go('/clients')
@@ -178,13 +212,11 @@ await step('what a client starts by itself is counted and listed', async () => {
   }
 })
 await step('servers of a client are moved here, and go back into its file when it is disconnected', async () => {
-  const files = () => Promise.all([readFile(order.cursor, 'utf8'), config()])
+  const files = () => Promise.all([file(), config()])
   const { command, args } = JSON.parse((await config()).replace(/^\s*\/\/.*$/gm, '')).mcpServers.demo
   await writeFile(order.cursor, JSON.stringify({ mcpServers: { mine: { command, args, env: { MINE: 'yes' } }, stays: { command, args, env: { STAYS: 'yes' } } } }, null, 2))
   const before = await files()
   await go('/clients')
-  await settled('/clients')
-  const row = part('On this computer').getByRole('listitem').filter({ hasText: 'Cursor' })
   await row.getByRole('button', { name: 'Connect…' }).click()
   await row.getByLabel('Move its own servers into Drawbridge').check()
   await row.getByRole('checkbox', { name: /^stays/ }).uncheck()
@@ -221,8 +253,7 @@ await step('a person signs in to a server in the browser, and out only after a q
   await out.click()
   await dialog.getByText(/Its tokens are deleted/).waitFor()
   await accessible('/servers/web, signing out')
-  await page.keyboard.press('Enter') // the safe answer has the focus
-  await dialog.waitFor({ state: 'detached' })
+  await keep()
   if ((await login()) !== 'done') throw new Error('it is signed out without a yes')
   await out.click()
   await dialog.getByRole('button', { name: 'Sign out' }).click()
@@ -233,11 +264,25 @@ await step('all calls of a session are deleted after a question', async () => {
   const { items } = await api('GET', '/api/v1/sessions')
   const { session, calls } = items.find((one) => one.client === 'life')
   await go(`/sessions/${encodeURIComponent(session)}`)
-  await settled(`/sessions/${encodeURIComponent(session)}`)
   await page.getByRole('region', { name: 'life' }).getByRole('button', { name: 'Delete', exact: true }).click()
   await dialog.getByText('This cannot be taken back.').waitFor()
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText(calls === 1 ? 'One call is deleted.' : `${calls} calls are deleted.`).waitFor()
   if ((await api('GET', `/api/v1/calls?session=${encodeURIComponent(session)}`)).items.length > 0) throw new Error('some are left')
+})
+await step('an entry that leads to where Drawbridge was before is led here at the examination', async () => {
+  const before = await file()
+  await connect(true)
+  const ours = await file()
+  // Drawbridge moves while somebody has half written the file, and it cannot follow.
+  await writeFile(order.cursor, ours.slice(0, -4))
+  order.url = await control('/move')
+  await writeFile(order.cursor, ours)
+  await page.goto(await control('/link'))
+  await live()
+  await mended('Rewrite the address')
+  await calls()
+  await disconnect()
+  if ((await file()) !== before) throw new Error(await file())
 })
 await finish()
