@@ -72,7 +72,15 @@ func (m *masker) value(key string, v any) any {
 		}
 		return v
 	case []any:
-		if key == "redact" { // what somebody looks for may say what they hide
+		switch key {
+		case "inheritEnv": // a server gets what these hold, and may print it
+			for _, one := range v {
+				if name, ok := one.(string); ok {
+					m.variables = append(m.variables, name)
+				}
+			}
+			return v
+		case "redact": // what somebody looks for may say what they hide
 			for i := range v {
 				v[i] = m.all(v[i])
 			}
@@ -112,6 +120,16 @@ func (m *masker) list(key string, list []any) {
 			} else {
 				list[i] = m.literal(s)
 			}
+		case a != nil && key == "args" && passesOn(a[1]): // --env=NAME=value, --header=NAME: value
+			name, value, ok := strings.Cut(a[2], "=")
+			if !ok {
+				name, value, ok = strings.Cut(a[2], ":")
+			}
+			if ok {
+				list[i] = a[1] + "=" + strings.TrimSuffix(a[2], value) + m.literal(value)
+			} else {
+				list[i] = a[1] + "=" + m.literal(name)
+			}
 		case a != nil && secretKey().MatchString(a[1]):
 			list[i] = a[1] + "=" + m.literal(a[2])
 		case key == "args" && a != nil:
@@ -119,8 +137,17 @@ func (m *masker) list(key string, list []any) {
 		default:
 			list[i] = m.text(key, s)
 		}
-		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (secretKey().MatchString(s) || s == "-e" || s == "--env" || s == "-H" || s == "--header" || s == "-p" || s == "-u" || s == "--user")
+		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (secretKey().MatchString(s) || passesOn(s))
 	}
+}
+
+// passesOn reports whether what follows a flag is a variable, a header or who somebody is.
+func passesOn(flag string) bool {
+	switch flag {
+	case "-e", "--env", "-H", "--header", "-p", "-u", "--user":
+		return true
+	}
+	return false
 }
 
 // text masks within a string that need not be a secret.
@@ -168,6 +195,7 @@ func (m *masker) address(s string) string {
 			if _, password, ok := strings.Cut(rest[:at], ":"); ok {
 				m.keep(password)
 			}
+			m.tokens(rest[:at]) // a token may stand where the user does
 			s = strings.Replace(s, rest[:at], mask, 1)
 		}
 	}
@@ -188,7 +216,14 @@ func (m *masker) address(s string) string {
 		m.keep(fragment)
 		before += "#" + mask
 	}
-	return before
+	// Each part of the path by itself: the rest of the address tells something.
+	parts := strings.Split(before, "/")
+	for i, part := range parts {
+		if !strings.Contains(part, mask) {
+			parts[i] = m.tokens(part)
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 func (m *masker) all(v any) any {

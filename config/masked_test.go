@@ -13,7 +13,8 @@ func TestMaskedConfigurationsHoldNoSecret(t *testing.T) {
 	for name, src := range map[string]string{
 		"c.jsonc": `{ // canary0 in a comment
   "mcpServers": {
-    "a": {"command": "npx", "args": ["-y", "pkg@1.2.3", "--api-key", "canary1", "--token=canary2", "-e", "KEY=canary3", "--url", "https://u:canary4@h/p?k=canary5#canary6", "-e", "PLAIN"],
+    "a": {"command": "npx", "args": ["-y", "pkg@1.2.3", "--api-key", "canary1", "--token=canary2", "-e", "KEY=canary3", "--url", "https://u:canary4@h/p?k=canary5#canary6", "-e", "PLAIN",
+          "--env=A=canary18", "--header=X-A: canary19", "-u=canary20", "https://canary21abcdef0123456:x@h.example/s/canary22abcdef0123456789/mcp"], "inheritEnv": ["INHERITED", "network"],
           "env": {"X": "canary7", "Y": "${HOME}", "Z": "a${T:-canary8}b", "N": 12345678}},
     "b": {"url": "https://h/canary9abcdef0123456789/mcp?key=canary10", "headers": {"Authorization": "Bearer canary11", "X-A": "${secret:x}"}},
     "c": {"command": "sk-proj-canary12abcdefghijk0123456789", "tools": {"t": {"description": "see"}}},
@@ -38,10 +39,15 @@ func TestMaskedConfigurationsHoldNoSecret(t *testing.T) {
 			t.Errorf("%s: what was masked is not told: %q", name, values)
 		}
 		if name == "c.jsonc" {
-			if !slices.Contains(variables, "HOME") || !slices.Contains(variables, "T") {
+			if !slices.Contains(variables, "HOME") || !slices.Contains(variables, "T") || !slices.Contains(variables, "INHERITED") {
 				t.Errorf("it refers to %q", variables)
 			}
-			for _, stays := range []string{`"npx"`, `"-y"`, `"pkg@1.2.3"`, `"${HOME}"`, `"${secret:x}"`, `[masked]${T:-[masked]}[masked]`, `KEY=[masked]`, `"--api-key"`} {
+			for _, hidden := range []string{"canary21abcdef0123456", "canary22abcdef0123456789"} { // as a log may hold them
+				if !slices.Contains(values, hidden) {
+					t.Errorf("%s is not told: %q", hidden, values)
+				}
+			}
+			for _, stays := range []string{`"--env=A=[masked]"`, `"--header=X-A:[masked]"`, `"https://[masked]@h.example/s/[masked]/mcp"`, `"npx"`, `"-y"`, `"pkg@1.2.3"`, `"${HOME}"`, `"${secret:x}"`, `[masked]${T:-[masked]}[masked]`, `KEY=[masked]`, `"--api-key"`} {
 				if !strings.Contains(string(text), stays) {
 					t.Errorf("%s is lost:\n%s", stays, text)
 				}

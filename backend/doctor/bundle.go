@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/url"
@@ -59,7 +60,8 @@ const bundleNote = `What Drawbridge found out about itself for a bug report. Not
 
 Inside: versions, states and reasons of servers, findings of the doctor, the ends of the logs, and the configuration as
 JSON without comments. Values of env and headers, and whatever is or looks like a secret, are replaced by [masked] or
-[redacted]; your home folder is ~. Calls, their arguments and results are not in it.
+[redacted]; your home folder is ~. Calls, their arguments and results are not in it. A value that was in the configuration
+once, that does not look like a secret, and that a server printed then, may stand in a log.
 
 Names of servers, of tools and of programs, and the addresses of remote servers are. Look through it before you hand it on.
 `
@@ -69,17 +71,11 @@ Names of servers, of tools and of programs, and the addresses of remote servers 
 func Bundle(o BundleOptions) []File {
 	texts := map[string][]byte{"README.txt": []byte(bundleNote)}
 	secrets := slices.Clone(o.Secrets)
-	for _, path := range o.Config {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		name := "config/" + filepath.Base(path) + ".json"
+	masked := func(path string, src []byte) []byte {
 		text, values, variables, err := config.Masked(path, src)
 		if err != nil {
-			text = []byte(err.Error() + "\n")
+			return []byte(err.Error() + "\n")
 		}
-		texts[name] = text
 		secrets = append(secrets, values...)
 		for _, name := range variables {
 			// What a reference stands for may have been printed by a server. A path is no secret.
@@ -87,6 +83,18 @@ func Bundle(o BundleOptions) []File {
 				secrets = append(secrets, v)
 			}
 		}
+		return text
+	}
+	for _, path := range o.Config {
+		if src, err := os.ReadFile(path); err == nil {
+			texts["config/"+filepath.Base(path)+".json"] = masked(path, src)
+		}
+	}
+	if list := o.getenv(config.EnvServers); list != "" {
+		texts["config/environment.json"] = masked("environment.json", []byte(list))
+	}
+	for path, src := range earlier(o.Folders) { // a log is older than the last edit
+		masked(path, src)
 	}
 	for name, document := range o.Documents {
 		texts[name+".json"] = indented(document)
@@ -145,6 +153,7 @@ func hider(secrets []string, home string) *strings.Replacer {
 		}
 		quoted, _ := json.Marshal(s)
 		forms = append(forms, s, string(quoted[1:len(quoted)-1]), url.QueryEscape(s))
+		forms = append(forms, inBase64(s)...)
 		for line := range strings.Lines(s) { // a key of several lines, as a log shows it
 			if line = strings.TrimSpace(line); len(line) >= 16 {
 				forms = append(forms, line)
@@ -163,6 +172,21 @@ func hider(secrets []string, home string) *strings.Replacer {
 		}
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// inBase64 is what a secret looks like within a text of base64, as in "user:password": three
+// forms, by how many bytes stand before it, without what its neighbours have a part in.
+func inBase64(s string) []string {
+	if len(s) < 9 {
+		return nil // the part of its own would be too short to be looked for
+	}
+	var forms []string
+	for before := range 3 {
+		text := base64.StdEncoding.EncodeToString([]byte("xx"[:before] + s + "xxx"))
+		from := (before*8 + 5) / 6
+		forms = append(forms, text[from:(before+len(s))*8/6])
+	}
+	return forms
 }
 
 // versions is what of this machine matters for a bug.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,5 +63,56 @@ func TestBundleHidesWhatItKnowsInEveryForm(t *testing.T) {
 	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
 	if err != nil || len(z.File) != len(files) {
 		t.Fatalf("%d files in the zip, %d told (%v)", len(z.File), len(files), err)
+	}
+}
+
+// TestBundleHidesWhatTheConfigurationHeldBefore: a log is older than the last edit, and
+// somebody who asks for help may have a file just now that cannot be read.
+func TestBundleHidesWhatTheConfigurationHeldBefore(t *testing.T) {
+	dir := t.TempDir()
+	folders := config.Folders{Logs: filepath.Join(dir, "logs"), State: dir, Data: dir}
+	entry := func(value string) string {
+		return `{"mcpServers":{"a":{"command":"x","env":{"A":"` + value + `"},"inheritEnv":["INHERITED"]}}}`
+	}
+	if _, err := config.CopiesOf(dir).Keep("config.jsonc", []byte(entry("canary-copied")), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.jsonc"), []byte(entry("canary-good")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good, err := config.Sources{DefaultFile: filepath.Join(dir, "config.jsonc")}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := "said canary-copied, canary-good, canary-inherited, canary-listed and Basic " +
+		base64.StdEncoding.EncodeToString([]byte("me:canary-copied")) + " " + base64.StdEncoding.EncodeToString([]byte("someone:canary-good:more")) + "\n"
+	for path, text := range map[string]string{
+		folders.LastGood():                            string(good.Copy()),
+		filepath.Join(dir, "config.jsonc"):            entry("canary-good") + " and then",
+		filepath.Join(folders.Logs, "drawbridge.log"): log,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environment := map[string]string{
+		"INHERITED": "canary-inherited", config.EnvServers: `[{"name":"b","command":"y","env":{"B":"canary-listed"}}]`,
+	}
+	texts := map[string]string{}
+	for _, f := range Bundle(BundleOptions{Folders: folders, Config: []string{filepath.Join(dir, "config.jsonc")}, Getenv: func(name string) string { return environment[name] }}) {
+		texts[f.Name] = f.Text
+		if strings.Contains(f.Text, "canary") {
+			t.Errorf("%s: %s", f.Name, f.Text)
+		}
+	}
+	const want = "said [masked], [masked], [masked], [masked] and Basic "
+	if text := texts["logs/drawbridge.log"]; !strings.HasPrefix(text, want) || strings.Count(text, "[masked]") != 6 {
+		t.Errorf("the log reads %q", text)
+	}
+	if text := texts["config/environment.json"]; !strings.Contains(text, `"name": "b"`) {
+		t.Errorf("servers of the environment are shown as %q", text)
 	}
 }

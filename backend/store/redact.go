@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // redacted stands where a secret was.
 const redacted = "[redacted]"
@@ -163,7 +166,7 @@ func userinfo(src []byte, i int) (from, to int) {
 
 // namedSecret looks at the name before the separator at i, and returns the range of
 // its value when the name says that it is a secret. The range begins and ends where
-// no escape is split.
+// no escape is split. A value that was taken out before stays as it is.
 func namedSecret(text []byte, i int) (from, to int) {
 	end := i
 	for end > 0 && (text[end-1] == ' ' || text[end-1] == '\t') {
@@ -201,6 +204,9 @@ func namedSecret(text []byte, i int) (from, to int) {
 		return 0, 0 // an escape, such as the end of the line
 	case at < len(text) && (text[at] == '\'' || text[at] == '`'):
 		at++
+	}
+	if bytes.HasPrefix(text[at:], []byte(redacted)) || bytes.HasPrefix(text[at:], []byte("[masked]")) {
+		return 0, 0
 	}
 	return at, plainEnd(text, at, kind == wholeLine)
 }

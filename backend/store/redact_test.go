@@ -57,6 +57,16 @@ func TestSecretsAreTakenOutWhereverTheyStand(t *testing.T) {
 	}
 }
 
+// TestWhatWasTakenOutStaysAsItIs: a log is read again for a bug report, and by then what was
+// hidden has brackets around it.
+func TestWhatWasTakenOutStaysAsItIs(t *testing.T) {
+	for _, text := range []string{"password=[redacted] next", "--api-key=[masked] and more", "Authorization: [redacted]", `token: "[redacted]"`} {
+		if said := redactText(text); said != text {
+			t.Errorf("%q became %q", text, said)
+		}
+	}
+}
+
 func TestWhatIsNoSecretStays(t *testing.T) {
 	for _, text := range []string{
 		`{"a":1,"b":"x: y","url":"http://127.0.0.1:7575/a?b=c"}`,
