@@ -26,6 +26,7 @@ const (
 	batchSpans  = 512
 	maxSpans    = 4096 // that wait; more are dropped and counted
 	spanDelay   = 2 * time.Second
+	tellEvery   = time.Minute // how often the log hears of what was dropped, at most
 	sendLimit   = 10 * time.Second
 	stopLimit   = 500 * time.Millisecond
 	firstPause  = time.Second
@@ -49,7 +50,7 @@ type SenderOptions struct {
 
 // Sender sends a span for each call that ended, and the metrics, by OTLP over HTTP. It
 // looks on from the bus: no call waits for it, and what its receiver does not take in
-// time is dropped and counted.
+// time is dropped, counted, and told to the log when the receiver takes something again.
 //
 // The messages are those of OTLP; their exporters would link gRPC into a program that
 // never speaks it.
@@ -57,7 +58,7 @@ type Sender struct {
 	o       SenderOptions
 	about   *resource.Resource
 	begun   time.Time
-	dropped atomic.Uint64
+	dropped atomic.Uint64 // spans since the log was last told
 	failing atomic.Bool
 	pause   time.Duration // before the second try
 }
@@ -75,9 +76,6 @@ func NewSender(o SenderOptions) *Sender {
 	o.Endpoint = strings.TrimRight(o.Endpoint, "/")
 	return &Sender{o: o, about: ourselves(o.Version), begun: time.Now(), pause: firstPause}
 }
-
-// Dropped is how many spans were not taken.
-func (s *Sender) Dropped() uint64 { return s.dropped.Load() }
 
 // Run sends what the events tell until they or ctx end, then what waits, for at most
 // half a second.
@@ -120,6 +118,7 @@ func (s *Sender) span(c *hub.Call) *tracepb.Span {
 // sendSpans sends what comes in, in batches.
 func (s *Sender) sendSpans(ctx context.Context, spans <-chan *tracepb.Span) {
 	var batch []*tracepb.Span
+	var told time.Time
 	tick := time.NewTicker(spanDelay)
 	defer tick.Stop()
 	flush := func(ctx context.Context) {
@@ -128,6 +127,9 @@ func (s *Sender) sendSpans(ctx context.Context, spans <-chan *tracepb.Span) {
 		}
 		if err := s.send(ctx, "/v1/traces", tracesOf(s.about, s.o.Version, batch)); err != nil {
 			s.dropped.Add(uint64(len(batch)))
+		} else if s.dropped.Load() > 0 && time.Since(told) >= tellEvery {
+			told = time.Now()
+			s.o.Log.Warn("Spans were dropped: their receiver was away or too slow", "endpoint", s.o.Endpoint, "spans", s.dropped.Swap(0))
 		}
 		batch = batch[:0]
 	}

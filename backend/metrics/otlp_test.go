@@ -1,11 +1,15 @@
 package metrics
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -86,6 +90,24 @@ func values(list []*common.KeyValue) map[string]string {
 	return m
 }
 
+// words is a log that may be read while it is written.
+type words struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *words) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *words) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(30 * time.Second); !f(); {
@@ -140,8 +162,8 @@ func TestReceiverGetsASpanForEachCallAndTheMetrics(t *testing.T) {
 	}
 	to.mu.Lock()
 	defer to.mu.Unlock()
-	if len(to.wrong) > 0 || len(to.spans) != 3 || s.Dropped() != 0 {
-		t.Fatalf("%v wrong, %d spans, %d dropped", to.wrong, len(to.spans), s.Dropped())
+	if len(to.wrong) > 0 || len(to.spans) != 3 || s.dropped.Load() != 0 {
+		t.Fatalf("%v wrong, %d spans, %d dropped", to.wrong, len(to.spans), s.dropped.Load())
 	}
 	if about := values(to.about); about["service.name"] != "drawbridge" || about["service.version"] != "1.2" {
 		t.Errorf("we say of ourselves %v", about)
@@ -185,8 +207,10 @@ func TestReceiverGetsASpanForEachCallAndTheMetrics(t *testing.T) {
 }
 
 // TestReceiverThatIsAwayCostsNoCall fills the queue of a Sender whose receiver never answers.
+// Once it answers, the log says how many spans that cost.
 func TestReceiverThatIsAwayCostsNoCall(t *testing.T) {
 	block := make(chan struct{})
+	free := sync.OnceFunc(func() { close(block) })
 	to := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-block:
@@ -194,8 +218,9 @@ func TestReceiverThatIsAwayCostsNoCall(t *testing.T) {
 		}
 	}))
 	defer to.Close()
-	defer close(block)
-	s := NewSender(SenderOptions{Endpoint: to.URL, Traces: true, Interval: time.Hour})
+	defer free()
+	var log words
+	s := NewSender(SenderOptions{Endpoint: to.URL, Traces: true, Interval: time.Hour, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	events := make(chan event.Event)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -208,9 +233,19 @@ func TestReceiverThatIsAwayCostsNoCall(t *testing.T) {
 			t.Fatalf("event %d is not taken", i)
 		}
 	}
-	if s.Dropped() == 0 {
+	lost := s.dropped.Load()
+	if lost == 0 {
 		t.Error("nothing was dropped, so something grows without end")
 	}
+	free()
+	until(t, "what the log says of it", func() bool {
+		told := regexp.MustCompile(`spans=(\d+)\n`).FindStringSubmatch(log.String())
+		if told == nil {
+			return false
+		}
+		n, err := strconv.ParseUint(told[1], 10, 64)
+		return err == nil && n >= lost
+	})
 	cancel()
 	select {
 	case <-done:
