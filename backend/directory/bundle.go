@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"drawbridge/backend/hub"
@@ -70,7 +72,8 @@ func (b *Bundle) About(folder string) About {
 	}
 	made, err := b.launch(a.Folder, func(key string) ([]string, error) { return []string{"<" + b.label(key) + ">"}, nil })
 	if err == nil { // it was made once, by check
-		a.Runs, a.Variables = append([]string{made.Command}, made.Args...), sorted(made.Env)
+		a.Runs = append([]string{made.Command}, made.Args...)
+		a.Variables = append(a.Variables, slices.Sorted(maps.Keys(made.Env))...) // never nil
 	}
 	return a
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -119,7 +120,7 @@ func lying(t testing.TB) []byte {
 func TestHostileArchivesAreRefused(t *testing.T) {
 	many := make([]zipped, 0, maxEntries+1)
 	for i := range maxEntries + 1 {
-		many = append(many, zipped{name: "f/" + itoa(i)})
+		many = append(many, zipped{name: "f/" + strconv.Itoa(i)})
 	}
 	for name, c := range map[string]struct {
 		src  []byte

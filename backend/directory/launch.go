@@ -1,8 +1,10 @@
 package directory
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"drawbridge/backend/pattern"
@@ -46,7 +48,7 @@ func (b *Bundle) launch(dir string, of func(key string) ([]string, error)) (laun
 		}
 		out.Args = append(out.Args, values...)
 	}
-	for _, name := range sorted(c.Env) {
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if err := variable(name); err != nil {
 			return launch{}, err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -169,7 +170,11 @@ type runner struct {
 	allow      func(name, value string, typed bool) bool // an option of the program
 }
 
-var version = pattern.Lazily(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
+var (
+	version       = pattern.Lazily(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
+	pythonVersion = pattern.Lazily(`^3(\.[0-9]{1,2}){0,2}$`)
+	memorySize    = pattern.Lazily(`^[0-9.]{1,8}[bkmgBKMG]?$`) // or a number of processors
+)
 
 var runners = map[string]runner{
 	"npm": {
@@ -181,7 +186,7 @@ var runners = map[string]runner{
 		program: "uvx", base: []string{"https://pypi.org", "https://pypi.org/simple"}, join: "@",
 		identifier: pattern.Lazily(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$`),
 		allow: func(name, value string, _ bool) bool {
-			return name == "--python" && regexp.MustCompile(`^3(\.[0-9]{1,2}){0,2}$`).MatchString(value) || flags("-q", "--quiet", "--isolated")(name, value, false)
+			return name == "--python" && pythonVersion().MatchString(value) || flags("-q", "--quiet", "--isolated")(name, value, false)
 		},
 	},
 	"oci": {
@@ -199,12 +204,7 @@ var runners = map[string]runner{
 // flags allows options without a value.
 func flags(names ...string) func(string, string, bool) bool {
 	return func(name, value string, _ bool) bool {
-		for _, n := range names {
-			if n == name && value == "" {
-				return true
-			}
-		}
-		return false
+		return value == "" && slices.Contains(names, name)
 	}
 }
 
@@ -224,7 +224,7 @@ func dockerOption(name, value string, typed bool) bool {
 	case "-v", "--volume":
 		return typed && !strings.Contains(value, "docker.sock")
 	case "--memory", "-m", "--cpus":
-		return regexp.MustCompile(`^[0-9.]{1,8}[bkmgBKMG]?$`).MatchString(value)
+		return memorySize().MatchString(value)
 	}
 	return false
 }

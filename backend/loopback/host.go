@@ -61,12 +61,6 @@ func plainName(name string) bool {
 	return true
 }
 
-// ValidHost reports whether s can stand in bridge.allowedHosts.
-func ValidHost(s string) bool {
-	_, _, ok := parseHost(s)
-	return ok
-}
-
 // hosts are the Host headers and origins under which we answer. Immutable.
 type hosts struct {
 	host   map[string]bool // as a browser writes them, with the port unless it is 80

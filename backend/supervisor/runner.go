@@ -2,16 +2,12 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
 	"drawbridge/config"
 )
 
@@ -337,72 +333,6 @@ func (r *runner) reconfigured(renew, wake bool) {
 	if r.state.phase == phaseRunning {
 		r.arm()
 	}
-}
-
-// fail keeps what is known about a failure, for people.
-func (r *runner) fail(err error) {
-	r.reason = r.sentence(err)
-	r.hint = ""
-	if e, ok := errors.AsType[*hub.Error](err); ok && e.Hint != wire.SeeLog {
-		r.hint = e.Hint
-	}
-	// Where all we know is that it broke, the end of the process says more.
-	code := hub.CodeOf(err)
-	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
-	r.noteExit()
-	r.s.o.Log.Info(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
-	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.forWhom()+": "+explain(err))
-	if len(r.s.fleet.Load().order) > 1 {
-		r.s.o.Log.Info("Continuing with other MCP servers")
-	}
-}
-
-// noteExit reads how the process ended and what it wrote last. Some of that is
-// known only after the process was cleared away, when a clean or violent end may
-// be our own doing.
-func (r *runner) noteExit() {
-	r.stderr = r.s.o.LastLines(r.id, crashLines, r.began)
-	if r.detail = ""; len(r.stderr) > 0 {
-		r.detail = r.stderr[len(r.stderr)-1]
-	}
-	if exit, ok := r.exited(); ok {
-		r.exitCode = &exit.Code
-		if exit.Code > 0 && !r.explained {
-			r.reason, r.hint = exit.Text, ""
-		}
-	}
-	if launcher(r.process.Path) == "npx" {
-		r.noteNpm()
-	}
-}
-
-// exited returns how the newest process ended, if there was one and it has.
-func (r *runner) exited() (Exit, bool) {
-	if r.process.Exit == nil {
-		return Exit{}, false
-	}
-	return r.process.Exit()
-}
-
-// sentence is what people read beside the server's name, so the name is left out.
-func (r *runner) sentence(err error) string {
-	text := explain(err)
-	if e, ok := errors.AsType[*hub.Error](err); ok {
-		text = e.Message
-	}
-	for _, prefix := range []string{"cannot connect to", "cannot start", "cannot reach"} {
-		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
-	}
-	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
-	return strings.TrimPrefix(text, ErrAbsent.Error()+": ") // which is the state
-
-}
-
-func explain(err error) string {
-	if err == nil {
-		return "the connection was closed"
-	}
-	return err.Error()
 }
 
 func stoppedTimer() *time.Timer {
