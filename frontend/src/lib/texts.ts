@@ -37,7 +37,6 @@ export const texts = bare({
     loadOlder: 'Loading older calls…',
     dismiss: 'Dismiss',
     seen: 'Seen',
-    details: 'Details',
     delete: 'Delete',
     cancel: 'Cancel',
     keep: 'Cancel',
@@ -242,7 +241,6 @@ export const texts = bare({
     workspace: 'Folder',
     log: 'Log',
     logEmpty: 'Nothing has been written yet.',
-    logFollow: 'Newest line stays in view',
     views: 'What is shown of the server',
     viewNames: { about: 'About', tools: 'Tools', log: 'Log', debug: 'Debug' },
     logLevel: 'What of the log is shown',
@@ -358,7 +356,6 @@ export const texts = bare({
     unreadable:
       'No server can be seen in this text. It may be a part of a block: paste it with all of its braces.',
     review: (n: number) => (n === 1 ? 'This is what will run' : `These ${n} servers will run`),
-    reviewRemote: 'This is what will be connected to',
     name: 'Name',
     taken: 'A server of this name exists already.',
     badName: 'Letters, digits, “.”, “_” and “-” are possible.',
@@ -539,7 +536,6 @@ export const texts = bare({
     loaded: (n: number) => `${n} loaded`,
     unknownClient: 'unknown client',
     unknownTool: 'unknown',
-    elapsed: 'so far',
     progressLabel: 'Progress',
     progress: (n: number) => (n === 1 ? '1 progress message' : `${n} progress messages`),
     arguments: 'Arguments',
@@ -601,7 +597,6 @@ export const texts = bare({
     sessionFilter: (session: string) => `Session: ${session}`,
     copyLink: 'Copy link',
     copyId: 'Copy id',
-    previous: 'Newer call',
     next: 'Older call',
   },
   sessions: {
@@ -683,7 +678,6 @@ export const texts = bare({
     name: 'Name',
     nameHint: 'Letters, digits, dots, dashes and underscores; not a dash first.',
     replaces: 'There is a check of this name. Saving puts this one in its place.',
-    expected: 'What is expected',
     expectedOf: (n: number, name: string) => `What is expected of call ${n}, ${name}`,
     outcome: 'It ends as',
     contains: 'Texts in the result, one in each line',
@@ -978,7 +972,6 @@ export const texts = bare({
     emptyTitle: 'No tools yet',
     emptyBody: 'Tools appear here as soon as a server is running and has listed them.',
     noMatch: 'No tool matches this search.',
-    pick: 'Choose a tool to see its description and schema, and to try it.',
     gone: 'This tool is not offered at the moment',
     goneBody: 'Its server may be stopped, or it no longer lists the tool.',
     publicName: 'Public name',
@@ -1123,7 +1116,6 @@ export const texts = bare({
     modeOf: (token: string) => `How tools are listed for ${token}`,
     noProfile: 'Everything',
     modeUnset: 'As in the profile',
-    unusedTitle: 'Not used for 30 days',
     unused: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool was' : `${n} tools were`} not called in 30 days: ~${tokens} tokens.`,
     recordedFor: (days: number) =>
