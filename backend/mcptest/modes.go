@@ -103,6 +103,14 @@ var modes = map[string]mode{
 		}
 		s.result(id, done)
 	})},
+	"unending": {about: "one tool, work, that reports progress three times and is never done", set: func(s *server) {
+		s.tools = tools("work")
+		onCall(func(s *server, _, params []byte) {
+			for i, t := 0, token(params); i < 3; i++ {
+				s.notify("notifications/progress", fmt.Sprintf(`{"progress":%d,"progressToken":%s}`, i+1, t))
+			}
+		})(s)
+	}},
 	"ask": {about: "tools/call asks elicitation/create and answers with what it got", set: onCall(func(s *server, id, _ []byte) {
 		s.ask(`"q-`+strings.Trim(string(id), `"`)+`"`, "elicitation/create", `{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}`, func(response []byte) {
 			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)

@@ -4,6 +4,18 @@ package e2e
 
 import "testing"
 
+// Tools, calls, sessions and sums, by the page of the real daemon.
+func TestCallsAreLookedAtInEveryWayThePageHas(t *testing.T) {
+	unending := testServer(t, "unending")
+	unending["requestTimeoutMs"] = 300_000
+	d := start(t, object{
+		"mcpServers": object{"demo": demo(), "unending": unending},
+		"history":    object{"debugClients": []string{"life"}},
+	})
+	d.running("demo", "unending")
+	browse(t, d, "page-calls.mjs", 15, object{"token": d.token("life")}, nil)
+}
+
 // The buttons, menus and forms of the page that change nothing for good: filters, sums,
 // copies, files to save, the palette, the phone; by the page of the real daemon.
 func TestTheRestOfThePageWorksOnTheRealDaemon(t *testing.T) {
@@ -12,8 +24,7 @@ func TestTheRestOfThePageWorksOnTheRealDaemon(t *testing.T) {
 	limited["tools"] = object{"slow": object{"maxRequestMs": 1000}}
 	d := start(t, object{
 		"mcpServers": object{"demo": demo(), "limited": limited, "asking": testServer(t, "ask"), "form": testServer(t, "ask-form"), "opens": testServer(t, "ask-url")},
-		"history":    object{"debugClients": []string{"life"}},
 	})
 	d.running("demo", "limited", "asking", "form", "opens")
-	browse(t, d, "page-rest.mjs", 27, object{"token": d.token("life"), "binary": binary}, nil)
+	browse(t, d, "page-rest.mjs", 12, object{"token": d.token("life"), "binary": binary}, nil)
 }

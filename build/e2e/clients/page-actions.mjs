@@ -2,7 +2,7 @@
 // history, files of clients, a keyring, a container, servers that ask.
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, control, finish, go, keep, leap, live, order, page, part, settled, step, undo, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, control, finish, go, keep, live, order, page, part, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
 const running = (id) => until(`${id} runs`, async () => (await api('GET', `/api/v1/servers/${id}`)).state === 'running')

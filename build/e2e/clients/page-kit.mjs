@@ -60,16 +60,17 @@ async function slowly() {
   })
 }
 
-export const api = async (method, path, body) => {
+export const api = async (method, path, body, signal) => {
   const reply = await fetch(order.url + path, {
     method,
     headers: { Authorization: `Bearer ${order.admin}`, 'Content-Type': 'application/json' },
     body: body && JSON.stringify(body),
+    signal,
   })
   const said = await reply.text()
   return said ? JSON.parse(said) : undefined
 }
-export const call = (server, tool, args) => api('POST', '/api/v1/call', { server, tool, arguments: args })
+export const call = (server, tool, args, signal) => api('POST', '/api/v1/call', { server, tool, arguments: args }, signal)
 /** Asks the test for what this process cannot do. */
 export const control = (what) => fetch(order.control + what).then((reply) => reply.text())
 
@@ -96,6 +97,21 @@ export const live = () => waiting.live(page)
 export const part = (name) => page.getByRole('region', { name, exact: true })
 /** The page at a path has its heading, and nothing loads any more. */
 export const settled = (path) => waiting.settled(page, path.split('?')[0])
+export const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
+/** Waits until a field holds what is wanted of it. */
+export const reads = (field, wanted) => until('the field holds it', async () => wanted(await field.inputValue()))
+/** What is in the file that a press saves. */
+export async function saved(press) {
+  const [download] = await Promise.all([page.waitForEvent('download'), press()])
+  return readFile(await download.path())
+}
+/** What is in the clipboard after a press. */
+export async function copied(press) {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: order.url })
+  await page.evaluate(() => navigator.clipboard.writeText(''))
+  await press()
+  return until('something is copied', () => page.evaluate(() => navigator.clipboard.readText()))
+}
 /** Changes the address, and waits for nothing. */
 export const leap = (path) => page.evaluate((to) => { location.hash = to }, path)
 /** Goes to a page and waits until it is there: what is done next is done to it, and not to the page before. */
