@@ -3,7 +3,7 @@
 import { startMock } from '../dev/mock.mjs';
 import { flow, ownPort } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { live } from './waiting.mjs';
+import { becomes, live } from './waiting.mjs';
 
 const addresses = [
   '/',
@@ -98,6 +98,44 @@ flow(
       await page.getByText('This page could not be shown').waitFor({ state: 'detached' });
     }
     await daemon.close();
+  },
+);
+
+flow(
+  'every page has its heading before its content comes',
+  { scene: 'full', rate: 0, delay: () => 3_600_000 },
+  async (page, mock) => {
+    for (const address of addresses) {
+      // Anew each time: a browser asks six things at once, and none of them is answered here.
+      await page.goto('about:blank');
+      await page.goto(`${mock.url}/#${address.replace('CALL', '1')}`);
+      // What is shown beside a list has a heading of another level.
+      await becomes(() => page.locator('h1:visible').count(), 1);
+    }
+  },
+);
+
+flow(
+  'a page that cannot be read keeps its heading, and says why',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.route('**/api/v1/checks*', (route) =>
+      route.fulfill({
+        status: 422,
+        contentType: 'application/problem+json',
+        body: '{"status":422,"code":"internal","detail":"cannot read the checks: the disk is full"}',
+      }),
+    );
+    await page.goto(`${mock.url}/#/checks`);
+    await page
+      .getByText(/the disk is full/)
+      .first()
+      .waitFor();
+    await page.getByRole('heading', { name: 'Checks', level: 1 }).waitFor();
+    await page.unroute('**/api/v1/checks*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await settled(page, '/checks');
+    await page.getByText('This page could not be shown').waitFor({ state: 'detached' });
   },
 );
 

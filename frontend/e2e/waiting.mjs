@@ -85,7 +85,7 @@ export function lasting() {
   window.setTimeout = (run, ms, ...rest) => setTimeout(run, longer[ms] ?? ms, ...rest);
 }
 
-/** Waits until the page at `path` has its heading and nothing loads any more, and stays so. */
+/** Waits until the page at `path` has its heading, nothing of it failed or loads any more, and it stays so. */
 export async function settled(page, path) {
   // Not an async function: its promise would count as true, and nothing would be waited for.
   await page.waitForFunction(
@@ -94,7 +94,7 @@ export async function settled(page, path) {
         (path === undefined ||
           document.querySelector(`main[aria-busy=false][data-at="${path}"]`)) &&
         [...document.querySelectorAll('h1')].some((h) => h.checkVisibility()) &&
-        !document.querySelector('[data-loading]');
+        !document.querySelector('[data-loading], [data-failed]');
       const now = performance.now();
       if (!quiet || window.quietFor !== since) {
         window.quietFor = quiet ? since : undefined;

@@ -7,7 +7,7 @@ import { accessible, allowed, api, call, callAsClient, context, control, finish,
 
 const began = Date.now()
 await page.goto(order.link)
-await page.getByRole('heading', { name: 'Overview' }).waitFor()
+await settled('/')
 found.usefulMs = Date.now() - began
 await live()
 

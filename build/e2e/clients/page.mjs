@@ -18,6 +18,7 @@ for (const scheme of ['light', 'dark']) {
   for (const name of names) {
     await nav.getByRole('link', { name }).first().click()
     await page.locator('main h1, h1').first().waitFor()
+    await page.waitForFunction(() => !document.querySelector('[data-loading]'))
     await page.waitForTimeout(300)
     const file = `page-${scheme}-${name.toLowerCase().replace(/[^a-z]+/g, '-')}.png`
     await page.screenshot({ path: `${order.output}/${file}` })

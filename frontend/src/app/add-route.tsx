@@ -4,12 +4,13 @@ import { ImportPanel } from '@/features/clients/import-panel';
 import { TakenImports } from '@/features/clients/taken-imports';
 import { AddPage } from '@/features/servers/add-page';
 import { useConnection } from '@/lib/connection';
+import { texts } from '@/lib/texts';
 
 export function AddRoute() {
   const { epoch } = useConnection();
   const { like, name, config } = getRouteApi('/add').useSearch();
   return (
-    <Boundary epoch={epoch}>
+    <Boundary epoch={epoch} title={texts.add.title}>
       <AddPage
         key={`${like} ${name} ${config}`}
         like={like}

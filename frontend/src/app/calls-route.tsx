@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
-import { Boundary } from '@/components/page';
-import { Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split';
 import { CallDetail } from '@/features/calls/call-detail';
 import { CallsPage } from '@/features/calls/calls-page';
 import { useServerLabel } from '@/features/servers/api';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
+import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { Remedy } from './remedy';
 import { SaveCheckButton } from './save-check';
@@ -25,7 +25,7 @@ export function CallsRoute() {
       list={<CallsPage selected={id} labelOf={labelOf} epoch={epoch} />}
       detail={
         id ? (
-          <Boundary key={id} epoch={epoch}>
+          <DetailBoundary key={id} epoch={epoch} id={id} title={texts.calls.one} onClose={close}>
             <CallDetail
               id={id}
               labelOf={labelOf}
@@ -34,7 +34,7 @@ export function CallsRoute() {
               saveCheck={(call) => <SaveCheckButton key={call.id} id={call.id} />}
               onClose={close}
             />
-          </Boundary>
+          </DetailBoundary>
         ) : null
       }
     />

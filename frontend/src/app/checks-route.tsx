@@ -6,6 +6,7 @@ import { ChecksPage } from '@/features/checks/checks-page';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
+import { texts } from '@/lib/texts';
 
 export { SaveDialog } from '@/features/checks/save-dialog';
 
@@ -21,7 +22,7 @@ export function ChecksRoute() {
     [tools],
   );
   return (
-    <Boundary epoch={epoch}>
+    <Boundary epoch={epoch} title={texts.checks.title}>
       <ChecksPage isReadOnly={isReadOnly} calls={calls} />
     </Boundary>
   );

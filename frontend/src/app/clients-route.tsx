@@ -23,7 +23,7 @@ export function ClientsRoute() {
   ]);
   if (!ready) return <LoadingPage title={texts.clients.title} />;
   return (
-    <Boundary epoch={epoch}>
+    <Boundary epoch={epoch} title={texts.clients.title}>
       <ClientsPage labelOf={labelOf} views={<ClientViews tokens={tokens} />} />
     </Boundary>
   );

@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { PackageX } from 'lucide-react';
 import { useCallback } from 'react';
-import { Boundary, Empty, Loading } from '@/components/page';
-import { DetailFrame, Split } from '@/components/split';
+import { Boundary, Loading } from '@/components/page';
+import { DetailBoundary, DetailFrame, Gone, Split } from '@/components/split';
 import { directoryQuery } from '@/features/directory/api';
 import { BundlePanel } from '@/features/directory/bundle-panel';
 import { DirectoryPage } from '@/features/directory/directory-page';
@@ -30,7 +30,7 @@ export function DirectoryRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch}>
+        <Boundary epoch={epoch} title={texts.directory.title}>
           <DirectoryPage
             filters={{ q, kind, only }}
             selected={name}
@@ -42,13 +42,19 @@ export function DirectoryRoute() {
       }
       detail={
         file ? (
-          <Boundary epoch={epoch}>
+          <DetailBoundary epoch={epoch} id="" title={texts.directory.title} onClose={close}>
             <BundlePanel taken={taken} installed={installed} onClose={close} />
-          </Boundary>
+          </DetailBoundary>
         ) : name ? (
-          <Boundary key={name} epoch={epoch}>
+          <DetailBoundary
+            key={name}
+            epoch={epoch}
+            id={name}
+            title={plain(name.slice(0, 200))}
+            onClose={close}
+          >
             <Chosen name={name} filters={{ q, kind, only }} taken={taken} onClose={close} />
-          </Boundary>
+          </DetailBoundary>
         ) : null
       }
     />
@@ -92,16 +98,17 @@ function Chosen({
         onClose={onClose}
       />
     );
-  return (
-    <DetailFrame id={name} title={plain(name.slice(0, 200))} onClose={onClose}>
-      {here.isFetching || named.isFetching ? (
+  const title = plain(name.slice(0, 200));
+  if (here.isFetching || named.isFetching)
+    return (
+      <DetailFrame id={name} title={title} onClose={onClose}>
         <Loading />
-      ) : (
-        <Empty icon={PackageX} title={texts.directory.gone}>
-          {texts.directory.goneBody}
-        </Empty>
-      )}
-    </DetailFrame>
+      </DetailFrame>
+    );
+  return (
+    <Gone id={name} title={title} icon={PackageX} what={texts.directory.gone} onClose={onClose}>
+      {texts.directory.goneBody}
+    </Gone>
   );
 }
 

@@ -1,18 +1,46 @@
-import { Link } from '@tanstack/react-router';
+import { type ErrorComponentProps, Link, useRouter, useRouterState } from '@tanstack/react-router';
 import { MapPinOff } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
-import { Boundary, Empty } from '@/components/page';
+import { Boundary, Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import { OverviewPage } from './overview-page';
+import { pageAt } from './places';
 
 export function OverviewRoute() {
   const { epoch } = useConnection();
   return (
-    <Boundary epoch={epoch}>
+    <Boundary epoch={epoch} title={texts.overview.title}>
       <OverviewPage />
     </Boundary>
   );
+}
+
+/** A page whose script is on its way. */
+export function Pending() {
+  return <LoadingPage title={useTitleHere()} />;
+}
+
+/** A page that cannot be shown, its script for one: whatever it was, the others still work. */
+export function Broken({ error, reset }: ErrorComponentProps) {
+  const router = useRouter();
+  return (
+    <>
+      <PageHeader title={useTitleHere()} />
+      <Failed
+        error={error}
+        onRetry={() => {
+          reset();
+          router.invalidate();
+        }}
+      />
+    </>
+  );
+}
+
+function useTitleHere(): string {
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  return pageAt(path)?.text ?? texts.product;
 }
 
 export function NotFound() {

@@ -77,3 +77,13 @@ export const pages: Place[] = [
   { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w' },
   { to: '/add', text: texts.add.title, icon: Plus, key: 'n' },
 ];
+
+/** Whether a path belongs to a page. */
+export function isAt(to: string, path: string): boolean {
+  return path === to || path.startsWith(`${to}/`);
+}
+
+/** The page that a path belongs to. */
+export function pageAt(path: string): Place | undefined {
+  return pages.find(({ to }) => (to === '/' ? path === '/' : isAt(to, path)));
+}

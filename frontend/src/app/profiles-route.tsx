@@ -2,12 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
-import { Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split';
 import { ProfileDetail } from '@/features/profiles/profile-detail';
 import { ProfilesPage } from '@/features/profiles/profiles-page';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
 import { useConnection } from '@/lib/connection';
+import { plain } from '@/lib/format';
 import { statusQuery } from '@/lib/status';
+import { texts } from '@/lib/texts';
 import { useTokens } from './tokens';
 import { useCostedTools } from './unused';
 
@@ -30,13 +32,19 @@ export function ProfilesRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch}>
+        <Boundary epoch={epoch} title={texts.profiles.title}>
           <ProfilesPage selected={name} />
         </Boundary>
       }
       detail={
         name !== undefined || make ? (
-          <Boundary key={name ?? ''} epoch={epoch}>
+          <DetailBoundary
+            key={name ?? ''}
+            epoch={epoch}
+            id={name ?? ''}
+            title={name === undefined ? texts.profiles.make : plain(name)}
+            onClose={close}
+          >
             <ProfileDetail
               name={name}
               tools={tools}
@@ -59,7 +67,7 @@ export function ProfilesRoute() {
               }
               onClose={close}
             />
-          </Boundary>
+          </DetailBoundary>
         ) : null
       }
     />

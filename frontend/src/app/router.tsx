@@ -5,13 +5,12 @@ import {
   createRouter,
   lazyRouteComponent,
 } from '@tanstack/react-router';
-import { Loading } from '@/components/page';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, onlys } from '@/features/directory/words';
 import { type View, views } from '@/features/servers/views';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { type Span, spanOf } from '@/lib/range';
-import { NotFound, OverviewRoute } from './pages';
+import { Broken, NotFound, OverviewRoute, Pending } from './pages';
 import { Shell } from './shell';
 
 const text = (value: unknown): string | undefined =>
@@ -200,7 +199,8 @@ export function makeRouter() {
     ]),
     history: createHashHistory(),
     defaultPreload: 'intent',
-    defaultPendingComponent: Loading,
+    defaultPendingComponent: Pending,
+    defaultErrorComponent: Broken,
     // Our filters are plain words; an id of digits must not become a number.
     parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
     stringifySearch: (search) => {

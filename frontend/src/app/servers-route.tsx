@@ -1,13 +1,15 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
-import { Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split';
 import { ServerDetail } from '@/features/servers/server-detail';
 import { ServersPage } from '@/features/servers/servers-page';
 import type { View } from '@/features/servers/views';
 import { ServerTrust } from '@/features/trust/server-trust';
 import { ServerVersionSection } from '@/features/trust/version';
 import { useConnection } from '@/lib/connection';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
 
 export function ServersRoute() {
   const { epoch } = useConnection();
@@ -26,13 +28,19 @@ export function ServersRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch}>
+        <Boundary epoch={epoch} title={texts.servers.title}>
           <ServersPage selected={id} />
         </Boundary>
       }
       detail={
         id ? (
-          <Boundary key={id} epoch={epoch}>
+          <DetailBoundary
+            key={id}
+            epoch={epoch}
+            id={id}
+            title={plain(id.slice(0, 200))}
+            onClose={close}
+          >
             <ServerDetail
               id={id}
               view={view}
@@ -41,7 +49,7 @@ export function ServersRoute() {
               trust={(tools) => <ServerTrust server={id}>{tools}</ServerTrust>}
               version={<ServerVersionSection server={id} />}
             />
-          </Boundary>
+          </DetailBoundary>
         ) : null
       }
     />

@@ -1,11 +1,12 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
-import { Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split';
 import { SessionStory } from '@/features/calls/session-story';
 import { SessionsPage } from '@/features/calls/sessions-page';
 import { useServerLabel } from '@/features/servers/api';
 import { useConnection } from '@/lib/connection';
+import { texts } from '@/lib/texts';
 import { SaveCheck } from './save-check';
 
 export function SessionsRoute() {
@@ -17,20 +18,26 @@ export function SessionsRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch}>
+        <Boundary epoch={epoch} title={texts.sessions.title}>
           <SessionsPage selected={session} />
         </Boundary>
       }
       detail={
         session ? (
-          <Boundary key={session} epoch={epoch}>
+          <DetailBoundary
+            key={session}
+            epoch={epoch}
+            id={session}
+            title={texts.sessions.one}
+            onClose={close}
+          >
             <SessionStory
               session={session}
               labelOf={labelOf}
               saveCheck={(ids, done) => <SaveCheck ids={ids} onClose={done} />}
               onClose={close}
             />
-          </Boundary>
+          </DetailBoundary>
         ) : null
       }
     />

@@ -14,7 +14,7 @@ import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
 import { LeaveQuestion } from './leave-question';
 import { Places, PlacesSheet } from './navigation';
-import { pages } from './places';
+import { isAt, pageAt, pages } from './places';
 import { Shortcuts } from './shortcuts';
 
 const bar = pages.filter((page) => page.bar);
@@ -144,14 +144,9 @@ export function Shell() {
   );
 }
 
-function isAt(to: string, path: string): boolean {
-  return path === to || path.startsWith(`${to}/`);
-}
-
 function useTitle(): void {
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(() => {
-    const page = pages.find(({ to }) => to !== '/' && isAt(to, path));
-    document.title = `${page?.text ?? texts.nav.overview} · ${texts.product}`;
+    document.title = `${pageAt(path)?.text ?? texts.errors.notFound} · ${texts.product}`;
   }, [path]);
 }

@@ -2,7 +2,7 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useCallback } from 'react';
 import { Boundary } from '@/components/page';
-import { Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split';
 import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { Explain } from '@/features/policy/explain';
@@ -14,6 +14,8 @@ import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/badges';
 import { ToolUse } from '@/features/usage/tool-use';
 import { useConnection } from '@/lib/connection';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { useCostedTools } from './unused';
 
@@ -42,7 +44,7 @@ export function ToolsRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch}>
+        <Boundary epoch={epoch} title={texts.tools.title}>
           <ToolsPage
             labelOf={labelOf}
             above={<HideUnused tools={costed} days={days} />}
@@ -52,13 +54,19 @@ export function ToolsRoute() {
       }
       detail={
         tool ? (
-          <Boundary key={`${tool} ${from}`} epoch={epoch}>
+          <DetailBoundary
+            key={`${tool} ${from}`}
+            epoch={epoch}
+            id={tool}
+            title={plain(tool.slice(0, 200))}
+            onClose={close}
+          >
             {from ? (
               <Replay name={tool} from={from} labelOf={labelOf} extra={extra} onClose={close} />
             ) : (
               <ToolDetail name={tool} labelOf={labelOf} extra={extra} onClose={close} />
             )}
-          </Boundary>
+          </DetailBoundary>
         ) : null
       }
     />

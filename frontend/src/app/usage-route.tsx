@@ -6,6 +6,7 @@ import { toolsQuery } from '@/features/tools/api';
 import { tokenCost } from '@/features/tools/groups';
 import { UsagePage } from '@/features/usage/usage-page';
 import { useConnection } from '@/lib/connection';
+import { texts } from '@/lib/texts';
 
 export function UsageRoute() {
   const { epoch } = useConnection();
@@ -22,7 +23,7 @@ export function UsageRoute() {
     [tools],
   );
   return (
-    <Boundary epoch={epoch}>
+    <Boundary epoch={epoch} title={texts.usage.title}>
       <UsagePage costs={costs} labelOf={labelOf} />
     </Boundary>
   );

@@ -34,7 +34,7 @@ const link = 'text-accent underline underline-offset-2';
 export function WelcomeRoute() {
   const { epoch } = useConnection();
   return (
-    <Boundary epoch={epoch}>
+    <Boundary epoch={epoch} title={t.title}>
       <Welcome />
     </Boundary>
   );

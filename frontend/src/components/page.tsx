@@ -60,11 +60,20 @@ export function PageHeader({
  */
 export function Boundary({
   epoch,
-  fallback = <Loading />,
+  title,
+  frame = (part) => (
+    <>
+      {title && <PageHeader title={title} />}
+      {part}
+    </>
+  ),
   children,
 }: {
   epoch: number;
-  fallback?: ReactNode;
+  /** Of a page: it is there before its content is, and also when that cannot be read. */
+  title?: string;
+  /** What stands around the loading and the failed state instead. */
+  frame?: (part: ReactNode) => ReactNode;
   children: ReactNode;
 }) {
   return (
@@ -73,17 +82,21 @@ export function Boundary({
         <CatchBoundary
           getResetKey={() => epoch}
           onCatch={() => undefined}
-          errorComponent={({ error, reset: retry }) => (
-            <Failed
-              error={error}
-              onRetry={() => {
-                reset();
-                retry();
-              }}
-            />
-          )}
+          errorComponent={({ error, reset: retry }) =>
+            frame(
+              <div data-failed={title}>
+                <Failed
+                  error={error}
+                  onRetry={() => {
+                    reset();
+                    retry();
+                  }}
+                />
+              </div>,
+            )
+          }
         >
-          <Suspense fallback={fallback}>{children}</Suspense>
+          <Suspense fallback={frame(<Loading />)}>{children}</Suspense>
         </CatchBoundary>
       )}
     </QueryErrorResetBoundary>

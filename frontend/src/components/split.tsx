@@ -1,7 +1,8 @@
-import { ArrowLeft, X } from 'lucide-react';
+import { ArrowLeft, type LucideIcon, X } from 'lucide-react';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { IconButton } from '@/components/button';
+import { Button, IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
+import { Boundary, Empty } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
 import { useWide } from '@/lib/wide';
@@ -24,6 +25,63 @@ export function Split({ list, detail }: { list: ReactNode; detail: ReactNode | n
         </div>
       )}
     </div>
+  );
+}
+
+/** Loading and failure of a detail, in its frame: it can be left also while there is nothing in it. */
+export function DetailBoundary({
+  epoch,
+  id,
+  title,
+  onClose,
+  children,
+}: {
+  epoch: number;
+  id: string;
+  title: string;
+  onClose: () => void;
+  children: ReactNode;
+}) {
+  return (
+    <Boundary
+      epoch={epoch}
+      title={title}
+      frame={(part) => (
+        <DetailFrame id={id} title={title} onClose={onClose}>
+          {part}
+        </DetailFrame>
+      )}
+    >
+      {children}
+    </Boundary>
+  );
+}
+
+/** A detail of something that is not there, or not any more. */
+export function Gone({
+  id,
+  title,
+  icon,
+  what,
+  children,
+  onClose,
+}: {
+  id: string;
+  title: string;
+  icon: LucideIcon;
+  what: string;
+  children: string;
+  onClose: () => void;
+}) {
+  return (
+    <DetailFrame id={id} title={title} onClose={onClose}>
+      <Empty icon={icon} title={what}>
+        <p>{children}</p>
+        <Button className="mt-4" onClick={onClose}>
+          {texts.actions.toList}
+        </Button>
+      </Empty>
+    </DetailFrame>
   );
 }
 

@@ -26,6 +26,7 @@ export const texts = bare({
     more: (what: string) => `More actions for ${what}`,
     close: 'Close',
     back: 'Back',
+    toList: 'Go to the list',
     copy: 'Copy',
     copied: 'Copied',
     copyFailed: 'The browser did not allow copying.',
@@ -449,6 +450,7 @@ export const texts = bare({
   },
   calls: {
     title: 'Calls',
+    one: 'Call',
     search: 'Search arguments and results',
     filters: 'Filters',
     narrowedBy: 'The list is narrowed by',

@@ -3,8 +3,8 @@ import { FileQuestion, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useMemo } from 'react';
 import { Section } from '@/components/fields';
 import { OutcomeBadge } from '@/components/outcome-badge';
-import { Empty, Failed, Loading } from '@/components/page';
-import { DetailFrame } from '@/components/split';
+import { Failed, Loading } from '@/components/page';
+import { DetailFrame, Gone } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { cut, exactTime, plain } from '@/lib/format';
 import { RequestError } from '@/lib/request';
@@ -52,15 +52,16 @@ export function CallDetail({
   const compared = useCompared(call);
 
   if (!call) {
-    const missing = stored.error instanceof RequestError && stored.error.status === 404;
+    if (stored.error instanceof RequestError && stored.error.status === 404)
+      return (
+        <Gone id={id} title={t.one} icon={FileQuestion} what={t.gone} onClose={onClose}>
+          {t.goneBody}
+        </Gone>
+      );
     return (
-      <DetailFrame id={id} title={t.title} onClose={onClose}>
+      <DetailFrame id={id} title={t.one} onClose={onClose}>
         {stored.isPending ? (
           <Loading />
-        ) : missing ? (
-          <Empty icon={FileQuestion} title={t.gone}>
-            {t.goneBody}
-          </Empty>
         ) : (
           <Failed error={stored.error} onRetry={() => stored.refetch()} />
         )}

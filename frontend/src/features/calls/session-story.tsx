@@ -5,8 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
-import { Empty } from '@/components/page';
-import { DetailFrame } from '@/components/split';
+import { DetailFrame, Gone } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { count, cut, duration, exactTime, moment, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -52,11 +51,9 @@ export function SessionStory({
   const first = calls[0];
   if (!first) {
     return (
-      <DetailFrame id={session} title={t.one} onClose={onClose}>
-        <Empty icon={FileQuestion} title={t.gone}>
-          {texts.calls.goneBody}
-        </Empty>
-      </DetailFrame>
+      <Gone id={session} title={t.one} icon={FileQuestion} what={t.gone} onClose={onClose}>
+        {texts.calls.goneBody}
+      </Gone>
     );
   }
   const failed = calls.filter(isFailure).length;

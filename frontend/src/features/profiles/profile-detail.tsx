@@ -3,8 +3,7 @@ import { Layers, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
-import { Empty } from '@/components/page';
-import { DetailFrame } from '@/components/split';
+import { DetailFrame, Gone } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
@@ -47,11 +46,9 @@ export function ProfileDetail(props: Props) {
   if (profile && profile !== kept) setKept(profile);
   if (name !== undefined && !profile && !kept)
     return (
-      <DetailFrame id={name} title={plain(name)} onClose={onClose}>
-        <Empty icon={Layers} title={t.gone}>
-          {t.goneBody}
-        </Empty>
-      </DetailFrame>
+      <Gone id={name} title={plain(name)} icon={Layers} what={t.gone} onClose={onClose}>
+        {t.goneBody}
+      </Gone>
     );
   return (
     <Editor

@@ -5,9 +5,8 @@ import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
-import { Empty } from '@/components/page';
 import { Segments } from '@/components/segments';
-import { DetailFrame } from '@/components/split';
+import { DetailFrame, Gone } from '@/components/split';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
 import { age, bytes, capital, cut, logText, plain } from '@/lib/format';
@@ -48,11 +47,9 @@ export function ServerDetail({
   const { data: servers } = useSuspenseQuery(serversQuery);
   if (!servers.some((server) => server.id === id)) {
     return (
-      <DetailFrame id={id} title={plain(id)} onClose={onClose}>
-        <Empty icon={ServerOff} title={t.gone}>
-          {t.goneBody}
-        </Empty>
-      </DetailFrame>
+      <Gone id={id} title={plain(id)} icon={ServerOff} what={t.gone} onClose={onClose}>
+        {t.goneBody}
+      </Gone>
     );
   }
   return (

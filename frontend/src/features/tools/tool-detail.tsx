@@ -4,8 +4,7 @@ import type { ReactNode } from 'react';
 import { CopyButton } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView, LongText } from '@/components/json-view';
-import { Empty } from '@/components/page';
-import { DetailFrame } from '@/components/split';
+import { DetailFrame, Gone } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -36,11 +35,9 @@ export function ToolDetail({
   const tool = tools.find((candidate) => candidate.name === name);
   if (!tool) {
     return (
-      <DetailFrame id={name} title={plain(name)} onClose={onClose}>
-        <Empty icon={PackageX} title={t.gone}>
-          {t.goneBody}
-        </Empty>
-      </DetailFrame>
+      <Gone id={name} title={plain(name)} icon={PackageX} what={t.gone} onClose={onClose}>
+        {t.goneBody}
+      </Gone>
     );
   }
   return (
