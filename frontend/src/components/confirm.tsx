@@ -2,9 +2,8 @@ import { LoaderCircle } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Button } from '@/components/button';
 import { Modal } from '@/components/modal';
-import { plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
+import { Failure } from './failure';
 
 /** Asks before something that cannot be taken back. The safe answer has the focus. */
 export function Confirm({
@@ -38,11 +37,7 @@ export function Confirm({
       <div className="scroll-area p-5">
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
         {children && <div className="mt-2 text-ink2 [overflow-wrap:anywhere]">{children}</div>}
-        {error !== undefined && error !== null && (
-          <p role="alert" className="mt-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-            {plain(messageOf(error))}
-          </p>
-        )}
+        <Failure error={error} className="mt-3" />
         <div className="mt-5 flex justify-end gap-2">
           <Button data-first onClick={onClose}>
             {keep}

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { NotebookPen, X } from 'lucide-react';
 import { useId, useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { isConflict, messageOf } from '@/lib/request';
@@ -191,11 +192,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           </div>
         </div>
       )}
-      {save.isError && !isConflict(save.error) && (
-        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(save.error))}
-        </p>
-      )}
+      {save.isError && !isConflict(save.error) && <Failure error={save.error} />}
       <div className="flex gap-2">
         <Button type="submit" small look="primary" disabled={save.isPending || conflict}>
           {t.save}

@@ -5,10 +5,10 @@ import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { DifferenceRow } from '@/components/difference-row';
+import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
 import { age, count, duration, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -92,11 +92,7 @@ export function CheckItem({
         </div>
       </div>
       {running && <Progress steps={steps} calls={calls} />}
-      {run.isError && !running && (
-        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(run.error))}
-        </p>
-      )}
+      {run.isError && !running && <Failure error={run.error} className="mt-2" />}
       {open && <Expected check={check} />}
       {report && !running && <Report report={report} />}
       {asking === 'run' && (

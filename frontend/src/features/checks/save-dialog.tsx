@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { LoaderCircle } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { plain } from '@/lib/format';
@@ -172,11 +173,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
         </ol>
       </div>
       <div className="border-t px-5 py-3">
-        {save.isError && (
-          <p role="alert" className="mb-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-            {plain(messageOf(save.error))}
-          </p>
-        )}
+        <Failure error={save.error} className="mb-3" />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{texts.actions.cancel}</Button>
           <Button type="submit" look="primary" disabled={!sound || save.isPending}>

@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { JsonView, LongText } from '@/components/json-view';
 import { classes } from '@/lib/classes';
 import { bytes, plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { CallQuestion } from '@/types/api';
 import { type Scope, useAnswer, wholeQuery } from './api';
@@ -79,11 +79,7 @@ export function CallCard({
           </Button>
         )}
       </div>
-      {(answer.isError || all.isError) && (
-        <p role="alert" className="mt-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(answer.error ?? all.error))}
-        </p>
-      )}
+      <Failure error={answer.error ?? all.error} className="mt-3" />
       <div className="mt-4 flex flex-wrap gap-2">
         <Button look="primary" disabled={answer.isPending} onClick={() => allow('once')}>
           {t.once}

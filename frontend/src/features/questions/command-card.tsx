@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { shellWords } from '@/lib/shell-words';
 import { texts } from '@/lib/texts';
 import type { CommandQuestion } from '@/types/api';
@@ -52,11 +52,7 @@ export function CommandCard({
           ))
         )}
       </dl>
-      {answer.isError && (
-        <p role="alert" className="mt-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(answer.error))}
-        </p>
-      )}
+      <Failure error={answer.error} className="mt-3" />
       <div className="mt-4 flex flex-wrap gap-2">
         <Button
           look="primary"

@@ -4,12 +4,12 @@ import { MessageCircleQuestion } from 'lucide-react';
 import { type ReactNode, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
 import { LongText } from '@/components/json-view';
 import { Empty, PageHeader } from '@/components/page';
 import { ObjectForm } from '@/components/schema-form';
 import { ScrollArea } from '@/components/scroll-area';
 import { plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { initialText, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
 import type { Question } from '@/types/api';
@@ -118,11 +118,7 @@ function QuestionCard({
         </div>
       )}
       <p className="mt-4 text-xs text-ink3">{t.warning}</p>
-      {answer.isError && (
-        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(answer.error))}
-        </p>
-      )}
+      <Failure error={answer.error} className="mt-2" />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button
           look="primary"

@@ -3,11 +3,12 @@ import { useNavigate } from '@tanstack/react-router';
 import { LoaderCircle } from 'lucide-react';
 import { type ReactNode, useId, useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
 import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { setValue } from '@/lib/jsonc';
-import { messageOf, RequestError, request } from '@/lib/request';
+import { RequestError, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
@@ -149,11 +150,7 @@ function Edit({
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
         <p className="text-sm text-ink2">{body}</p>
         {children(id)}
-        {error && (
-          <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-            {plain(messageOf(error))}
-          </p>
-        )}
+        <Failure error={error} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{texts.actions.cancel}</Button>
           <Button type="submit" look="primary" disabled={!ready || pending}>

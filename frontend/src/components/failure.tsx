@@ -1,0 +1,19 @@
+import { classes } from '@/lib/classes';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+
+/** Why a request failed, and what to do about it; nothing while there is no error. */
+export function Failure({ error, className }: { error: unknown; className?: string }) {
+  if (error === undefined || error === null) return null;
+  return (
+    <p
+      role="alert"
+      className={classes(
+        'rounded-md bg-bad-soft px-3 py-2 text-sm text-bad [overflow-wrap:anywhere]',
+        className,
+      )}
+    >
+      {plain(messageOf(error))}
+    </p>
+  );
+}
