@@ -69,7 +69,7 @@ function Lost() {
 }
 
 /** Recorder states that mean all is well, whatever the exact word. */
-export function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
+function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
   return (
     recorder !== undefined && !['', 'ok', 'running', 'recording', 'idle'].includes(recorder.state)
   );

@@ -53,7 +53,7 @@ export function IconButton({
   );
 }
 
-export function Hint({ text, children }: { text: string; children: ReactNode }) {
+function Hint({ text, children }: { text: string; children: ReactNode }) {
   const home = usePortalHome();
   return (
     <Tooltip.Root>

@@ -317,7 +317,7 @@ function timeTicks(at: number[], stepMs: number, width: number): { i: number; te
 }
 
 /** The next round number whose half is a round number too. */
-export function niceCeiling(value: number): number {
+function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const steps = power < 10 ? [1, 2, 4, 6, 8, 10] : [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10];
   const step = steps.find((s) => s * power >= value) ?? 10;

@@ -52,7 +52,7 @@ function decodedSize(base64: string): number {
 }
 
 /** What else a result holds beside its content. */
-export function structuredContent(result: string): string | undefined {
+function structuredContent(result: string): string | undefined {
   const structured = jsonMembers(result)?.get('structuredContent');
   return structured === 'null' ? undefined : structured;
 }

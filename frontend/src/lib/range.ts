@@ -12,7 +12,7 @@ const lengths: Record<Range, number> = {
   '30d': 30 * 24 * 60 * minute,
 };
 
-export function isRange(text: unknown): text is Range {
+function isRange(text: unknown): text is Range {
   return ranges.some((range) => range === text);
 }
 

@@ -24,15 +24,6 @@ export function keepSessionKey(key: string): void {
   }
 }
 
-export function forgetSessionKey(): void {
-  memory = null;
-  try {
-    localStorage.removeItem(storageKey);
-  } catch {
-    // There was nothing to forget.
-  }
-}
-
 /**
  * Takes the one-time code out of the address, so that it is neither kept in the history
  * nor used twice, and leads to the place of the page that stands beside it.

@@ -72,7 +72,7 @@ export function CallStrip() {
 }
 
 /** Logarithmic: 1 ms is short, 30 s is full height. */
-export function barHeight(call: Call): number {
+function barHeight(call: Call): number {
   if (call.outcome === '') return 40;
   const ms = Math.max(1, call.tookNs / 1e6);
   return 4 + Math.min(1, Math.log10(ms) / Math.log10(30_000)) * 36;

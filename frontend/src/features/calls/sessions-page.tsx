@@ -107,6 +107,6 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
   );
 }
 
-export function spanNs(session: { first: string; last: string }): number {
+function spanNs(session: { first: string; last: string }): number {
   return ((moment(session.last) ?? 0) - (moment(session.first) ?? 0)) * 1e6;
 }

@@ -3,7 +3,7 @@ import { texts } from '@/lib/texts';
 import type { Upload } from '@/types/directory';
 
 /** The largest bundle that the daemon takes. */
-export const maxBundle = 256 * 1024 * 1024;
+const maxBundle = 256 * 1024 * 1024;
 
 const part = 1536 * 1024; // divisible by 3, so that its base64 needs no padding in between
 

@@ -26,15 +26,7 @@ import { type View, views } from './views';
 
 const t = texts.servers;
 
-/** One server, in a few views; which one is in the address. */
-export function ServerDetail({
-  id,
-  view,
-  onView,
-  onClose,
-  trust,
-  version,
-}: {
+interface Props {
   id: string;
   view: View;
   onView: (view: View) => void;
@@ -43,7 +35,11 @@ export function ServerDetail({
   trust?: (tools: ReactNode) => ReactNode;
   /** Which version of its package it runs. */
   version?: ReactNode;
-}) {
+}
+
+/** One server, in a few views; which one is in the address. */
+export function ServerDetail(props: Props) {
+  const { id, onClose } = props;
   const { data: servers } = useSuspenseQuery(serversQuery);
   if (!servers.some((server) => server.id === id)) {
     return (
@@ -52,28 +48,10 @@ export function ServerDetail({
       </Gone>
     );
   }
-  return (
-    <Known id={id} view={view} onView={onView} onClose={onClose} trust={trust} version={version} />
-  );
+  return <Known {...props} />;
 }
 
-function Known({
-  id,
-  view,
-  onView,
-  onClose,
-  trust,
-  version,
-}: {
-  id: string;
-  view: View;
-  onView: (view: View) => void;
-  onClose: () => void;
-  /** Puts what is to be said of its tools' definitions above the list of them. */
-  trust?: (tools: ReactNode) => ReactNode;
-  /** Which version of its package it runs. */
-  version?: ReactNode;
-}) {
+function Known({ id, view, onView, onClose, trust, version }: Props) {
   const { data: server } = useSuspenseQuery({
     ...serverQuery(id),
     // A server that was just removed answers 404: the list will say so in a moment.
@@ -239,7 +217,7 @@ function ServerFacts({ server, now }: { server: Detail; now: number }) {
 }
 
 /** The server's own name and version, if what it says of itself has that shape. */
-export function software(info: unknown): string {
+function software(info: unknown): string {
   if (typeof info !== 'object' || info === null) return '';
   const { title, name, version } = info as Record<string, unknown>;
   return [typeof title === 'string' && title ? title : name, version]

@@ -12,7 +12,7 @@ import { ServerRow } from './server-row';
 
 const route = getRouteApi('/servers');
 
-export function matchesServer(server: ServerStatus, filter: string): boolean {
+function matchesServer(server: ServerStatus, filter: string): boolean {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const text = [
     server.label,

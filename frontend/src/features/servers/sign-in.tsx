@@ -16,7 +16,7 @@ const t = texts.signIn;
 const at = (id: string, rest = '') => `/api/v1/servers/${encodeURIComponent(id)}/login${rest}`;
 
 /** Whether a server says anything of a sign-in. */
-export const knowsLogin = (server: ServerStatus) => Boolean(server.login);
+const knowsLogin = (server: ServerStatus) => Boolean(server.login);
 
 /** Whether only a sign-in helps a server on. */
 export const wantsLogin = (server: ServerStatus) =>

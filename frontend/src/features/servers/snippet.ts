@@ -38,7 +38,7 @@ function fromUrl(url: string): Draft {
   return { name: nameOfUrl(url), entry: objectText([['url', JSON.stringify(url)]]) };
 }
 
-export function nameOfUrl(url: string): string {
+function nameOfUrl(url: string): string {
   try {
     const { hostname } = new URL(url);
     const words = hostname.split('.').filter((w) => !['mcp', 'api', 'www', 'com'].includes(w));

@@ -18,7 +18,7 @@ import { type Group, grouped, groupings, tokenCost } from './groups';
 const route = getRouteApi('/tools');
 const t = texts.tools;
 
-export function matchesTool(tool: Tool, q: string, server: string | undefined): boolean {
+function matchesTool(tool: Tool, q: string, server: string | undefined): boolean {
   if (server && tool.server !== server) return false;
   const text = [tool.name, tool.title, tool.description].join(' ').toLowerCase();
   return q
