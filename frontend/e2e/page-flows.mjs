@@ -46,6 +46,24 @@ flow('a token is made and shown once', quiet, async (page, mock) => {
   await inspect(page, true);
 });
 
+flow('a token is made new only once its files are named', quiet, async (page, mock) => {
+  let answer;
+  const held = new Promise((done) => {
+    answer = done;
+  });
+  await page.route('**/rotate', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${mock.url}/#/settings`);
+  await page.getByRole('button', { name: 'New token' }).first().click();
+  const sure = page.getByRole('dialog').getByRole('button', { name: 'New token' });
+  await becomes(() => sure.isEnabled(), false);
+  answer();
+  await page.getByRole('dialog').getByText('/home/ada/.cursor/mcp.json').waitFor();
+  await becomes(() => sure.isEnabled(), true);
+});
+
 flow('a client is connected by hand, and an import is taken back', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/clients`);
   const row = page.getByRole('listitem').filter({ hasText: 'Cursor' });

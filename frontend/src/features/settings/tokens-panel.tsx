@@ -140,6 +140,7 @@ function TokenRow({
           action={asking === 'rotate' ? t.rotate : t.revoke}
           danger={asking === 'revoke'}
           pending={change.isPending}
+          blocked={look.isPending}
           error={change.error}
           onClose={() => setAsking(undefined)}
           onConfirm={() =>
