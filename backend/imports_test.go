@@ -60,8 +60,8 @@ var edges = map[string]string{
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",
 
-	"app/tray":   "backend/hub backend/event build/icons",
-	"app/window": "build/icons backend/loopback backend/console", // where the daemon answers, and its token
+	"app/tray":   "backend/hub backend/event backend/desktop build/icons", // desktop: what fits into one line of text
+	"app/window": "build/icons backend/loopback backend/console",          // where the daemon answers, and its token
 	".":          "app/window",
 
 	"frontend":    "",

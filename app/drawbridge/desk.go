@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -132,19 +134,31 @@ func (d *desk) copyAddress() {
 }
 
 func copyText(text string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
+	failed := errors.New("no program for the clipboard was found")
 	for _, line := range clipboards[runtime.GOOS] {
 		path, err := exec.LookPath(line[0])
 		if err != nil {
 			continue
 		}
-		cmd := console.Hide(exec.CommandContext(ctx, path, line[1:]...))
-		cmd.Stdin = strings.NewReader(text)
-		// No pipes: what keeps the clipboard alive stays in the background with them.
-		return cmd.Run()
+		// One that is there may be of no use here, as wl-copy under X11.
+		if failed = copyWith(path, line[1:], text); failed == nil {
+			return nil
+		}
 	}
-	return errors.New("no program for the clipboard was found")
+	return failed
+}
+
+func copyWith(path string, args []string, text string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	cmd := console.Hide(exec.CommandContext(ctx, path, args...))
+	cmd.Stdin = strings.NewReader(text)
+	cmd.WaitDelay = time.Second
+	// No pipes: what keeps the clipboard alive stays in the background with them.
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return nil
 }
 
 // trayOptions connects the tray with all of this. ctx is the daemon's.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"unicode"
 
+	"drawbridge/backend/desktop"
 	"drawbridge/backend/hub"
 )
 
@@ -24,7 +24,7 @@ type Menu struct {
 	Icon    Icon
 	Tooltip string
 	Summary string   // "2 of 3 servers running"
-	Notices []string // sentences about Drawbridge itself, such as "recording paused: disk full"
+	Notices []string // at most maxNotices sentences about Drawbridge itself, such as "recording paused: disk full"
 	Lines   []Line   // one per server, at most maxLines
 	More    string   // "4 more servers", or ""
 
@@ -48,6 +48,9 @@ type Line struct {
 // maxLines keeps the menu on one screen; the window has the rest.
 const maxLines = 20
 
+// maxNotices is how many lines notices take; the last says how many there are besides.
+const maxNotices = 3
+
 // maxReason is the longest text of an entry, in characters.
 const maxReason = 90
 
@@ -69,8 +72,14 @@ func menuOf(statuses []hub.ServerStatus, notices []string, facts Facts) Menu {
 		}
 		m.Icon = worse(m.Icon, iconOf(s.State))
 	}
-	for _, text := range notices {
+	for i, text := range notices {
+		if i == maxNotices-1 && len(notices) > maxNotices {
+			m.Notices = append(m.Notices, fmt.Sprintf("⚠ %d more: open Drawbridge", len(notices)-i))
+			break
+		}
 		m.Notices = append(m.Notices, "⚠ "+oneLine(text))
+	}
+	if len(notices) > 0 {
 		m.Icon = worse(m.Icon, IconAttention)
 	}
 	if facts.RecordingPaused {
@@ -119,7 +128,7 @@ func lineOf(s hub.ServerStatus) Line {
 	if name == "" {
 		name = s.ID
 	}
-	l := Line{ID: s.ID, Text: fmt.Sprintf("%s %s: %s", mark(s.State), oneLine(name), words(s)), Reason: oneLine(s.Reason)}
+	l := Line{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", mark(s.State), oneLine(name), words(s))), Reason: oneLine(s.Reason)}
 	switch s.State {
 	case hub.StateRunning, hub.StateDegraded:
 		l.Stop, l.Restart = true, true
@@ -197,24 +206,8 @@ func troubledFirst(statuses []hub.ServerStatus) []hub.ServerStatus {
 	return append(first, rest...)
 }
 
-// oneLine makes a server's text fit for a menu: no line breaks, no control or
-// direction characters, bounded.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > maxReason {
-		return strings.TrimSpace(string(runes[:maxReason-1])) + "…"
-	}
-	return text
-}
+// oneLine makes a server's text fit for an entry.
+func oneLine(text string) string { return desktop.Line(text, maxReason) }
 
 // label doubles the character that menus of this system read as "underline the next one".
 func label(text string) string {

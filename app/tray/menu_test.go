@@ -125,10 +125,34 @@ func TestServersTextCannotBendTheMenu(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nb\r\n\tc":            "a b c",
 		"x\x00\x1b[31my\u202ez":  "x[31myz",
+		"👨\u200d👩 می\u200cخواهم": "👨\u200d👩 می\u200cخواهم",
 		strings.Repeat("é", 200): strings.Repeat("é", maxReason-1) + "…",
 	} {
 		if got := oneLine(text); got != want {
 			t.Errorf("oneLine(%q) = %q", text, got)
+		}
+	}
+}
+
+func TestANameFromRightToLeftLeavesItsLineInOrder(t *testing.T) {
+	crashed := status("a", hub.StateCrashed)
+	crashed.Label = "שלום"
+	if l := lineOf(crashed); l.Text != "\u200e✕ שלום: crashed" {
+		t.Errorf("%q", l.Text)
+	}
+}
+
+func TestTheMenuSaysHowManyNoticesItHides(t *testing.T) {
+	for n, want := range [][]string{
+		{}, {"⚠ 0"}, {"⚠ 0", "⚠ 1"}, {"⚠ 0", "⚠ 1", "⚠ 2"},
+		{"⚠ 0", "⚠ 1", "⚠ 2 more: open Drawbridge"}, {"⚠ 0", "⚠ 1", "⚠ 3 more: open Drawbridge"},
+	} {
+		var notices []string
+		for i := range n {
+			notices = append(notices, fmt.Sprint(i))
+		}
+		if got := menuOf(nil, notices, Facts{}).Notices; !slices.Equal(got, want) {
+			t.Errorf("%d notices are shown as %q", n, got)
 		}
 	}
 }

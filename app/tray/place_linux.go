@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/godbus/dbus/v5"
 )
 
 // watcher is the name under which a panel that shows tray icons is found.
 const watcher = "org.kde.StatusNotifierWatcher"
+
+// noPanel is why there is no icon where none is shown.
+const noPanel = "the desktop shows no tray icons"
 
 // Available reports whether an icon would be seen now, and why not.
 func Available() (ok bool, why string) {
@@ -19,7 +23,7 @@ func Available() (ok bool, why string) {
 	}
 	defer conn.Close()
 	if !watched(conn) {
-		return false, "the desktop shows no tray icons"
+		return false, noPanel
 	}
 	return true, ""
 }
@@ -55,22 +59,15 @@ func awaitPlace(ctx context.Context, o Options) error {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.AddMatchSignalContext(ctx,
-		dbus.WithMatchSender("org.freedesktop.DBus"),
-		dbus.WithMatchInterface("org.freedesktop.DBus"),
-		dbus.WithMatchMember("NameOwnerChanged"),
-		dbus.WithMatchArg(0, watcher),
-	); err != nil {
-		return fmt.Errorf("cannot wait for a panel: %w", err)
+	changes, err := panels(ctx, conn)
+	if err != nil {
+		return err
 	}
-	changes := make(chan *dbus.Signal, 8)
-	conn.Signal(changes)
 	if watched(conn) {
 		return nil
 	}
-	const why = "the desktop shows no tray icons"
-	o.Shown(false, why)
-	o.Log.Info("No tray icon yet", "reason", why)
+	o.Shown(false, noPanel)
+	o.Log.Info("No tray icon yet", "reason", noPanel)
 	for {
 		select {
 		case <-ctx.Done():
@@ -85,3 +82,70 @@ func awaitPlace(ctx context.Context, o Options) error {
 		}
 	}
 }
+
+// panels returns a channel that hears when a panel appears or goes. It is closed when the
+// bus goes away.
+func panels(ctx context.Context, conn *dbus.Conn) (<-chan *dbus.Signal, error) {
+	if err := conn.AddMatchSignalContext(ctx,
+		dbus.WithMatchSender("org.freedesktop.DBus"),
+		dbus.WithMatchInterface("org.freedesktop.DBus"),
+		dbus.WithMatchMember("NameOwnerChanged"),
+		dbus.WithMatchArg(0, watcher),
+	); err != nil {
+		return nil, fmt.Errorf("cannot wait for a panel: %w", err)
+	}
+	changes := make(chan *dbus.Signal, 8)
+	conn.Signal(changes)
+	return changes, nil
+}
+
+// attend tells what becomes of the icon, until ctx ends: that its panel went, and that one
+// is there again, where systray shows it anew by itself. The session bus goes with the
+// person's session: then the program ends in order, as it does elsewhere (see leave). Where
+// a service manager runs us, it is the one to end us.
+func attend(ctx context.Context, o Options) {
+	conn, err := sessionBus(ctx)
+	if err != nil {
+		return // between two looks: nothing is known, and nothing is done
+	}
+	defer conn.Close()
+	changes, err := panels(ctx, conn)
+	if err != nil {
+		return
+	}
+	there := true
+	for {
+		if now := watched(conn); now != there && conn.Connected() {
+			there = now
+			if there {
+				o.Shown(true, "")
+			} else {
+				o.Shown(false, noPanel)
+				o.Log.Info("The tray icon is gone", "reason", noPanel)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-changes:
+			if open {
+				continue
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			o.Shown(false, "the session bus went away")
+			if managed() {
+				o.Log.Warn("The session bus went away, and the tray icon with it")
+				return
+			}
+			o.Log.Warn("The session bus went away: the session is over")
+			o.Quit()
+			return
+		}
+	}
+}
+
+// managed reports whether systemd runs this program as a service or started it with the
+// session, and so ends it when its time has come.
+func managed() bool { return os.Getenv("INVOCATION_ID") != "" }

@@ -23,3 +23,6 @@ func awaitPlace(context.Context, Options) error {
 	}
 	return errors.New("there is no tray on this system")
 }
+
+// attend has nothing to watch: the system keeps the icon, and tells of the session's end.
+func attend(context.Context, Options) {}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,9 @@ func Run(ctx context.Context, o Options) error {
 		return waitWithout(ctx, o, err.Error())
 	}
 	o.Shown(true, "")
+	var attending sync.WaitGroup
+	defer attending.Wait()
+	attending.Go(func() { attend(ctx, o) })
 
 	v := newView(o)
 	systray.SetOnTapped(func() { go o.Open("") }) // read once while the icon is exported

@@ -3,13 +3,19 @@
 package tray
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/godbus/dbus/v5"
 
 	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
@@ -60,4 +66,85 @@ func TestProgramEndsInOrderWithItsSession(t *testing.T) {
 			t.Errorf("after our own end: %d quits, %s", quits, took)
 		}
 	})
+}
+
+// ownBus starts a session bus of this test's own.
+func ownBus(t *testing.T) (end func()) {
+	t.Helper()
+	if _, err := exec.LookPath("dbus-daemon"); err != nil {
+		t.Skip("there is no dbus-daemon")
+	}
+	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--print-address=1")
+	printed, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end = sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	t.Cleanup(end)
+	address, err := bufio.NewReader(printed).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", strings.TrimSpace(address))
+	return end
+}
+
+// The icon is told to be gone with its panel, and to be back with the next one. With the
+// session bus the session is over, unless a service manager knows better.
+func TestTheIconGoesWithItsPanelAndTheProgramWithItsSession(t *testing.T) {
+	for _, unit := range []string{"", "0123456789abcdef"} {
+		t.Run("unit "+unit, func(t *testing.T) {
+			t.Setenv("INVOCATION_ID", unit)
+			endBus := ownBus(t)
+			panel, err := sessionBus(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer panel.Close()
+			come := func() {
+				t.Helper()
+				if _, err := panel.RequestName(watcher, dbus.NameFlagDoNotQueue); err != nil {
+					t.Fatal(err)
+				}
+			}
+			come()
+			shown, quit, ended := make(chan string, 8), make(chan bool, 8), make(chan bool)
+			o := Options{
+				Shown: func(on bool, why string) { shown <- fmt.Sprint(on, why) },
+				Quit:  func() { quit <- true },
+				Log:   slog.New(slog.DiscardHandler),
+			}
+			go func() { attend(t.Context(), o); close(ended) }()
+			said := func(want string) {
+				t.Helper()
+				select {
+				case got := <-shown:
+					if got != want {
+						t.Fatalf("told %q, want %q", got, want)
+					}
+				case <-time.After(time.Minute):
+					t.Fatalf("not told %q", want)
+				}
+			}
+			if _, err := panel.ReleaseName(watcher); err != nil {
+				t.Fatal(err)
+			}
+			said("false" + noPanel)
+			come()
+			said("true")
+			endBus()
+			said("falsethe session bus went away")
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Fatal("it goes on without a bus")
+			}
+			if got := len(quit); (got == 1) != (unit == "") {
+				t.Errorf("the program was ended %d times", got)
+			}
+		})
+	}
 }

@@ -29,7 +29,7 @@ type view struct {
 
 	summary, waiting, open, more, quit     *systray.MenuItem
 	pause, recording, copy, connect, login *systray.MenuItem
-	notices                                [3]*systray.MenuItem
+	notices                                [maxNotices]*systray.MenuItem
 	places                                 [maxLines]place
 	icon                                   Icon
 	tooltip                                string

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
@@ -59,11 +58,12 @@ type watch struct {
 	subjects map[string]*told
 	states   map[string]hub.State
 	waiting  map[string]inbox.Item
+	commands map[string]string // what is told of new ones, by server
 }
 
 // Run shows notifications until ctx ends, and then returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
-	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]hub.State{}, waiting: map[string]inbox.Item{}}
+	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]hub.State{}, waiting: map[string]inbox.Item{}, commands: map[string]string{}}
 	sub := w.subscribe()
 	if w.Enabled() { // whether a person can be reached decides about calls that ask first
 		r.connected(ctx)
@@ -105,7 +105,11 @@ func (r *watch) take(ctx context.Context, e event.Event) {
 	case hub.ServerStatus:
 		r.server(ctx, data)
 	case event.Notice:
-		if !strings.HasPrefix(data.Subject, "clients/") && !strings.HasPrefix(data.Subject, "command/") && data.Subject != "history" {
+		if id, ok := strings.CutPrefix(data.Subject, event.CommandSubject); ok {
+			r.command(ctx, id, data.Message)
+			return
+		}
+		if !strings.HasPrefix(data.Subject, "clients/") && data.Subject != "history" {
 			return
 		}
 		if data.Message == "" {
@@ -124,14 +128,31 @@ func (r *watch) take(ctx context.Context, e event.Event) {
 }
 
 func noticePlace(subject string) string {
-	kind, id, _ := strings.Cut(subject, "/")
-	switch kind {
-	case "clients":
+	if strings.HasPrefix(subject, "clients/") {
 		return "/clients"
-	case "command":
-		return "/servers/" + id
 	}
 	return "/"
+}
+
+// command keeps one notification for all new commands, because one edit of the file may
+// bring many. Without a message the one of this server is taken back.
+func (r *watch) command(ctx context.Context, id, message string) {
+	const subject = "commands"
+	if message == "" {
+		delete(r.commands, id)
+		if len(r.commands) == 0 {
+			r.withdraw(ctx, subject)
+		}
+		return
+	}
+	if len(r.commands) < maxSubjects {
+		r.commands[id] = message
+	}
+	n := Notification{Subject: subject, Title: "Drawbridge", Text: message, To: "/servers/" + id}
+	if len(r.commands) > 1 {
+		n.Title, n.To = fmt.Sprintf("%d servers run new commands", len(r.commands)), "/servers"
+	}
+	r.show(ctx, n)
 }
 
 // server tells of the states that do not end by themselves, once each.
@@ -188,7 +209,7 @@ func (r *watch) question(ctx context.Context, item inbox.Item) {
 
 // show shows n now, or when its subject's silence ends.
 func (r *watch) show(ctx context.Context, n Notification) {
-	n.Title, n.Text = line(n.Title, 80), line(n.Text, 300)
+	n.Title, n.Text = LeftToRight(Line(n.Title, 80)), Line(n.Text, 300)
 	t := r.subjects[n.Subject]
 	if t == nil {
 		r.forget()
@@ -300,22 +321,4 @@ func (r *watch) forget() {
 	maps.DeleteFunc(r.subjects, func(_ string, t *told) bool {
 		return !t.shown && t.next == nil && time.Since(t.at) >= quiet
 	})
-}
-
-// line makes a server's text fit for a notification: one line, nothing unprintable, bounded.
-func line(text string, most int) string {
-	text = strings.Map(func(c rune) rune {
-		switch {
-		case unicode.IsSpace(c):
-			return ' '
-		case !unicode.IsPrint(c):
-			return -1
-		}
-		return c
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return strings.TrimSpace(string(runes[:most-1])) + "…"
-	}
-	return text
 }

@@ -186,11 +186,46 @@ func TestManyQuestionsAreOneNotification(t *testing.T) {
 func TestALostEntryAndAChangedCommandAreTold(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.publish(event.Health, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
-		d.publish(event.Health, event.Notice{Subject: "command/files", Message: "The command of files changed."})
+		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "files", Message: "Server files runs a new command: x"})
 		d.publish(event.Health, event.Notice{Subject: "bridge", Message: "not worth a notification"})
-		d.said("Drawbridge: Our entry is gone.", "Drawbridge: The command of files changed.")
+		d.said("Drawbridge: Our entry is gone.", "Drawbridge: Server files runs a new command: x")
 		d.publish(event.Health, event.Notice{Subject: "clients/cursor"})
 		d.said("withdrawn clients/cursor")
+	})
+}
+
+// One edit of the file may bring many commands.
+func TestManyNewCommandsAreOneNotification(t *testing.T) {
+	watching(t, func(d *desk) {
+		tell := func(id, message string) {
+			d.publish(event.Health, event.Notice{Subject: event.CommandSubject + id, Message: message})
+		}
+		tell("a", "a runs x")
+		if to := d.visible["commands"].To; to != "/servers/a" {
+			t.Errorf("a click leads to %q", to)
+		}
+		tell("b", "b runs y")
+		tell("c", "c runs z")
+		d.said("Drawbridge: a runs x")
+		time.Sleep(quiet)
+		synctest.Wait()
+		d.said("3 servers run new commands: c runs z")
+		if to := d.visible["commands"].To; to != "/servers" {
+			t.Errorf("a click leads to %q", to)
+		}
+		tell("a", "")
+		tell("b", "")
+		d.said()
+		tell("c", "")
+		d.said("withdrawn commands")
+	})
+}
+
+func TestANameFromRightToLeftLeavesTheSentenceInItsOrder(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.publish(event.Server, hub.ServerStatus{ID: "a", Label: "שלום", State: hub.StateCrashed, Reason: "x"})
+		d.publish(event.Server, hub.ServerStatus{ID: "b", Label: "Grüße", State: hub.StateCrashed, Reason: "x"})
+		d.said("\u200eשלום does not run: x", "Grüße does not run: x")
 	})
 }
 

@@ -34,6 +34,10 @@ type ConfigChange struct {
 	Changed  []string `json:"changed,omitempty"`  // ids of servers that were added, changed or removed
 }
 
+// CommandSubject begins the subject of a notice about a command that runs without having
+// been asked for; the server's id follows.
+const CommandSubject = "command:"
+
 // Notice is one sentence for the person, such as "recording paused: disk full".
 // An empty Message takes the notice of that Subject back.
 type Notice struct {

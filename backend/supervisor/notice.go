@@ -10,9 +10,6 @@ import (
 	"drawbridge/config"
 )
 
-// commandSubject begins the subject of a notice about a new command; the id follows.
-const commandSubject = "command:"
-
 // expectFor is how long Expect holds.
 const expectFor = time.Minute
 
@@ -69,7 +66,7 @@ func (s *Supervisor) noteCommand(c *config.Server, was string) {
 	if label == "" {
 		label = c.ID
 	}
-	n := events.Notice{Subject: commandSubject + c.ID, Message: fmt.Sprintf("Server %q runs a new command: %s", label, spelled(c))}
+	n := events.Notice{Subject: events.CommandSubject + c.ID, Message: fmt.Sprintf("Server %q runs a new command: %s", label, spelled(c))}
 	if was != "" && was != spelled(c) {
 		n.Message += " (before: " + was + ")"
 	}
@@ -82,7 +79,7 @@ func (s *Supervisor) forgetNotices(fl *fleet) {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
 	s.news.list = slices.DeleteFunc(s.news.list, func(n events.Notice) bool {
-		if _, there := fl.byID[n.Subject[len(commandSubject):]]; there {
+		if _, there := fl.byID[n.Subject[len(events.CommandSubject):]]; there {
 			return false
 		}
 		s.o.Bus.Publish(events.Health, events.Notice{Subject: n.Subject})
