@@ -22,13 +22,17 @@ func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
 				<-time.After(time.Millisecond)
 				sink.Notify("notifications/progress", nil)
 			}
-			go sink.Notify("notifications/progress", nil) // late
+			go func() { // late, and so long after the last one that it would be told
+				<-time.After(2 * tellEvery)
+				sink.Notify("notifications/progress", nil)
+			}()
 			return hub.Reply{Result: []byte(`{"content":[]}`)}, nil
 		}
 		call := toolCall()
 		if _, err := f.Call(context.Background(), call, nil); err != nil {
 			t.Fatal(err)
 		}
+		<-time.After(3 * tellEvery)
 		synctest.Wait()
 		sub.Close()
 		var told []hub.Call

@@ -191,6 +191,11 @@ func TestAClientIsHeardWhileARequestTakesLong(t *testing.T) {
 	_, _ = ours.Read(one[:])
 	ours.ear.awaitRead(t)
 	_, _ = theirs.Write([]byte("ab"))
+	for end := time.Now().Add(20 * time.Second); ours.ear.reads(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("what comes too early is not read")
+		}
+	}
 	if n, err := io.ReadFull(ours, two); n != 2 || err != nil || string(two) != "ab" {
 		t.Fatalf("%q %v", two[:n], err)
 	}
@@ -235,6 +240,23 @@ func TestAClientIsHeardWhileARequestTakesLong(t *testing.T) {
 	}
 	if _, err := ours.Read(two); err != io.EOF {
 		t.Errorf("the client left: %v", err)
+	}
+}
+
+// A second read of one byte in a row is meant in earnest: answered with nothing, as the
+// first one, whoever asks would ask for ever.
+func TestASecondReadOfOneByteWaitsForIt(t *testing.T) {
+	ours, _, theirs := ends(t)
+	ours.hears()
+	one := make([]byte, 1)
+	if n, err := ours.Read(one); n != 0 || err != nil {
+		t.Fatalf("the first: %d %v", n, err)
+	}
+	if _, err := theirs.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ours.Read(one); n != 1 || err != nil || one[0] != 'x' {
+		t.Errorf("the second: %d %q %v", n, one[:n], err)
 	}
 }
 
