@@ -116,6 +116,7 @@ e2e() {
 
 # docker makes sure that a Docker Engine answers, and starts one where nothing starts it.
 docker_() {
+	packages 'a static busybox, which the images of the tests are made of' busybox-static
 	docker info >/dev/null 2>&1 && return 0
 	command -v dockerd >/dev/null || packages 'Docker' docker.io
 	docker info >/dev/null 2>&1 && return 0

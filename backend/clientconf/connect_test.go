@@ -295,8 +295,13 @@ func TestBackupsAreBounded(t *testing.T) {
 		undo(t, c, "claude-code")
 	}
 	left, _ := os.ReadDir(filepath.Join(c.dir, "backups"))
-	if len(left) > maxBackups {
+	if len(left) != maxBackups {
 		t.Fatalf("%d backups are kept", len(left))
+	}
+	for _, one := range left {
+		if kept := content(t, filepath.Join(c.dir, "backups", one.Name())); kept != claudeFile {
+			t.Errorf("%s holds %q", one.Name(), kept)
+		}
 	}
 }
 

@@ -183,6 +183,9 @@ func TestReplaceNeedsTheCurrentTag(t *testing.T) {
 	if err := x.Replace(t.Context(), []byte("{"), etag); hub.CodeOf(err) != hub.CodeValidation {
 		t.Error(err)
 	}
+	if _, text, now, err := x.Text(); err != nil || string(text) != one || now != etag {
+		t.Errorf("after two that were refused the file is %q (%v)", text, err)
+	}
 	if err := x.Replace(t.Context(), []byte(two), etag); err != nil || ids(x.Current()) != "a=a b=b" {
 		t.Error(err, ids(x.Current()))
 	}

@@ -103,11 +103,14 @@ func TestSettingThatIsNoCommandNeedsNoApproval(t *testing.T) {
 func TestEverythingThatDecidesWhatRunsIsPartOfTheApproval(t *testing.T) {
 	base := server("a")
 	for name, change := range map[string]func(*config.Server){
+		"command":    func(s *config.Server) { s.Command = "another" },
 		"args":       func(s *config.Server) { s.Args = []string{"x"} },
 		"env":        func(s *config.Server) { s.Env = map[string]string{"LD_PRELOAD": "/tmp/x.so"} },
 		"inheritEnv": func(s *config.Server) { s.InheritEnv = []string{"X"} },
 		"cwd":        func(s *config.Server) { s.Cwd = "/tmp" },
 		"container":  func(s *config.Server) { s.Type, s.Docker.Container = hub.Docker, "x" },
+		"image":      func(s *config.Server) { s.Docker.Image = "x" },
+		"type":       func(s *config.Server) { s.Type = hub.Docker },
 	} {
 		changed := base
 		change(&changed)
