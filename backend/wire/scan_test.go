@@ -72,15 +72,18 @@ func TestScanRefusesWhatTwoParsersReadDifferently(t *testing.T) {
 }
 
 func TestScanRefusesDeepNestingOnly(t *testing.T) {
-	deep := func(n int) []byte {
-		return []byte(`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`)
-	}
-	if _, err := Scan(deep(MaxDepth - 1)); err != nil {
-		t.Errorf("depth %d refused: %v", MaxDepth, err)
-	}
-	for _, n := range []int{MaxDepth, 9_000, 1_000_000} {
-		if _, err := Scan(deep(n)); err == nil {
-			t.Errorf("depth %d accepted", n)
+	for _, kind := range []struct{ open, middle, shut string }{{"[", "", "]"}, {`{"a":`, "1", "}"}, {`[{"a":`, "1", "}]"}} {
+		levels := strings.Count(kind.open, "[") + strings.Count(kind.open, "{")
+		deep := func(n int) []byte {
+			return []byte(`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat(kind.open, n) + kind.middle + strings.Repeat(kind.shut, n) + `}`)
+		}
+		if _, err := Scan(deep((MaxDepth - 1) / levels)); err != nil {
+			t.Errorf("%s, depth %d refused: %v", kind.open, MaxDepth-1, err)
+		}
+		for _, n := range []int{MaxDepth, 9_000, 1_000_000} {
+			if _, err := Scan(deep(n / levels)); err == nil {
+				t.Errorf("%s, depth %d accepted", kind.open, n)
+			}
 		}
 	}
 }
