@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -11,10 +12,9 @@ import (
 	"drawbridge/backend/store"
 )
 
-// export streams; it is a plain handler because huma would hold the whole file.
-func (a *API) export(w http.ResponseWriter, r *http.Request) {
-	v := r.URL.Query()
-	q, bad := store.Query{Outcome: hub.Outcome(v.Get("outcome")), Text: v.Get("q")}, []hub.FieldError(nil)
+// exportOf reads what is asked for, and what is wrong with it.
+func exportOf(v url.Values) (q store.Query, format string, bad []hub.FieldError) {
+	q = store.Query{Outcome: hub.Outcome(v.Get("outcome")), Text: v.Get("q")}
 	for _, word := range []struct {
 		name string
 		into *string
@@ -52,10 +52,15 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 		}
 		q.Limit = n
 	}
-	format := v.Get("format")
-	if format != "" && format != "jsonl" && format != "csv" && format != "har" {
+	if format = v.Get("format"); format != "" && format != "jsonl" && format != "csv" && format != "har" {
 		bad = append(bad, hub.FieldError{Field: "query.format", Error: "must be jsonl, csv or har"})
 	}
+	return q, format, bad
+}
+
+// export streams; it is a plain handler because huma would hold the whole file.
+func (a *API) export(w http.ResponseWriter, r *http.Request) {
+	q, format, bad := exportOf(r.URL.Query())
 	if err := q.Check(); err != nil && len(bad) == 0 { // before the first byte: later nobody could be told
 		writeProblem(w, err)
 		return

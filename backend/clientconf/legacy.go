@@ -89,6 +89,26 @@ type run struct {
 	Env     map[string]string `json:"env"`
 }
 
+// here is how the extension is run on this system.
+func (m *manifest) here() run {
+	r := m.Server.Config.run
+	system := runtime.GOOS
+	if system == "windows" {
+		system = "win32"
+	}
+	o := m.Server.Config.Platforms[system]
+	if o.Command != "" {
+		r.Command = o.Command
+	}
+	if o.Args != nil {
+		r.Args = o.Args
+	}
+	if o.Env != nil {
+		r.Env = o.Env
+	}
+	return r
+}
+
 var bundleVar = pattern.Lazily(`\$\{([^}]*)\}`)
 
 // extensions reads the bundles that Claude Desktop has installed. Nothing of them is run.
@@ -118,22 +138,7 @@ func extensions(p *Plan, dir string) (all []Import) {
 
 func extension(p *Plan, m manifest, dir string, given map[string]any, disabled bool) Import {
 	i := Import{Client: p.Client.ID, Name: m.Name, Label: m.Name}
-	r := m.Server.Config.run
-	platform := map[string]string{"windows": "win32"}[runtime.GOOS]
-	if platform == "" {
-		platform = runtime.GOOS
-	}
-	if o, ok := m.Server.Config.Platforms[platform]; ok {
-		if o.Command != "" {
-			r.Command = o.Command
-		}
-		if o.Args != nil {
-			r.Args = o.Args
-		}
-		if o.Env != nil {
-			r.Env = o.Env
-		}
-	}
+	r := m.here()
 	if r.Command == "" {
 		i.Skip = errNoServer.Error()
 		return i

@@ -35,25 +35,16 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, e
 		}
 		r = record{Choice: p.choice, Path: p.target, Edits: []done{{Path: p.Client.KeyPath, Name: EntryName}}}
 	}
-	client, err := ByID(r.Choice.Client)
-	if err != nil {
-		return "", err
-	}
-	now, existed, err := read(r.Path)
-	if err != nil {
-		return "", err
-	}
-	if !existed {
-		return WasAbsent, errors.Join(c.undoOwn(ctx, r), c.forget(key))
-	}
-	p := &Plan{Client: client, Path: r.Path, choice: r.Choice, target: r.Path, before: now, existed: true}
-	unlock, err := c.lock(ctx, p)
+	p, unlock, err := c.reopen(ctx, r)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if recorded && r.PostHash == hash(now) {
-		if done, err := c.restore(r, now); done || err != nil {
+	if !p.existed {
+		return WasAbsent, errors.Join(c.undoOwn(ctx, r), c.forget(key))
+	}
+	if recorded && r.PostHash == hash(p.before) {
+		if done, err := c.restore(r, p.before); done || err != nil {
 			return Restored, errors.Join(err, c.undoOwn(ctx, r), c.forget(key))
 		}
 	}
@@ -62,6 +53,25 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, e
 		return "", err
 	}
 	return how, errors.Join(c.undoOwn(ctx, r), c.forget(key))
+}
+
+// reopen is a plan on the file of a connection as it is now, with the client's lock if there
+// is a file. unlock must follow.
+func (c *Connector) reopen(ctx context.Context, r record) (p *Plan, unlock func(), err error) {
+	client, err := ByID(r.Choice.Client)
+	if err != nil {
+		return nil, nil, err
+	}
+	now, existed, err := read(r.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p = &Plan{Client: client, Path: r.Path, choice: r.Choice, target: r.Path, before: now, existed: existed}
+	if !existed {
+		return p, func() {}, nil
+	}
+	unlock, err = c.lock(ctx, p)
+	return p, unlock, err
 }
 
 func (c *Connector) undoOwn(ctx context.Context, r record) error {

@@ -19,23 +19,53 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	if !ok {
 		return "", hub.Errorf(hub.CodeNotFound, "%q is not connected", key)
 	}
-	part, rest := r, r
-	part.Edits, rest.Edits, rest.Choice.Servers = nil, nil, nil
-	var gone []Single
-	for _, s := range r.Choice.Servers {
-		if slices.Contains(names, s.Name) {
-			gone = append(gone, s)
-		} else {
-			rest.Choice.Servers = append(rest.Choice.Servers, s)
-		}
-	}
+	part, rest := r.divided(names)
 	for _, name := range names {
-		if !slices.ContainsFunc(gone, func(s Single) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(part.Choice.Servers, func(s Single) bool { return s.Name == name }) {
 			return "", hub.Errorf(hub.CodeNotFound, "%q was not moved from %s", name, key)
 		}
 	}
 	if len(rest.Choice.Servers) == 0 {
 		return c.Undo(ctx, key, force)
+	}
+	p, unlock, err := c.reopen(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if !p.existed {
+		return "", hub.Errorf(hub.CodeConflict, "the file %s is gone: take the whole connection back", r.Path)
+	}
+	how, err := c.takeBack(p, part, true, force)
+	if err != nil {
+		return "", err
+	}
+	if err := c.undoOwnServers(ctx, &rest, part.Choice.Servers); err != nil {
+		return how, err
+	}
+	after, err := os.ReadFile(r.Path)
+	if err != nil {
+		return how, err
+	}
+	if rest.PostHash == hash(p.before) { // only we wrote it: the first pre-image is still the one to go back to
+		rest.PostHash = hash(after)
+		if rest.Version, err = c.saveBackup(key, after); err != nil {
+			return how, err
+		}
+	}
+	return how, c.saveRecord(rest)
+}
+
+// divided is the record of the servers that are named, and that of the others.
+func (r record) divided(names []string) (part, rest record) {
+	part, rest = r, r
+	part.Edits, rest.Edits, part.Choice.Servers, rest.Choice.Servers = nil, nil, nil, nil
+	for _, s := range r.Choice.Servers {
+		if slices.Contains(names, s.Name) {
+			part.Choice.Servers = append(part.Choice.Servers, s)
+		} else {
+			rest.Choice.Servers = append(rest.Choice.Servers, s)
+		}
 	}
 	for _, d := range r.Edits {
 		if slices.Contains(names, d.Name) {
@@ -44,41 +74,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 			rest.Edits = append(rest.Edits, d)
 		}
 	}
-	client, err := ByID(r.Choice.Client)
-	if err != nil {
-		return "", err
-	}
-	now, existed, err := read(r.Path)
-	if err != nil {
-		return "", err
-	}
-	if !existed {
-		return "", hub.Errorf(hub.CodeConflict, "the file %s is gone: take the whole connection back", r.Path)
-	}
-	p := &Plan{Client: client, Path: r.Path, choice: r.Choice, target: r.Path, before: now, existed: true}
-	unlock, err := c.lock(ctx, p)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	how, err := c.takeBack(p, part, true, force)
-	if err != nil {
-		return "", err
-	}
-	if err := c.undoOwnServers(ctx, &rest, gone); err != nil {
-		return how, err
-	}
-	after, err := os.ReadFile(r.Path)
-	if err != nil {
-		return how, err
-	}
-	if rest.PostHash == hash(now) { // only we wrote it: the first pre-image is still the one to go back to
-		rest.PostHash = hash(after)
-		if rest.Version, err = c.saveBackup(key, after); err != nil {
-			return how, err
-		}
-	}
-	return how, c.saveRecord(rest)
+	return part, rest
 }
 
 // undoOwnServers takes the servers of gone out of our configuration, and out of r.
