@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -182,103 +181,6 @@ func TestAnIDUnderWayCannotBeUsedAgain(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAServersRequestReachesTheClientOfItsCallAndTheAnswerReturns(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
-		reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?","n":1.0}`))
-		if err != nil {
-			return hub.Reply{}, err
-		}
-		if reply.Error != nil {
-			return hub.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, nil
-		}
-		return hub.Reply{Result: json.RawMessage(`{"got":` + string(reply.Result) + `}`)}, nil
-	}, func(o *Options) { o.AskTimeout = 5 * time.Second })
-	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
-
-	h := s.open("/mcp", `{"elicitation":{}}`)
-	stranger := s.open("/mcp", `{"elicitation":{}}`)
-	resp := s.post("/mcp", call, h...)
-	var reply string
-	for m := range events(resp.Body) {
-		var ask struct {
-			ID     string
-			Method string
-			Params json.RawMessage
-		}
-		if err := json.Unmarshal([]byte(m), &ask); err != nil || ask.Method == "" {
-			reply = m
-			continue
-		}
-		want(t, "params", string(ask.Params), `{"message":"Sure?","n":1.0}`)
-		answer := `{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"action":"accept","content":{"n":9007199254740993}}}`
-		// Another session that guesses the id is not heard.
-		if resp := s.post("/mcp", strings.Replace(answer, "accept", "decline", 1), stranger...); resp.StatusCode != http.StatusAccepted {
-			t.Error(resp.Status)
-		}
-		for range 2 { // a second answer to the same id changes nothing
-			if resp := s.post("/mcp", answer, h...); resp.StatusCode != http.StatusAccepted {
-				t.Error(resp.Status)
-			}
-		}
-	}
-	want(t, "reply", reply, `{"jsonrpc":"2.0","id":1,"result":{"got":{"action":"accept","content":{"n":9007199254740993}}}}`)
-
-	for _, c := range []struct{ name, got, missing string }{
-		{"no elicitation", one(t, s.post("/mcp", call, s.open("/mcp", `{"sampling":{}}`)...)), "does not support elicitation"},
-		{"url only", one(t, s.post("/mcp", call, s.open("/mcp", `{"elicitation":{"url":{}}}`)...)), "does not support elicitation by form"},
-		{"modern", one(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)), "does not support elicitation"},
-	} {
-		if !strings.Contains(c.got, c.missing) || !strings.Contains(c.got, "-32601") {
-			t.Errorf("%s: %s", c.name, c.got)
-		}
-	}
-}
-
-func TestAClientThatDoesNotAnswerIsToldThatItIsTooLate(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
-		reply, err := sink.Ask(ctx, "roots/list", nil)
-		return hub.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, err
-	}, func(o *Options) { o.AskTimeout = 20 * time.Millisecond })
-	h := s.open("/mcp", `{"roots":{}}`)
-	list := messages(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
-	if len(list) != 3 || !strings.Contains(list[0], `"roots/list"`) || !strings.Contains(list[1], "notifications/cancelled") || !strings.Contains(list[2], "did not answer in time") {
-		t.Errorf("%q", list)
-	}
-	var ask struct{ ID string }
-	_ = json.Unmarshal([]byte(list[0]), &ask)
-	if resp := s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"roots":[]}}`, h...); resp.StatusCode != http.StatusAccepted {
-		t.Errorf("late answer: %s", resp.Status)
-	}
-}
-
-func TestWhatIsOursInABatchIsTakenOut(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
-		if call.Name == "read" {
-			return hub.Reply{Result: text("second")}, nil
-		}
-		reply, err := sink.Ask(ctx, "roots/list", nil)
-		return hub.Reply{Result: reply.Result}, err
-	})
-	h := s.open("/mcp", `{"roots":{}}`)
-	h[3] = "2025-03-26"
-	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
-	for m := range events(resp.Body) {
-		var ask struct{ ID, Method string }
-		if json.Unmarshal([]byte(m), &ask); ask.Method != "roots/list" {
-			want(t, "reply", m, `{"jsonrpc":"2.0","id":1,"result":{"roots":[1.0]}}`)
-			break
-		}
-		batch := `[{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"roots":[1.0]}},{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"files__read"}},{"jsonrpc":"2.0","id":9,"method":"tools/list"}]`
-		got := strings.Join(messages(t, s.post("/mcp", batch, h...)), "\n")
-		if !strings.Contains(got, `"second"`) || !strings.Contains(got, `"files__read"`) || !strings.Contains(got, `"id":9`) {
-			t.Errorf("batch: %s", got)
-		}
-	}
-	if resp := s.post("/mcp", `[{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"x"}]`, h...); resp.StatusCode != 400 {
-		t.Errorf("folded key in a batch: %s", resp.Status)
-	}
-}
-
 func TestIdleSessionsEndAndBusyOnesStay(t *testing.T) {
 	var clock atomic.Int64
 	s := newStand(t, nil, func(o *Options) {
@@ -422,24 +324,5 @@ func TestStoppingEndsCallsOfBothEras(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("a call goes on")
 		}
-	}
-}
-
-func TestOnlyAnswersToOurRequestsAreTaken(t *testing.T) {
-	b := &Bridge{nonce: "NONCE"}
-	s := &session{}
-	id, answer := s.ask(b.nonce)
-	defer s.forget(id)
-	for raw, ours := range map[string]bool{`"x-1"`: false, `1`: false, `"NONCE"`: false, `"NONCE-99"`: true, `"` + id + `"`: true} {
-		m, err := parse([]byte(`{"jsonrpc":"2.0","id":` + raw + `,"result":{}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.answered(b, m); got != ours {
-			t.Errorf("%s: %v", raw, got)
-		}
-	}
-	if reply := <-answer; string(reply.Result) != "{}" {
-		t.Errorf("%s", reply.Result)
 	}
 }

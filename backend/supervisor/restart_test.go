@@ -1,0 +1,201 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func TestServerThatExitsAtOnceIsTriedFiveTimesWithGrowingPausesThenLeftAlone(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+			if r.Server.ID == "bad" {
+				return nil, errBoom
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("bad"), server("good"))
+		pass(24 * time.Hour)
+		starts := g.started("bad")
+		if len(starts) != 5 {
+			t.Fatalf("%d starts in a day, want 5", len(starts))
+		}
+		for i, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
+			got := starts[i+1].Sub(starts[i])
+			if got < want*8/10 || got > want*12/10 {
+				t.Errorf("pause %d is %s, want %s ±20%%", i+1, got, want)
+			}
+		}
+		st := g.want("bad", hub.StateCrashed)
+		if st.Reason != "exited with status 3; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
+			t.Errorf("got %+v", st)
+		}
+		g.want("good", hub.StateRunning)
+		if len(g.started("good")) != 1 {
+			t.Error("the other server was touched")
+		}
+	})
+}
+
+// Servers that fell together must not rise together.
+func TestPausesAreSpreadByAFifth(t *testing.T) {
+	least, most := time.Hour, time.Duration(0)
+	for range 2000 {
+		d := jitter(time.Second)
+		least, most = min(least, d), max(most, d)
+	}
+	if least < 800*time.Millisecond || least > 850*time.Millisecond || most > 1200*time.Millisecond || most < 1150*time.Millisecond {
+		t.Errorf("pauses of a second last from %s to %s", least, most)
+	}
+}
+
+func TestBackoffDoublesUpToItsLimit(t *testing.T) {
+	c := config.Restart{Backoff: time.Second, MaxBackoff: time.Minute}
+	for failures, want := range []time.Duration{0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60} {
+		if got := backoff(c, failures); got != want*time.Second {
+			t.Errorf("after %d failures: %s", failures, got)
+		}
+	}
+	c.Strategy = config.RestartFixed
+	if got := backoff(c, 7); got != time.Second {
+		t.Errorf("fixed: %s", got)
+	}
+}
+
+func TestHalfAMinuteForgivesNothing(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		for range 5 {
+			pass(30 * time.Second)
+			g.want("a", hub.StateRunning)
+			g.conn("a").die()
+		}
+		pass(time.Minute)
+		g.want("a", hub.StateCrashed)
+	})
+}
+
+func TestHealthyMinuteForgivesEarlierFailures(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, _ Request, n int) (*hub.Catalog, error) {
+			if n <= 3 {
+				return nil, errBoom
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a"))
+		pass(10 * time.Minute)
+		g.want("a", hub.StateRunning)
+		before := time.Now()
+		g.conn("a").die()
+		pass(time.Minute)
+		g.want("a", hub.StateRunning)
+		starts := g.started("a")
+		if len(starts) != 5 || starts[4].Sub(before) > time.Second {
+			t.Fatalf("restarted %s after the crash", starts[len(starts)-1].Sub(before))
+		}
+	})
+}
+
+func TestWrongCommandIsNotTriedAgainUntilTheConfigChanges(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+			if r.Server.Command == "wrong" {
+				return nil, &hub.Error{Code: hub.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a", func(s *config.Server) { s.Command = "wrong" }))
+		pass(time.Hour)
+		if st := g.want("a", hub.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
+			t.Fatalf("%d starts; %+v", len(g.started("a")), st)
+		}
+		if st, _ := g.Status("a"); st.Hint != "Correct the command." {
+			t.Errorf("the status advises %q", st.Hint)
+		}
+		// The one start that a call causes changes nothing of that, and the call is told what to do.
+		_, err := g.For(context.Background(), &hub.Call{Server: "a"})
+		if message, hint := hub.Describe(err); message != `server "a" is crashed: executable not found` || hint != "Correct the command." {
+			t.Errorf("a call is told %q, %q", message, hint)
+		}
+		g.apply(server("a"))
+		g.want("a", hub.StateRunning)
+	})
+}
+
+func TestCallToACrashedServerTriesOneStartEveryHalfMinute(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, _ Request, n int) (*hub.Catalog, error) {
+			if n < 8 {
+				return nil, errBoom
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a"))
+		pass(time.Hour)
+		for range 10 {
+			if _, err := g.For(context.Background(), call("a")); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "crashed") {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if n := len(g.started("a")); n != 6 {
+			t.Fatalf("%d starts, want one more than 5", n)
+		}
+		pass(31 * time.Second)
+		_, _ = g.For(context.Background(), call("a"))
+		pass(31 * time.Second)
+		if up, err := g.For(context.Background(), call("a")); err != nil || up == nil {
+			t.Fatalf("the start that works is no use: %v", err)
+		}
+		g.want("a", hub.StateRunning)
+	})
+}
+
+func TestRestartFailsCallsInFlightOnceEach(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 2 * time.Second }, func(g *rig) {
+		g.apply(server("a"))
+		results := make(chan error, 20)
+		for range 10 {
+			go func() {
+				c := call("a")
+				c.Name = "hang"
+				up, err := g.For(context.Background(), c)
+				if err == nil {
+					_, err = up.Send(context.Background(), c, nil)
+				}
+				results <- err
+			}()
+		}
+		synctest.Wait()
+		if st := g.want("a", hub.StateRunning); st.InFlight != 10 {
+			t.Fatalf("%d calls in flight", st.InFlight)
+		}
+		if err := g.Restart(context.Background(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if st := g.want("a", hub.StateStarting); st.Reason != "restarting" {
+			t.Fatalf("got %q", st.Reason)
+		}
+		pass(3 * time.Second)
+		if len(results) != 10 {
+			t.Fatalf("%d of 10 calls ended", len(results))
+		}
+		for range 10 {
+			if err := <-results; hub.CodeOf(err) != hub.CodeUnavailable {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if st := g.want("a", hub.StateRunning); st.Restarts != 1 {
+			t.Fatalf("%d restarts", st.Restarts)
+		}
+	})
+}
