@@ -16,7 +16,10 @@ const button = (page, name) => page.getByRole('button', { name }).locator('visib
 const dialog = (page) => page.getByRole('dialog').waitFor();
 const menu = (page) => page.getByRole('menu').waitFor();
 
-/** Name, address, and how one gets there. `mock` are options of the mock daemon; rare ones are for pictures only. */
+/**
+ * Name, address, and how one gets there. `mock` are options of the mock daemon; rare ones are
+ * for pictures only, `both` are looked at wide and on a phone each time.
+ */
 const moments = [
   {
     name: 'palette',
@@ -257,7 +260,10 @@ const moments = [
     rare: true,
     mock: { delay: never },
     unsettled: true,
-    go: (page) => page.locator('[data-loading]').first().waitFor(),
+    go: async (page) => {
+      await page.locator('[data-loading]').first().waitFor();
+      await page.locator('main .opacity-0').waitFor({ state: 'detached' });
+    },
   })),
   ...['#/', '#/servers/filesystem', '#/usage', '#/settings'].map((at) => ({
     name: `away${at.slice(1).replaceAll('/', '-')}`,
@@ -269,22 +275,57 @@ const moments = [
     },
   })),
   {
+    name: 'reconnecting',
+    both: true,
+    at: '#/',
+    go: async (page, mock) => {
+      await live(page);
+      await mock.close();
+      await page.getByText('Drawbridge does not answer').first().waitFor();
+      await page.getByText('Last known state', { exact: true }).waitFor();
+    },
+  },
+  {
     name: 'failed',
-    rare: true,
+    both: true,
     at: '#/',
     go: async (page) => {
-      await page.route('**/api/v1/usage*', (route) =>
+      await page.route('**/api/v1/checks*', (route) =>
         route.fulfill({
-          status: 500,
+          status: 422,
           contentType: 'application/problem+json',
-          body: '{"status":500,"code":"internal","detail":"cannot read the history: the disk is full"}',
+          body: '{"status":422,"code":"internal","detail":"cannot read the checks: the disk is full"}',
         }),
       );
       await page.evaluate(() => {
-        location.hash = '/usage';
+        location.hash = '/checks';
       });
       await button(page, 'Try again').waitFor();
     },
+  },
+  {
+    name: 'session-ended',
+    both: true,
+    at: '#/servers',
+    go: async (page, mock) => {
+      await live(page);
+      mock.expire(true);
+      await page.getByText('its session has ended').waitFor();
+    },
+  },
+  {
+    name: 'link-spent',
+    rare: true,
+    at: '#code=old',
+    mock: { scene: 'locked' },
+    unsettled: true,
+    go: (page) => page.getByText('already used or has expired').waitFor(),
+  },
+  {
+    name: 'gone',
+    both: true,
+    at: '#/servers/nobody',
+    go: (page) => button(page, 'Go to the list').waitFor(),
   },
 ];
 
@@ -299,12 +340,12 @@ async function fromMenu(page, item, server = 'filesystem') {
 
 /** One job for each; they take turns in being wide and on a phone, unless all pictures are wanted. */
 export function moment(browser, tally) {
-  return moments.flatMap(({ name, at, only, rare, mock: options, unsettled, go }, index) =>
+  return moments.flatMap(({ name, at, only, rare, both, mock: options, unsettled, go }, index) =>
     ['desktop', 'phone']
       .filter((size) =>
         process.env.E2E_ALL_PICTURES
           ? only === undefined || only === size
-          : !rare && size === (only ?? ['desktop', 'phone'][index % 2]),
+          : !rare && (both || size === (only ?? ['desktop', 'phone'][index % 2])),
       )
       .map(
         (size) => () =>
@@ -325,6 +366,13 @@ export function moment(browser, tally) {
               mkdirSync(output, { recursive: true });
               for (const colorScheme of ['light', 'dark']) {
                 await page.emulateMedia({ colorScheme });
+                // The new colours are on their way with the next frame, and stay with the one after.
+                await page.evaluate(
+                  () =>
+                    new Promise((drawn) => {
+                      requestAnimationFrame(() => requestAnimationFrame(drawn));
+                    }),
+                );
                 await page.waitForFunction(() =>
                   document.getAnimations().every((one) => !(one instanceof CSSTransition)),
                 );

@@ -89,7 +89,7 @@ export function App({
 }
 
 function Inside({ app, spent }: { app: ReturnType<typeof makeApp>; spent: boolean }) {
-  const { phase } = useConnection();
-  if (phase === 'locked') return <LockedPage spent={spent} />;
+  const { phase, epoch } = useConnection();
+  if (phase === 'locked') return <LockedPage spent={spent} ended={epoch > 0} />;
   return <RouterProvider router={app.router} />;
 }

@@ -62,7 +62,9 @@ function Lost() {
       >
         <strong className="font-semibold">{texts.connection.lostTitle}.</strong>{' '}
         {/* The countdown is for the eye: read aloud every second it would be noise. */}
-        <span aria-hidden>{texts.connection.lost(seconds)}</span>
+        <span aria-hidden className="max-sm:hidden">
+          {texts.connection.lost(seconds)}
+        </span>
       </Banner>
     </div>
   );

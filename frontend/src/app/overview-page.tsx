@@ -17,6 +17,7 @@ import { usageQuery } from '@/features/usage/api';
 import { DayAtAGlance } from '@/features/usage/top-tools';
 import { useAllIn } from '@/lib/all-in';
 import { classes } from '@/lib/classes';
+import { useConnection } from '@/lib/connection';
 import { bytes, count, duration, plain, share } from '@/lib/format';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
@@ -98,6 +99,8 @@ function useWaiting() {
 function Health() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { questions, lost } = useWaiting();
+  const { phase } = useConnection();
+  if (phase === 'reconnecting') return <span className="font-medium text-ink3">{t.lastKnown}</span>;
   const n = servers.filter(needsAttention).length + questions + lost.length;
   const Icon = n === 0 ? CircleCheck : TriangleAlert;
   return (

@@ -5,6 +5,7 @@ import { TriangleAlert } from 'lucide-react';
 import { type ReactNode, Suspense } from 'react';
 import { Button } from '@/components/button';
 import { classes } from '@/lib/classes';
+import { capital } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 
@@ -114,7 +115,7 @@ export function Failed({
 }) {
   return (
     <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad" heading={heading}>
-      <p className="[overflow-wrap:anywhere]">{messageOf(error)}</p>
+      <p className="[overflow-wrap:anywhere]">{capital(messageOf(error))}</p>
       {onRetry && (
         <Button className="mt-4" onClick={onRetry}>
           {texts.actions.retry}

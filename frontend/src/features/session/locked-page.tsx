@@ -5,8 +5,8 @@ import { texts } from '@/lib/texts';
 
 const t = texts.locked;
 
-/** What somebody sees whose browser has no session: how to get one. `spent` says that a link was tried. */
-export function LockedPage({ spent }: { spent: boolean }) {
+/** What somebody sees whose browser has no session: how to get one. `spent` says that a link was tried, `ended` that it had one. */
+export function LockedPage({ spent, ended }: { spent: boolean; ended: boolean }) {
   return (
     <main className="scroll-area flex h-full items-center justify-center p-4">
       <div className="w-full max-w-md rounded-xl border bg-panel p-6 shadow-card sm:p-8">
@@ -18,9 +18,9 @@ export function LockedPage({ spent }: { spent: boolean }) {
           <LockKeyhole className="size-5 shrink-0 text-ink3" aria-hidden />
           {t.title}
         </h1>
-        {spent && (
+        {(spent || ended) && (
           <p role="alert" className="mt-3 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
-            {t.spent}
+            {spent ? t.spent : t.ended}
           </p>
         )}
         <p className="mt-2 text-ink2">{t.body}</p>
