@@ -260,6 +260,26 @@ func TestASecondReadOfOneByteWaitsForIt(t *testing.T) {
 	}
 }
 
+// The timer that an earlier request set may ring while one is young: that one is not heard yet.
+func TestAYoungRequestIsNotHeardYet(t *testing.T) {
+	ours, _, _ := ends(t)
+	ours.hears()
+	ours.ear.after = time.Hour
+	_, _ = ours.Read(make([]byte, 1))
+	rung := make(chan struct{})
+	go func() { ours.ear.listen(); close(rung) }()
+	select {
+	case <-rung:
+	case <-time.After(20 * time.Second):
+		t.Error("it is heard")
+	}
+	ours.ear.mu.Lock()
+	defer ours.ear.mu.Unlock()
+	if !ours.ear.armed {
+		t.Error("nobody looks at it again")
+	}
+}
+
 // Nothing is heard any more of a connection that is closed.
 func TestAnEarEndsWithItsConnection(t *testing.T) {
 	for _, long := range []bool{false, true} {
@@ -277,6 +297,14 @@ func TestAnEarEndsWithItsConnection(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
+		for range 2 { // whoever asks now
+			_, _ = ours.Read(make([]byte, 1))
+		}
+		ours.ear.mu.Lock()
+		if long && ours.ear.armed {
+			t.Error("it would read again")
+		}
+		ours.ear.mu.Unlock()
 	}
 }
 
