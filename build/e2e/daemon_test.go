@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -66,12 +68,27 @@ func start(t testing.TB, config object, env ...string) *daemon {
 	return d
 }
 
+// ownPort is a free address below the ports that systems give away: a daemon that goes and
+// comes back finds it free again.
+func ownPort(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // launch starts the program; a second time at the address that it had.
 func (d *daemon) launch(env ...string) {
 	d.t.Helper()
-	listen := "127.0.0.1:0"
-	if d.url != "" {
-		listen = strings.TrimPrefix(d.url, "http://")
+	listen := strings.TrimPrefix(d.url, "http://")
+	if d.url == "" {
+		listen = ownPort(d.t)
 	}
 	d.done = make(chan struct{})
 	d.cmd = exec.Command(cmp.Or(d.program, binary), "serve", "--data", d.data, "--listen", listen)

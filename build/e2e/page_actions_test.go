@@ -56,7 +56,7 @@ func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
 			return link.URL
 		},
 	}
-	browse(t, d, "page-actions.mjs", 22, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
+	browse(t, d, "page-actions.mjs", 23, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
 }
 
 // composed is a container that a compose file would make: with a shell, and a program that

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/url"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -13,16 +14,24 @@ import (
 func TestWhatThePageDestroysComesBackOrIsAskedAbout(t *testing.T) {
 	remote, _ := guarded(t)
 	later := filepath.Join(t.TempDir(), "later")
-	d := start(t, object{"mcpServers": object{"demo": demo(), "web": object{"url": remote.URL + "/mcp"}, "later": object{"command": later}}}, "DRAWBRIDGE_KEYRING=off")
+	// The browser that a daemon opens: it goes where it is led to, and notes where that was.
+	programs := t.TempDir()
+	opened, opener := filepath.Join(programs, "opened"), filepath.Join(programs, "xdg-open")
+	put(t, opener, "#!/bin/sh\necho \"$1\" >>"+opened+"\nexec "+node+" -e 'fetch(process.argv[1]).then((reply) => reply.text())' \"$1\"\n")
+	if err := os.Chmod(opener, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"DRAWBRIDGE_KEYRING=off", "DISPLAY=:77", "PATH=" + programs + ":" + os.Getenv("PATH")}
+	d := start(t, object{"mcpServers": object{"demo": demo(), "web": object{"url": remote.URL + "/mcp"}, "later": object{"command": later}}}, env...)
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")
 	put(t, cursor, "{\n  \"mcpServers\": {}\n}\n")
 	d.running("demo")
 	does := map[string]func(url.Values) string{"/move": func(url.Values) string {
 		d.stop()
 		d.url = "" // at another port
-		d.launch("DRAWBRIDGE_KEYRING=off")
+		d.launch(env...)
 		d.running("demo")
 		return d.url
 	}}
-	browse(t, d, "page-undo.mjs", 13, object{"token": d.token("life"), "control": control(t, d, nil, does), "cursor": cursor, "guarded": remote.URL, "later": later, "binary": binary}, nil)
+	browse(t, d, "page-undo.mjs", 14, object{"opened": opened, "token": d.token("life"), "control": control(t, d, nil, does), "cursor": cursor, "guarded": remote.URL, "later": later, "binary": binary}, nil)
 }

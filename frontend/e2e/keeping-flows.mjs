@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
+import { keep } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -28,8 +29,7 @@ flow('the file is saved with less history only after a question', quiet, async (
   await dialog.getByText(/^3 of [\d,]+ calls are beyond these limits/).waitFor();
   await dialog.getByText(/^They began between/).waitFor();
   await inspect(page, true);
-  await page.keyboard.press('Enter'); // the safe answer has the focus
-  await dialog.waitFor({ state: 'detached' });
+  await keep(page);
   assert.equal(mock.world.config.text, file);
   assert.equal(await box.inputValue(), narrow); // what was typed is still there
   await box.press('Control+s');
@@ -84,8 +84,7 @@ flow('a copy that keeps less says so before it is put back', quiet, async (page,
   await old.getByRole('button', { name: 'Put it back' }).click();
   await dialog.getByText(/^2 of [\d,]+ calls are beyond these limits/).waitFor();
   await inspect(page, true);
-  await page.keyboard.press('Enter'); // the safe answer has the focus
-  await dialog.waitFor({ state: 'detached' });
+  await keep(page);
   assert.equal(mock.world.restored, undefined);
   await old.getByRole('button', { name: 'Put it back' }).click();
   await dialog.getByRole('button', { name: 'Put it back' }).click();

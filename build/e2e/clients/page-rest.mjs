@@ -61,6 +61,7 @@ await step('a tool of which nobody may call is said why, and gets more time afte
   await page.getByRole('link', { name: 'Why was this turned away?' }).click()
   await page.getByText('No, it would be turned away.').waitFor()
   await page.getByRole('button', { name: /checks? that (is|are) off/ }).click()
+  await button('Hide what is off').click()
   await page.getByLabel('Which client calls').selectOption('life')
   await page.getByText('No, it would be turned away.').waitFor()
   await go('/servers/demo?view=tools')
@@ -90,6 +91,8 @@ await step('the entry of a server is looked at, its values unmasked, and another
   if ((await dialog.innerText()).includes('cnry-of-the-entry')) throw new Error('it is shown unasked')
   await button('Reveal masked values', dialog).click()
   await dialog.getByText('cnry-of-the-entry').waitFor()
+  await button('Mask', dialog).click()
+  await dialog.getByText('cnry-of-the-entry').waitFor({ state: 'detached' })
   await button('Close', dialog).click()
   await more.click()
   await page.getByRole('menuitem', { name: 'Add another like it' }).click()
@@ -98,6 +101,17 @@ await step('the entry of a server is looked at, its values unmasked, and another
   await button('Add server').click()
   await page.getByRole('heading', { name: 'limited-2' }).waitFor()
   await until('it runs', async () => (await api('GET', '/api/v1/servers/limited-2')).state === 'running')
+})
+await step('two servers of one snippet are added at once', async () => {
+  await go('/add')
+  const entry = { command: order.binary, args: ['demo-server'] }
+  await page.getByLabel('Paste a snippet, a command or an address').fill(JSON.stringify({ mcpServers: { twin: entry, other: entry } }))
+  await button('Edit').first().click()
+  await button('Done').click()
+  await button('Add 2 servers').click()
+  await page.waitForURL(/#\/servers/)
+  const state = async (id) => (await api('GET', `/api/v1/servers/${id}`)).state
+  await until('both run', async () => (await state('twin')) === 'running' && (await state('other')) === 'running')
 })
 await step('servers are filtered by a word, and worked from their row', async () => {
   await go('/servers')

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, context, control, finish, go, keep, leave, live, order, page, part, recorded, step, undo, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, go, keep, leave, live, order, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
 const dialog = page.getByRole('dialog')
@@ -65,11 +65,30 @@ await step('a note that another window wrote is seen before it is overwritten, a
   await until('theirs is back', async () => (await note()) === 'Theirs')
   allowed.clear()
 })
+await step('a note that another window wrote is taken instead, and loses a tag', async () => {
+  const callId = await recorded(await call('demo', 'echo', { text: 'noted by two' }))
+  await go(`/calls/${callId}`)
+  await page.getByRole('button', { name: 'Add a note' }).click()
+  const title = page.getByLabel('Title')
+  await title.fill('Mine')
+  await api('PUT', `/api/v1/calls/${callId}/note`, { title: 'Theirs', note: 'Look at line 4.', tags: ['one', 'two'] })
+  allowed.add(409)
+  const save = page.getByRole('button', { name: 'Save', exact: true })
+  await save.click()
+  await page.getByRole('button', { name: 'Take that one' }).click()
+  allowed.clear()
+  await reads(title, (text) => text === 'Theirs')
+  await page.getByRole('button', { name: 'Remove the tag one' }).click()
+  await save.click()
+  await until('the tag is gone', async () => (await api('GET', `/api/v1/calls/${callId}`)).note.tags.join() === 'two')
+})
 await step('the file is saved over another save only after what goes was shown, and comes back', async () => {
   await go('/settings')
   await page.getByRole('button', { name: 'Edit the file' }).click()
   const box = page.getByLabel('Configuration file', { exact: true })
-  const before = `${await config()}\n`
+  const was = await config()
+  const before = `${was}\n`
+  await reads(box, (text) => text === was)
   await box.fill(`${before}// mine\n`)
   await writeFile(order.config, `${before}// theirs\n`)
   allowed.add(412) // the page may not have heard of it yet
@@ -91,7 +110,10 @@ await step('the file is saved over another save only after what goes was shown, 
   await page.getByText('What you typed is gone.').waitFor()
   await (await undo()).click()
   await until('what was typed is back', async () => (await box.inputValue()).includes('// typed'))
-  await page.getByRole('button', { name: 'Undo all changes' }).click()
+  await writeFile(order.config, `${before}// theirs again\n`)
+  await page.getByText('changed by somebody else').waitFor()
+  await page.getByRole('button', { name: 'Load theirs' }).click()
+  await reads(box, (text) => text === `${before}// theirs again\n`)
 })
 await step('a rule of recording that was removed comes back', async () => {
   await go('/settings')
@@ -249,6 +271,13 @@ await step('a person signs in to a server in the browser, and out only after a q
   await there.close()
   await detail.getByRole('heading', { name: 'Signed in' }).waitFor()
   await until('it runs', async () => (await api('GET', '/api/v1/servers/web')).state === 'running')
+  // Once more, in the browser that the daemon opens.
+  await detail.getByRole('button', { name: 'Sign in again' }).click()
+  const opens = detail.getByRole('button', { name: `Open ${new URL(order.guarded).host}` })
+  await opens.click()
+  await opens.waitFor({ state: 'detached' })
+  await detail.getByRole('heading', { name: 'Signed in' }).waitFor()
+  await until('the browser was there', async () => (await readFile(order.opened, 'utf8')).includes('/authorize?'))
   const out = detail.getByRole('button', { name: 'Sign out' })
   await out.click()
   await dialog.getByText(/Its tokens are deleted/).waitFor()
