@@ -139,7 +139,7 @@ docker_() {
 		say "setup: starting dockerd $options"
 		# shellcheck disable=SC2086
 		as_root setsid dockerd $options >"$log" 2>&1 </dev/null &
-		docker_answers 45 $! && return 0
+		docker_answers 120 $! && return 0 # one that gives up ends sooner
 		as_root kill $! 2>/dev/null || true
 		sleep 2
 	done
