@@ -1,5 +1,6 @@
 // Invented data for the mock daemon.
 import { makeChecks } from './checks.mjs';
+import { answered, asked, configured, said } from './contents.mjs';
 import { makeDirectory } from './directory.mjs';
 import { makeExtras, moreQuestions } from './extras.mjs';
 import { matching } from './history.mjs';
@@ -99,7 +100,7 @@ function troubled() {
       state: 'crashed',
       reason: 'It exited 5 times within 60 seconds; the last exit code was 1.',
       detail:
-        "Error: Cannot find module 'playwright' Require stack: - /usr/lib/node_modules/browser-mcp/index.js",
+        "Error: Cannot find module 'playwright'\nRequire stack:\n- /usr/lib/node_modules/browser-mcp/index.js",
       exitCode: 1,
       stderr: [
         'node:internal/modules/cjs/loader:1228',
@@ -330,16 +331,6 @@ const reasons = {
   rejected: 'Too many calls in a short time.',
 };
 
-// A small board of squares.
-/** A tenth of a second of it, as a WAV file. */
-const silence = Buffer.concat([
-  Buffer.from('UklGRkQDAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSADAAA=', 'base64'),
-  Buffer.alloc(800, 128),
-]).toString('base64');
-
-const picture =
-  'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAh0lEQVR42u3aMQ0AIAwEwDrAICsaEIgH9FRDR8olP3/SGz+NeW4pY+1SXu8PQIAAAQIECBAgQIAAAQIECBCgZkC/HVztBwQIECBAgAABAgQIECBAgAAB6gZkMLMoAgIECBAgQIAAAQIECBAgQID8BxnMLIqAAAECBAgQIECAAAECBAgQoLZACbqSgf8VpXf+AAAAAElFTkSuQmCC';
-
 function makeConnections(scene) {
   if (scene === 'empty') return [];
   const states = {
@@ -366,7 +357,7 @@ function makeConnections(scene) {
     maxTools: i === 2 ? 40 : 0,
     tested: true,
     live: state === 'connected' && i === 0,
-    tools: i === 0 ? 83 : 0,
+    tools: i === 0 ? Object.values(catalog).flat().length : 0,
     next: i === 1 ? 'Quit Claude Desktop completely and start it again.' : '',
     warnings: [],
   }));
@@ -516,26 +507,11 @@ export function makeScene(scene) {
   const argumentsOf = (call) =>
     scene === 'hostile'
       ? JSON.stringify({ evil, long: 'A'.repeat(1_000_000) })
-      : `{"path":"/home/ada/projects/${call.tool}","limit":9007199254740993,"ratio":1.0,"deep":{"list":[1,2,{"ok":true,"none":null}],"empty":{}}}`;
+      : (asked[call.tool] ?? '{}');
   const resultOf = (call) =>
     scene === 'hostile'
       ? JSON.stringify({ content: [{ type: 'text', text: evil }] })
-      : call.server === 'postgres'
-        ? '{"content":[{"type":"text","text":"[{\\"id\\":9007199254740993,\\"name\\":\\"Ada\\"},{\\"id\\":2,\\"name\\":\\"Grace\\"}]"}],"structuredContent":{"rows":2,"id":9007199254740993}}'
-        : JSON.stringify({
-            content: [
-              {
-                type: 'text',
-                text: '# Notes\n\nThe bridge is lowered by two chains.\nEach carries 4 t; the gate itself weighs 2.6 t.\n\n- check the pulleys\n- oil the hinge',
-              },
-              ...(call.tool.startsWith('read')
-                ? [
-                    { type: 'image', mimeType: 'image/png', data: picture },
-                    { type: 'audio', mimeType: 'audio/wav', data: silence },
-                  ]
-                : []),
-            ],
-          });
+      : (answered[call.tool] ?? said('Done.'));
 
   const problems =
     scene === 'trouble'
@@ -571,9 +547,9 @@ export function makeScene(scene) {
           held: true,
           name: scene === 'hostile' ? evil + i : name,
           version,
-          sessions: 2 - i,
-          lastSeen: ago([2000, 8 * minute, 27 * 60 * minute][i]),
-          calls: [1204, 311, 12][i],
+          sessions: new Set(calls.filter((c) => c.token === token).map((c) => c.session)).size,
+          lastSeen: calls.find((c) => c.token === token)?.at ?? ago(27 * 60 * minute),
+          calls: calls.filter((c) => c.token === token).length,
         }));
 
   return {
@@ -629,7 +605,10 @@ export function makeScene(scene) {
       path: '/home/ada/.config/drawbridge/config.jsonc',
       etag: '"1"',
       problems,
-      text: '{\n  // Everything Drawbridge runs.\n  "mcpServers": {\n    "filesystem": {\n      "command": "npx",\n      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/projects"]\n    },\n    "postgres": {\n      "type": "docker",\n      "container": "staging-db"\n    },\n    "files": {\n      // starts nothing yet\n      "comand": "npx"\n    }\n  }\n}\n',
+      text:
+        scene === 'trouble'
+          ? '{\n  // Everything Drawbridge runs.\n  "mcpServers": {\n    "filesystem": {\n      "command": "npx",\n      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/projects"]\n    },\n    "postgres": {\n      "type": "docker",\n      "container": "staging-db"\n    },\n    "files": {\n      // starts nothing yet\n      "comand": "npx"\n    }\n  }\n}\n'
+          : configured,
     },
     status: () => ({
       version: '0.1.0',
@@ -673,7 +652,7 @@ export function makeScene(scene) {
     },
     /** Servers that were written into the file since. */
     readServers() {
-      const known = new Set(servers.map((s) => s.id));
+      const known = new Set(servers.flatMap((s) => [s.id, s.label]));
       const names = [...this.config.text.matchAll(/^ {4}"([^"]+)": \{/gm)].map((m) => m[1]);
       const added = names.filter((n) => !known.has(n)).map((n) => server(n, { state: 'starting' }));
       servers.push(...added);

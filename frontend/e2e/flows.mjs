@@ -52,7 +52,7 @@ flow('a call is seen from its start to its end', { scene: 'full', rate: 0 }, asy
 });
 
 flow('numbers beyond 2^53 are shown as sent', { scene: 'full', rate: 0 }, async (page, mock) => {
-  const call = mock.world.calls.find((c) => c.outcome === 'ok');
+  const call = mock.world.calls.find((c) => c.outcome === 'ok' && c.tool === 'list_commits');
   await page.goto(`${mock.url}/#/calls/${call.id}`);
   await page.getByText('9007199254740993').first().waitFor();
   await page.getByText('1.0', { exact: true }).waitFor();
@@ -291,7 +291,7 @@ flow(
   'a call is edited and sent again, and compared with another',
   { scene: 'full', rate: 0 },
   async (page, mock) => {
-    const call = mock.world.calls.find((c) => c.outcome === 'ok');
+    const call = mock.world.calls.find((c) => c.outcome === 'ok' && c.tool === 'list_commits');
     await page.goto(`${mock.url}/#/calls/${call.id}`);
     await page.getByRole('link', { name: 'Compare…' }).click();
     await page.getByLabel('Compare with').selectOption({ index: 1 });

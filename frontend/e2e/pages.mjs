@@ -106,7 +106,7 @@ export function pages(browser, tally) {
 /** An address with the names that a scene has. */
 export function filled(address, { servers, calls, tools }) {
   const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
-  const shown = calls.find((call) => call.outcome === 'ok' && call.tool.startsWith('read'));
+  const shown = calls.find((call) => call.outcome === 'ok' && call.tool === 'read_text_file');
   const ended = calls.filter((call) => call.outcome === 'ok');
   return address
     .replace('PICTURE', shown?.id ?? '0')

@@ -1,0 +1,131 @@
+// What invented calls carry, and an invented configuration file.
+
+// A small board of squares.
+/** A tenth of a second of it, as a WAV file. */
+const silence = Buffer.concat([
+  Buffer.from('UklGRkQDAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSADAAA=', 'base64'),
+  Buffer.alloc(800, 128),
+]).toString('base64');
+
+const picture =
+  'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAh0lEQVR42u3aMQ0AIAwEwDrAICsaEIgH9FRDR8olP3/SGz+NeW4pY+1SXu8PQIAAAQIECBAgQIAAAQIECBCgZkC/HVztBwQIECBAgAABAgQIECBAgAAB6gZkMLMoAgIECBAgQIAAAQIECBAgQID8BxnMLIqAAAECBAgQIECAAAECBAgQoLZACbqSgf8VpXf+AAAAAElFTkSuQmCC';
+
+/** A result of text, and what comes with it. */
+export const said = (text, ...more) =>
+  JSON.stringify({ content: [{ type: 'text', text }, ...more] });
+
+/** The configuration file, with a comment that every change has to keep. */
+export const configured = `{
+  // Everything Drawbridge runs.
+  "mcpServers": {
+    "filesystem": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/projects"]
+    },
+    "GitHub": {
+      "url": "https://api.githubcopilot.com/mcp/",
+      "headers": { "Authorization": "Bearer \${secret:GITHUB_TOKEN}" },
+      "tags": ["work"]
+    },
+    "Postgres (staging)": {
+      "type": "docker",
+      "container": "staging-db",
+      "command": "mcp-postgres",
+      "args": ["--read-only"]
+    },
+    "memory": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-memory"]
+    },
+    "everything": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-everything", "stdio"]
+    },
+    "Sequential thinking": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-sequential-thinking"]
+    }
+  }
+}
+`;
+
+/** What is asked of a tool, as JSON text: some numbers are larger than JavaScript can hold. */
+export const asked = {
+  read_text_file: '{"path":"/home/ada/projects/bridge/notes.md"}',
+  write_file:
+    '{"path":"/home/ada/projects/bridge/plan.md","content":"# Plan\\n\\n1. Raise the bridge at dusk.\\n","ifVersion":9007199254740993}',
+  list_directory: '{"path":"/home/ada/projects/bridge","limit":9007199254740993}',
+  search_files:
+    '{"path":"/home/ada/projects","pattern":"**/*.md","excludePatterns":["node_modules"]}',
+  move_file:
+    '{"source":"/home/ada/notes/gate.md","destination":"/home/ada/projects/bridge/gate.md"}',
+  edit_file:
+    '{"path":"/home/ada/projects/bridge/notes.md","edits":[{"oldText":"2.4 t","newText":"2.6 t"}],"dryRun":false}',
+  create_directory: '{"path":"/home/ada/projects/bridge/drawings"}',
+  directory_tree: '{"path":"/home/ada/projects/bridge"}',
+  get_file_info: '{"path":"/home/ada/projects/bridge/notes.md"}',
+  search_issues: '{"query":"repo:ada/bridge is:open label:bug","perPage":10}',
+  get_pull_request: '{"owner":"ada","repo":"bridge","number":214}',
+  create_issue:
+    '{"owner":"ada","repo":"bridge","title":"The left chain is slack","body":"Seen at dusk, at 4 t."}',
+  list_pull_requests: '{"owner":"ada","repo":"bridge"}',
+  get_file_contents: '{"owner":"ada","repo":"bridge","path":"docs/gate.md"}',
+  list_commits:
+    '{"owner":"ada","repo":"bridge","sha":"main","limit":9007199254740993,"weight":1.0,"filter":{"authors":["ada","grace"],"merges":false,"since":null}}',
+  search_code: '{"query":"raiseBridge language:go"}',
+  add_issue_comment:
+    '{"owner":"ada","repo":"bridge","number":214,"body":"Oiled. Please look again."}',
+  query: '{"sql":"SELECT id, name FROM keepers ORDER BY name LIMIT 20"}',
+  describe_table: '{"table":"keepers"}',
+  list_tables: '{"schema":"public"}',
+  explain_query: '{"sql":"SELECT * FROM crossings WHERE weight > 2.5"}',
+  create_entities:
+    '{"entities":[{"name":"Drawbridge","entityType":"project","observations":["lowered by two chains"]}]}',
+  search_nodes: '{"query":"chains"}',
+  add_observations:
+    '{"observations":[{"entityName":"Drawbridge","contents":["the gate weighs 2.6 t"]}]}',
+  open_nodes: '{"names":["Drawbridge","Ada"]}',
+  echo: '{"message":"Is anybody at the gate?"}',
+  add: '{"a":2.6,"b":4}',
+  longRunningOperation: '{"steps":5}',
+  sequentialthinking: '{"thought":"First the chains, then the gate.","thoughtNumber":1}',
+};
+
+const notes =
+  '# Notes\n\nThe bridge is lowered by two chains.\nEach carries 4 t; the gate itself weighs 2.6 t.\n\n- check the pulleys\n- oil the hinge';
+const rows = '[{"id":9007199254740993,"name":"Ada"},{"id":2,"name":"Grace"}]';
+const graph = JSON.stringify({
+  entities: [
+    { name: 'Drawbridge', entityType: 'project', observations: ['lowered by two chains'] },
+  ],
+  relations: [{ from: 'Ada', to: 'Drawbridge', relationType: 'keeps' }],
+});
+
+/** What a tool answers. */
+export const answered = {
+  read_text_file: said(
+    notes,
+    { type: 'image', mimeType: 'image/png', data: picture },
+    { type: 'audio', mimeType: 'audio/wav', data: silence },
+  ),
+  write_file: said('Successfully wrote to /home/ada/projects/bridge/plan.md'),
+  list_directory: said('[DIR] drawings\n[FILE] notes.md\n[FILE] plan.md'),
+  search_files: said('/home/ada/projects/bridge/notes.md\n/home/ada/projects/bridge/plan.md'),
+  move_file: said('Successfully moved /home/ada/notes/gate.md'),
+  edit_file: said('- the gate itself weighs 2.4 t.\n+ the gate itself weighs 2.6 t.'),
+  directory_tree: said(
+    '[{"name":"drawings","type":"directory","children":[]},{"name":"notes.md","type":"file"}]',
+  ),
+  get_file_info: said('size: 1284\nmodified: 2026-11-21T16:04:11Z\npermissions: 644'),
+  list_allowed_directories: said('Allowed directories:\n/home/ada/projects'),
+  get_file_contents: said(notes),
+  query: `{"content":[{"type":"text","text":${JSON.stringify(rows)}}],"structuredContent":{"rows":${rows}}}`,
+  describe_table: said('id bigint not null\nname text not null'),
+  list_tables: said('crossings  48 kB\nkeepers  16 kB'),
+  explain_query: said('Seq Scan on crossings  (cost=0.00..18.10 rows=3 width=44)'),
+  read_graph: said(graph),
+  search_nodes: said(graph),
+  open_nodes: said(graph),
+  echo: said('Echo: Is anybody at the gate?'),
+  add: said('The sum of 2.6 and 4 is 6.6.'),
+};
