@@ -69,7 +69,7 @@ type Held struct {
 	CallID    int64  `json:"callId"`
 	Tool      string `json:"tool"`      // as the server knows it
 	Arguments string `json:"arguments"` // whole, as the client sent them; JSON text
-	Why       string `json:"why"`       // which rule asks
+	Why       string `json:"why"`       // whose wish it is to be asked, as a sentence
 	Effect    string `json:"effect"`    // what the server says of the tool: EffectReadOnly and so on
 }
 

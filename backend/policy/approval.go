@@ -20,6 +20,9 @@ import (
 // GrantTime is how long a person's "for a while" lasts.
 const GrantTime = 10 * time.Minute
 
+// serverApproval is the key that holds for every tool of a server that has none of its own.
+const serverApproval = "approval"
+
 // KeepAlive is how often a client that wants progress hears some while its call waits.
 const KeepAlive = 10 * time.Second
 
@@ -56,7 +59,7 @@ func (p *Policy) approval(ctx context.Context, call *hub.Call, rules *ruleset, p
 		e.Hint = "Ask the person to open Drawbridge, then try again."
 		return e
 	}
-	return p.ask(ctx, call, plan, sink, grant, why)
+	return p.ask(ctx, call, plan, sink, grant, reason(rules, s, t, call))
 }
 
 // ask shows the call to the person and waits.
@@ -124,6 +127,21 @@ func decide(rules *ruleset, s *server, t *tool, token string, hints registry.Hin
 		return config.ApprovalNever, "allowClients of the tool names " + token
 	}
 	return word, why
+}
+
+// reason says to a person why they are asked: whose wish it is, in words and not by its key.
+func reason(rules *ruleset, s *server, t *tool, call *hub.Call) string {
+	word, before := t.approval, "a tool of "+shorten(s.label)+" runs"
+	if t.approvalKey != serverApproval {
+		before = shorten(call.Name) + " of " + shorten(s.label) + " runs"
+	}
+	if client := rules.clients[call.Client.Token]; strictness[client] > strictness[word] {
+		word, before = client, clientName(call.Client)+" calls a tool"
+	}
+	if word == config.ApprovalDestructive {
+		return "You want to be asked before " + before + ", unless it says that it destroys nothing."
+	}
+	return "You want to be asked before " + before + "."
 }
 
 func effect(h registry.Hints) string {

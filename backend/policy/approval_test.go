@@ -81,10 +81,29 @@ func TestHowAnApprovalEnds(t *testing.T) {
 			}
 			q := p.asked[0]
 			if q.Kind != inbox.Call || q.Held.Arguments != `{"path":"/x"}` || q.Held.Tool != "delete" || q.Held.Effect != inbox.EffectDestructive ||
-				q.Held.CallID != 7 || q.Client.Token != "cursor" || !strings.Contains(q.Message, "Cursor (cursor) wants to call delete of files") || q.Held.Why != "approval of server files is ask" {
+				q.Held.CallID != 7 || q.Client.Token != "cursor" || !strings.Contains(q.Message, "Cursor (cursor) wants to call delete of files") || q.Held.Why != "You want to be asked before a tool of files runs." {
 				t.Errorf("%+v %+v", q, q.Held)
 			}
 		})
+	}
+}
+
+// The question is read by a person, so its reason is a sentence and no key.
+func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
+	for _, c := range []struct{ server, root, want string }{
+		{`, "approval": "ask"`, ``, "You want to be asked before a tool of files runs."},
+		{`, "approval": "destructive"`, ``, "You want to be asked before a tool of files runs, unless it says that it destroys nothing."},
+		{`, "approval": "never", "tools": {"delete": {"approval": "ask"}}`, ``, "You want to be asked before delete of files runs."},
+		{`, "approval": "never"`, `"policy": {"clients": {"cursor": {"approval": "ask"}}}, `, "You want to be asked before Cursor (cursor) calls a tool."},
+	} {
+		p := &person{answer: inbox.Answer{Action: inbox.Accept}}
+		s := withRules(t, c.server, c.root, Options{Inbox: p})
+		if _, err := s.make(call("delete", ""), "{}", nil); err != nil || len(p.asked) != 1 {
+			t.Fatal(err, p.asked)
+		}
+		if got := p.asked[0].Held.Why; got != c.want {
+			t.Errorf("%s %s: %q", c.server, c.root, got)
+		}
 	}
 }
 

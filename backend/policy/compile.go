@@ -120,7 +120,7 @@ func (p *Policy) compile(c *config.Server, was *server) *server {
 	}
 	s.base = tool{
 		timeoutKey: "requestTimeoutMs", ceilingKey: "maxRequestMs",
-		approval: c.Rules.Approval, approvalKey: "approval",
+		approval: c.Rules.Approval, approvalKey: serverApproval,
 		retry: c.Rules.Retry, validate: c.Rules.ValidateInput == config.ValidateReject,
 		buckets: newBuckets(c.Rules.RateLimit),
 	}

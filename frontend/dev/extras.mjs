@@ -435,7 +435,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
               {
                 key: id,
                 path: '/home/ada/.cursor/mcp.json',
-                diff: '@@ -1 +1 @@\n-  "token": "•••"\n+  "token": "•••"\n',
+                diff: '@@ -4 +4 @@\n       "command": "/usr/bin/drawbridge",\n-      "env": { "DRAWBRIDGE_TOKEN": "***" }\n+      "env": { "DRAWBRIDGE_TOKEN": "***" }\n',
                 error: '',
               },
             ],
@@ -605,7 +605,7 @@ export function moreQuestions(scene, evil) {
       original: say('write_file'),
       client: { token: 'cursor', name: say('cursor'), version: '2.1.3' },
       message: say('cursor wants to call write_file on filesystem'),
-      why: say('The server is not trusted, and does not say that this tool only reads.'),
+      why: say('You want to be asked before write_file of filesystem runs.'),
       effect: 'destructive',
       arguments: hostile
         ? JSON.stringify({ [evil]: evil + 'A'.repeat(60_000) })

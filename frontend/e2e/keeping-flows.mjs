@@ -63,7 +63,7 @@ flow('who cannot be told how many calls go is told that', quiet, async (page, mo
   await box.fill(`${mock.world.config.text}// mine\n`);
   await box.press('Control+s');
   const dialog = page.getByRole('dialog', { name: 'Keep less of the history?' });
-  await dialog.getByText(/cannot be said: the history cannot be read/).waitFor();
+  await dialog.getByText(/cannot be said: The history cannot be read/).waitFor();
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved. It is in effect already.').waitFor();
   assert.ok(mock.world.config.text.endsWith('// mine\n'));

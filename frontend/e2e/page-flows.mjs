@@ -29,7 +29,7 @@ flow(
     await list.waitFor({ state: 'detached' });
     await page.keyboard.type('7, "enabeld": true');
     await becomes(() => box.inputValue(), /"keepDays": 7, "enabeld": true/);
-    await page.getByText('Was “enabled” meant?').waitFor();
+    await page.getByText('Did you mean “enabled”?').waitFor();
     await inspect(page, true);
     await page.keyboard.press('Control+z'); // what was proposed and taken can be undone
     await box.fill('{ "globalSettings": { "approveNewCommands": "maybe" } }');

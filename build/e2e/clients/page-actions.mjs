@@ -392,7 +392,7 @@ await step('a backup of the history is written, and never over a file', async ()
 await step('this computer is examined', async () => {
   await go('/settings')
   await page.getByRole('button', { name: 'Examine this computer' }).click()
-  await page.getByText(/checks are well|wants? attention/).waitFor()
+  await page.getByText(/Everything is well|wants? attention/).waitFor()
 })
 await step('a link from elsewhere fills the form and runs nothing', async () => {
   allowed.add(401) // what was asked with the session that the new one replaces

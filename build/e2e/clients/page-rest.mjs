@@ -115,7 +115,7 @@ await step('two servers of one snippet are added at once', async () => {
 })
 await step('servers are filtered by a word, and worked from their row', async () => {
   await go('/servers')
-  await page.getByRole('searchbox', { name: 'Filter servers' }).fill('asking')
+  await page.getByRole('searchbox', { name: 'Search servers' }).fill('asking')
   await page.waitForURL(/q=asking/)
   const rows = page.getByRole('main').getByRole('listitem').filter({ has: page.getByRole('button', { name: /^More actions for/ }) })
   await until('one is left', async () => (await rows.count()) === 1)

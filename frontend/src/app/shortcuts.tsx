@@ -69,7 +69,10 @@ export function Shortcuts({
       {help && (
         <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg md:max-w-3xl">
           <div className="flex items-center px-5 pt-4 pb-3">
-            <h2 className="flex-1 text-lg font-semibold">{t.title}</h2>
+            {/* The first thing to focus would be the button, whose tooltip covers what is behind. */}
+            <h2 data-first tabIndex={-1} className="flex-1 text-lg font-semibold outline-none">
+              {t.title}
+            </h2>
             <IconButton label={texts.actions.close} onClick={() => setHelp(false)}>
               <X className="size-4" aria-hidden />
             </IconButton>

@@ -25,7 +25,8 @@ export function DiffView({ diff, label }: { diff: string; label: string }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
             key={index}
             className={classes(
-              'min-h-[1.6em] px-3 whitespace-pre-wrap [overflow-wrap:anywhere]',
+              // What needs a second line goes on behind the sign.
+              'min-h-[1.6em] pr-3 pl-[calc(0.75rem+2ch)] -indent-[2ch] whitespace-pre-wrap [overflow-wrap:anywhere]',
               signs[/^(\+\+\+|---) /.test(line) && index < 2 ? '@' : line.charAt(0)],
             )}
           >

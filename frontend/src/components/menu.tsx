@@ -13,14 +13,23 @@ export interface MenuItem {
 }
 
 /** A menu that drops from its trigger. */
-export function Menu({ items, children }: { items: MenuItem[]; children: ReactNode }) {
+export function Menu({
+  items,
+  align = 'end',
+  children,
+}: {
+  items: MenuItem[];
+  /** Which edge of the trigger it keeps to. */
+  align?: 'start' | 'end';
+  children: ReactNode;
+}) {
   const home = usePortalHome();
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{children}</DropdownMenu.Trigger>
       <DropdownMenu.Portal container={home}>
         <DropdownMenu.Content
-          align="end"
+          align={align}
           sideOffset={4}
           collisionPadding={8}
           className="z-40 min-w-40 rounded-lg border bg-panel p-1 shadow-float"

@@ -101,7 +101,7 @@ function PartView({ part }: { part: Part }) {
 function PartLabel({ part }: { part: Part }) {
   const { data, uri } = part;
   return (
-    <div className="flex items-start gap-2 rounded-md border bg-sunken px-3 py-2 text-sm text-ink2">
+    <div className="flex items-center gap-2 rounded-md border bg-sunken px-3 py-2 text-sm text-ink2">
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         {part.title && <p className="font-medium">{plain(part.title.slice(0, 500))}</p>}
         {/* An address of a stranger is text to read and copy, never a link. */}

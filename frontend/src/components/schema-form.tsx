@@ -67,9 +67,7 @@ function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
           {plain(member.name)}
         </code>
       )}
-      <span className={required ? 'text-xs text-warn' : 'text-xs text-ink3'}>
-        {required ? texts.tools.required : t.optional}
-      </span>
+      <span className="text-xs text-ink3">{required ? texts.tools.required : t.optional}</span>
     </>
   );
   const note = field.description && (

@@ -24,7 +24,9 @@ export function Segments<Value extends string>({
           aria-pressed={option.value === value}
           onClick={() => onChange(option.value)}
           className={classes(
-            'grow rounded-md px-2.5 py-1 text-xs whitespace-nowrap', // where they need two lines, both are full
+            // Where they need two lines, both are full, and none stands alone.
+            'grow rounded-md px-1.5 py-1 text-xs whitespace-nowrap sm:px-2.5',
+            options.length > 5 && 'max-[24rem]:basis-[30%]',
             option.value === value
               ? 'bg-panel font-medium text-ink shadow-card dark:bg-line'
               : 'text-ink2 hover:text-ink',

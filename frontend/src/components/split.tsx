@@ -134,7 +134,7 @@ export function DetailFrame({
             id="detail-title"
             ref={heading}
             tabIndex={-1}
-            className="min-w-0 flex-1 pt-0.5 text-lg font-semibold outline-none [overflow-wrap:anywhere]"
+            className="min-w-0 flex-1 pt-1 text-lg font-semibold outline-none [overflow-wrap:anywhere]"
           >
             {title}
           </Heading>

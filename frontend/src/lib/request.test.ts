@@ -41,13 +41,13 @@ describe('request', () => {
     const error = await request('POST', '/x').catch((e: unknown) => e);
     expect(error).toBeInstanceOf(RequestError);
     expect(error).toMatchObject({ status: 422, code: 'validation' });
-    expect(messageOf(error)).toBe('the request is wrong · server: missing');
+    expect(messageOf(error)).toBe('The request is wrong · server: missing');
   });
 
   it('says what went wrong, and then what to do next', async () => {
     answer('{"detail":"no window of Drawbridge is open","hint":"Type the path instead."}', 503);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(
-      'no window of Drawbridge is open. Type the path instead.',
+      'No window of Drawbridge is open. Type the path instead.',
     );
     answer('{"detail":"It is full.","hint":"Make room."}', 503);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(

@@ -1,3 +1,4 @@
+import { capital } from '@/lib/format';
 import { sessionKey } from '@/lib/session';
 import { texts } from '@/lib/texts';
 import type { ProblemDocument } from '@/types/api';
@@ -119,7 +120,8 @@ export function isConflict(error: unknown): boolean {
 /** Sentences for any error: what went wrong, and then what to do next. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof RequestError)) return texts.errors.unexpected;
-  const { message, hint } = error;
+  const { hint } = error;
+  const message = capital(error.message);
   if (hint === '') return message;
   return `${message}${/[.!?…]$/.test(message) ? '' : '.'} ${hint}`;
 }

@@ -13,7 +13,7 @@ export const texts = bare({
     tools: 'Tools',
     clients: 'Clients',
     settings: 'Settings',
-    find: 'Find',
+    find: 'Search',
     more: 'More',
     groups: { daily: undefined, setup: 'Set up', closer: 'Look closer', last: undefined },
   },
@@ -123,6 +123,15 @@ export const texts = bare({
     'needs-approval': 'Needs approval',
     disabled: 'Disabled',
   } satisfies Record<State, string>,
+  /** Which MCP is spoken: the version where it is known, else the span of versions. */
+  mcp: (version: string | undefined, era: string | undefined) =>
+    version
+      ? `MCP ${version}`
+      : era === 'modern'
+        ? 'MCP since 2026-07-28'
+        : era === 'legacy'
+          ? 'MCP up to 2025-11-25'
+          : (era ?? ''),
   transports: {
     stdio: 'Local process',
     docker: 'Docker',
@@ -193,14 +202,14 @@ export const texts = bare({
   servers: {
     title: 'Servers',
     count: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
-    search: 'Filter servers',
+    search: 'Search servers',
     emptyTitle: 'No servers yet',
     emptyBody:
       'Drawbridge runs your MCP servers once and shares them with all your AI applications. Take over what those have set up, choose from a list, or paste what a README shows.',
     emptyFile: 'Or write them into the configuration file',
     emptyFileBody: 'Servers that stand in the file appear here within a second.',
     emptyWhere: 'Configuration file',
-    noMatch: 'No server matches this filter.',
+    noMatch: 'No server matches this search.',
     tools: (n: number) => (n === 1 ? '1 tool' : `${new Intl.NumberFormat('en').format(n)} tools`),
     columns: {
       server: 'Server',
@@ -263,7 +272,8 @@ export const texts = bare({
       renamed: (label: string) => `It is called ${label} now.`,
       tags: 'Tags',
       tagTitle: (label: string) => `Tags of ${label}`,
-      tagBody: 'Words to find it by, with commas between. They stand in its entry.',
+      tagBody:
+        'Words to find this server by, with commas between them. They are saved in its entry.',
       tagExample: 'work, slow',
       tagged: (label: string) => `The tags of ${label} are saved.`,
     },
@@ -275,7 +285,8 @@ export const texts = bare({
       removeBody:
         'It is stopped and taken out of the configuration file. Its calls stay in the history.',
       removed: (label: string) => `${label} is removed.`,
-      elsewhere: 'This server does not stand in the main configuration file.',
+      elsewhere:
+        'Its entry is not in the main configuration file, so it cannot be shown or changed here. Edit the file that it comes from.',
       reveal: 'Reveal masked values',
       mask: 'Mask',
     },
@@ -322,8 +333,8 @@ export const texts = bare({
       environment: 'Environment',
       namesOnly: 'Names only; values are never shown here.',
       timings: 'Timings',
-      bothEras: 'Eras',
-      bothErasValue: 'a second connection in the modern era is open',
+      bothEras: 'As well',
+      bothErasValue: 'a second connection, with MCP 2026-07-28, is open',
       began: 'Last start',
       startTook: 'Start took',
       listed: 'Tools listed',
@@ -468,6 +479,7 @@ export const texts = bare({
     slow: 'Slow',
     slowerThan: { '100': '> 0.1 s', '1000': '> 1 s', '10000': '> 10 s' },
     countsFailed: 'The numbers could not be read.',
+    countsNone: 'Nothing was found that could be counted.',
     countsAll: 'Numbers of all hits.',
     countsNewest: (n: string) => `Numbers of the newest ${n} hits.`,
     countsHours: 'Counted by full hours, the last two days by full minutes.',
@@ -577,7 +589,7 @@ export const texts = bare({
     sizes: 'Size',
     sizesValue: (bytesIn: string, bytesOut: string) => `${bytesIn} in, ${bytesOut} out`,
     attempts: 'Attempts',
-    era: 'Era',
+    era: 'Protocol',
     instance: 'Upstream',
     trace: 'Trace',
     id: 'Call id',
@@ -735,7 +747,7 @@ export const texts = bare({
     refreshing: 'Asking… this can take a minute',
     refreshed: (n: string) => `The list is new: ${n} servers in all.`,
     from: (address: string) => `from ${address}`,
-    oldStays: 'The list that was there stays.',
+    oldStays: 'The list that was there stays. Ask again later.',
     noMatch: 'No server matches',
     noMatchBody: 'Try another word, or ask the registry for its whole list.',
     emptyTitle: 'The list is empty',
@@ -1148,15 +1160,15 @@ export const texts = bare({
     error: 'Error',
     warning: 'Warning',
     position: (line: number, column: number) => `line ${line}, column ${column}`,
-    suggestion: 'Suggestion:',
     showFile: 'Edit the file',
     editor: 'Configuration file',
     save: 'Save',
     saving: 'Saving…',
     saved: 'Saved. It is in effect already.',
     revert: 'Undo all changes',
-    syntax: (line: number, column: number) => `Not JSON yet: see line ${line}, column ${column}.`,
-    readable: 'The text is readable.',
+    syntax: (line: number, column: number) =>
+      `This is not valid JSON yet. Look at line ${line}, column ${column}.`,
+    readable: 'No problem can be seen in the text.',
     changedMeanwhile: 'The file was changed by somebody else meanwhile.',
     loadNew: 'Load theirs',
     keepMine: 'Keep mine and save over it',
@@ -1208,13 +1220,16 @@ export const texts = bare({
       rotate: 'New token',
       revoke: 'Take back',
       rotateTitle: (name: string) => `Make a new token for ${name}?`,
-      rotateBody: 'The old one stops working at once. Entries that hold it are rewritten.',
+      rotateBody:
+        'The old one stops working at once. The files below that hold it get the new one.',
       revokeTitle: (name: string) => `Take the token of ${name} back?`,
       revokeBody: 'The client can no longer call anything. Entries that hold it are taken out.',
-      noFile: 'No file that Drawbridge wrote holds it.',
+      noFile: 'No file that Drawbridge wrote holds it. Give the new one to the client yourself.',
+      noFileToClear: 'No file that Drawbridge wrote holds it.',
       rotated: 'The new token is in place.',
       revoked: 'The token is gone.',
       diff: (path: string) => `What changes in ${path}`,
+      sameBut: 'The new token takes the place of the old one. Nothing else in this file changes.',
     },
     secrets: {
       title: 'Secrets',
@@ -1234,11 +1249,11 @@ export const texts = bare({
       replace: 'Replace',
     },
     doctor: {
-      title: 'Check-up',
+      title: 'Examination',
       look: 'Examine this computer',
       looking: 'Looking…',
       body: 'Looks at programs, ports, clients and tokens, and says how to mend what is wrong.',
-      allWell: (n: number) => `All ${n} checks are well.`,
+      allWell: (n: number) => `Everything is well: ${n} things were looked at.`,
       found: (n: number) =>
         n === 1 ? 'One thing wants attention.' : `${n} things want attention.`,
     },
@@ -1336,6 +1351,7 @@ export const texts = bare({
       changed: 'Our entry was changed',
       unreadable: 'Its file cannot be read',
     },
+    mend: 'Correct its file by hand, then load this page again.',
     connect: 'Connect…',
     restore: 'Put it back',
     forget: 'I removed it on purpose',
@@ -1402,7 +1418,6 @@ export const texts = bare({
         unknown: 'Effect unknown',
       },
       left: (time: string) => `denied by itself in ${time}`,
-      why: (rule: string) => `The configuration wants you to be asked: ${rule}.`,
       showAll: (size: string) => `Show all ${size}`,
       once: 'Allow once',
       minutes: 'Allow for 10 minutes',
@@ -1457,7 +1472,7 @@ export const texts = bare({
     hint: 'Ctrl+Space proposes what could stand at the caret.',
     wrong: {
       unknown: (path: string, near: string) =>
-        `“${path}” is no key that Drawbridge knows${near ? `. Was “${near}” meant?` : '.'}`,
+        `Drawbridge does not know the key “${path}”, and leaves it out.${near ? ` Did you mean “${near}”?` : ''}`,
       type: (path: string, wanted: string) => `“${path}” has to be: ${wanted}.`,
       choice: (path: string, wanted: string) => `“${path}” has to be one of: ${wanted}.`,
       range: (path: string, wanted: string) => `“${path}” has to be ${wanted}.`,

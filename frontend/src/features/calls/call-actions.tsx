@@ -33,7 +33,7 @@ export function CallActions({
   const { data: status } = useQuery(statusQuery);
   const repeat = canRepeat(call);
   return (
-    <div className="-ml-2 flex flex-wrap">
+    <div className="-ml-[9px] flex flex-wrap">
       {repeat && call.outcome !== '' && (
         <>
           <ReplayButton key={call.id} call={call} server={server} readOnly={tool.readOnly} />
@@ -58,6 +58,7 @@ export function CallActions({
         </>
       )}
       <Menu
+        align="start"
         items={[
           {
             text: t.copyLink,

@@ -59,7 +59,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
         [t.sizes, t.sizesValue(bytes(call.bytesIn), bytes(call.bytesOut))],
         [t.attempts, call.attempts > 1 && call.attempts],
         [t.progressLabel, call.progress > 0 && t.progress(call.progress)],
-        [t.era, call.era],
+        [t.era, texts.mcp(undefined, call.era)],
         [
           t.session,
           call.session && (

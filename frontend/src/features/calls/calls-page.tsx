@@ -55,7 +55,11 @@ export function CallsPage({
     <>
       <PageHeader title={t.title} full>
         <SearchField label={t.search} value={filters.q ?? ''} onChange={setSearch} />
-        <Button aria-expanded={open} onClick={() => setPanel(!open)}>
+        <Button
+          aria-expanded={open}
+          className={open ? 'bg-hover!' : undefined}
+          onClick={() => setPanel(!open)}
+        >
           <Filter className="size-4" aria-hidden />
           {t.filters}
         </Button>

@@ -31,6 +31,9 @@ export function FacetPanel({
     ...(data?.outcomes ?? []),
     ...missing(data?.outcomes, filters.outcome),
   ];
+  const found = [outcomes, data?.servers, data?.tools, data?.clients].some((facets) =>
+    facets?.some(({ calls }) => calls > 0),
+  );
   return (
     <ScrollArea
       aria-label={t.filters}
@@ -75,11 +78,13 @@ export function FacetPanel({
           ? t.countsFailed
           : data === undefined
             ? texts.loading
-            : data.newest
-              ? data.newest < sampled
-                ? t.countsAll
-                : t.countsNewest(count(data.newest))
-              : outcomes.length > 0 && t.countsHours}
+            : !found
+              ? t.countsNone
+              : data.newest
+                ? data.newest < sampled
+                  ? t.countsAll
+                  : t.countsNewest(count(data.newest))
+                : t.countsHours}
       </p>
     </ScrollArea>
   );

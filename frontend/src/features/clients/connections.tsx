@@ -13,7 +13,7 @@ import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
 import { Failed, Loading } from '@/components/page';
 import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { capital, plain } from '@/lib/format';
 import { own } from '@/lib/own';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -126,7 +126,8 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
       </div>
       {connection.problem && (
         <p className="mt-1 text-sm text-bad [overflow-wrap:anywhere]">
-          {plain(connection.problem.slice(0, 1000))}
+          {capital(plain(connection.problem.slice(0, 1000)))}{' '}
+          {connection.state === 'unreadable' && t.mend}
         </p>
       )}
       {connection.state === 'connected' && connection.next && !connection.live && (

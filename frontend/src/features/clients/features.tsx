@@ -35,7 +35,7 @@ export function Features({ labelOf }: { labelOf: (server: string) => string }) {
           onChange={setAt}
         />
         <span className="text-sm text-ink3">
-          {[client.era, client.protocolVersion].filter(Boolean).join(' · ')}
+          {plain(texts.mcp(client.protocolVersion, client.era))}
         </span>
       </div>
       {servers.length === 0 ? (

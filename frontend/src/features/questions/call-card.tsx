@@ -59,9 +59,7 @@ export function CallCard({
         <TimeLeft expires={question.expires} text={t.left} />
       </p>
       {question.why && (
-        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">
-          {plain(t.why(question.why))}
-        </p>
+        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(question.why)}</p>
       )}
       <div className="mt-3">
         {cut ? (

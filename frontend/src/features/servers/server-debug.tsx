@@ -125,7 +125,7 @@ function Times({ debug: { timings, status, bothEras }, now }: { debug: Debug; no
   return (
     <Facts
       rows={[
-        [texts.servers.protocol, [status.protocolVersion, status.era].filter(Boolean).join(' · ')],
+        [texts.servers.protocol, texts.mcp(status.protocolVersion, status.era)],
         [t.bothEras, bothEras && t.bothErasValue],
         [t.began, when(timings.began)],
         [t.startTook, timings.startTookNs > 0 && duration(timings.startTookNs)],

@@ -121,7 +121,7 @@ function Known({ id, view, onView, onClose, trust, version }: Props) {
             <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
           )}
           {server.detail && (
-            <p className="mt-1 font-mono text-xs [overflow-wrap:anywhere]">
+            <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
               {plain(server.detail.slice(0, 1500))}
             </p>
           )}
@@ -202,7 +202,7 @@ function ServerFacts({ server, now }: { server: Detail; now: number }) {
       rows={[
         [t.transport, texts.transports[server.transport] ?? server.transport],
         [t.software, software(server.serverInfo)],
-        [t.protocol, [server.protocolVersion, server.era].filter(Boolean).join(' · ')],
+        [t.protocol, texts.mcp(server.protocolVersion, server.era)],
         [t.offers, up && t.offered(server.tools, server.prompts, server.resources)],
         [t.process, server.pid ? t.pid(server.pid) : ''],
         [t.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],

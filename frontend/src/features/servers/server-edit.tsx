@@ -107,9 +107,10 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
           spellCheck={false}
           autoComplete="off"
           aria-label={t.tags}
+          disabled={config !== undefined && !path}
           placeholder={t.tagExample}
           onChange={(event) => setText(event.target.value)}
-          className={`${box} placeholder:text-ink3`}
+          className={`${box} placeholder:text-ink3 disabled:bg-sunken disabled:text-ink3`}
         />
       )}
     </Edit>

@@ -86,6 +86,7 @@ function Entry({ label, onClose }: { label: string; onClose: () => void }) {
   const { data: config } = useQuery(configQuery);
   const [shown, setShown] = useState(false);
   const entry = config && entryOf(config.text, label);
+  const hidden = entry === undefined ? undefined : masked(entry);
   return (
     <Modal label={t.entry} onClose={onClose} className="max-w-2xl">
       <div className="scroll-area space-y-3 p-5">
@@ -93,21 +94,25 @@ function Entry({ label, onClose }: { label: string; onClose: () => void }) {
         {entry === undefined ? (
           <p className="text-ink2">{config ? t.elsewhere : texts.loading}</p>
         ) : (
-          <>
-            <pre className="scroll-area max-h-[50vh] rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-              {plain(outdent(shown ? entry : masked(entry)))}
-            </pre>
-            <div className="flex items-center gap-2">
-              <Button aria-pressed={shown} onClick={() => setShown((on) => !on)}>
-                {shown ? t.mask : t.reveal}
-              </Button>
-              <CopyButton showLabel text={entry} />
-              <Button data-first className="ml-auto" onClick={onClose}>
-                {texts.actions.close}
-              </Button>
-            </div>
-          </>
+          <pre className="scroll-area max-h-[50vh] rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+            {plain(outdent(shown ? entry : (hidden ?? '')))}
+          </pre>
         )}
+        <div className="flex items-center gap-2">
+          {entry !== undefined && (
+            <>
+              {hidden !== entry && (
+                <Button aria-pressed={shown} onClick={() => setShown((on) => !on)}>
+                  {shown ? t.mask : t.reveal}
+                </Button>
+              )}
+              <CopyButton showLabel text={entry} />
+            </>
+          )}
+          <Button data-first className="ml-auto" onClick={onClose}>
+            {texts.actions.close}
+          </Button>
+        </div>
       </div>
     </Modal>
   );

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { CircleAlert, CircleCheck, LoaderCircle } from 'lucide-react';
+import { CircleAlert, CircleCheck, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CodeEditor } from '@/components/code-editor';
@@ -95,8 +95,8 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   };
   const schema = useQuery(schemaQuery).data;
   const wrong = useMemo(
-    () => (schema && edited && !yaml && !fault ? wrongs(schema, text) : []),
-    [schema, edited, yaml, fault, text],
+    () => (schema && (edited || lines.length === 0) && !yaml && !fault ? wrongs(schema, text) : []),
+    [schema, edited, lines.length, yaml, fault, text],
   );
   const marked = new Set(edited ? linesIn(save.error) : lines);
   if (fault) marked.add(fault.line);
@@ -141,14 +141,14 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
             </Button>
           </div>
         ) : fault ? (
-          <Line bad>{t.syntax(fault.line, fault.column)}</Line>
+          <Line look="bad">{t.syntax(fault.line, fault.column)}</Line>
         ) : save.isError ? (
-          <Line bad>{plain(messageOf(save.error))}</Line>
+          <Line look="bad">{plain(messageOf(save.error))}</Line>
         ) : wrong.length > 0 ? (
           <ul className="space-y-1">
             {wrong.map((one) => (
               <li key={`${one.path} ${one.kind}`}>
-                <Line bad>
+                <Line look={one.kind === 'unknown' ? 'warn' : 'bad'}>
                   {plain(
                     `${texts.editor.line(one.line)}: ${texts.editor.wrong[one.kind](one.path, one.wanted)}`,
                   )}
@@ -157,7 +157,12 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
             ))}
           </ul>
         ) : (
-          edited && !yaml && <Line>{t.readable}</Line>
+          !yaml &&
+          (edited ? (
+            <Line look="ok">{t.readable}</Line>
+          ) : (
+            lines.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
+          ))
         )}
       </div>
       <div className="flex gap-2">
@@ -211,10 +216,16 @@ function Over({ theirs, mine }: { theirs: string; mine: string }) {
   );
 }
 
-function Line({ bad = false, children }: { bad?: boolean; children: string }) {
-  const Icon = bad ? CircleAlert : CircleCheck;
+const looks = {
+  ok: { icon: CircleCheck, ink: 'text-ok' },
+  warn: { icon: TriangleAlert, ink: 'text-warn' },
+  bad: { icon: CircleAlert, ink: 'text-bad' },
+};
+
+function Line({ look, children }: { look: keyof typeof looks; children: string }) {
+  const { icon: Icon, ink } = looks[look];
   return (
-    <p className={`flex gap-2 [overflow-wrap:anywhere] ${bad ? 'text-bad' : 'text-ok'}`}>
+    <p className={`flex gap-2 [overflow-wrap:anywhere] ${ink}`}>
       <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
       {children}
     </p>

@@ -123,6 +123,7 @@ export function Prune({ state }: { state: HistoryState }) {
   return (
     <>
       <Button
+        look="danger"
         disabled={beyond.isPending || upkeep.isPending}
         onClick={() =>
           beyond.mutate(

@@ -8,7 +8,7 @@ import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
 import { useAllIn } from '@/lib/all-in';
-import { age, exactTime, plain } from '@/lib/format';
+import { age, capital, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
@@ -40,7 +40,7 @@ export function SettingsPage() {
   return (
     <>
       <PageHeader title={t.title} />
-      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
+      <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="flex items-start gap-8">
           <div className="min-w-0 max-w-3xl flex-1 space-y-4">
             <Panel title={t.appearance}>
@@ -86,6 +86,7 @@ export function SettingsPage() {
 /** The parts of a long page, where there is room beside it. */
 function Contents() {
   const [titles, setTitles] = useState<string[]>([]);
+  const [at, setAt] = useState(0);
   const nav = useRef<HTMLElement>(null);
   const panels = () => [
     ...(nav.current?.parentElement?.querySelectorAll<HTMLElement>('section[data-panel]') ?? []),
@@ -94,6 +95,15 @@ function Contents() {
     const now = panels().map((panel) => panel.getAttribute('aria-label') ?? '');
     if (now.join('\n') !== titles.join('\n')) setTitles(now);
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: looks again when there are other parts
+  useEffect(() => {
+    const scroller = nav.current?.closest('.scroll-area');
+    if (!scroller) return;
+    const look = () => setAt(shownOf(scroller, panels()));
+    look();
+    scroller.addEventListener('scroll', look, { passive: true });
+    return () => scroller.removeEventListener('scroll', look);
+  }, [titles]);
   return (
     <nav ref={nav} aria-label={t.parts} className="sticky top-0 hidden w-44 shrink-0 xl:block">
       <ul className="space-y-0.5 border-l text-sm">
@@ -101,12 +111,13 @@ function Contents() {
           <li key={title}>
             <button
               type="button"
+              aria-current={index === at ? 'location' : undefined}
               onClick={() => {
                 const panel = panels()[index];
                 panel?.scrollIntoView({ block: 'start' });
                 panel?.focus({ preventScroll: true });
               }}
-              className="-ml-px block w-full border-l border-transparent px-3 py-1 text-left text-ink2 hover:border-accent hover:text-ink"
+              className="-ml-px block w-full border-l border-transparent px-3 py-1 text-left text-ink2 hover:border-accent hover:text-ink aria-[current]:border-accent aria-[current]:font-medium aria-[current]:text-ink"
             >
               {title}
             </button>
@@ -115,6 +126,15 @@ function Contents() {
       </ul>
     </nav>
   );
+}
+
+/** Which part is being read: the last one that begins in the upper third; at the end the last. */
+function shownOf(scroller: Element, panels: HTMLElement[]): number {
+  const { scrollTop, scrollHeight, clientHeight } = scroller;
+  if (scrollTop > 0 && scrollTop + clientHeight >= scrollHeight - 2) return panels.length - 1;
+  const line = scroller.getBoundingClientRect().top + clientHeight / 3;
+  const below = panels.findIndex((panel) => panel.getBoundingClientRect().top > line);
+  return Math.max(0, (below < 0 ? panels.length : below) - 1);
 }
 
 function Panel({ title, children }: { title: string; children: ReactNode }) {
@@ -169,10 +189,13 @@ function ConfigPanel({ status }: { status: Status }) {
       {status.configPath && <CopyField text={status.configPath} label={t.configPath} />}
       <p className="text-sm text-ink2">{t.configHint}</p>
       {problems.length === 0 ? (
-        <p className="flex items-center gap-2 text-sm text-ok">
-          <CircleCheck className="size-4 shrink-0" aria-hidden />
-          {t.noProblems}
-        </p>
+        // The editor says it of the text that stands in it.
+        open ? null : (
+          <p className="flex items-center gap-2 text-sm text-ok">
+            <CircleCheck className="size-4 shrink-0" aria-hidden />
+            {t.noProblems}
+          </p>
+        )
       ) : (
         <ul aria-label={t.problems} className="space-y-2">
           {problems.map((problem) => (
@@ -201,12 +224,8 @@ function ProblemItem({ problem }: { problem: Problem }) {
       <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         <span className="sr-only">{problem.warning ? t.warning : t.error}: </span>
-        <p className="font-medium">{plain(problem.message)}</p>
-        {problem.suggestion && (
-          <p>
-            {t.suggestion} {plain(problem.suggestion)}
-          </p>
-        )}
+        <p className="font-medium">{capital(plain(problem.message))}</p>
+        {problem.suggestion && <p>{capital(plain(problem.suggestion))}</p>}
         <p className="mt-0.5 font-mono text-xs">
           {[problem.key, problem.line > 0 && t.position(problem.line, problem.column), problem.file]
             .filter((part): part is string => Boolean(part))

@@ -67,7 +67,7 @@ function NewToken({
   const sound = /^[A-Za-z0-9._-]{1,64}$/.test(name) && !taken.has(name);
   return (
     <form
-      className="flex flex-wrap gap-2"
+      className="flex max-w-md flex-wrap gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         if (!sound || make.isPending) return;
@@ -89,7 +89,7 @@ function NewToken({
         autoComplete="off"
         aria-invalid={name !== '' && !sound}
         onChange={(event) => setName(event.target.value)}
-        className="h-8 w-56 min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3 aria-invalid:border-bad"
+        className="h-8 min-w-0 flex-1 basis-40 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3 aria-invalid:border-bad"
       />
       <Button type="submit" disabled={!sound || make.isPending}>
         <Plus className="size-4" aria-hidden />
@@ -158,7 +158,9 @@ function TokenRow({
         >
           <p>
             {asking === 'rotate' ? t.rotateBody : t.revokeBody}{' '}
-            {look.isSuccess && (look.data.rewritten ?? []).length === 0 && t.noFile}
+            {look.isSuccess &&
+              (look.data.rewritten ?? []).length === 0 &&
+              (asking === 'rotate' ? t.noFile : t.noFileToClear)}
           </p>
           {look.isError && <p className="mt-2 text-sm text-bad">{plain(messageOf(look.error))}</p>}
           {(look.data?.rewritten ?? []).map((one) => (
@@ -166,6 +168,8 @@ function TokenRow({
               <p className="mb-1 font-mono text-xs">{plain(one.path)}</p>
               {one.error ? (
                 <p className="text-sm text-warn">{plain(one.error)}</p>
+              ) : onlyMasked(one.diff) ? (
+                <p className="text-sm">{t.sameBut}</p>
               ) : (
                 <DiffView diff={one.diff} label={t.diff(plain(one.path))} />
               )}
@@ -175,4 +179,13 @@ function TokenRow({
       )}
     </li>
   );
+}
+
+/** Whether a diff with its secrets masked shows nothing: what goes reads as what comes. */
+export function onlyMasked(diff: string): boolean {
+  const lines = diff.split('\n');
+  const of = (sign: string) =>
+    lines.filter((line) => line.startsWith(sign)).map((line) => line.slice(1));
+  const gone = of('-');
+  return gone.length > 0 && gone.join('\n') === of('+').join('\n');
 }

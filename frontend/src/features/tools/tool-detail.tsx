@@ -136,7 +136,7 @@ function Parameters({ tool }: { tool: Tool }) {
             <span className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
               {plain(parameter.type)}
             </span>
-            {parameter.required && <span className="text-xs text-warn">{t.required}</span>}
+            {parameter.required && <span className="text-xs text-ink3">{t.required}</span>}
           </dt>
           {parameter.description && (
             <dd className="mt-0.5 max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">

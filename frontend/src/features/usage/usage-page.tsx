@@ -76,7 +76,7 @@ export function UsagePage({
           />
         </div>
       )}
-      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
+      <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
           {total.calls === 0 ? (
             <div className="rounded-lg border border-dashed border-strong">
