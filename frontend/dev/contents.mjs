@@ -119,6 +119,8 @@ export const answered = {
   get_file_info: said('size: 1284\nmodified: 2026-11-21T16:04:11Z\npermissions: 644'),
   list_allowed_directories: said('Allowed directories:\n/home/ada/projects'),
   get_file_contents: said(notes),
+  list_commits: said('a1f3c02 Oil the hinge (ada)\n7be9d14 Measure the left chain (grace)'),
+  search_issues: said('#214 The left chain is slack (open)\n#198 Lantern out at the gate (open)'),
   query: `{"content":[{"type":"text","text":${JSON.stringify(rows)}}],"structuredContent":{"rows":${rows}}}`,
   describe_table: said('id bigint not null\nname text not null'),
   list_tables: said('crossings  48 kB\nkeepers  16 kB'),

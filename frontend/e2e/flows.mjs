@@ -208,7 +208,7 @@ flow(
     await becomes(() => box.inputValue(), mock.world.config.text);
     const { text } = mock.world.config;
     await box.fill(`${text}{`);
-    await page.getByText('Not JSON yet').waitFor();
+    await page.getByText('This is not valid JSON yet').waitFor();
     await box.fill(text.replace('"command"', '"commnd"'));
     await page
       .getByRole('region', { name: 'Configuration', exact: true })
