@@ -16,12 +16,14 @@ export function Banner({
   return (
     <div
       className={classes(
-        'flex shrink-0 items-start gap-2 border-b px-4 py-2 text-sm md:px-6',
+        'flex shrink-0 items-center gap-3 border-b px-4 py-2 text-sm md:px-6',
         tone === 'bad' ? 'bg-bad-soft text-bad' : 'bg-warn-soft text-warn',
       )}
     >
-      <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
-      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">{children}</div>
+      <div className="flex min-w-0 flex-1 items-start gap-2">
+        <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
+        <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">{children}</div>
+      </div>
       {action}
     </div>
   );
