@@ -1,6 +1,6 @@
 // Looks at a result of 10 MB: in the history, where its beginning is, and as the answer of
 // a tool that is tried, which is the whole.
-import { accessible, api, call, finish, found, go, live, order, page, step } from './page-kit.mjs'
+import { accessible, api, call, finish, found, go, live, order, page, recorded, step } from './page-kit.mjs'
 
 await page.goto(order.link)
 await live()
@@ -33,7 +33,8 @@ const timed = (act, value, least, note) =>
 const large = await call('large', 'echo', { size: 10_000_000 })
 const small = await call('large', 'echo', { size: 100 })
 await step('a small result is shown, so that the code of the page is there', async () => {
-  await page.waitForTimeout(400) // the recorder writes in batches
+  await recorded(small)
+  await recorded(large)
   await go(`/calls/${small.callId}`)
   await page.getByText('ggggg').first().waitFor()
 })
