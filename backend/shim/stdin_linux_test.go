@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -50,6 +52,29 @@ func TestStdinIsReadWithoutHoldingAThreadAndGivenBackAsItWas(t *testing.T) {
 			t.Errorf("%s: after its end: %d, %v", name, n, err)
 		}
 		ours.Close()
+	}
+
+	// Of a client that has written and gone already, what it wrote is read.
+	theirs, ours := pipe()
+	defer ours.Close()
+	if _, err := theirs.WriteString("last"); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	last := make(chan string, 1)
+	go func() {
+		in, restore := polled(ours)
+		defer restore()
+		all, err := io.ReadAll(in)
+		last <- fmt.Sprint(string(all), err)
+	}()
+	select {
+	case got := <-last:
+		if got != "last<nil>" {
+			t.Errorf("of a client that has gone: %s", got)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("a client that has gone is waited for")
 	}
 
 	// What never waits, and what a terminal's other programs share, stays as it is.
