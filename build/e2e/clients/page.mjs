@@ -18,7 +18,8 @@ for (const scheme of ['light', 'dark']) {
   for (const name of names) {
     await nav.getByRole('link', { name }).first().click()
     await page.locator('main h1, h1').first().waitFor()
-    await page.waitForFunction(() => !document.querySelector('[data-loading]'))
+    // For the pictures; what takes longer is pictured as it loads.
+    await page.waitForFunction(() => !document.querySelector('[data-loading]'), undefined, { timeout: 5000 }).catch(() => {})
     await page.waitForTimeout(300)
     const file = `page-${scheme}-${name.toLowerCase().replace(/[^a-z]+/g, '-')}.png`
     await page.screenshot({ path: `${order.output}/${file}` })
