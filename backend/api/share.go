@@ -114,18 +114,22 @@ type sharedChange struct {
 	ids           []string // of the servers that are new
 }
 
-func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, error) {
+// sharedFile is a shared file as its bytes say.
+type sharedFile struct {
+	Servers  map[string]json.RawMessage `json:"mcpServers"`
+	Profiles map[string]json.RawMessage `json:"profiles"`
+}
+
+// readShared reads a stranger's file, within bounds.
+func readShared(text string) (*sharedFile, error) {
 	if len(text) > maxFile {
 		return nil, hub.Errorf(hub.CodeValidation, "the file is larger than %d KiB", maxFile>>10)
 	}
 	if err := directory.Strict("the file", []byte(text)); err != nil {
 		return nil, err
 	}
-	var file struct {
-		Servers  map[string]json.RawMessage `json:"mcpServers"`
-		Profiles map[string]json.RawMessage `json:"profiles"`
-	}
-	if err := json.Unmarshal([]byte(text), &file); err != nil {
+	file := &sharedFile{}
+	if err := json.Unmarshal([]byte(text), file); err != nil {
 		return nil, hub.Errorf(hub.CodeValidation, "the file is no export of Drawbridge: its servers or profiles are no objects")
 	}
 	switch {
@@ -134,8 +138,15 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 	case len(file.Servers) > maxShared || len(file.Profiles) > maxShared:
 		return nil, hub.Errorf(hub.CodeValidation, "too much at once: at most %d servers and profiles", maxShared)
 	}
+	return file, nil
+}
+
+func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, error) {
+	file, err := readShared(text)
+	if err != nil {
+		return nil, err
+	}
 	t := &sharedChange{Taking: Taking{Servers: []SharedServer{}, Profiles: []SharedProfile{}, Needs: []string{}, Uses: []string{}, Stored: []string{}}}
-	var err error
 	if t.path, t.before, t.etag, err = a.Files.Text(); err != nil {
 		return nil, err
 	}
