@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -54,9 +55,25 @@ func TestStdinIsReadWithoutHoldingAThreadAndGivenBackAsItWas(t *testing.T) {
 		ours.Close()
 	}
 
-	// Of a client that has written and gone already, what it wrote is read.
-	theirs, ours := pipe()
+	// Of a client that has written and gone already, what it wrote is read, also from a named
+	// pipe, whose opening may wait for a writer.
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetNonblock(read, false); err != nil {
+		t.Fatal(err)
+	}
+	ours := os.NewFile(uintptr(read), "ours")
 	defer ours.Close()
+	theirs, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := theirs.WriteString("last"); err != nil {
 		t.Fatal(err)
 	}
