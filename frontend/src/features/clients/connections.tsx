@@ -11,6 +11,7 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
+import { Failure } from '@/components/failure';
 import { Failed, Loading } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { capital, plain } from '@/lib/format';
@@ -192,11 +193,7 @@ function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDon
         />
       )}
       {plan.isPending && <Loading />}
-      {plan.isError && (
-        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(plan.error))}
-        </p>
-      )}
+      <Failure error={plan.error} />
       {plan.data && (
         <>
           {(plan.data.warnings ?? []).map((warning) => (
@@ -206,11 +203,7 @@ function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDon
             </p>
           ))}
           <DiffView diff={plan.data.diff} label={t.diff(connection.name)} />
-          {connect.isError && (
-            <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-              {plain(messageOf(connect.error))}
-            </p>
-          )}
+          <Failure error={connect.error} />
           <Button
             look="primary"
             disabled={connect.isPending || plan.isFetching}

@@ -3,6 +3,7 @@ import { Import, LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { DiffView } from '@/components/diff-view';
+import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { noteAdded } from '@/lib/added';
 import { plain } from '@/lib/format';
@@ -75,11 +76,7 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
         </p>
       )}
       {diff && <DiffView diff={diff} label={t.diff} />}
-      {run.isError && (
-        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(run.error))}
-        </p>
-      )}
+      <Failure error={run.error} />
       {any && (
         <Button
           look="primary"

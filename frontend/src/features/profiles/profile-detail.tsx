@@ -2,11 +2,11 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { Layers, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
 import { DetailFrame, Gone } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Profile } from '@/types/profiles';
@@ -139,14 +139,7 @@ function Editor({
           )}
         </Warning>
       )}
-      {save.isError && (
-        <p
-          role="alert"
-          className="mx-4 mt-3 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad md:mx-5"
-        >
-          {plain(messageOf(save.error))}
-        </p>
-      )}
+      <Failure error={save.error} className="mx-4 mt-3 md:mx-5" />
       <div className="space-y-3 px-4 py-4 md:px-5">
         {!profile && (
           <Field label={t.name} hint={t.nameHint} fault={nameFault}>

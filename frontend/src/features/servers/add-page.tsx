@@ -3,11 +3,10 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { LoaderCircle, Plus, Store, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { PageHeader } from '@/components/page';
 import { noteAdded } from '@/lib/added';
 import { configQuery } from '@/lib/config';
-import { plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { entryOf, useAddServers } from './add';
@@ -158,11 +157,7 @@ export function AddPage({
                   onChange={(part) => change(index, part)}
                 />
               ))}
-              {add.isError && (
-                <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-                  {plain(messageOf(add.error))}
-                </p>
-              )}
+              <Failure error={add.error} />
               <Button type="submit" look="primary" disabled={!ready || add.isPending}>
                 {add.isPending ? (
                   <LoaderCircle className="size-4 animate-spin" aria-hidden />

@@ -9,10 +9,11 @@ import {
 } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { ScrollArea } from '@/components/scroll-area';
 import { duration, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { messageOf, request } from '@/lib/request';
+import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { TestResult } from '@/types/remotes';
 
@@ -71,11 +72,7 @@ export function TestDraft({
           </>
         )}
       </div>
-      {test.isError && (
-        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(test.error))}
-        </p>
-      )}
+      <Failure error={test.error} />
       {test.data?.login === 'needed' ? (
         <WantsLogin onAdd={onAdd} />
       ) : (

@@ -4,9 +4,9 @@ import { useId, useState } from 'react';
 import { Browse } from '@/components/browse';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
 import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { messageOf } from '@/lib/request';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { useBackup } from './api';
@@ -72,11 +72,7 @@ export function Backup() {
         {path !== '' && !sound && t.notAbsolute}
       </p>
       {backup.isPending && <Progress />}
-      {backup.isError && (
-        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(backup.error))}
-        </p>
-      )}
+      <Failure error={backup.error} className="mt-2" />
       {backup.isSuccess && (
         <div role="status" className="mt-2 rounded-md bg-ok-soft p-3">
           <p className="mb-1.5 text-sm font-medium text-ok">{t.written}</p>

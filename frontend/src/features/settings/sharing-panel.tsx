@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Download } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { Facts } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
 import { plain } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { saveText } from '@/lib/save';
 import { texts } from '@/lib/texts';
 import { ConfigCopies } from './config-copies';
@@ -35,11 +35,7 @@ function Give() {
       <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
         {open ? t.hide : t.look}
       </Button>
-      {open && error && (
-        <p role="alert" className="mt-2 rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(error))}
-        </p>
-      )}
+      {open && error && <Failure error={error} className="mt-2" />}
       {open && data && <Content content={data} />}
     </div>
   );

@@ -2,6 +2,7 @@ import { CircleCheck, LoaderCircle, TriangleAlert, Undo2 } from 'lucide-react';
 import { useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { DiffView } from '@/components/diff-view';
+import { Failure } from '@/components/failure';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -122,11 +123,7 @@ function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: 
             <p className="mb-1 text-xs text-ink3">{t.diff}</p>
             <DiffView diff={plan.diff} label={t.diff} />
           </div>
-          {take.isError && (
-            <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-              {plain(messageOf(take.error))}
-            </p>
-          )}
+          <Failure error={take.error} />
           <div className="flex flex-wrap gap-2">
             <Button
               type="submit"
@@ -250,11 +247,7 @@ function Taken({ taking, onAgain }: { taking: Taking; onAgain: () => void }) {
           {t.stillNeeded(taking.needs.map((name) => plain(name)).join(', '))}
         </p>
       )}
-      {undo.isError && (
-        <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad">
-          {plain(messageOf(undo.error))}
-        </p>
-      )}
+      <Failure error={undo.error} />
       <div className="flex flex-wrap gap-2">
         {!undo.isSuccess && (
           <Button
