@@ -136,5 +136,11 @@ flow(
     const inView = (one) => one.getBoundingClientRect().bottom <= innerHeight;
     await becomes(() => last.evaluate(inView), true);
     assert.equal(await page.evaluate(() => document.scrollingElement.scrollTop), 0);
+    const current = page
+      .getByRole('navigation', { name: 'Parts of the settings' })
+      .locator('[aria-current]');
+    await becomes(() => current.innerText(), 'Bug report'); // where one is, is marked
+    await page.getByRole('button', { name: 'Secrets', exact: true }).click();
+    await becomes(() => current.innerText(), 'Secrets');
   },
 );

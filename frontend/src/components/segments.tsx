@@ -26,7 +26,7 @@ export function Segments<Value extends string>({
           className={classes(
             // Where they need two lines, both are full, and none stands alone.
             'grow rounded-md px-1.5 py-1 text-xs whitespace-nowrap sm:px-2.5',
-            options.length > 5 && 'max-[24rem]:basis-[30%]',
+            options.length > 5 && 'max-sm:basis-[30%]',
             option.value === value
               ? 'bg-panel font-medium text-ink shadow-card dark:bg-line'
               : 'text-ink2 hover:text-ink',

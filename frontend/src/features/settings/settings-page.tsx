@@ -116,6 +116,7 @@ function Contents() {
                 const panel = panels()[index];
                 panel?.scrollIntoView({ block: 'start' });
                 panel?.focus({ preventScroll: true });
+                setAt(index);
               }}
               className="-ml-px block w-full border-l border-transparent px-3 py-1 text-left text-ink2 hover:border-accent hover:text-ink aria-[current]:border-accent aria-[current]:font-medium aria-[current]:text-ink"
             >
@@ -128,11 +129,15 @@ function Contents() {
   );
 }
 
-/** Which part is being read: the last one that begins in the upper third; at the end the last. */
+/** Which part is being read: the one that was gone to, while it begins in view; else the uppermost. */
 function shownOf(scroller: Element, panels: HTMLElement[]): number {
+  const { top, bottom } = scroller.getBoundingClientRect();
+  const chosen = panels.indexOf(document.activeElement as HTMLElement);
+  const begins = panels[chosen]?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
+  if (begins >= top && begins < bottom) return chosen;
   const { scrollTop, scrollHeight, clientHeight } = scroller;
   if (scrollTop > 0 && scrollTop + clientHeight >= scrollHeight - 2) return panels.length - 1;
-  const line = scroller.getBoundingClientRect().top + clientHeight / 3;
+  const line = top + 96;
   const below = panels.findIndex((panel) => panel.getBoundingClientRect().top > line);
   return Math.max(0, (below < 0 ? panels.length : below) - 1);
 }

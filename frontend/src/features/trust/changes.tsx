@@ -95,7 +95,7 @@ export function ToolDiff({
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
           key={index}
           className={classes(
-            'min-h-[1.6em] px-3 whitespace-pre-wrap [overflow-wrap:anywhere]',
+            'min-h-[1.6em] pr-3 pl-[calc(0.75rem+2ch)] -indent-[2ch] whitespace-pre-wrap [overflow-wrap:anywhere]',
             line.op === 'new' && 'bg-ok-soft text-ok',
             line.op === 'old' && 'bg-bad-soft text-bad',
             line.op === 'gap' && 'text-ink3',
