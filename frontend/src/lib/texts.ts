@@ -747,7 +747,7 @@ export const texts = bare({
     refreshing: 'Asking… this can take a minute',
     refreshed: (n: string) => `The list is new: ${n} servers in all.`,
     from: (address: string) => `from ${address}`,
-    oldStays: 'The list that was there stays. Ask again later.',
+    oldStays: 'The list that was there stays.',
     noMatch: 'No server matches',
     noMatchBody: 'Try another word, or ask the registry for its whole list.',
     emptyTitle: 'The list is empty',
