@@ -26,7 +26,8 @@ func show(url, data string, browser bool, out io.Writer) error {
 		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
 		return err
 	}
-	if window, ok := windowProgram(); ok && !browser {
+	window, ours := windowProgram()
+	if ours = ours && !browser; ours {
 		err := process.LaunchShown(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
 		if err == nil {
 			return nil
@@ -35,7 +36,11 @@ func show(url, data string, browser bool, out io.Writer) error {
 	}
 	for _, opener := range openers() {
 		if path, err := exec.LookPath(opener[0]); err == nil {
-			return process.Launch(nil, path, append(opener[1:], url)...)
+			if err := process.Launch(nil, path, append(opener[1:], url)...); err != nil || !ours {
+				return err
+			}
+			_, err := fmt.Fprintln(out, "Where none opens, use this address (it works once, for two minutes):\n"+url)
+			return err
 		}
 	}
 	_, err := fmt.Fprintln(out, "Open this in a browser (the link works once, for two minutes):\n"+url)

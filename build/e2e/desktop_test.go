@@ -355,7 +355,7 @@ func TestDesktopWithoutItsParts(t *testing.T) {
 		}
 		out := run(t, command(t, append(d.env(), "DISPLAY=:9999", path), program, "--data", d.data), 0)
 		opens(d)
-		if !strings.Contains(out, "The window cannot be shown") {
+		if !strings.Contains(out, "The window cannot be shown") || !strings.Contains(out, "/#code=") {
 			t.Errorf("it does not say why the browser opens:\n%s", out)
 		}
 	})
