@@ -100,6 +100,29 @@ flow(
   },
 );
 
+flow('what is chosen while a profile is saved is not lost', quiet, async (page, mock) => {
+  let answer;
+  const held = new Promise((done) => {
+    answer = done;
+  });
+  await page.route('**/profiles/office', async (route) => {
+    const response = await route.fetch();
+    await held;
+    await route.fulfill({ response });
+  });
+  await page.goto(`${mock.url}/#/profiles/office`);
+  const about = page.getByLabel('What it is for');
+  await about.fill('First');
+  await page.getByRole('button', { name: 'Save profile' }).click();
+  await becomes(() => saved(mock, 'office').description, 'First');
+  await about.fill('Second');
+  answer();
+  await page.getByText('The profile office is saved.').waitFor();
+  await becomes(() => about.inputValue(), 'Second');
+  await page.getByRole('button', { name: 'Save profile' }).click();
+  await becomes(() => saved(mock, 'office').description, 'Second');
+});
+
 flow('unused tools are hidden in one click and come back', quiet, async (page, mock) => {
   const { calls } = mock.world;
   calls.splice(0, calls.length, ...calls.filter((c) => c.server !== 'github'));

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { plain } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -48,6 +48,10 @@ export function useProfileEdit({
 }) {
   const [base, setBase] = useState(profile);
   const [draft, setDraft] = useState<Entry>(() => readEntry(profile?.entry ?? nothing));
+  const latest = useRef(draft);
+  useEffect(() => {
+    latest.current = draft;
+  }, [draft]);
   const [name, setName] = useState('');
   const save = useSaveProfile();
   const say = useLocalToast();
@@ -92,6 +96,8 @@ export function useProfileEdit({
           onSuccess: (saved) => {
             toast('ok', t.saved(plain(to)));
             load(saved);
+            // What was chosen while it was saved is an edit of what is saved now.
+            if (latest.current !== draft) setDraft(latest.current);
             onSaved(to);
           },
         },
