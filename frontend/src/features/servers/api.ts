@@ -6,12 +6,16 @@ import { toast } from '@/lib/toast';
 import type { List, LogLine, ServerDetail, ServerStatus } from '@/types/api';
 import type { Debug, ServerUse } from '@/types/servers';
 import type { ServerVersion } from '@/types/trust';
-import { applyAnswer } from './events';
+import { applyAnswer, toldMeanwhile } from './events';
 
 export const serversQuery = queryOptions({
   queryKey: ['servers'],
-  queryFn: async ({ signal }) =>
-    (await request<List<ServerStatus>>('GET', '/api/v1/servers', { signal })).items ?? [],
+  queryFn: async ({ client, signal }) => {
+    const known = () => client.getQueryData<ServerStatus[]>(['servers']);
+    const before = known();
+    const answer = await request<List<ServerStatus>>('GET', '/api/v1/servers', { signal });
+    return toldMeanwhile(answer.items ?? [], before, known());
+  },
   staleTime: Number.POSITIVE_INFINITY, // the event stream keeps this list current
 });
 

@@ -1,7 +1,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { expect, test } from 'vitest';
 import type { ServerStatus } from '@/types/api';
-import { applyAnswer, applyServer } from './events';
+import { applyAnswer, applyRemoved, applyServer, toldMeanwhile } from './events';
 
 const server = (state: string, second: number) =>
   ({ id: 'files', state, since: `2026-01-01T00:00:0${second}Z` }) as ServerStatus;
@@ -33,4 +33,32 @@ test('an event is believed also after the clock was put back', () => {
       (c) => applyServer(c, server('stopped', 2)),
     ),
   ).toBe('stopped');
+});
+
+test('a list that was asked for does not hide what events told meanwhile', () => {
+  const client = new QueryClient();
+  const known = () => client.getQueryData<ServerStatus[]>(['servers']);
+  const named = (id: string, state: string) => ({ ...server(state, 1), id });
+  client.setQueryData(['servers'], [named('files', 'stopped'), named('notes', 'running')]);
+  const before = known();
+  const answer = [
+    named('files', 'starting'),
+    named('notes', 'crashed'),
+    named('new', 'starting'),
+    named('later', 'running'),
+  ];
+  const merged = () => toldMeanwhile(answer, before, known());
+  expect(merged()).toEqual(answer);
+  applyServer(client, named('files', 'running'));
+  applyServer(client, named('new', 'running'));
+  applyServer(client, named('newest', 'starting'));
+  expect(merged().map(({ id, state }) => `${id} ${state}`)).toEqual([
+    'files running',
+    'notes crashed',
+    'new running',
+    'later running',
+    'newest starting',
+  ]);
+  applyRemoved(client, 'notes');
+  expect(merged().map(({ id }) => id)).not.toContain('notes');
 });

@@ -33,3 +33,21 @@ export function applyRemoved(client: QueryClient, id: string): void {
   client.setQueryData<ServerStatus[]>(['servers'], (old) => old?.filter((s) => s.id !== id));
   client.removeQueries({ queryKey: ['server', id] });
 }
+
+/**
+ * A list that was asked for, with what events changed while the answer was under way: the
+ * answer may be older than they are, and no later event would put it right.
+ */
+export function toldMeanwhile(
+  answer: ServerStatus[],
+  before: ServerStatus[] | undefined,
+  now: ServerStatus[] | undefined,
+): ServerStatus[] {
+  if (!now || now === before) return answer;
+  const told = new Map(now.filter((s) => !before?.includes(s)).map((s) => [s.id, s]));
+  const left = new Set(now.map(({ id }) => id));
+  const removed = new Set(before?.map(({ id }) => id).filter((id) => !left.has(id)));
+  const list = answer.filter(({ id }) => !removed.has(id)).map((s) => told.get(s.id) ?? s);
+  for (const { id } of list) told.delete(id);
+  return [...list, ...told.values()];
+}
