@@ -26,6 +26,13 @@ var (
 	secretNext   = pattern.Lazily(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
 )
 
+// secretFlag is a line that ends with such a flag, and valueLine one that begins with what
+// belongs to it: a list is often written with an item on each line.
+var (
+	secretFlag = pattern.Lazily(`(?i)(?:^\s*- |["'])--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']?\s*,?\s*$`)
+	valueLine  = pattern.Lazily(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
+)
+
 // onlyRef is a value that is a reference, as we write it, and nothing more.
 var onlyRef = pattern.Lazily(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
 
@@ -35,10 +42,37 @@ func Diff(path string, before, after []byte) string { return diff(path, before, 
 // Masked is a text of a configuration with secrets masked as in a Diff.
 func Masked(text []byte) string {
 	all := lines(text)
-	for i, line := range all {
-		all[i] = mask(strings.TrimRight(line, "\r"))
+	return strings.Join(masked(all, 0, len(all)), "\n")
+}
+
+// masked are the lines from one to another with secrets masked; a value may stand on the
+// line after its flag.
+func masked(all []string, from, to int) []string {
+	out := make([]string, 0, to-from)
+	for i := from; i < to; i++ {
+		line := strings.TrimRight(all[i], "\r")
+		if i > 0 && secretFlag().MatchString(strings.TrimRight(all[i-1], "\r")) {
+			line = maskValue(line)
+		}
+		out = append(out, mask(line))
 	}
-	return strings.Join(all, "\n")
+	return out
+}
+
+// maskValue takes the first value out of a line, unless it is the next flag or a reference.
+func maskValue(line string) string {
+	m := valueLine().FindStringSubmatchIndex(line)
+	if m == nil {
+		return line
+	}
+	for group := 2; group < len(m); group += 2 {
+		from, to := m[group], m[group+1]
+		if from < 0 || from == to || line[from] == '-' || onlyRef().MatchString(`"`+line[from:to]+`"`) {
+			continue
+		}
+		return line[:from] + "***" + line[to:]
+	}
+	return line
 }
 
 // diff shows what changes between before and after as a unified diff of one hunk,
@@ -60,15 +94,15 @@ func diff(path string, before, after []byte) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%d,%d +%d,%d @@\n", path, path,
 		from+1, min(len(a), len(a)-tail+diffContext)-from, from+1, min(len(b), len(b)-tail+diffContext)-from)
-	write := func(mark string, lines []string) {
-		for _, line := range lines {
-			out.WriteString(mark + mask(strings.TrimRight(line, "\r")) + "\n")
+	write := func(mark string, all []string, from, to int) {
+		for _, line := range masked(all, from, to) {
+			out.WriteString(mark + line + "\n")
 		}
 	}
-	write(" ", a[from:head])
-	write("-", a[head:len(a)-tail])
-	write("+", b[head:len(b)-tail])
-	write(" ", a[len(a)-tail:min(len(a), len(a)-tail+diffContext)])
+	write(" ", a, from, head)
+	write("-", a, head, len(a)-tail)
+	write("+", b, head, len(b)-tail)
+	write(" ", a, len(a)-tail, min(len(a), len(a)-tail+diffContext))
 	return out.String()
 }
 

@@ -203,3 +203,25 @@ func TestDiffMasksSecrets(t *testing.T) {
 		}
 	}
 }
+
+func TestASecretOnTheLineAfterItsFlagIsMasked(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"[\n  \"--api-key\",\n  \"hunter2\",\n  \"x\"\n]", "[\n  \"--api-key\",\n  \"***\",\n  \"x\"\n]"},
+		{"args = [\n  '--api-key',\n  'hunter2'\n]", "args = [\n  '--api-key',\n  '***'\n]"},
+		{"args:\n  - --api-key\n  - hunter2\n  - x", "args:\n  - --api-key\n  - ***\n  - x"},
+		{"- --token\n- hun:ter2", "- --token\n- ***"},
+		{"[\"--token\",\r\n  \"hun\\\"ter2\"]", "[\"--token\",\n  \"***\"]"},
+		{"  \"--token\",\n  \"${secret:gh.token}\",", "  \"--token\",\n  \"${secret:gh.token}\","},
+		{"  \"--no-token\",\n  \"--verbose\",", "  \"--no-token\",\n  \"--verbose\","},
+		{"  \"--token\"\n]", "  \"--token\"\n]"},
+		{"  \"a\": \"--token\",\n  \"command\": \"npx\"", "  \"a\": \"--token\",\n  \"command\": \"npx\""},
+	} {
+		if got := Masked([]byte(c.text)); got != c.want {
+			t.Errorf("%s\nis shown as\n%s\nwant\n%s", c.text, got, c.want)
+		}
+	}
+	before := "a:\n  - one\n  - --api-key\n  - hunter2\n"
+	if d := Diff("f", []byte(before), []byte(strings.Replace(before, "hunter2", "hunter3", 1))); strings.Contains(d, "hunter") {
+		t.Errorf("the difference shows the secret:\n%s", d)
+	}
+}
