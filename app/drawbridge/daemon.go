@@ -224,7 +224,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("telemetry", 2*time.Second, sender.run)
 	records.start(life)
 	life.runSlow("supervisor", 6*time.Second, servers.Run)
-	life.run("configuration", time.Second, files.Run)
+	life.run("configuration", 2*time.Second, files.Run) // a file that is being written is finished
 	life.run("clients", time.Second, guard.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
 	if files.Current().Bridge.Socket {
