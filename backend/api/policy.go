@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/inbox"
@@ -109,12 +110,45 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	if err != nil {
 		return nil, err
 	}
+	if st, ok := a.Servers.Status(e.Server); ok {
+		v := explainServer(st)
+		e.Checks = slices.Insert(e.Checks, 0, v)
+		e.Passes = e.Passes && v.Result != policy.Refuse
+	}
 	for _, item := range a.Views.All().Items(hub.Tools) {
 		if item.Server == e.Server && item.Name == e.Tool {
 			e.PublicName = item.Public
 		}
 	}
 	return reply(e)
+}
+
+// explainServer says what a call meets that gets as far as the server.
+func explainServer(st hub.ServerStatus) policy.Verdict {
+	v := policy.Verdict{Name: "server", Result: policy.Wait}
+	switch st.State {
+	case hub.StateRunning:
+		v.Result, v.Detail = policy.Pass, "It runs"
+	case hub.StateDegraded:
+		v.Result, v.Detail = policy.Pass, "It answers, and something is missing"
+	case hub.StateStopped:
+		v.Detail = "It is stopped: a call starts it, unless only a person may"
+	case hub.StateCrashed:
+		v.Detail = "It has crashed: a call tries to start it again"
+	case hub.StateDisabled:
+		v.Result, v.Detail, v.Key = policy.Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
+	case hub.StateNeedsLogin:
+		v.Result, v.Detail = policy.Refuse, "It answers nothing until you sign in"
+	case hub.StateNeedsApproval:
+		v.Result, v.Detail = policy.Refuse, "It does not start until you have approved its command"
+	default:
+		v.Detail = "It is not ready: a call waits for it a while"
+	}
+	if st.Reason != "" && st.State != hub.StateRunning {
+		v.Detail += " (" + strings.TrimSuffix(st.Reason, ".") + ")"
+	}
+	v.Detail += "."
+	return v
 }
 
 func (a *API) resetBreaker(_ context.Context, in *serverInput) (*none, error) {

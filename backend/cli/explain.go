@@ -50,8 +50,11 @@ func (p *program) printExplanation(e *explanation) error {
 	t := table{head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
 	for _, c := range e.Checks {
 		t.add(c.Name, c.Result, c.Detail, c.Key)
-		if c.Result == "ask" && e.Passes {
+		switch {
+		case c.Result == "ask" && e.Passes:
 			word = "A call would wait for a person"
+		case c.Result == "wait" && c.Name == "server" && e.Passes:
+			word = "A call would wait for the server"
 		}
 	}
 	if !e.Passes {
