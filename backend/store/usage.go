@@ -45,6 +45,9 @@ type Use struct {
 func (s *sum) use(u Use) Use {
 	u.Calls, u.Errors = s.calls(), s.errors()
 	u.P50, u.P95, u.P99 = s.bins.at(0.50), s.bins.at(0.95), s.bins.at(0.99)
+	if u.Calls == 1 { // its own time is known, not only its bin
+		u.P50, u.P95, u.P99 = time.Duration(s.took), time.Duration(s.took), time.Duration(s.took)
+	}
 	if u.Calls > 0 {
 		u.Mean = time.Duration(s.took / u.Calls)
 	}

@@ -39,6 +39,23 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 	}
 }
 
+func TestOneCallTakesItsOwnTime(t *testing.T) {
+	b := fresh(t)
+	c := aCall(0)
+	c.Took = 989 * time.Microsecond
+	b.Recorder().Record(c, aReply)
+	flushed(t, b)
+	u, err := b.Usage(t.Context(), UsageQuery{From: c.At.Add(-time.Hour), To: c.At.Add(time.Hour)})
+	if err != nil || u.Total.Calls != 1 {
+		t.Fatalf("%+v, %v", u, err)
+	}
+	for name, got := range map[string]time.Duration{"p50": u.Total.P50, "p95": u.Total.P95, "p99": u.Total.P99, "p50 of the tool": u.ByTool[0].P50} {
+		if got != c.Took {
+			t.Errorf("%s of one call is %v, not %v", name, got, c.Took)
+		}
+	}
+}
+
 // TestUsageOfAnyRangeIsThatOfItsCalls compares sums with the calls themselves, over
 // ranges of all kinds.
 func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {

@@ -44,8 +44,8 @@ flow(
     await name.fill('my-list');
     await dialog.getByLabel('Texts in the result').fill('not in any result');
     await dialog.getByRole('checkbox', { name: 'The whole result' }).press('Space');
-    await dialog.getByLabel('It takes at most ms').fill('5000');
-    await dialog.getByLabel('It takes at most ms').press('Enter');
+    await dialog.getByLabel('It takes at most (ms)').fill('5000');
+    await dialog.getByLabel('It takes at most (ms)').press('Enter');
     await page.waitForURL(/#\/checks/);
     const [saved] = mock.world.checks;
     assert.equal(saved.name, 'my-list');

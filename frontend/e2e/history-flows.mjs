@@ -112,7 +112,7 @@ flow(
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
     await page.getByRole('searchbox').fill('bridge');
-    await page.getByText(/The search index reaches .* 1,204 newer calls/).waitFor();
+    await page.getByText(/Search finds calls up to .*; 1,204 newer ones/).waitFor();
   },
 );
 

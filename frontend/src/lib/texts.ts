@@ -241,7 +241,7 @@ export const texts = bare({
         .join(', '),
     restarts: 'Restarts',
     inFlight: 'Calls running',
-    heard: 'Last heard of',
+    heard: 'Last heard from',
     ago: (age: string) => `${age} ago`,
     exitCode: 'Exit code',
     command: 'Command',
@@ -338,7 +338,7 @@ export const texts = bare({
       began: 'Last start',
       startTook: 'Start took',
       listed: 'Tools listed',
-      heard: 'Last heard of',
+      heard: 'Last heard from',
       lastCall: 'Last call',
       ping: 'Ping',
       nextLaunch: 'Next start in',
@@ -479,10 +479,10 @@ export const texts = bare({
     slow: 'Slow',
     slowerThan: { '100': '> 0.1 s', '1000': '> 1 s', '10000': '> 10 s' },
     countsFailed: 'The numbers could not be read.',
-    countsNone: 'Nothing was found that could be counted.',
+    countsNone: 'Nothing to count.',
     countsAll: 'Numbers of all hits.',
     countsNewest: (n: string) => `Numbers of the newest ${n} hits.`,
-    countsHours: 'Counted by full hours, the last two days by full minutes.',
+    countsHours: 'Finished calls, counted by the hour; the last two days by the minute.',
     chips: {
       q: (q: string) => `“${q}”`,
       server: (name: string) => `Server: ${name}`,
@@ -494,7 +494,7 @@ export const texts = bare({
       to: (at: string) => `To ${at}`,
     },
     indexedUpTo: (at: string, pending: string) =>
-      `The search index reaches ${at}; ${pending} newer calls are still being read in.`,
+      `Search finds calls up to ${at}; ${pending} newer ones follow shortly.`,
     hold: 'Hold',
     holdHint: 'The list stands still while new calls come in',
     follow: 'Follow',
@@ -506,7 +506,7 @@ export const texts = bare({
     exportCsv: 'As CSV',
     exportHar: 'As HAR (timeline)',
     sendAgain: 'Send again',
-    replayed: 'Sent again. The differences are shown below.',
+    replayed: 'Sent again, and compared with the call before.',
     replayTitle: (name: string) => `Send ${name} again?`,
     replayBody:
       'The tool does not say of itself that it only reads. It runs for real, with these arguments:',
@@ -573,7 +573,7 @@ export const texts = bare({
     invalid: 'The result is not what the tool’s schema promises.',
     cut: (size: string) => `Only the beginning was kept; the whole was ${size}.`,
     gone: 'This call is not in the history',
-    goneBody: 'It may have been removed by the retention rules, or the link is wrong.',
+    goneBody: 'It may have been deleted because it was too old, or the link is wrong.',
     timing: 'Timing',
     total: 'Total',
     queued: 'Waiting for the server',
@@ -620,7 +620,8 @@ export const texts = bare({
     one: 'Session',
     allCalls: 'All calls',
     emptyTitle: 'No sessions yet',
-    emptyBody: 'Each time that a client works with your tools, its calls are told here in order.',
+    emptyBody:
+      'Each time that a client works with your tools, its calls are told here in order. Clients of protocol 2026-07-28 and commands have no sessions; their calls are in Calls.',
     failed: (n: string) => `${n} failed`,
     lasted: (time: string) => `in ${time}`,
     gone: 'Nothing is left of this session',
@@ -699,7 +700,7 @@ export const texts = bare({
     contains: 'Texts in the result, one in each line',
     sameResult: 'The whole result is the recorded one',
     sameResultHint: 'Fails on everything that is new each time, such as a date.',
-    within: 'It takes at most ms',
+    within: 'It takes at most (ms)',
     saveButton: 'Save check',
     saved: (name: string) => `${name} is saved.`,
     noResult: 'The result was not recorded in full.',
@@ -929,7 +930,7 @@ export const texts = bare({
     look30: 'Look at 30 days',
     calls: 'Calls',
     errors: 'Errors',
-    good: 'Good',
+    good: 'Not failed',
     half: 'Half take less (p50)',
     halfUnder: (most: string) => `half under ${most}`,
     most: '95 % take less (p95)',
@@ -1033,7 +1034,7 @@ export const texts = bare({
     connected: 'Seen so far',
     emptyTitle: 'No client has called yet',
     emptyBody:
-      'Connect one of your AI applications below. It then gets the tools of all your servers through one entry.',
+      'Connect an AI application. It then gets the tools of all your servers through one entry.',
     columns: {
       client: 'Client',
       token: 'Token',
@@ -1135,7 +1136,9 @@ export const texts = bare({
     unused: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool was' : `${n} tools were`} not called in 30 days: ~${tokens} tokens.`,
     recordedFor: (days: number) =>
-      days <= 1 ? 'Less than a day is recorded yet.' : `Only ${days} days are recorded yet.`,
+      days < 1
+        ? 'Less than a day is recorded yet.'
+        : `Only ${days === 1 ? 'one day is' : `${days} days are`} recorded yet.`,
     hide: (n: number, tokens: string) =>
       `Hide ${n === 1 ? 'it' : `${n} tools`}, saves ~${tokens} tokens`,
     takeOut: (n: number, tokens: string) =>
@@ -1194,14 +1197,14 @@ export const texts = bare({
       size: 'Size',
       free: (size: string) => `, ${size} of it free`,
       index: 'Search index',
-      indexPending: (n: string) => `${n} calls are still being read in`,
+      indexPending: (n: string) => `${n} newer calls follow shortly`,
       held: 'Too old by the clock',
       heldUntil: (n: string, at: string) => `${n}, kept until ${at}, because the clock leapt`,
       dropped: 'Not recorded',
       keepDays: 'Keep for days',
       maxSize: 'At most MB',
       noBound: '0 means no limit.',
-      prune: 'Delete what is beyond these limits now',
+      prune: 'Delete what is beyond the saved limits now',
       pruneTitle: 'Delete the calls beyond these limits?',
       vacuum: 'Give free room back to the disk',
       vacuumed: 'The free room is given back.',
@@ -1249,7 +1252,7 @@ export const texts = bare({
       replace: 'Replace',
     },
     doctor: {
-      title: 'Examination',
+      title: 'Check-up',
       look: 'Examine this computer',
       looking: 'Looking…',
       body: 'Looks at programs, ports, clients and tokens, and says how to mend what is wrong.',
@@ -1342,7 +1345,7 @@ export const texts = bare({
     same: (clients: string) => `also in ${clients}`,
     secrets: (names: string) => `Kept in the secret store: ${names}`,
     title: 'On this computer',
-    none: 'No AI application that Drawbridge knows was found here. Connect one by hand.',
+    none: 'No AI application that Drawbridge knows was found here.',
     states: {
       notConnected: 'Not connected',
       connected: 'Connected',
@@ -1399,7 +1402,7 @@ export const texts = bare({
     question: (n: number) => `Question ${n}`,
     emptyTitle: 'Nothing waits for you',
     emptyBody:
-      'Calls that need your word, new commands, and questions of servers whose client cannot ask you: all of them wait here.',
+      'Calls that need your approval, new commands, and questions from servers whose client cannot ask you wait here.',
     asks: (server: string) => `${server} asks`,
     calledBy: (client: string) => `called by ${client}`,
     left: (time: string) => `declined by itself in ${time}`,
@@ -1469,7 +1472,7 @@ export const texts = bare({
   editor: {
     proposals: 'What could stand here',
     line: (line: number) => `Line ${line}`,
-    hint: 'Ctrl+Space proposes what could stand at the caret.',
+    hint: 'Ctrl+Space completes.',
     wrong: {
       unknown: (path: string, near: string) =>
         `Drawbridge does not know the key “${path}”, and leaves it out.${near ? ` Did you mean “${near}”?` : ''}`,
@@ -1554,7 +1557,7 @@ export const texts = bare({
     asks: (server: string) => `Tools of ${server} changed`,
     withheld: 'Withheld from clients',
     withheldBody:
-      'They are no longer what you trusted. Clients neither see nor can call them until you accept.',
+      'What changed is no longer what you trusted. Clients can neither see nor call it until you accept.',
     instructions: 'The server’s instructions',
     states: {
       waiting: 'Changed since it was trusted',

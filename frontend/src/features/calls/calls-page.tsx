@@ -154,7 +154,7 @@ function Chips({
         <button
           type="button"
           onClick={() => onChange(none)}
-          className="rounded-full px-2 py-0.5 text-xs text-ink2 underline-offset-2 hover:underline"
+          className="rounded-full px-2 py-0.5 max-md:px-0 text-xs text-ink2 underline-offset-2 hover:underline"
         >
           {texts.actions.clearFilters}
         </button>

@@ -54,7 +54,7 @@ export function ByHand({ connection }: { connection: LiveConnection }) {
               type="checkbox"
               checked={http}
               onChange={(event) => setHttp(event.target.checked)}
-              className="size-4 accent-(--accent)"
+              className="size-4 shrink-0 accent-(--accent)"
             />
             {t.address}
           </label>

@@ -233,7 +233,7 @@ function Check({
         type="checkbox"
         checked={checked}
         onChange={(event) => onChange(event.target.checked)}
-        className="size-4 accent-(--accent)"
+        className="size-4 shrink-0 accent-(--accent)"
       />
       {label}
     </label>

@@ -123,6 +123,9 @@ function Freshness({ directory }: { directory: Directory }) {
         >
           {at ? t.fetched(age(directory.takenAt, now)) : t.neverFetched}
         </span>
+        <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
+          {t.from(plain(directory.address.slice(0, 300)))}
+        </span>
         <Button small disabled={refresh.isPending} onClick={() => refresh.mutate()}>
           {refresh.isPending ? (
             <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
@@ -131,9 +134,6 @@ function Freshness({ directory }: { directory: Directory }) {
           )}
           {refresh.isPending ? t.refreshing : t.refresh}
         </Button>
-        <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
-          {t.from(plain(directory.address.slice(0, 300)))}
-        </span>
       </div>
       {refresh.isError && (
         <Note tone="bad" role="alert">

@@ -72,7 +72,7 @@ export function InstallForm({
               aria-invalid={inUse}
               aria-describedby={`${id}-fault`}
               onChange={(event) => setLabel(event.target.value)}
-              className="h-8 w-full max-w-72 rounded-md border border-strong bg-panel px-2.5 text-sm aria-invalid:border-bad"
+              className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm aria-invalid:border-bad"
             />
             <p id={`${id}-fault`} className="mt-1 text-xs text-bad empty:hidden">
               {inUse && texts.add.taken}

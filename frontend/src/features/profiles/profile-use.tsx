@@ -62,7 +62,7 @@ export function Use({
                   profile: event.target.checked ? profile.name : '',
                 })
               }
-              className="size-4 accent-(--accent)"
+              className="size-4 shrink-0 accent-(--accent)"
             />
             <span className="min-w-0 truncate">{plain(token.slice(0, 100))}</span>
           </label>

@@ -104,7 +104,7 @@ export function ToolPicker({
             const { servers: _, ...rest } = entry;
             onChange(event.target.checked ? rest : named(entry, allOf(known, servers)));
           }}
-          className="mt-0.5 size-4 accent-(--accent)"
+          className="mt-0.5 size-4 shrink-0 accent-(--accent)"
         />
         {t.everyServer}
       </label>

@@ -130,7 +130,7 @@ function NewSecret({ taken }: { taken: string[] }) {
           autoComplete="off"
           aria-invalid={name !== '' && !sound}
           onChange={(event) => setName(event.target.value)}
-          className={`${input} w-44 aria-invalid:border-bad`}
+          className={`${input} min-w-0 flex-1 basis-40 aria-invalid:border-bad`}
         />
         <input
           aria-label={t.value}
@@ -139,7 +139,7 @@ function NewSecret({ taken }: { taken: string[] }) {
           autoComplete="new-password"
           value={value}
           onChange={(event) => setValue(event.target.value)}
-          className={`${input} w-56`}
+          className={`${input} min-w-0 flex-1 basis-40`}
         />
         <Button type="submit" disabled={!sound || value === '' || save.isPending}>
           <Plus className="size-4" aria-hidden />

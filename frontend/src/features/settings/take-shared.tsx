@@ -110,7 +110,7 @@ function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: 
                   type="checkbox"
                   checked={agreed}
                   onChange={(event) => setAgreed(event.target.checked)}
-                  className="size-4 accent-(--accent)"
+                  className="size-4 shrink-0 accent-(--accent)"
                 />
                 {t.usesAgree}
               </label>
