@@ -175,7 +175,7 @@ flow(
     page.on('request', (request) => {
       if (request.method() === 'POST' && request.url().endsWith('/prune')) pruned++;
     });
-    const prune = page.getByRole('button', { name: 'Delete what is beyond the saved limits now' });
+    const prune = page.getByRole('button', { name: 'Delete what is beyond the stored limits now' });
     await prune.click();
     await page.getByText('No call is beyond these limits.').waitFor();
     const old = mock.world.calls.at(-1);

@@ -80,6 +80,7 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await tabTo(page, page.getByRole('link', { name: 'First steps' }));
   await page.keyboard.press('Enter');
   await page.getByText('Found 7 servers in 3 clients').waitFor();
+  await page.getByRole('heading', { name: 'Take your servers over' }).waitFor();
   // The first client's servers stand there already.
   await tabTo(page, page.getByRole('button', { name: 'Import these' }));
   await page.keyboard.press('Enter');
@@ -120,9 +121,9 @@ flow(
     await page.getByText('There is nothing to call yet.').waitFor();
     assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
     assert.equal(await page.getByRole('img', { name: 'done:' }).count(), 0);
-    await page.getByRole('link', { name: 'Take your servers over' }).click();
+    await page.getByRole('link', { name: 'Add your first server' }).click();
     await page.waitForURL(/step=servers/);
-    await focused(page.getByRole('heading', { name: 'Take your servers over' }));
+    await focused(page.getByRole('heading', { name: 'Add your first server' }));
   },
 );
 

@@ -237,7 +237,7 @@ await step('the history is cut to its bounds, and its room goes back to the disk
   await page.getByRole('dialog').getByText(/^About [\d,]+ of [\d,]+ calls are beyond these limits/).waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Save and delete them' }).click()
   await page.getByText('Saved. It is in effect already.').first().waitFor()
-  await recording.getByRole('button', { name: 'Delete what is beyond the saved limits now' }).click()
+  await recording.getByRole('button', { name: 'Delete what is beyond the stored limits now' }).click()
   const sure = page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true })
   await sure.or(page.getByText('No call is beyond these limits.')).first().waitFor() // the daemon may have been faster
   if (await sure.isVisible()) {

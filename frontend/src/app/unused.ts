@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { toolsQuery } from '@/features/tools/api';
 import { tokenCost } from '@/features/tools/groups';
-import { usageQuery } from '@/features/usage/api';
+import { recordedDays, usageQuery } from '@/features/usage/api';
 
 /** A tool that is offered, with what its definition takes of a model's context. */
 export interface CostedTool {
@@ -22,8 +22,6 @@ export function useCostedTools(): { tools: CostedTool[]; days: number | undefine
   const { data: report } = useQuery(usageQuery({ range: '30d' }, 60_000));
   return useMemo(() => {
     const used = new Set(report?.tools.map((use) => `${use.server}/${use.tool}`));
-    const first = Date.parse(report?.series[0]?.at ?? '');
-    const days = report && (Date.parse(report.to) - (first || Date.parse(report.to))) / 86_400_000;
     return {
       tools: (tools ?? []).map((tool) => ({
         server: tool.server,
@@ -32,7 +30,7 @@ export function useCostedTools(): { tools: CostedTool[]; days: number | undefine
         tokens: tokenCost(tool),
         unused: report !== undefined && !used.has(`${tool.server}/${tool.tool}`),
       })),
-      days: days === undefined ? undefined : Math.floor(days),
+      days: report && recordedDays(report),
     };
   }, [tools, report]);
 }

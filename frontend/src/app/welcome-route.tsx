@@ -55,6 +55,13 @@ function useDone(): Record<Step, boolean> {
   };
 }
 
+/** What each step is called and says: the first one differs where no client was found. */
+function useWords(): Record<Step, { title: string; body: string }> {
+  const { data } = useQuery(connectionsQuery);
+  const found = (data ?? []).some((one) => one.detected);
+  return found ? t.steps : { ...t.steps, servers: t.nothingFound };
+}
+
 /** The first two minutes: take servers over, connect a client, see its first call. */
 function Welcome() {
   const { step: wanted } = getRouteApi('/welcome').useSearch();
@@ -74,6 +81,7 @@ function Welcome() {
   const at = steps.indexOf(step);
   const next = steps[at + 1];
   const before = steps[at - 1];
+  const words = useWords();
   const go = (to: Step) => navigate({ search: { step: to } });
   if (!ready) return <LoadingPage title={t.title} />;
   return (
@@ -106,9 +114,11 @@ function Welcome() {
             ))}
           </ol>
           <h2 ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
-            {t.steps[step].title}
+            {words[step].title}
           </h2>
-          <p className="mt-0.5 mb-4 max-w-prose text-pretty text-ink2">{t.steps[step].body}</p>
+          <p className="mt-0.5 mb-4 max-w-prose text-pretty text-ink2">
+            {!(step === 'call' && done.call) && words[step].body}
+          </p>
           {step === 'servers' && <Servers />}
           {step === 'clients' && <Clients done={done} />}
           {step === 'call' && <FirstCall done={done} />}
@@ -139,8 +149,8 @@ function Welcome() {
 function Servers() {
   const { data: savings } = useQuery(savingsQuery);
   const { data: servers } = useSuspenseQuery(serversQuery);
-  const { data: connections } = useQuery(connectionsQuery);
   const [untouched] = useState(servers.length === 0);
+  const { data: connections } = useQuery(connectionsQuery);
   const toImport = (connections ?? []).some((one) => one.detected && one.state !== 'unreadable');
   return (
     <div className="space-y-5">
@@ -173,11 +183,12 @@ function Servers() {
 
 /** What comes before this step, with the way there. */
 function First({ step, children }: { step: Step; children: string }) {
+  const words = useWords();
   return (
     <p className="text-sm text-ink2">
       {children}{' '}
       <Link to="/welcome" search={{ step }} className={link}>
-        {t.steps[step].title}
+        {words[step].title}
       </Link>
     </p>
   );

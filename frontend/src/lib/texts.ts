@@ -928,6 +928,7 @@ export const texts = bare({
     emptyTitle: 'Nothing was called in this time',
     emptyBody: 'Choose a longer time, or come back after a client has worked.',
     look30: 'Look at 30 days',
+    emptyNever: 'Calls are counted here as soon as a client works.',
     calls: 'Calls',
     errors: 'Errors',
     good: 'Not failed',
@@ -1095,6 +1096,7 @@ export const texts = bare({
     after: (tokens: string, saved: string) => `This profile takes ~${tokens} tokens: ${saved}`,
     saves: (tokens: string) => `it saves ~${tokens}.`,
     savesNone: 'it saves nothing.',
+    needsName: 'It needs a name first.',
     nothingChosen: 'Choose servers and tools below; what they take is shown here then.',
     tools: 'Servers and tools',
     chosen: (on: number, all: number) => `${on} of ${all} tools`,
@@ -1135,6 +1137,8 @@ export const texts = bare({
     modeUnset: 'As in the profile',
     unused: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool was' : `${n} tools were`} not called in 30 days: ~${tokens} tokens.`,
+    unusedYet: (n: number, tokens: string) =>
+      `${n === 1 ? '1 tool was' : `${n} tools were`} not called so far: ~${tokens} tokens.`,
     recordedFor: (days: number) =>
       days < 1
         ? 'Less than a day is recorded yet.'
@@ -1204,7 +1208,7 @@ export const texts = bare({
       keepDays: 'Keep for days',
       maxSize: 'At most MB',
       noBound: '0 means no limit.',
-      prune: 'Delete what is beyond the saved limits now',
+      prune: 'Delete what is beyond the stored limits now',
       pruneTitle: 'Delete the calls beyond these limits?',
       vacuum: 'Give free room back to the disk',
       vacuumed: 'The free room is given back.',
@@ -1294,6 +1298,11 @@ export const texts = bare({
         title: 'See the first call',
         body: 'Restart the client if it says so, and ask it for something that needs a tool.',
       },
+    },
+    /** The first step where no client was found. */
+    nothingFound: {
+      title: 'Add your first server',
+      body: 'No AI application was found here to import from. Browse servers and choose one, or add one by hand.',
     },
     waiting: 'Waiting for the first call…',
     orTry: 'Or make one yourself:',

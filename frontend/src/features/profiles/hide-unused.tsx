@@ -16,6 +16,7 @@ export function HideUnused({ tools, days }: { tools: PickTool[]; days: number | 
   const unused = tools.filter((tool) => tool.unused);
   const tokens = unused.reduce((sum, tool) => sum + tool.tokens, 0);
   if (!done && (unused.length === 0 || days === undefined)) return null;
+  const known = days ?? 0;
   const body =
     'flex flex-wrap items-center gap-x-3 gap-y-2 rounded-lg border bg-panel px-4 py-2.5 text-sm shadow-card';
   if (done)
@@ -39,10 +40,14 @@ export function HideUnused({ tools, days }: { tools: PickTool[]; days: number | 
   return (
     <div className={body}>
       <span className="min-w-0 flex-1 basis-60 text-ink2">
-        {t.unused(unused.length, count(tokens))} {(days ?? 0) < 29 && t.recordedFor(days ?? 0)}
+        {known < 29
+          ? `${t.unusedYet(unused.length, count(tokens))} ${t.recordedFor(known)}`
+          : t.unused(unused.length, count(tokens))}
       </span>
+      {/* What a few days say is no reason to urge anybody. */}
       <Button
         small
+        look={known < 7 ? 'quiet' : 'secondary'}
         disabled={hide.isPending}
         onClick={() => {
           const list = unused.slice(0, 5000).map(({ server, tool }) => ({ server, tool }));

@@ -118,6 +118,7 @@ function Editor({
             {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
             {t.save}
           </Button>
+          {!profile && name === '' && <span className="text-xs text-ink3">{t.needsName}</span>}
           {profile && edit.dirty && !gone && (
             <Button onClick={() => edit.drop(profile)}>{t.discard}</Button>
           )}
@@ -142,7 +143,7 @@ function Editor({
       <Failure error={save.error} className="mx-4 mt-3 md:mx-5" />
       <div className="space-y-3 px-4 py-4 md:px-5">
         {!profile && (
-          <Field label={t.name} hint={t.nameHint} fault={nameFault}>
+          <Field label={t.name} hint={t.nameHint} fault={nameFault} required>
             {(props) => (
               <input
                 {...props}

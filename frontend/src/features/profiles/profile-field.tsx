@@ -1,6 +1,7 @@
 import { type ReactNode, useId } from 'react';
 import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
 
 export const input =
   'h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm text-ink aria-invalid:border-bad';
@@ -9,25 +10,36 @@ export const input =
 export function Field({
   label,
   hint,
+  required = false,
   fault,
   children,
 }: {
   label: string;
   hint?: string;
+  required?: boolean;
   fault: string | undefined;
   children: (props: {
     id: string;
     'aria-invalid': boolean;
+    'aria-required': boolean;
     'aria-describedby': string;
   }) => ReactNode;
 }) {
   const id = useId();
   return (
     <div>
-      <label htmlFor={id} className="mb-1 block text-sm font-medium">
-        {label}
-      </label>
-      {children({ id, 'aria-invalid': fault !== undefined, 'aria-describedby': `${id}-about` })}
+      <div className="mb-1 flex items-baseline gap-2">
+        <label htmlFor={id} className="text-sm font-medium">
+          {label}
+        </label>
+        {required && <span className="text-xs text-ink3">{texts.tools.required}</span>}
+      </div>
+      {children({
+        id,
+        'aria-invalid': fault !== undefined,
+        'aria-required': required,
+        'aria-describedby': `${id}-about`,
+      })}
       <p id={`${id}-about`} className={classes('mt-1 text-xs', fault ? 'text-bad' : 'text-ink3')}>
         {fault ? plain(fault) : hint}
       </p>

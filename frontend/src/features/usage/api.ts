@@ -28,6 +28,13 @@ export const usageQuery = (filters: UsageFilters, everyMs = 15_000) =>
     placeholderData: keepPreviousData,
   });
 
+/** For how many full days calls are recorded, as the report of 30 days tells it. */
+export function recordedDays(report: UsageReport): number {
+  const to = Date.parse(report.to);
+  const first = Date.parse(report.series[0]?.at ?? '');
+  return Math.floor((to - (first || to)) / 86_400_000);
+}
+
 /** The series as slots of equal length, empty ones included. */
 export function seriesOf(report: UsageReport): {
   at: number[];

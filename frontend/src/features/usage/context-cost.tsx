@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { buttonClasses } from '@/components/button';
 import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import { usageQuery } from './api';
+import { recordedDays, usageQuery } from './api';
 import { Card } from './card';
 
 const t = texts.usage;
@@ -30,42 +30,39 @@ export function ContextCost({
     const sum = sums.get(cost.server) ?? { tokens: 0, tools: 0 };
     sums.set(cost.server, { tokens: sum.tokens + cost.tokens, tools: sum.tools + 1 });
   }
+  if (costs.length === 0) return null; // without tools nothing costs
   const list = [...sums].sort(([, a], [, b]) => b.tokens - a.tokens);
   const total = list.reduce((sum, [, { tokens }]) => sum + tokens, 0);
   const most = Math.max(1, list[0]?.[1].tokens ?? 1);
   return (
     <Card title={t.context} note={total > 0 && texts.tools.tokens(count(total))}>
       <p className="mb-3 text-sm text-ink2">{t.contextBody}</p>
-      {list.length === 0 ? (
-        <p className="text-sm text-ink3">{texts.tools.emptyBody}</p>
-      ) : (
-        <ul className="space-y-2 text-sm">
-          {list.slice(0, 12).map(([server, { tokens, tools }]) => (
-            <li key={server}>
-              <div className="flex items-baseline gap-3">
-                <Link
-                  to="/tools"
-                  search={{ server }}
-                  className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
-                >
-                  {plain(labelOf(server).slice(0, 100))}
-                </Link>
-                <span className="text-xs text-ink3">{texts.servers.tools(tools)}</span>
-                <span className="w-20 text-right">{count(tokens)}</span>
-              </div>
-              <svg
-                viewBox="0 0 100 1"
-                preserveAspectRatio="none"
-                className="mt-1 block h-1 w-full"
-                aria-hidden
+      <ul className="space-y-2 text-sm">
+        {list.slice(0, 12).map(([server, { tokens, tools }]) => (
+          <li key={server}>
+            <div className="flex items-baseline gap-3">
+              <Link
+                to="/tools"
+                search={{ server }}
+                className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
               >
-                <rect width="100" height="1" className="fill-sunken" />
-                <rect width={(tokens / most) * 100} height="1" className="fill-accent" />
-              </svg>
-            </li>
-          ))}
-        </ul>
-      )}
+                {plain(labelOf(server).slice(0, 100))}
+              </Link>
+              <span className="text-xs text-ink3">{texts.servers.tools(tools)}</span>
+              <span className="w-20 text-right">{count(tokens)}</span>
+            </div>
+            <svg
+              viewBox="0 0 100 1"
+              preserveAspectRatio="none"
+              className="mt-1 block h-1 w-full"
+              aria-hidden
+            >
+              <rect width="100" height="1" className="fill-sunken" />
+              <rect width={(tokens / most) * 100} height="1" className="fill-accent" />
+            </svg>
+          </li>
+        ))}
+      </ul>
     </Card>
   );
 }
@@ -86,6 +83,7 @@ export function Unused({
     .filter((cost) => !used.has(`${cost.server}/${cost.tool}`))
     .sort((a, b) => b.tokens - a.tokens);
   const tokens = list.reduce((sum, cost) => sum + cost.tokens, 0);
+  const days = recordedDays(data);
   const shown = all ? list.slice(0, 500) : list.slice(0, 8);
   return (
     <Card title={t.unused} note={list.length > 0 && t.unusedNote(list.length, count(tokens))}>
@@ -93,7 +91,9 @@ export function Unused({
         <p className="text-sm text-ink3">{t.unusedNone}</p>
       ) : (
         <>
-          <p className="mb-3 text-sm text-ink2">{t.unusedBody}</p>
+          <p className="mb-3 text-sm text-ink2">
+            {t.unusedBody} {days < 29 && texts.profiles.recordedFor(days)}
+          </p>
           <ul className="space-y-1 text-sm">
             {shown.map((cost) => (
               <li key={cost.publicName} className="flex items-baseline gap-3">

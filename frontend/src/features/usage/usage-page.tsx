@@ -1,4 +1,4 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { ChartColumn, X } from 'lucide-react';
 import { Button } from '@/components/button';
@@ -35,6 +35,12 @@ export function UsagePage({
   const change = (change: UsageFilters) =>
     navigate({ to: '.', search: (old) => ({ ...old, ...change }), replace: true });
   const { total } = report;
+  // A longer time is offered where it would show something.
+  const { data: month } = useQuery({
+    ...usageQuery({ range: '30d', server, tool, client }, 60_000),
+    enabled: total.calls === 0,
+  });
+  const longer = range !== '30d' && month !== undefined && month.total.calls > 0;
   return (
     <>
       <PageHeader title={t.title}>
@@ -81,8 +87,8 @@ export function UsagePage({
           {total.calls === 0 ? (
             <div className="rounded-lg border border-dashed border-strong">
               <Empty icon={ChartColumn} title={t.emptyTitle}>
-                <p>{t.emptyBody}</p>
-                {range !== '30d' && (
+                <p>{longer || own ? t.emptyBody : t.emptyNever}</p>
+                {longer && (
                   <Button
                     className="mt-4"
                     onClick={() => change({ range: '30d', from: undefined, to: undefined })}
