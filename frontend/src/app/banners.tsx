@@ -127,7 +127,7 @@ function StatusBanners() {
       onClick={() => setAll((on) => !on)}
       className="shrink-0 font-medium underline underline-offset-2"
     >
-      {all ? texts.problems.less : texts.problems.more(others.length)}
+      {all ? texts.problems.less : texts.problems.otherNotices(others.length)}
     </button>
   );
   return (
@@ -154,6 +154,11 @@ function StatusBanners() {
         ))}
     </>
   );
+}
+
+/** How many of the banners tell of something that does not work, not only of something to know. */
+export function countTroubles(status: Status): number {
+  return concerns(status).filter((one) => one.tone === 'bad' || one.key === 'dropped').length;
 }
 
 function concerns(status: Status): Concern[] {

@@ -45,7 +45,10 @@ export function PlacesSheet({ waiting, onClose }: { waiting: number; onClose: ()
   return (
     <Modal label={texts.nav.label} onClose={onClose} className="max-w-sm">
       <div className="flex items-center pt-3 pr-3 pl-5">
-        <h2 className="flex-1 text-lg font-semibold">{texts.nav.label}</h2>
+        {/* The first thing to focus would be the button, whose tooltip covers what is below. */}
+        <h2 data-first tabIndex={-1} className="flex-1 text-lg font-semibold outline-none">
+          {texts.nav.label}
+        </h2>
         <IconButton label={texts.actions.close} onClick={onClose}>
           <X className="size-4" aria-hidden />
         </IconButton>

@@ -8,6 +8,7 @@ import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
 import { ClientList } from '@/features/clients/client-list';
+import { isOnline } from '@/features/clients/online';
 import { questionsQuery } from '@/features/questions/api';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
 import { NoServers } from '@/features/servers/no-servers';
@@ -19,8 +20,11 @@ import { useAllIn } from '@/lib/all-in';
 import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { bytes, count, duration, plain, share } from '@/lib/format';
+import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-names';
+import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
+import { countTroubles } from './banners';
 
 const t = texts.overview;
 
@@ -99,9 +103,11 @@ function useWaiting() {
 function Health() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { questions, lost } = useWaiting();
+  const { data: status } = useQuery(statusQuery);
   const { phase } = useConnection();
   if (phase === 'reconnecting') return <span className="font-medium text-ink3">{t.lastKnown}</span>;
-  const n = servers.filter(needsAttention).length + questions + lost.length;
+  const troubles = status ? countTroubles(status) : 0;
+  const n = servers.filter(needsAttention).length + questions + lost.length + troubles;
   const Icon = n === 0 ? CircleCheck : TriangleAlert;
   return (
     <span className={classes('font-medium', n === 0 ? 'text-ok' : 'text-warn')}>
@@ -157,8 +163,9 @@ function Numbers() {
   const { data: day } = useQuery(usageQuery({ range: '24h' }));
   const { data: use } = useQuery(serverUseQuery);
   const { data: clients } = useQuery(clientsQuery);
+  const now = useNow();
   const memory = use?.reduce((sum, one) => sum + one.rssBytes, 0);
-  const online = clients?.filter((client) => client.sessions > 0).length ?? 0;
+  const online = clients?.filter((client) => isOnline(client, now)).length ?? 0;
   const { calls, errors, p50Ns, p95Ns } = day?.total ?? {};
   const troubled = list.some(needsAttention);
   return (

@@ -14,7 +14,7 @@ import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
 import { LeaveQuestion } from './leave-question';
 import { Places, PlacesSheet } from './navigation';
-import { isAt, pageAt, pages } from './places';
+import { pageAt, pages } from './places';
 import { Shortcuts } from './shortcuts';
 
 const bar = pages.filter((page) => page.bar);
@@ -35,7 +35,9 @@ export function Shell() {
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
     structuralSharing: true,
   });
-  const beyond = at !== undefined && at !== '/' && !bar.some(({ to }) => isAt(to, at));
+  const place = at === undefined ? undefined : pageAt(at);
+  // Pages without a group are not behind it.
+  const beyond = place?.group !== undefined && !place.bar;
   return (
     <div className="flex h-full flex-col md:flex-row">
       {/* A button, because the fragment of the address belongs to the router. */}

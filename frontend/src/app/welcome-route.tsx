@@ -17,6 +17,7 @@ import { callName } from '@/features/calls/call-row';
 import { clientsQuery, connectionsQuery, savingsQuery } from '@/features/clients/api';
 import { ConnectionRow } from '@/features/clients/connections';
 import { ImportPanel } from '@/features/clients/import-panel';
+import { isOnline } from '@/features/clients/online';
 import { sentence } from '@/features/clients/savings';
 import { serversQuery } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
@@ -24,6 +25,7 @@ import { useAllIn } from '@/lib/all-in';
 import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 
 const t = texts.welcome;
@@ -46,11 +48,12 @@ function useDone(): Record<Step, boolean> {
   const { data: connections } = useQuery(connectionsQuery);
   const { data: clients } = useQuery(clientsQuery);
   const calls = useLiveCalls();
+  const now = useNow();
   return {
     servers: servers.length > 0,
     clients:
       (connections ?? []).some((one) => one.state === 'connected') ||
-      (clients ?? []).some((one) => one.sessions > 0),
+      (clients ?? []).some((one) => isOnline(one, now)),
     call: calls.some((call) => call.outcome === 'ok'),
   };
 }

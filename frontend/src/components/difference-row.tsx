@@ -29,11 +29,15 @@ function Side({
   text: string | undefined;
   className: string;
 }) {
+  if (text === undefined) {
+    // Nothing was added or removed here, so no sign and no colour.
+    return <em className="bg-sunken px-3 py-1 text-ink3">{texts.calls.compareMissing}</em>;
+  }
   return (
     <div className={`flex min-w-0 gap-2 px-3 py-1 ${className}`}>
       <span aria-hidden>{sign}</span>
       <span className="min-w-0 whitespace-pre-wrap [overflow-wrap:anywhere]">
-        {text === undefined ? <em>{texts.calls.compareMissing}</em> : <LongText text={text} />}
+        <LongText text={text} />
       </span>
     </div>
   );

@@ -156,6 +156,7 @@ export const texts = bare({
     show: 'Show',
     more: (n: number) => `${n} more`,
     less: 'Less',
+    otherNotices: (n: number) => (n === 1 ? '1 other notice' : `${n} other notices`),
     tokensOff: 'Tokens are switched off: every program on this computer may call your tools.',
     recorder: (state: string) => `The call history is not being written (${state}).`,
     dropped: (n: number) =>
@@ -1044,7 +1045,7 @@ export const texts = bare({
       seen: 'Last seen',
     },
     anonymous: 'Without a name',
-    sessions: (n: string) => (n === '1' ? '1 session' : `${n} sessions`),
+    sessions: (n: string) => (n === '1' ? '1 open session' : `${n} open sessions`),
     calls: (n: string) => (n === '1' ? '1 call' : `${n} calls`),
     noToken: 'none',
     connect: 'Connect by hand',
@@ -1582,6 +1583,9 @@ export const texts = bare({
     alwaysOn: 'Changes of this tool are always accepted.',
     block: 'Block',
     suspicious: 'Suspicious descriptions',
+    suspiciousBody:
+      'Clients do see these. Switch one off in the list of tools if you do not trust it.',
+    accepted: 'Accepted by you',
     isNew: 'New',
     warning: 'Suspicious',
     log: (n: number) => `What happened to its tools (${n})`,

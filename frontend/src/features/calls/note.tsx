@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { NotebookPen, X } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
@@ -81,6 +81,9 @@ const same = (a: Note, b: Note) =>
 
 function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
   const id = useId();
+  const title = useRef<HTMLInputElement>(null);
+  // The form may open below the window: the focus brings it into view.
+  useEffect(() => title.current?.focus(), []);
   const now: Note = { ...empty, ...call.note };
   // What the edit began with: a note that changes meanwhile must not be lost.
   const [base, setBase] = useState(now);
@@ -126,6 +129,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
       }}
     >
       <input
+        ref={title}
         aria-label={t.heading}
         placeholder={t.heading}
         value={note.title}

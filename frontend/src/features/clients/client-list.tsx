@@ -5,6 +5,7 @@ import { age, count, exactTime, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { clientsQuery } from './api';
+import { isOnline } from './online';
 
 const t = texts.overview;
 const most = 6;
@@ -29,7 +30,7 @@ export function ClientList() {
   return (
     <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
       {clients.map((client) => {
-        const online = client.sessions > 0;
+        const online = isOnline(client, now);
         return (
           <li
             key={`${client.token}/${client.name}/${client.version}`}
@@ -53,7 +54,7 @@ export function ClientList() {
               className={classes('shrink-0', online ? 'text-ok' : 'text-ink3')}
               title={exactTime(client.lastSeen)}
             >
-              {online
+              {client.sessions > 0
                 ? texts.clients.sessions(count(client.sessions))
                 : texts.servers.ago(age(client.lastSeen, now))}
             </span>

@@ -4,7 +4,7 @@ import { MonitorSmartphone } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { PageHeader } from '@/components/page';
-import { age, count, exactTime, moment, plain } from '@/lib/format';
+import { age, count, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
@@ -12,6 +12,7 @@ import type { Client } from '@/types/api';
 import { clientsQuery } from './api';
 import { Connections } from './connections';
 import { Features } from './features';
+import { isOnline } from './online';
 import { SavingsCard } from './savings';
 
 const t = texts.clients;
@@ -84,7 +85,7 @@ function ClientTable({ clients }: { clients: Client[] }) {
 function ClientRow({ client }: { client: Client }) {
   const now = useNow();
   const seen = age(client.lastSeen, now);
-  const recent = now - (moment(client.lastSeen) ?? 0) < 5 * 60_000;
+  const online = isOnline(client, now);
   const name = client.name || client.token || t.anonymous;
   return (
     <li className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-2.5 first:border-t-0 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_7rem_6rem_7rem]">
@@ -108,7 +109,7 @@ function ClientRow({ client }: { client: Client }) {
       </div>
       <div className="hidden text-sm text-ink2 sm:block">{t.calls(count(client.calls))}</div>
       <div
-        className={recent ? 'text-right text-sm text-ok' : 'text-right text-sm text-ink3'}
+        className={online ? 'text-right text-sm text-ok' : 'text-right text-sm text-ink3'}
         title={exactTime(client.lastSeen)}
       >
         {seen && texts.servers.ago(seen)}

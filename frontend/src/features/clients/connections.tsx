@@ -74,6 +74,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
       ? { icon: CircleDashed, color: 'text-warn' }
       : (own(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
+  const problem = capital(plain((connection.problem ?? '').slice(0, 1000)));
   const act = (name: 'undo' | 'restore' | 'forget') =>
     action.mutate(name, {
       onSuccess: () => toast('ok', t.done[name](connection.name)),
@@ -125,10 +126,9 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
           )}
         </span>
       </div>
-      {connection.problem && (
+      {problem && (
         <p className="mt-1 text-sm text-bad [overflow-wrap:anywhere]">
-          {capital(plain(connection.problem.slice(0, 1000)))}{' '}
-          {connection.state === 'unreadable' && t.mend}
+          {connection.state === 'unreadable' ? `${problem.replace(/\.$/, '')}. ${t.mend}` : problem}
         </p>
       )}
       {connection.state === 'connected' && connection.next && !connection.live && (

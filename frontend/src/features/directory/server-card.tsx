@@ -31,7 +31,7 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
           {plain(titleOf(item).slice(0, 100))}
         </Link>
         {item.installed.length > 0 && (
-          <span className="flex shrink-0 items-center gap-1 rounded-full bg-ok-soft px-2 py-0.5 text-xs font-medium text-ok">
+          <span className="-my-0.5 flex shrink-0 items-center gap-1 rounded-full bg-ok-soft px-2 py-0.5 text-xs font-medium text-ok">
             <Check className="size-3.5" aria-hidden />
             {t.installed}
           </span>

@@ -65,7 +65,7 @@ export function ServerDebug({ id }: { id: string }) {
             {(d.environment ?? []).map((name) => (
               <li
                 key={name}
-                className="max-w-full truncate rounded bg-sunken px-1.5 py-0.5 font-mono text-xs"
+                className="max-w-full truncate rounded border bg-sunken px-1.5 py-0.5 font-mono text-xs"
               >
                 {plain(name.slice(0, 200))}
               </li>

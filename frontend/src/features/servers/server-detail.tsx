@@ -103,37 +103,40 @@ function Known({ id, view, onView, onClose, trust, version }: Props) {
         </>
       }
     >
-      {(server.reason || server.detail) && (
-        <div
-          className={classes(
-            'px-4 py-3 text-sm md:px-5',
-            tone === 'bad' && 'bg-bad-soft text-bad',
-            tone === 'warn' && 'bg-warn-soft text-warn',
-            (tone === 'off' || tone === 'busy' || tone === 'ok') && 'bg-sunken text-ink2',
-          )}
-        >
-          {server.reason && (
-            <p className="font-medium [overflow-wrap:anywhere]">
-              {plain(capital(cut(server.reason, 600)))}
-            </p>
-          )}
-          {server.hint && (
-            <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
-          )}
-          {server.detail && (
-            <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-              {plain(server.detail.slice(0, 1500))}
-            </p>
-          )}
-        </div>
-      )}
-      <SignIn server={server} />
-      {view === 'about' && <About server={server} now={now} />}
-      {view === 'about' && version}
-      {view === 'about' && trust?.(null)}
-      {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
-      {view === 'log' && <LogView server={server} />}
-      {view === 'debug' && <ServerDebug id={id} />}
+      {/* The log fills what the reason leaves of the window, so that its end is in sight. */}
+      <div className={view === 'log' ? 'flex h-full flex-col' : undefined}>
+        {(server.reason || server.detail) && (
+          <div
+            className={classes(
+              'px-4 py-3 text-sm md:px-5',
+              tone === 'bad' && 'bg-bad-soft text-bad',
+              tone === 'warn' && 'bg-warn-soft text-warn',
+              (tone === 'off' || tone === 'busy' || tone === 'ok') && 'bg-sunken text-ink2',
+            )}
+          >
+            {server.reason && (
+              <p className="font-medium [overflow-wrap:anywhere]">
+                {plain(capital(cut(server.reason, 600)))}
+              </p>
+            )}
+            {server.hint && (
+              <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
+            )}
+            {server.detail && (
+              <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+                {plain(server.detail.slice(0, 1500))}
+              </p>
+            )}
+          </div>
+        )}
+        <SignIn server={server} />
+        {view === 'about' && <About server={server} now={now} />}
+        {view === 'about' && version}
+        {view === 'about' && trust?.(null)}
+        {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
+        {view === 'log' && <LogView server={server} />}
+        {view === 'debug' && <ServerDebug id={id} />}
+      </div>
     </DetailFrame>
   );
 }

@@ -33,7 +33,7 @@ export function LogView({ server }: { server: ServerDetail }) {
     words.every((word) => line.text.toLowerCase().includes(word)),
   );
   return (
-    <div className="flex h-full min-h-80 flex-col gap-3 px-4 py-4 md:px-5">
+    <div className="flex min-h-80 flex-1 flex-col gap-3 px-4 py-4 md:px-5">
       <div className="@container flex flex-wrap items-center gap-2">
         <Segments
           label={t.logLevel}

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { buttonClasses } from '@/components/button';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
 import { age, capital, plain } from '@/lib/format';
@@ -6,6 +7,7 @@ import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { ServerMenu } from './server-actions';
+import { wantsLogin } from './sign-in';
 
 const edges = {
   ok: 'before:bg-ok',
@@ -71,7 +73,7 @@ export function ServerRow({
               )}
             </div>
           </div>
-          <div className="text-right @xl:text-left">
+          <div className="flex flex-col items-end @xl:items-start">
             <StateBadge state={server.state} />
             <div className="text-xs text-ink3 @xl:hidden">
               <StateAge since={server.since} />
@@ -95,7 +97,19 @@ export function ServerRow({
           </p>
         )}
       </div>
-      <div className={classes('relative z-10', server.reason && 'self-start')}>
+      <div
+        className={classes('relative z-10 flex items-center gap-1', server.reason && 'self-start')}
+      >
+        {wantsLogin(server) && (
+          <Link
+            to="/servers/$id"
+            params={{ id: server.id }}
+            className={buttonClasses('primary', true)}
+            aria-label={`${texts.signIn.start}: ${plain(server.label || server.id)}`}
+          >
+            {texts.signIn.start}
+          </Link>
+        )}
         <ServerMenu server={server} />
       </div>
     </li>

@@ -34,6 +34,7 @@ function Change({ change }: { change: ToolChange }) {
       action,
       hash: change.newHash,
     });
+  const wary = (change.warnings ?? []).some(isSign);
   const name = change.kind === 'instructions' ? t.instructions : plain(change.name.slice(0, 200));
   return (
     <li className="rounded-md border bg-panel p-3">
@@ -43,7 +44,7 @@ function Change({ change }: { change: ToolChange }) {
       <ToolDiff lines={change.diff ?? []} label={t.diff(name)} />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button
-          look="primary"
+          look={wary ? 'secondary' : 'primary'}
           small
           disabled={word.isPending}
           aria-label={`${t.accept}: ${name}`}
@@ -63,7 +64,7 @@ function Change({ change }: { change: ToolChange }) {
         {change.state === 'waiting' && (
           <Button
             small
-            look="quiet"
+            look={wary ? 'danger' : 'secondary'}
             disabled={word.isPending}
             aria-label={`${t.block}: ${name}`}
             onClick={() => say('block')}
@@ -109,9 +110,12 @@ export function ToolDiff({
   );
 }
 
+/** Whether a warning is a sign of an attack: that two servers have a tool of one name is none. */
+export const isSign = (warning: ToolWarning) => warning.code !== 'same-name';
+
 /** Signs of an attack, each with what was found. */
 export function Warnings({ list }: { list: ToolWarning[] }) {
-  const shown = list.filter((warning) => warning.code !== 'same-name');
+  const shown = list.filter(isSign);
   if (shown.length === 0) return null;
   return (
     <ul className="mt-2 space-y-1.5 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">

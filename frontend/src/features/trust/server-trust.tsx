@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Loading } from '@/components/page';
 import { useAllIn } from '@/lib/all-in';
-import { plain } from '@/lib/format';
+import { exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
+import type { ToolEvent } from '@/types/trust';
 import { changesQuery, toolLogQuery, trustQuery } from './api';
-import { ToolChanges, Warnings } from './changes';
+import { isSign, ToolChanges, Warnings } from './changes';
 
 const t = texts.trust;
 
@@ -33,10 +34,7 @@ function Known({ server }: { server: string }) {
   const { data: trust } = useQuery(trustQuery);
   const { data: log } = useQuery(toolLogQuery(server));
   const suspicious = (trust ?? []).filter(
-    (one) =>
-      one.server === server &&
-      !one.withheld &&
-      (one.warnings ?? []).some((warning) => warning.code !== 'same-name'),
+    (one) => one.server === server && !one.withheld && (one.warnings ?? []).some(isSign),
   );
   const events = (log ?? []).filter((event) => event.what !== 'new' || event.name !== '');
   if (!changes?.length && suspicious.length === 0 && events.length === 0) return null;
@@ -52,11 +50,15 @@ function Known({ server }: { server: string }) {
       {suspicious.length > 0 && (
         <section aria-label={t.suspicious}>
           <Title text={t.suspicious} />
+          <p className="mb-3 text-sm text-ink2">{t.suspiciousBody}</p>
           <ul className="space-y-2">
             {suspicious.slice(0, 50).map((one) => (
               <li key={one.tool}>
                 <p className="text-sm font-medium [overflow-wrap:anywhere]">
                   {one.tool ? plain(one.tool.slice(0, 200)) : t.instructions}
+                  {acceptedByPerson(log ?? [], one.tool) && (
+                    <span className="ml-2 text-xs font-normal text-ink3">{t.accepted}</span>
+                  )}
                 </p>
                 <Warnings list={one.warnings ?? []} />
               </li>
@@ -71,11 +73,11 @@ function Known({ server }: { server: string }) {
             {events.map((event) => (
               <li key={event.id} className="[overflow-wrap:anywhere]">
                 <time dateTime={event.at} className="text-ink3">
-                  {new Date(event.at).toLocaleString()}
+                  {exactTime(event.at).slice(0, 19)}
                 </time>{' '}
                 <span className="font-medium">{plain(event.name.slice(0, 200))}</span>{' '}
                 {t.what[event.what as keyof typeof t.what] ?? plain(event.what)}
-                {event.detail && `: ${plain(event.detail.slice(0, 300))}`}
+                <Detail event={event} />
                 {event.newHash && (
                   <span className="font-mono text-ink3">
                     {' '}
@@ -89,6 +91,30 @@ function Known({ server }: { server: string }) {
         </details>
       )}
     </div>
+  );
+}
+
+/** Whether the newest that is known of a tool, or of the instructions, is a person's yes. */
+function acceptedByPerson(log: ToolEvent[], tool: string): boolean {
+  const newest = log.find((event) =>
+    tool ? event.kind === 'tool' && event.name === tool : event.kind === 'instructions',
+  );
+  return (
+    newest?.what === 'accepted' && ['', 'and every later change of it'].includes(newest.detail)
+  );
+}
+
+/** What is said of an event. A warning ends with words of the server, which must not read as ours. */
+function Detail({ event: { what, detail } }: { event: ToolEvent }) {
+  if (!detail) return null;
+  const text = plain(detail.slice(0, 300));
+  if (what !== 'warned') return `: ${text}`;
+  const end = text.indexOf('. ') + 1;
+  return (
+    <>
+      {end > 0 && `: ${text.slice(0, end)}`}{' '}
+      <span className="rounded bg-sunken px-1 font-mono text-ink3">{text.slice(end).trim()}</span>
+    </>
   );
 }
 

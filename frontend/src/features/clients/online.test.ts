@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { isOnline } from './online';
+
+const now = Date.parse('2026-11-22T12:00:00Z');
+const client = (sessions: number, lastSeen?: string) => ({
+  sessions,
+  ...(lastSeen === undefined ? {} : { lastSeen }),
+});
+
+test('a client with an open session is online, whenever it called', () => {
+  expect(isOnline(client(1, '2026-11-22T09:00:00Z'), now)).toBe(true);
+  expect(isOnline(client(1), now)).toBe(true);
+});
+
+test('a client without sessions is online for five minutes after it was seen', () => {
+  expect(isOnline(client(0, '2026-11-22T11:55:01Z'), now)).toBe(true);
+  expect(isOnline(client(0, '2026-11-22T11:55:00Z'), now)).toBe(false);
+});
+
+test('a client that was never seen is not online', () => {
+  expect(isOnline(client(0), now)).toBe(false);
+  expect(isOnline(client(0, '0001-01-01T00:00:00Z'), now)).toBe(false);
+});
