@@ -88,7 +88,7 @@ function ClientRow({ client }: { client: Client }) {
   const online = isOnline(client, now);
   const name = client.name || client.token || t.anonymous;
   return (
-    <li className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-2.5 first:border-t-0 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_7rem_6rem_7rem]">
+    <li className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-2.5 first:border-t-0 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_8.5rem_6rem_7rem]">
       <div className="min-w-0">
         <Link
           to="/calls"

@@ -30,6 +30,7 @@ export function ServerRow({
   version?: string | undefined;
   filter: string | undefined;
 }) {
+  const login = wantsLogin(server);
   return (
     <li
       className={classes(
@@ -86,30 +87,31 @@ export function ServerRow({
             <StateAge since={server.since} />
           </div>
         </div>
-        {server.reason && (
-          <p
-            className={classes(
-              'mt-1 line-clamp-2 text-sm [overflow-wrap:anywhere]',
-              stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
+        {(server.reason || login) && (
+          <div className="mt-1 flex items-center gap-3">
+            <p
+              className={classes(
+                'line-clamp-2 min-w-0 flex-1 text-sm [overflow-wrap:anywhere]',
+                stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
+              )}
+            >
+              {plain(capital(server.reason ?? ''))}
+            </p>
+            {login && (
+              <Link
+                to="/servers/$id"
+                params={{ id: server.id }}
+                search={{ q: filter }}
+                className={classes(buttonClasses('primary', true), 'relative z-10')}
+                aria-label={`${texts.signIn.start}: ${plain(server.label || server.id)}`}
+              >
+                {texts.signIn.start}
+              </Link>
             )}
-          >
-            {plain(capital(server.reason))}
-          </p>
+          </div>
         )}
       </div>
-      <div
-        className={classes('relative z-10 flex items-center gap-1', server.reason && 'self-start')}
-      >
-        {wantsLogin(server) && (
-          <Link
-            to="/servers/$id"
-            params={{ id: server.id }}
-            className={buttonClasses('primary', true)}
-            aria-label={`${texts.signIn.start}: ${plain(server.label || server.id)}`}
-          >
-            {texts.signIn.start}
-          </Link>
-        )}
+      <div className={classes('relative z-10', (server.reason || login) && 'self-start')}>
         <ServerMenu server={server} />
       </div>
     </li>
