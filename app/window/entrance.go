@@ -24,6 +24,7 @@ type entrance struct {
 
 	mu      sync.Mutex
 	led     bool   // the page was led to the address once
+	failed  bool   // the page that it was led to could not be loaded
 	address string // with the one-time code; "" when not known
 }
 
@@ -39,8 +40,13 @@ func newEntrance(address string, ask func(context.Context) string) *entrance {
 
 func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
-	again := e.led
+	again, failed := e.led, e.failed
+	e.failed = false
 	e.mu.Unlock()
+	if failed { // it would go round and round with an address that answers, and not with the page
+		e.write(w, "")
+		return
+	}
 	if again || !e.answers() { // the code that is known was used, or nobody takes it
 		e.set(local(e.ask(r.Context())))
 	}
@@ -51,9 +57,21 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.led = true
 		e.mu.Unlock()
 	}
+	e.write(w, target)
+}
+
+func (e *entrance) write(w http.ResponseWriter, target string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = entrancePage.Execute(w, target) // fails only when the window is gone
+}
+
+// fail notes that the page could not be loaded: the next answer leads nowhere, and the one
+// after it, two seconds later, leads there again with a new code.
+func (e *entrance) fail() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.led, e.failed = true, true
 }
 
 // page is the address with the code that was used last, or will be next.

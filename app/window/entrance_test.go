@@ -86,3 +86,18 @@ func TestEntranceUsesACodeOnce(t *testing.T) {
 		t.Fatalf("a page that is loaded anew gets\n%s", got)
 	}
 }
+
+func TestEntranceWaitsAfterAPageThatCouldNotBeLoaded(t *testing.T) {
+	at := healthy(t).URL
+	e := newEntrance(at+"/#code=first", func(context.Context) string { return at + "/#code=second" })
+	page(t, e)
+	for range 3 {
+		e.fail()
+		if got := page(t, e); strings.Contains(got, "location.replace") || !strings.Contains(got, "Drawbridge is not running") || !strings.Contains(got, "location.reload") {
+			t.Fatalf("after a failure it goes round and round:\n%s", got)
+		}
+		if got := page(t, e); !strings.Contains(got, "#code=second") {
+			t.Fatalf("it does not try again:\n%s", got)
+		}
+	}
+}

@@ -8,12 +8,31 @@ package window
 #include <webkit2/webkit2.h>
 
 extern void drawbridgePageDied(void);
+extern void drawbridgePageFailed(void);
 extern void drawbridgeFatal(void);
 
 // The process that draws the page has died: load the entrance anew.
 static void drawbridge_ended(WebKitWebView *view, WebKitWebProcessTerminationReason why, gpointer data) {
 	drawbridgePageDied();
 	webkit_web_view_load_uri(view, "wails://wails/");
+}
+
+static gboolean drawbridge_enter(gpointer view) {
+	webkit_web_view_load_uri(WEBKIT_WEB_VIEW(view), "wails://wails/");
+	return G_SOURCE_REMOVE;
+}
+
+// The daemon's page could not be loaded: the entrance says more than WebKit's own page for
+// that, and tries again. What somebody called off, or what became a download, did not fail.
+static gboolean drawbridge_failed(WebKitWebView *view, WebKitLoadEvent event, const char *uri, GError *error, gpointer data) {
+	if (uri == NULL || !g_str_has_prefix(uri, "http://") || error->domain == WEBKIT_POLICY_ERROR ||
+		g_error_matches(error, WEBKIT_NETWORK_ERROR, WEBKIT_NETWORK_ERROR_CANCELLED) ||
+		g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
+		return FALSE;
+	}
+	drawbridgePageFailed();
+	g_idle_add_full(G_PRIORITY_DEFAULT_IDLE, drawbridge_enter, g_object_ref(view), g_object_unref);
+	return TRUE;
 }
 
 static void drawbridge_look(GtkWidget *widget, gpointer data) {
@@ -23,6 +42,7 @@ static void drawbridge_look(GtkWidget *widget, gpointer data) {
 		}
 		g_object_set_data(G_OBJECT(widget), "drawbridge", widget);
 		g_signal_connect(widget, "web-process-terminated", G_CALLBACK(drawbridge_ended), NULL);
+		g_signal_connect(widget, "load-failed", G_CALLBACK(drawbridge_failed), NULL);
 	} else if (GTK_IS_CONTAINER(widget)) {
 		gtk_container_forall(GTK_CONTAINER(widget), drawbridge_look, NULL);
 	}
@@ -75,8 +95,9 @@ func revive(l *life) {
 	C.drawbridge_hear()
 }
 
-// watchPage has us hear of the death of the page's process: Wails v2 would show a frozen
-// page for ever, and has no event for it. Before the window is there it has no effect;
+// watchPage has us hear of the death of the page's process and of a page that could not be
+// loaded: Wails v2 would show a frozen page, or WebKit's words for it, for ever, and has no
+// event for either. Before the window is there it has no effect;
 // twice is as good as once.
 func watchPage() { C.drawbridge_watch() }
 
@@ -88,6 +109,12 @@ func drawbridgePageDied() {
 	}
 	living.leave()
 	os.Exit(noWindow)
+}
+
+//export drawbridgePageFailed
+func drawbridgePageFailed() {
+	fmt.Fprintln(os.Stderr, "drawbridge-window: the page could not be loaded; trying again")
+	living.lead.fail()
 }
 
 //export drawbridgeFatal

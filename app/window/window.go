@@ -58,7 +58,7 @@ func Main() {
 		MinWidth:         leastWidth,
 		MinHeight:        leastHeight,
 		WindowStartState: state,
-		BackgroundColour: options.NewRGB(24, 26, 31),
+		BackgroundColour: options.NewRGB(0xf6, 0xf5, 0xf2), // the page's light canvas
 		AssetServer:      &assetserver.Options{Handler: lead},
 		OnStartup: func(c context.Context) {
 			ctx = c
@@ -182,8 +182,8 @@ func called(ctx, ours context.Context, d *daemon, lead *entrance, calls <-chan s
 	}
 }
 
-// back is called when the daemon answers again: the page recovers by itself, unless
-// the address is another one.
+// back is called when the daemon answers again. The page recovers by itself, and so does the
+// entrance, which stands where the page could not be loaded, unless the address is another one.
 func back(ctx context.Context, d *daemon, lead *entrance) {
 	address := d.address(ctx)
 	before := lead.base()

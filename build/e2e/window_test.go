@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -93,6 +94,42 @@ func TestWindowShowsTheDaemonsPageOnce(t *testing.T) {
 	}
 }
 
+// TestWindowTriesAgainAfterAPageThatCouldNotBeLoaded: the daemon answers, and is gone when
+// the page is asked for. The window says so in its own words, and recovers by itself.
+func TestWindowTriesAgainAfterAPageThatCouldNotBeLoaded(t *testing.T) {
+	needWindow(t)
+	s := desktop(t)
+	var whole atomic.Bool
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		if !whole.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(w, `<!doctype html><title>x</title><body style="background:#00a050;margin:0">`)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	cmd := s.command(window)
+	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
+	s.background(cmd)
+	s.oneWindow()
+	eventually(t, limit(10*time.Second), func() string {
+		// The logo of the page that explains it.
+		if _, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77); n < 300 {
+			return "the page that explains it is not shown"
+		}
+		return ""
+	})
+	whole.Store(true)
+	eventually(t, limit(10*time.Second), func() string {
+		if _, n := find(s.picture("window-page-after-failure"), image.Rect(0, 0, 1400, 1000), 0x00, 0xa0, 0x50); n < 400_000 {
+			return fmt.Sprintf("only %d pixels of the page are on the screen", n)
+		}
+		return ""
+	})
+}
+
 func TestWindowSaysWhenNoDaemonRuns(t *testing.T) {
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
@@ -109,7 +146,7 @@ func TestWindowSaysWhenNoDaemonRuns(t *testing.T) {
 	})
 	eventually(t, limit(10*time.Second), func() string {
 		// The page's own background, light.
-		if _, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf7, 0xf9); n < 400_000 {
+		if _, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf5, 0xf2); n < 400_000 {
 			return "the page that explains it is not shown"
 		}
 		return ""
