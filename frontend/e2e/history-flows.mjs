@@ -142,6 +142,22 @@ flow('usage is narrowed by a name, and a bar shows its calls', quiet, async (pag
   assert.ok(mock.world.calls.length > 0);
 });
 
+flow('usage offers a longer time only where it shows something', quiet, async (page, mock) => {
+  const { calls } = mock.world;
+  const old = calls.filter((c) => Date.parse(c.at) < Date.now() - 2 * 3_600_000);
+  assert.ok(old.length > 0);
+  calls.splice(0, calls.length, ...old);
+  await page.goto(`${mock.url}/#/usage?range=1h`);
+  await page.getByRole('button', { name: 'Look at 30 days' }).click();
+  await page.waitForURL(/range=30d/);
+  await page.getByRole('img', { name: /Calls and errors/ }).waitFor();
+  calls.splice(0, calls.length);
+  await page.goto(`${mock.url}/#/usage?range=7d`);
+  await page.reload(); // what was asked before is not asked again at once
+  await page.getByText('Calls are counted here as soon as a client works.').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Look at 30 days' }).count(), 0);
+});
+
 flow('a call that a mistake of ours ended shows where it happened', quiet, async (page, mock) => {
   const call = mock.world.calls.find((c) => c.outcome === 'ok');
   Object.assign(call, {

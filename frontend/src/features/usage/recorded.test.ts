@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { texts } from '@/lib/texts';
+import type { UsageReport } from '@/types/history';
+import { recordedDays } from './api';
+
+const report = (first?: string) =>
+  ({ to: '2026-11-22T12:00:00Z', series: first ? [{ at: first }] : [] }) as unknown as UsageReport;
+
+it('says for how long calls are recorded, and two days are not less than one', () => {
+  expect(recordedDays(report())).toBe(0);
+  expect(recordedDays(report('2026-11-22T11:00:00Z'))).toBe(0);
+  expect(recordedDays(report('2026-11-21T00:00:00Z'))).toBe(1);
+  expect(recordedDays(report('2026-11-20T00:00:00Z'))).toBe(2);
+  const { recordedFor } = texts.profiles;
+  expect([0, 1, 2].map(recordedFor)).toEqual([
+    'Less than a day is recorded yet.',
+    'Only one day is recorded yet.',
+    'Only 2 days are recorded yet.',
+  ]);
+});
