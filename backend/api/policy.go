@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -110,17 +111,44 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	if err != nil {
 		return nil, err
 	}
+	now := a.Files.Current()
+	var first []policy.Verdict
 	if st, ok := a.Servers.Status(e.Server); ok {
-		v := explainServer(st)
-		e.Checks = slices.Insert(e.Checks, 0, v)
+		first = append(first, explainServer(st))
+	}
+	view := a.Views.All()
+	if profile := now.Clients[in.Client].Profile; in.Client != "" && profile != "" {
+		var v policy.Verdict
+		if view, v = a.explainProfile(profile, in.Client, e.Server, e.Tool); v.Name != "" {
+			first = append(first, v)
+		}
+	}
+	e.Checks = append(first, e.Checks...)
+	for _, v := range first {
 		e.Passes = e.Passes && v.Result != policy.Refuse
 	}
-	for _, item := range a.Views.All().Items(hub.Tools) {
+	for _, item := range view.Items(hub.Tools) {
 		if item.Server == e.Server && item.Name == e.Tool {
 			e.PublicName = item.Public
 		}
 	}
 	return reply(e)
+}
+
+// explainProfile says whether the profile that a client is bound to holds a tool, and
+// returns what the profile offers.
+func (a *API) explainProfile(profile, client, server, tool string) (*registry.View, policy.Verdict) {
+	v := policy.Verdict{Name: "profile", Result: policy.Refuse, Key: "clients." + client + ".profile"}
+	view, ok := a.Views.Profile(profile, 0)
+	if !ok {
+		v.Detail = fmt.Sprintf("The client is bound to the profile %q, which is not there.", profile)
+		return &registry.View{}, v
+	}
+	holds := func(one registry.Item) bool { return one.Server == server && one.Name == tool }
+	if v.Detail = fmt.Sprintf("The client's profile %q does not hold the tool.", profile); slices.ContainsFunc(view.Items(hub.Tools), holds) {
+		v.Result, v.Detail = policy.Pass, fmt.Sprintf("The client's profile %q holds the tool.", profile)
+	}
+	return view, v
 }
 
 // explainServer says what a call meets that gets as far as the server.
@@ -132,9 +160,12 @@ func explainServer(st hub.ServerStatus) policy.Verdict {
 	case hub.StateDegraded:
 		v.Result, v.Detail = policy.Pass, "It answers, and something is missing"
 	case hub.StateStopped:
-		v.Detail = "It is stopped: a call starts it, unless only a person may"
+		v.Detail = "It is stopped: a call starts it"
+		if st.ByHand {
+			v.Result, v.Detail = policy.Refuse, "It is stopped, and a call does not start it; drawbridge start "+st.ID+" does"
+		}
 	case hub.StateCrashed:
-		v.Detail = "It has crashed: a call tries to start it again"
+		v.Detail = "It has crashed: a call tries once more to start it"
 	case hub.StateDisabled:
 		v.Result, v.Detail, v.Key = policy.Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
 	case hub.StateNeedsLogin:

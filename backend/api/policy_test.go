@@ -1,10 +1,13 @@
 package api
 
 import (
+	"encoding/json"
 	"testing"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/policy"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
 )
 
 func TestAnExplanationSaysWhatACallMeetsAtTheServer(t *testing.T) {
@@ -14,10 +17,10 @@ func TestAnExplanationSaysWhatACallMeetsAtTheServer(t *testing.T) {
 	}{
 		{hub.StateRunning, "", policy.Pass, "It runs."},
 		{hub.StateDegraded, "no prompts.", policy.Pass, "It answers, and something is missing (no prompts)."},
-		{hub.StateStopped, "", policy.Wait, "It is stopped: a call starts it, unless only a person may."},
+		{hub.StateStopped, "", policy.Wait, "It is stopped: a call starts it."},
 		{hub.StateStarting, "", policy.Wait, "It is not ready: a call waits for it a while."},
 		{hub.StateWaiting, "Docker does not answer", policy.Wait, "It is not ready: a call waits for it a while (Docker does not answer)."},
-		{hub.StateCrashed, "exit status 1", policy.Wait, "It has crashed: a call tries to start it again (exit status 1)."},
+		{hub.StateCrashed, "exit status 1", policy.Wait, "It has crashed: a call tries once more to start it (exit status 1)."},
 		{hub.StateDisabled, "", policy.Refuse, "It is disabled."},
 		{hub.StateNeedsLogin, "", policy.Refuse, "It answers nothing until you sign in."},
 		{hub.StateNeedsApproval, "", policy.Refuse, "It does not start until you have approved its command."},
@@ -29,5 +32,27 @@ func TestAnExplanationSaysWhatACallMeetsAtTheServer(t *testing.T) {
 		if key := got.Key; (key != "") != (c.state == hub.StateDisabled) {
 			t.Errorf("%s: the setting that decides is %q", c.state, key)
 		}
+	}
+	if got := explainServer(hub.ServerStatus{ID: "files", State: hub.StateStopped, ByHand: true}); got.Result != policy.Refuse {
+		t.Errorf("a server that only a person starts: %+v", got)
+	}
+}
+
+func TestAnExplanationKnowsTheClientsProfile(t *testing.T) {
+	r := registry.New(registry.Options{})
+	r.Arrange("", []registry.Server{{ID: "files"}})
+	r.SetProfiles([]config.Profile{{Name: "p", Servers: map[string]config.ProfileServer{"files": {Tools: config.Filter{Include: []string{"read"}}}}}})
+	tool := func(name string) hub.Item {
+		return hub.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)}
+	}
+	r.Set("files", "", &hub.Catalog{Tools: []hub.Item{tool("read"), tool("write")}})
+	a := &API{Options: Options{Views: r}}
+	for tool, want := range map[string]string{"read": policy.Pass, "write": policy.Refuse} {
+		if _, v := a.explainProfile("p", "cursor", "files", tool); v.Result != want || v.Key != "clients.cursor.profile" {
+			t.Errorf("%s: %+v", tool, v)
+		}
+	}
+	if view, v := a.explainProfile("gone", "cursor", "files", "read"); v.Result != policy.Refuse || len(view.Items(hub.Tools)) != 0 {
+		t.Errorf("a profile that is not there: %+v", v)
 	}
 }

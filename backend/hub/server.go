@@ -72,6 +72,7 @@ type ServerStatus struct {
 	Stderr    []string        `json:"stderr,omitempty"`    // the last lines after a crash, safe to show
 	Instances []Instance      `json:"instances,omitempty"` // those of single clients, sessions or folders
 	Login     Login           `json:"login,omitempty"`     // of a remote server
+	ByHand    bool            `json:"-"`                   // it is stopped, and a call does not start it
 }
 
 // Instance is a process of a server that belongs to one client, session or folder.

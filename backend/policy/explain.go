@@ -59,7 +59,7 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 			tool = held.Name
 		}
 	}
-	call := &hub.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: hub.Client{Token: client}}
+	call := &hub.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: hub.Client{Token: client}, ByPerson: client == ""}
 	t := s.tool(call)
 	e := Explanation{
 		Server: server, Tool: tool, Client: client, Passes: true,

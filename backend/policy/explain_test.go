@@ -68,3 +68,16 @@ func TestAHiddenToolIsNotCallable(t *testing.T) {
 		}
 	}
 }
+
+func TestAPersonIsToldThatAServerIsDisabled(t *testing.T) {
+	s := withRules(t, ``, ``, Options{})
+	s.views.Arrange("", nil) // as when it is disabled
+	made := call("read", "")
+	if _, err := s.make(made, "{}", nil); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("a client hears of it: %v", err)
+	}
+	made.ByPerson = true
+	if _, err := s.make(made, "{}", nil); hub.CodeOf(err) != hub.CodeUnavailable {
+		t.Errorf("a person is told %v", err)
+	}
+}

@@ -38,6 +38,11 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 		return registry.Target{}, hub.Errorf(hub.CodeNotFound, "no %s is called %q", word, shown(call))
 	}
 	view, ok := p.Views.Server(call.Server)
+	if !ok && call.ByPerson && p.rules.Load().servers[call.Server] != nil {
+		e := hub.Errorf(hub.CodeUnavailable, "server %q offers nothing now: it is disabled, or was just added", call.Server)
+		e.Hint = "See: drawbridge status. A disabled one is turned on with: drawbridge enable " + call.Server + "."
+		return registry.Target{}, e
+	}
 	if !ok {
 		return registry.Target{}, hub.Errorf(hub.CodeNotFound, "no server is called %q", call.Server)
 	}

@@ -108,6 +108,7 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 	if st.State, st.Reason = r.words(c); strings.Contains(st.Reason, r.reason) { // and not another reason
 		st.Hint = r.hint
 	}
+	st.ByHand = st.State == hub.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.rested)
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}
