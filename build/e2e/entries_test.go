@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"image"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,18 +91,30 @@ func TestEntriesOfTheTrayDoWhatTheySay(t *testing.T) {
 		}
 		return ""
 	})
-	line := menu()
-	for _, e := range line {
-		if strings.Contains(e.label, "demo: ") {
-			log, ok := named(e.under, "Show log")
-			if !ok {
-				t.Fatalf("a server's entries are %q", labels(e.under))
+	showLog := func() {
+		t.Helper()
+		for _, e := range menu() {
+			if strings.Contains(e.label, "demo: ") {
+				log, ok := named(e.under, "Show log")
+				if !ok {
+					t.Fatalf("a server's entries are %q", labels(e.under))
+				}
+				s.click(pid, log.id)
 			}
-			s.click(pid, log.id)
 		}
 	}
+	told, leave := d.asWindow()
+	showLog()
+	select {
+	case got := <-told:
+		if want := `{"command":"focus","to":"/servers/demo?view=log"}`; got != want {
+			t.Errorf("Show log tells the window %s", got)
+		}
+	case <-time.After(limit(5 * time.Second)):
+		t.Error("Show log tells the window nothing")
+	}
+	leave()
 	s.oneWindow()
-	s.picture("tray-log")
 	choose("Quit Drawbridge")
 	select {
 	case <-d.done:
@@ -115,4 +129,33 @@ func TestEntriesOfTheTrayDoWhatTheySay(t *testing.T) {
 			return ""
 		})
 	}
+}
+
+// asWindow follows the daemon as its newest window does, which is the one that commands go to.
+func (d *daemon) asWindow() (told <-chan string, leave func()) {
+	d.t.Helper()
+	req, err := http.NewRequest("GET", d.url+"/api/v1/window", nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+d.admin)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	if !lines.Scan() { // it has joined
+		d.t.Fatalf("a window cannot follow: %d %v", resp.StatusCode, lines.Err())
+	}
+	commands := make(chan string, 8)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines.Scan() {
+			if command, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				commands <- command
+			}
+		}
+	}()
+	return commands, func() { resp.Body.Close(); <-ended }
 }

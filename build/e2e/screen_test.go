@@ -199,6 +199,25 @@ func near(got uint32, want int) bool {
 	return d > -24 && d < 24
 }
 
+// wholeWindow lies within a window of its first size, below what a notification covers.
+var wholeWindow = image.Rect(130, 200, 1270, 900)
+
+// noPage says what a picture lacks to be one of the daemon's page, or "". An error or a window
+// without a page has no navigation at its left; a window of another colour no light canvas.
+func (s *screen) noPage(name string, area image.Rectangle) string {
+	s.t.Helper()
+	img := s.picture(name)
+	if _, n := find(img, area, 0xf6, 0xf5, 0xf2); n < area.Dx()*area.Dy()*6/10 {
+		return fmt.Sprintf("%s: only %d pixels are of the page's canvas", name, n)
+	}
+	left := area
+	left.Max.X = left.Min.X + 170
+	if n := colours(img, left); n < 12 {
+		return fmt.Sprintf("%s: the navigation has %d colours", name, n)
+	}
+	return ""
+}
+
 // windows lists the windows whose title is name.
 func (s *screen) windows(name string) []string {
 	out, _ := s.command("xdotool", "search", "--onlyvisible", "--name", "^"+name+"$").Output()

@@ -73,11 +73,7 @@ func TestProgramWithAScreen(t *testing.T) {
 	})
 	run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"seen in the window"}`, "--data", d.data), 0)
 	eventually(t, limit(10*time.Second), func() string {
-		// The page is there when the window is no longer of one colour.
-		if n := colours(s.picture("program-window"), image.Rect(340, 130, 1280, 900)); n < 12 {
-			return fmt.Sprintf("the page in the window has %d colours", n)
-		}
-		return ""
+		return s.noPage("program-window", wholeWindow)
 	})
 
 	quit, _ := named(menu, "Quit Drawbridge")
