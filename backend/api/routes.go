@@ -157,7 +157,7 @@ func (a *API) document() *routes {
 
 // op adds an operation whose handler returns an error of ours.
 func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler func(context.Context, *In) (*Out, error)) {
-	o := huma.Operation{Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: -1, BodyReadTimeout: -1} // loopback.Guard bounds and times the body
+	o := huma.Operation{Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1}
 	o.Errors = []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError}
 	huma.Register(doc, o, adapt(a.Log, o.OperationID, handler))
 }
