@@ -14,7 +14,7 @@ flow(
     await page.goto(`${mock.url}/#/settings`);
     await page.getByRole('button', { name: 'Edit the file' }).click();
     const box = page.getByLabel('Configuration file', { exact: true });
-    await page.getByText('Ctrl+Space proposes').waitFor(); // the schema is there
+    await page.getByText('Ctrl+Space completes').waitFor(); // the schema is there
     await box.click();
     await focused(box);
     await box.press('Control+Home');
