@@ -136,13 +136,19 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 }
 
 // explainProfile says whether the profile that a client is bound to holds a tool, and
-// returns what the profile offers.
+// returns what the profile offers. It has no verdict of a tool that the server is not known
+// to have: that is for the check of what is offered.
 func (a *API) explainProfile(profile, client, server, tool string) (*registry.View, policy.Verdict) {
 	v := policy.Verdict{Name: "profile", Result: policy.Refuse, Key: "clients." + client + ".profile"}
 	view, ok := a.Views.Profile(profile, 0)
 	if !ok {
 		v.Detail = fmt.Sprintf("The client is bound to the profile %q, which is not there.", profile)
 		return &registry.View{}, v
+	}
+	if whole, ok := a.Views.Server(server); ok {
+		if target, ok := whole.Own(hub.Tools, tool); !ok || target.Raw == nil {
+			return view, policy.Verdict{}
+		}
 	}
 	holds := func(one registry.Item) bool { return one.Server == server && one.Name == tool }
 	if v.Detail = fmt.Sprintf("The client's profile %q does not hold the tool.", profile); slices.ContainsFunc(view.Items(hub.Tools), holds) {

@@ -52,6 +52,9 @@ func TestAnExplanationKnowsTheClientsProfile(t *testing.T) {
 			t.Errorf("%s: %+v", tool, v)
 		}
 	}
+	if _, v := a.explainProfile("p", "cursor", "files", "later"); v.Name != "" {
+		t.Errorf("a tool that nobody has listed: %+v", v)
+	}
 	if view, v := a.explainProfile("gone", "cursor", "files", "read"); v.Result != policy.Refuse || len(view.Items(hub.Tools)) != 0 {
 		t.Errorf("a profile that is not there: %+v", v)
 	}
