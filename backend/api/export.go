@@ -20,7 +20,7 @@ func exportOf(v url.Values) (q store.Query, format string, bad []hub.FieldError)
 		into *string
 		most int // as CallFilter has it
 	}{
-		{"server", &q.Server, 64}, {"client", &q.Client, 1000}, {"tool", &q.Tool, 1000}, {"session", &q.Session, 200},
+		{"server", &q.Server, 256}, {"client", &q.Client, 1000}, {"tool", &q.Tool, 1000}, {"session", &q.Session, 200},
 		{"workspace", &q.Workspace, 1000}, {"tag", &q.Tag, 50},
 	} {
 		if *word.into = v.Get(word.name); utf8.RuneCountInString(*word.into) > word.most {
@@ -61,6 +61,11 @@ func exportOf(v url.Values) (q store.Query, format string, bad []hub.FieldError)
 // export streams; it is a plain handler because huma would hold the whole file.
 func (a *API) export(w http.ResponseWriter, r *http.Request) {
 	q, format, bad := exportOf(r.URL.Query())
+	var err error
+	if q.Server, err = a.serverID(q.Server); err != nil {
+		writeProblem(w, err)
+		return
+	}
 	if err := q.Check(); err != nil && len(bad) == 0 { // before the first byte: later nobody could be told
 		writeProblem(w, err)
 		return

@@ -59,7 +59,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 	}
 	long := func(n int) string { return strings.Repeat("ä", n) }
 	for filter, field := range map[string]string{
-		"server=" + long(65): "server", "client=" + long(1001): "client", "tool=" + long(1001): "tool", "session=" + long(201): "session",
+		"server=" + long(257): "server", "client=" + long(1001): "client", "tool=" + long(1001): "tool", "session=" + long(201): "session",
 		"workspace=" + long(1001): "workspace", "tag=" + long(51): "tag", "q=" + long(1001): "q", "outcome=fine": "outcome",
 		"from=yesterday": "from", "to=yesterday": "to", "from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z": "to",
 		"minTookNs=-1": "minTookNs", "maxTookNs=x": "maxTookNs", "minTookNs=5&maxTookNs=4": "maxTookNs", "limit=0": "limit", "limit=-1": "limit", "limit=x": "limit",

@@ -33,7 +33,7 @@ type ServerFeatures struct {
 
 type featuresInput struct {
 	Client string `query:"client" maxLength:"256" doc:"Only this client, by the name of its token or its own"`
-	Server string `query:"server" maxLength:"64" doc:"Only this server"`
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
 }
 
 func (a *API) registerFeatures(doc huma.API) {

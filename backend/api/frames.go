@@ -11,7 +11,7 @@ import (
 type framesInput struct {
 	PageInput
 	Session string `query:"session" maxLength:"200" doc:"Of a client that history.debugClients names"`
-	Server  string `query:"server" maxLength:"64" doc:"With debug: true, or the one that a watched client reached"`
+	Server  string `query:"server" maxLength:"256" server:"name" doc:"With debug: true, or the one that a watched client reached"`
 }
 
 // Message is one JSON-RPC message as it went over a connection.

@@ -71,7 +71,7 @@ func (a *API) listServers(context.Context, *none) (*answer[List[hub.ServerStatus
 }
 
 type serverInput struct {
-	ID string `path:"id" maxLength:"64"`
+	ID string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
 }
 
 func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetail], error) {
@@ -92,7 +92,7 @@ func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetai
 }
 
 type actionInput struct {
-	ID     string `path:"id" maxLength:"64"`
+	ID     string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Action string `path:"action" enum:"start,stop,restart,enable,disable,connect,disconnect,reconnect"`
 }
 
@@ -116,7 +116,7 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[hub.Se
 }
 
 type toolsInput struct {
-	Server string `query:"server" maxLength:"64" doc:"Only the tools of this server"`
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only the tools of this server, by id or name"`
 }
 
 func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]], error) {

@@ -71,7 +71,7 @@ func (a *API) registerHistory(doc huma.API) {
 type CallFilter struct {
 	From      time.Time `query:"from" doc:"Only calls that began then or later"`
 	To        time.Time `query:"to" doc:"Only calls that began before"`
-	Server    string    `query:"server" maxLength:"64"`
+	Server    string    `query:"server" maxLength:"256" server:"name" doc:"By id or name"`
 	Client    string    `query:"client" maxLength:"1000" doc:"Name of the application, or of its token"`
 	Tool      string    `query:"tool" maxLength:"1000"`
 	Session   string    `query:"session" maxLength:"200"`

@@ -98,7 +98,7 @@ func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error
 }
 
 type explainInput struct {
-	Server string `query:"server" required:"true" minLength:"1" maxLength:"64" doc:"Server id"`
+	Server string `query:"server" required:"true" minLength:"1" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool, or what clients call it"`
 	Client string `query:"client" maxLength:"128" doc:"The name of a client's token"`
 }
@@ -290,7 +290,7 @@ func toolSetting(item hub.Item, f *config.Filter, public string) ToolSetting {
 }
 
 type setToolInput struct {
-	ID   string `path:"id" maxLength:"64"`
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Body struct {
 		Tool string          `json:"tool" minLength:"1" maxLength:"1024" doc:"The name as the server knows it"`
 		Set  map[string]JSON `json:"set" doc:"The keys to change, as in the configuration; null removes one"`

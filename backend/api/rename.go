@@ -10,7 +10,7 @@ import (
 )
 
 type renameInput struct {
-	ID   string `path:"id"`
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Body struct {
 		Name string `json:"name" minLength:"1" maxLength:"64" doc:"As it will stand in the configuration"`
 	}

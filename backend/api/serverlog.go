@@ -9,7 +9,7 @@ import (
 )
 
 type logInput struct {
-	ID    string    `path:"id" maxLength:"64"`
+	ID    string    `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Level string    `query:"level" enum:"debug,info,warn,error,stderr,lifecycle" doc:"Only lines of this weight and above (those of stderr count as info), or only what the server wrote, or only what happened to it"`
 	After time.Time `query:"after" doc:"Only lines that are newer"`
 	Limit int       `query:"limit" minimum:"1" maximum:"10000" default:"500" doc:"The newest so many"`

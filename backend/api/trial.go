@@ -19,7 +19,7 @@ import (
 type TestRequest struct {
 	Name   string `json:"name,omitempty" maxLength:"64" doc:"As it will stand in the configuration"`
 	Entry  JSON   `json:"entry,omitempty" doc:"The server's JSON object, as in the configuration file"`
-	Server string `json:"server,omitempty" maxLength:"64" doc:"Id of a configured server, in place of name and entry"`
+	Server string `json:"server,omitempty" maxLength:"256" server:"name" doc:"Id or name of a configured server, in place of name and entry"`
 }
 
 // TestResult is what a throwaway start of a server came to. Nothing of it was kept.

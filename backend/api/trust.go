@@ -52,7 +52,7 @@ func (a *API) registerTrust(doc huma.API) {
 var errNoTrust = hub.Errorf(hub.CodeUnavailable, "definitions of tools are not kept here")
 
 type trustInput struct {
-	Server string `query:"server" maxLength:"64" doc:"Only of this server"`
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only of this server, by id or name"`
 }
 
 func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[trust.ToolChange]], error) {
@@ -70,7 +70,7 @@ func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[tru
 
 type answerToolInput struct {
 	Body struct {
-		Server string `json:"server" minLength:"1" maxLength:"64" doc:"Server id"`
+		Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Its id or its name"`
 		Kind   string `json:"kind,omitempty" enum:"tool,instructions" doc:"tool when absent"`
 		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The name as the server knows it"`
 		Action string `json:"action" enum:"accept,always,block,ask" doc:"always accepts this and every later change; ask takes always and block back"`
@@ -94,7 +94,7 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 }
 
 type toolLogInput struct {
-	Server string `query:"server" maxLength:"64" doc:"Only of this server"`
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only of this server, by id or name"`
 	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"next of an earlier answer"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 }

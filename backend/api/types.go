@@ -124,7 +124,7 @@ type Cut struct {
 
 // CallRequest asks for a call of a tool.
 type CallRequest struct {
-	Server    string `json:"server" minLength:"1" maxLength:"64" doc:"Server id"`
+	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The name as the server knows it"`
 	Arguments JSON   `json:"arguments,omitempty" doc:"A JSON object, passed on as it is"`
 }

@@ -10,7 +10,7 @@ import (
 type usageInput struct {
 	From   time.Time `query:"from" doc:"Widened to the full hour, or the full minute within the last 48 h, or the full day (UTC) of two weeks and more; 24 h before 'to' when nothing is said"`
 	To     time.Time `query:"to" doc:"Now when nothing is said"`
-	Server string    `query:"server" maxLength:"64"`
+	Server string    `query:"server" maxLength:"256" server:"name" doc:"By id or name"`
 	Tool   string    `query:"tool" maxLength:"1000"`
 	Client string    `query:"client" maxLength:"1000"`
 }

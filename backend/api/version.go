@@ -158,7 +158,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 }
 
 type changeVersionInput struct {
-	ID   string `path:"id" maxLength:"64"`
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Body struct {
 		Action  string `json:"action" enum:"look,plan,apply,pin,back" doc:"look asks the registry; plan tries a version beside the server; apply writes the plan that key names; pin writes the version that runs; back writes what stood there before"`
 		Version string `json:"version,omitempty" maxLength:"128" doc:"Of plan: which one; the newest in the registry when absent"`

@@ -291,6 +291,14 @@ func parseEndpoint(path string) (endpoint, bool) {
 	return endpoint{}, false
 }
 
+// byName is the endpoint of the server whose name, instead of its id, an address holds.
+func (b *Bridge) byName(at endpoint) endpoint {
+	if id := b.Registry.Find(at.server); id != "" {
+		at.server, at.path = id, "/s/"+id+"/mcp"
+	}
+	return at
+}
+
 // known reports whether there is anything behind an endpoint.
 func (b *Bridge) known(at endpoint) bool {
 	switch {
@@ -340,6 +348,9 @@ func (b *Bridge) within(at endpoint, limit int) *registry.View {
 // ServeHTTP implements http.Handler.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, ok := parseEndpoint(r.URL.Path)
+	if ok && !b.known(at) {
+		at = b.byName(at)
+	}
 	if !ok || !b.known(at) {
 		b.refuseAddress(w, r, nothingAt(at))
 		return

@@ -101,3 +101,13 @@ func TestOurOwnServerHasItsAddressAndJoinsTheOthersWhenAsked(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressOfAServerTakesItsName(t *testing.T) {
+	s := newStand(t, nil)
+	s.reg.Set("my-server", "my server", mathCatalog())
+	for _, path := range []string{"/s/my-server/mcp", "/s/my%20server/mcp", "/s/MY%20SERVER/mcp"} {
+		if got := one(t, s.modern(path, "tools/list", "", "")); !strings.Contains(got, `"tools":[{`) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}

@@ -134,6 +134,16 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 	return false, decode(data, to)
 }
 
+// serverID is the id of the server that a person names, by its id or its name; text itself
+// when there is none, because the history knows servers that are gone.
+func (d *daemon) serverID(ctx context.Context, text string) string {
+	var s hub.ServerStatus
+	if d.get(ctx, "servers/"+url.PathEscape(text), &s) != nil || s.ID == "" {
+		return text
+	}
+	return s.ID
+}
+
 // items is the shape of every list.
 type items[T any] struct {
 	Items []T    `json:"items"`

@@ -37,6 +37,9 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 	if err != nil {
 		return err
 	}
+	if server := query.Get("server"); server != "" {
+		query.Set("server", d.serverID(ctx, server))
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	resp, err := d.send(ctx, http.MethodGet, "events", nil, nil)

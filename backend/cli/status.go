@@ -100,7 +100,7 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
 	}
 	for _, server := range s.Servers {
-		cells := []string{name(server), word(server.State), strconv.Itoa(server.Tools), ago(now, server.Updated)}
+		cells := []string{bothNames(server), word(server.State), strconv.Itoa(server.Tools), ago(now, server.Updated)}
 		if len(s.versions) > 0 {
 			cells = append(cells, short(s.versions[server.ID], 24))
 		}
@@ -146,6 +146,15 @@ func word(s hub.State) string {
 		return w
 	}
 	return string(s)
+}
+
+// bothNames is the name of a server, and its id where that is another: what a command takes is
+// either of them.
+func bothNames(s hub.ServerStatus) string {
+	if s.Label != "" && s.Label != s.ID {
+		return s.Label + " (" + s.ID + ")"
+	}
+	return s.ID
 }
 
 func name(s hub.ServerStatus) string {
@@ -221,14 +230,9 @@ func (p *program) printTools(ctx context.Context, query url.Values) error {
 		return err
 	}
 	t := table{head: []string{"Server", "Tool", "Description"}}
-	shown := 0
 	for _, tool := range list.Items {
-		if want := query.Get("server"); want != "" && tool.Server != want {
-			continue
-		}
 		t.add(tool.Server, tool.Tool, short(tool.Description, 60))
-		shown++
 	}
-	t.title = plural(shown, "tool")
+	t.title = plural(len(list.Items), "tool")
 	return t.print(p.Stdout, p.Terminal())
 }

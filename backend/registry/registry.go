@@ -113,6 +113,21 @@ func (r *Registry) Server(id string) (*View, bool) {
 	return v, ok
 }
 
+// Find returns the id of the one server that has text for its id or name, "" when none or
+// several have: see hub.FindServer.
+func (r *Registry) Find(text string) string {
+	if text == "" {
+		return ""
+	}
+	offers := r.All().Offers()
+	names := make([]hub.ServerName, len(offers))
+	for i, o := range offers {
+		names[i] = hub.ServerName{ID: o.Server, Label: o.Label}
+	}
+	id, _ := hub.FindServer(names, text)
+	return id
+}
+
 // OnChange registers f. It is called after the new Views are visible, one change
 // at a time, and must neither block nor call the Registry's writing methods.
 func (r *Registry) OnChange(f func(Change)) {

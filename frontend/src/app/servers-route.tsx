@@ -2,6 +2,7 @@ import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
 import { DetailBoundary, Split } from '@/components/split';
+import { useServerID } from '@/features/servers/api';
 import { ServerDetail } from '@/features/servers/server-detail';
 import { ServersPage } from '@/features/servers/servers-page';
 import type { View } from '@/features/servers/views';
@@ -13,7 +14,7 @@ import { texts } from '@/lib/texts';
 
 export function ServersRoute() {
   const { epoch } = useConnection();
-  const { id } = useParams({ strict: false });
+  const id = useServerID(useParams({ strict: false }).id);
   const navigate = getRouteApi('/servers').useNavigate();
   const { view = 'about' } = getRouteApi('/servers').useSearch();
   const close = useCallback(() => navigate({ to: '/servers', search: (old) => old }), [navigate]);

@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { messageOf, request, requestText } from '@/lib/request';
+import { findServer } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { List, LogLine, ServerDetail, ServerStatus } from '@/types/api';
@@ -50,6 +51,12 @@ export function useServerLabel(): (id: string) => string {
   // Only the names, so that a state that changes does not draw every list of calls anew.
   const { data: names } = useQuery({ ...serversQuery, select: namesOf });
   return useCallback((id: string) => names?.find(([one]) => one === id)?.[1] || id, [names]);
+}
+
+/** The id of the server that an address names, by its id or by its name. */
+export function useServerID(text: string | undefined): string | undefined {
+  const { data: names } = useQuery({ ...serversQuery, select: namesOf });
+  return text === undefined ? undefined : findServer(names ?? [], text);
 }
 
 /** Which version of its package each server runs, by server; asked for while somebody looks. */

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"drawbridge/backend/hub"
+)
+
+// byServerName lets callers write a server's name wherever an operation takes its id: the
+// fields of In that are tagged server:"name" hold the id when handler runs. A name that no
+// server has stays as it is, because the history knows servers that are gone.
+func byServerName[In, Out any](a *API, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
+	fields := serverFields(reflect.TypeFor[In](), nil)
+	if len(fields) == 0 {
+		return handler
+	}
+	return func(ctx context.Context, in *In) (*Out, error) {
+		for _, path := range fields {
+			field := reflect.ValueOf(in).Elem().FieldByIndex(path)
+			id, err := a.serverID(field.String())
+			if err != nil {
+				return nil, err
+			}
+			field.SetString(id)
+		}
+		return handler(ctx, in)
+	}
+}
+
+// serverFields are the paths of the tagged fields of a struct and of the structs in it.
+func serverFields(t reflect.Type, above []int) (paths [][]int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		path := append(slices.Clone(above), i)
+		switch {
+		case f.Type.Kind() == reflect.Struct:
+			paths = append(paths, serverFields(f.Type, path)...)
+		case f.Tag.Get("server") == "name":
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// serverID is the id of the server that text names; text itself where none does.
+func (a *API) serverID(text string) (string, error) {
+	if text == "" || a.Servers == nil {
+		return text, nil
+	}
+	if _, ok := a.Servers.Status(text); ok {
+		return text, nil
+	}
+	statuses := a.Servers.Statuses()
+	names := make([]hub.ServerName, len(statuses))
+	for i := range statuses {
+		names[i] = hub.ServerName{ID: statuses[i].ID, Label: statuses[i].Label}
+	}
+	id, err := hub.FindServer(names, text)
+	if id == "" {
+		id = text
+	}
+	return id, err
+}

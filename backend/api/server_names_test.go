@@ -1,0 +1,47 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+func TestServerIsReachedByItsNameAndItsID(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "my-server", Label: "my server", State: hub.StateRunning}, {ID: "21st-dev-magic", Label: "@21st-dev/magic"}}
+	for _, path := range []string{"servers/my%20server", "servers/my-server", "servers/MY%20server", "servers/my%20server/log"} {
+		if status, body, _ := s.ask(t, "GET", "/api/v1/"+path, ""); status != 200 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	for _, path := range []string{"servers/my%20server/restart", "servers/%4021st-dev%2Fmagic/disable"} {
+		if status, body, _ := s.ask(t, "POST", "/api/v1/"+path, ""); status != 200 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if status, body, _ := s.ask(t, "DELETE", "/api/v1/servers/my%20server", ""); status != http.StatusNoContent {
+		t.Errorf("remove: %d %s", status, body)
+	}
+	if got := strings.Join(s.did, ","); got != "restart my-server,disable 21st-dev-magic,remove my-server" {
+		t.Errorf("done: %s", got)
+	}
+	if status, body, _ := s.ask(t, "GET", "/api/v1/servers/other", ""); status != 404 || !strings.Contains(body, "there is no such server") {
+		t.Errorf("unknown: %d %s", status, body)
+	}
+}
+
+func TestCallTakesTheServersName(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{{ID: "my-server", Label: "my server", State: hub.StateRunning}}
+	var to string
+	s.call = func(_ context.Context, c *hub.Call) (hub.Reply, error) {
+		to = c.Server
+		return hub.Reply{Result: []byte(`{"content":[]}`)}, nil
+	}
+	if status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"my server","tool":"echo"}`); status != 200 || to != "my-server" {
+		t.Errorf("%d %s, called %q", status, body, to)
+	}
+}
