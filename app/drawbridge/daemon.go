@@ -236,7 +236,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	life.run("sweep", 5*time.Second, earlier.run) // after http, which it would keep from its first answers
 	life.run("bridge", time.Second, front.Run)    // ends before http, so that open streams get their last answer
-	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt}); err != nil {
+	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt, Config: absolute(o.Sources.Main())}); err != nil {
 		return err
 	}
 	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })
@@ -262,6 +262,14 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	case err := <-life.ended:
 		return err
 	}
+}
+
+// absolute is path as other processes find it, which have folders of their own.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
 }
 
 // noteBreaker tells that a server begins or ends its rest.

@@ -118,7 +118,7 @@ func (p *program) backupPlaces() (main string, copies config.Copies, err error) 
 	if err != nil {
 		return "", config.Copies{}, err
 	}
-	return config.SourcesFor("", folders, p.Getenv).Main(), config.CopiesOf(folders.Data), nil
+	return p.sources(folders).Main(), config.CopiesOf(folders.Data), nil
 }
 
 // findCopy returns the copy that a person means: a file, the name of a copy, or the newest.

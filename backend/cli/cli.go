@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
 	"drawbridge/backend/serverlog"
 	"drawbridge/config"
 
@@ -162,6 +163,20 @@ func (p *program) command() *cobra.Command {
 }
 
 func (p *program) folders() (config.Folders, error) { return config.FoldersFor(p.data, p.Getenv) }
+
+// sources are the configuration files that the running daemon uses, else those that one would
+// use that is started now.
+func (p *program) sources(folders config.Folders) config.Sources {
+	s := config.SourcesFor("", folders, p.Getenv)
+	rt, running, err := loopback.FindDaemon(folders.Data)
+	if err != nil || !running || rt.Config == "" {
+		return s
+	}
+	if s.File = rt.Config; s.File == s.DefaultFile {
+		s.File = "" // which leaves conf.d in
+	}
+	return s
+}
 
 func (p *program) version() *cobra.Command {
 	return &cobra.Command{

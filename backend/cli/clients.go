@@ -8,7 +8,6 @@ import (
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/secret"
-	"drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -27,7 +26,7 @@ func (p *program) connector() (*clientconf.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientconf.Here(folders.Data, folders.Own, config.SourcesFor("", folders, p.Getenv).Main(), secret.For(folders.Data, p.Getenv), p.Getenv)
+	return clientconf.Here(folders.Data, folders.Own, p.sources(folders).Main(), secret.For(folders.Data, p.Getenv), p.Getenv)
 }
 
 // clientDocument is one client of clients list --json.

@@ -12,7 +12,6 @@ import (
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
-	"drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -94,7 +93,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, _ := config.SourcesFor("", folders, p.Getenv).Paths() // a folder that cannot be read leaves its files out
+	paths, _ := p.sources(folders).Paths() // a folder that cannot be read leaves its files out
 	admin, _ := loopback.ReadAdmin(folders.Data)
 	o := doctor.BundleOptions{
 		Version: p.Version, Now: time.Now(), Folders: folders, Config: paths, Home: p.Getenv("HOME"), Getenv: process.Lookup(ctx, p.Getenv),

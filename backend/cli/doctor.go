@@ -114,7 +114,7 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	current, err := config.SourcesFor("", folders, p.Getenv).Load()
+	current, err := p.sources(folders).Load()
 	if current == nil {
 		current = config.Default()
 	}

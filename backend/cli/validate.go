@@ -21,6 +21,9 @@ func (p *program) validate() *cobra.Command {
 				return err
 			}
 			sources := config.SourcesFor(file, folders, p.Getenv)
+			if sources.File == "" {
+				sources = p.sources(folders)
+			}
 			if len(args) == 1 {
 				sources = config.Sources{File: args[0]}
 			}

@@ -85,6 +85,7 @@ type Runtime struct {
 	URL       string    `json:"url"` // http://127.0.0.1:PORT, without a slash at the end
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"startedAt"`
+	Config    string    `json:"config,omitempty"` // the configuration file that edits go to, absolute
 }
 
 func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime.json") }

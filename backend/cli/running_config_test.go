@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/loopback"
+)
+
+// TestCommandsUseTheConfigurationOfTheRunningDaemon has a daemon that was started with
+// --config FILE, and a file at the default place that nobody reads.
+func TestCommandsUseTheConfigurationOfTheRunningDaemon(t *testing.T) {
+	f := newFake(t)
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	running := filepath.Join(t.TempDir(), "mine.jsonc")
+	unused := filepath.Join(f.data, "config.jsonc")
+	client := filepath.Join(home, ".cursor", "mcp.json")
+	if err := os.MkdirAll(filepath.Dir(client), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		running: `{"mcpServers":{"ours":{"command":"true"}}}`, unused: `{"mcpServers":{`,
+		client: `{"mcpServers":{"theirs":{"command":"uvx","args":["theirs"]}}}`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rt, err := loopback.ReadRuntime(f.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt.Config = running
+	if err := loopback.WriteRuntime(f.data, rt); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"doctor", "diagnostics"} { // as a daemon of an older version answers
+		f.mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"code":"not_found","detail":"there is nothing at this address of the API"}`))
+		})
+	}
+	if got := f.run(false, "validate"); got.code != 0 || !strings.Contains(got.out, running+" is valid: 1 server.") {
+		t.Errorf("validate: %+v", got)
+	}
+	if got := f.run(false, "doctor"); strings.Contains(got.out, unused) || strings.Contains(got.errOut, unused) {
+		t.Errorf("doctor: %+v", got)
+	}
+	if got := f.run(false, "diagnostics", "--json"); got.code != 0 || !strings.Contains(got.out, "ours") || strings.Contains(got.out, unused) {
+		t.Errorf("diagnostics: %+v", got)
+	}
+	got := f.run(false, "backup")
+	path := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(got.out), "Kept as "), ".")
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "ours") {
+		t.Errorf("backup: %+v, it holds %q (%v)", got, text, err)
+	}
+	if got := f.run(false, "clients", "import", "cursor", "--yes"); got.code != 0 {
+		t.Errorf("import: %+v", got)
+	}
+	if text, _ := os.ReadFile(running); !strings.Contains(string(text), "theirs") {
+		t.Errorf("after the import the configuration is %s", text)
+	}
+	if text, _ := os.ReadFile(unused); string(text) != `{"mcpServers":{` {
+		t.Errorf("the import wrote into the file that nobody reads: %s", text)
+	}
+}
