@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"drawbridge/backend/cli"
@@ -16,6 +17,7 @@ import (
 	"drawbridge/backend/hub"
 	"drawbridge/backend/loopback"
 	"drawbridge/backend/process"
+	"drawbridge/config"
 )
 
 // startLimit is how long a person waits for a daemon to start.
@@ -42,12 +44,17 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	if err != nil {
 		return err
 	}
+	var ended <-chan error // of the daemon that we started
 	if !held {
-		if err := launch(o.Link); err != nil {
+		if err := offerFreePort(ctx, o, "drawbridge"); err != nil {
+			return err
+		}
+		os.Remove(o.Folders.LastEnd()) // what it holds from now on is the reason of this daemon
+		if ended, err = launch(o.Link); err != nil {
 			return err
 		}
 	}
-	rt, err := awaitDaemon(ctx, o.Folders.Data)
+	rt, err := awaitDaemon(ctx, o.Folders, ended)
 	if err != nil {
 		return err
 	}
@@ -79,26 +86,33 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 const windowWaits = "DRAWBRIDGE_WINDOW_WAITS"
 
 // launch starts a daemon in the background, with our own arguments but for the link.
-// It does not wait for it.
-func launch(link string) error {
+// It does not wait for it; ended tells how it ended.
+func launch(link string) (ended <-chan error, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return process.Launch(nil, self, append([]string{"serve"}, slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return link != "" && arg == link })...)...)
+	return process.LaunchWatched(nil, self, append([]string{"serve"}, slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return link != "" && arg == link })...)...)
 }
 
-// awaitDaemon waits until the daemon of a data folder answers.
-func awaitDaemon(ctx context.Context, data string) (loopback.Runtime, error) {
+// awaitDaemon waits until the daemon of a data folder answers. When the one that we started
+// ends before and no other holds the folder, the error is its reason.
+func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error) (loopback.Runtime, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		rt, ok, err := loopback.FindDaemon(data)
+		rt, ok, err := loopback.FindDaemon(folders.Data)
 		if ok || err != nil {
 			return rt, err
 		}
 		select {
 		case <-tick.C:
+		case end := <-ended:
+			ended = nil
+			if held, err := loopback.Held(folders.Data); err != nil || held {
+				continue // another one was faster
+			}
+			return rt, whyEnded(folders, end)
 		case <-ctx.Done():
 			return rt, &hub.Error{
 				Code: hub.CodeUnavailable, Message: "Drawbridge did not start",
@@ -106,6 +120,17 @@ func awaitDaemon(ctx context.Context, data string) (loopback.Runtime, error) {
 			}
 		}
 	}
+}
+
+// whyEnded is the reason that a daemon left which ended while it started.
+func whyEnded(folders config.Folders, end error) error {
+	e := &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge did not start", Hint: "Its log: drawbridge logs.", Cause: end}
+	if why, err := os.ReadFile(folders.LastEnd()); err == nil && len(why) > 0 {
+		e.Message += ": " + strings.TrimSpace(string(why))
+	} else if end != nil {
+		e.Message += ": it ended with " + end.Error()
+	}
+	return e
 }
 
 // ask sends a request to the daemon as the person and reads its answer into out.

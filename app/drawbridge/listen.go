@@ -25,7 +25,10 @@ func listen(o cli.ServeOptions, files *reload.Reloader, log *slog.Logger) (net.L
 		address = files.Current().Bridge.Listen
 	}
 	listener, err := loopback.Listen(address)
-	if !errors.Is(err, loopback.ErrPortTaken) || o.Listen != "" || !isNew(o) {
+	if errors.Is(err, loopback.ErrPortTaken) && (o.Listen != "" || !isNew(o)) {
+		return nil, withFreePort(err, address, "drawbridge serve")
+	}
+	if !errors.Is(err, loopback.ErrPortTaken) {
 		return listener, err
 	}
 	log.Warn("The default port is taken: a free one is written to the configuration", "error", err)

@@ -50,6 +50,11 @@ const sweepLimit = 10 * time.Second
 // serve runs the daemon: on Linux under a watchdog, which is this process, while
 // the daemon is its child.
 func serve(ctx context.Context, o cli.ServeOptions) error {
+	if _, watched := process.UnderWatchdog(); !watched && o.Ask != nil {
+		if err := offerFreePort(ctx, o, "drawbridge serve"); err != nil {
+			return err
+		}
+	}
 	if process.NeedsWatchdog() {
 		sweep := func() { // no descendants of ours: the Engine started them
 			ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)

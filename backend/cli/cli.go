@@ -57,6 +57,8 @@ type ServeOptions struct {
 	Strict  bool // a wrong configuration is a reason not to start
 	Debug   bool
 	Link    string // drawbridge://…, to show in the window; only with Desktop
+	// Ask puts a question that is answered by yes or no; nil when nobody can answer.
+	Ask func(question string) bool
 }
 
 // usageError makes the exit code 2.

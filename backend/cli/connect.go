@@ -93,7 +93,7 @@ func (p *program) choice(client string, f connectFlags) (choice clientconf.Choic
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if err != nil || !running {
 		return choice, &hub.Error{Code: hub.CodeUnavailable, Message: "an entry with an address needs a running Drawbridge",
-			Hint: "Start it with: drawbridge serve. Or leave --http out: the shim starts it when needed.", Cause: err}
+			Hint: "Start it with: drawbridge. Or leave --http out: the shim starts it when needed.", Cause: err}
 	}
 	choice.URL = rt.URL
 	choice.Token, err = p.tokenOf(client)

@@ -19,6 +19,9 @@ import (
 // maxDocument is the largest answer of the API that a command reads.
 const maxDocument = 256 << 20
 
+// notRunningHint starts it in the background; drawbridge serve would hold the terminal.
+const notRunningHint = "Start it with: drawbridge"
+
 // daemon is the running Drawbridge as a command sees it.
 type daemon struct {
 	url   string
@@ -36,7 +39,7 @@ func (p *program) daemon() (*daemon, error) {
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if err != nil || !running {
 		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge is not running",
-			Hint: "Start it with: drawbridge serve", Cause: err}
+			Hint: notRunningHint, Cause: err}
 	}
 	token, err := loopback.ReadAdmin(folders.Data)
 	if err != nil {

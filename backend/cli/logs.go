@@ -36,6 +36,9 @@ shows what they wrote alone, and --level lifecycle what happened to them alone.`
 			if _, ok := serverlog.Wants(level); !ok || level == "" {
 				return usageError{fmt.Errorf("--level must be %s", serverlog.Choices)}
 			}
+			if !p.running() {
+				return p.logsOfFiles(args, level, follow)
+			}
 			d, err := p.daemon()
 			if err != nil {
 				return err

@@ -63,6 +63,9 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		if debug := p.Getenv("DRAWBRIDGE_DEBUG"); debug != "" && debug != "0" && debug != "false" {
 			o.Debug = true
 		}
+		if p.Attended() && !p.json {
+			o.Ask = func(question string) bool { return p.sure(question, "") == nil }
+		}
 		if run == nil {
 			return errors.New("this program cannot run the daemon")
 		}

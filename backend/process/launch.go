@@ -17,6 +17,11 @@ func Launch(extra []string, path string, args ...string) error {
 	return err
 }
 
+// LaunchWatched is Launch, and ended tells how the program ends, should that be before we do.
+func LaunchWatched(extra []string, path string, args ...string) (ended <-chan error, err error) {
+	return launch(extra, nil, path, args)
+}
+
 // launch starts a program and returns the end of it. told is a file that it gets as its
 // descriptor 3, or nil.
 func launch(extra []string, told *os.File, path string, args []string) (ended <-chan error, err error) {

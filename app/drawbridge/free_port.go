@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+
+	"drawbridge/backend/cli"
+	"drawbridge/backend/event"
+	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
+	"drawbridge/backend/reload"
+	"drawbridge/config"
+)
+
+// offerFreePort looks, before a daemon is started, whether its port is taken. Then it names
+// the owner and offers a free port: it asks where somebody can answer, and writes the answer
+// into the configuration; elsewhere the error has the command to run. A new installation
+// needs no question: see listen.
+func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) error {
+	address := o.Listen
+	if address == "" {
+		if isNew(o) {
+			return nil
+		}
+		if c, err := o.Sources.Load(); err == nil {
+			address = c.Bridge.Listen
+		} else {
+			address = config.Default().Bridge.Listen
+		}
+	}
+	listener, err := loopback.Listen(address)
+	if err == nil {
+		return listener.Close()
+	}
+	taken, ok := errors.AsType[*hub.Error](err)
+	if !ok || !errors.Is(err, loopback.ErrPortTaken) {
+		return nil // the daemon says it itself
+	}
+	if held, err := loopback.Held(o.Folders.Data); err != nil || held {
+		return err // a daemon of ours has just started
+	}
+	free, err := freeAddress(address)
+	if err != nil {
+		return taken
+	}
+	if o.Listen == "" && o.Ask != nil {
+		if !o.Ask(fmt.Sprintf("%s.\nUse %s from now on? It is written to %s.", taken.Message, free, o.Sources.Main())) {
+			return taken
+		}
+		return writeListen(ctx, o, free)
+	}
+	return withFreePort(taken, address, command)
+}
+
+// withFreePort is the error of a port that is taken, with the command that uses a free one.
+func withFreePort(err error, address, command string) error {
+	taken, ok := errors.AsType[*hub.Error](err)
+	free, missing := freeAddress(address)
+	if !ok || missing != nil {
+		return err
+	}
+	better := *taken
+	better.Hint = fmt.Sprintf("End that program, or use a free port: %s --listen %s. To keep it, set bridge.listen in the configuration.", command, free)
+	return &better
+}
+
+// freeAddress is address with one of the next ports that nobody has at this moment, else
+// with any: a port that the system gives away may be another program's tomorrow.
+func freeAddress(address string) (string, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", err
+	}
+	for next := range uint64(20) {
+		listener, err := loopback.Listen(net.JoinHostPort(host, strconv.FormatUint(port+1+next, 10)))
+		if err == nil {
+			defer listener.Close()
+			return listener.Addr().String(), nil
+		}
+	}
+	listener, err := loopback.Listen(net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+func writeListen(ctx context.Context, o cli.ServeOptions, address string) error {
+	files := reload.New(reload.Options{Sources: o.Sources, Apply: func(*config.Config) {}, Bus: new(event.Bus), Log: slog.New(slog.DiscardHandler)})
+	if err := files.Load(); err != nil {
+		return err
+	}
+	return files.Set(ctx, address, "bridge", "listen")
+}

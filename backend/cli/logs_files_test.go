@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/serverlog"
+)
+
+// TestLogsAreReadWithoutADaemon has the files of a daemon that ended.
+func TestLogsAreReadWithoutADaemon(t *testing.T) {
+	data := t.TempDir()
+	for path, text := range map[string]string{
+		"logs/drawbridge.log": `st of a line that was cut"}` + "\n" +
+			`{"time":"2026-11-23T01:02:03Z","level":"INFO","msg":"Drawbridge is ready","url":"http://127.0.0.1:1"}` + "\n" +
+			`{"time":"2026-11-23T01:02:04Z","level":"ERROR","msg":"Drawbridge ends","error":"the port is taken"}` + "\n",
+		"config.jsonc": `{"mcpServers":{"my server":{"command":"true"}}}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(data, path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(data, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := serverlog.Open(filepath.Join(data, "logs", "servers"))
+	server.Append("my-server", serverlog.Stderr, "no key was given")
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (int, string, string) {
+		var out, errOut bytes.Buffer
+		code := Main(t.Context(), append([]string{"--data", data}, args...), Options{
+			Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" },
+		})
+		return code, out.String(), errOut.String()
+	}
+	code, out, errOut := run("logs")
+	if code != 0 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "error Drawbridge ends error=the port is taken") || !strings.Contains(errOut, "Drawbridge is not running") {
+		t.Errorf("logs: %d\n%s%s", code, out, errOut)
+	}
+	if code, out, _ = run("logs", "--level", "error"); code != 0 || strings.Contains(out, "ready") {
+		t.Errorf("errors alone: %d\n%s", code, out)
+	}
+	if code, out, errOut = run("logs", "my server"); code != 0 || !strings.Contains(out, "no key was given") {
+		t.Errorf("a server: %d\n%s%s", code, out, errOut)
+	}
+	if code, out, _ = run("logs", "--json"); code != 0 || !strings.Contains(out, `"server":"drawbridge","level":"info"`) {
+		t.Errorf("JSON: %d\n%s", code, out)
+	}
+	if code, _, errOut = run("logs", "--follow"); code != 1 || !strings.Contains(errOut, "Start it with: drawbridge") {
+		t.Errorf("follow: %d %s", code, errOut)
+	}
+	if code, _, errOut = run("logs", "other"); code != 1 || !strings.Contains(errOut, "other.log") {
+		t.Errorf("a server without a log: %d %s", code, errOut)
+	}
+}

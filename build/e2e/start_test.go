@@ -1,0 +1,50 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStartThatFailsSaysWhyAtOnce starts the program without a command where the daemon
+// cannot start.
+func TestStartThatFailsSaysWhyAtOnce(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, c := range []struct {
+		name, config string
+		args, says   []string
+	}{
+		{"the port is taken", `{"bridge":{"listen":"` + taken.Addr().String() + `"}}`, nil, []string{"the port is taken", "drawbridge --listen 127.0.0.1:"}},
+		{"a wrong configuration", `{"mcpServers":{"x":{}}}`, []string{"--strict", "--listen", "127.0.0.1:0"}, []string{"did not start: ", "x"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := t.TempDir()
+			if err := os.WriteFile(filepath.Join(data, "config.jsonc"), []byte(c.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := command(t, []string{"HOME=" + t.TempDir()}, binary, append([]string{"--data", data, "--no-tray"}, c.args...)...)
+			began := time.Now()
+			out, _ := cmd.CombinedOutput()
+			if took := time.Since(began); took > limit(5*time.Second) {
+				t.Errorf("it took %s", took)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != 1 {
+				t.Errorf("exit %d", code)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
