@@ -1,15 +1,36 @@
 #!/usr/bin/env bash
-# Builds Drawbridge and starts it with a demo server. Everything it keeps is in .run/;
-# the configuration and the data of an installed Drawbridge stay untouched.
+# Builds Drawbridge and starts it with a demo server, then builds and shows the window.
+# Installs nothing but npm packages. Everything it keeps is in .run/; the configuration and
+# the data of an installed Drawbridge stay untouched. Ctrl-C ends it, which is no error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-make --no-print-directory ui daemon
-
-data=$PWD/.run
 bin=$PWD/build/bin/drawbridge
+data=$PWD/.run
+output=$data/output.log # what the step that runs has printed; in the end the daemon's log
 mkdir -p "$data"
 chmod 700 "$data"
+
+daemon=
+stop() {
+	[ -n "$daemon" ] || return 0
+	kill -TERM "$daemon" 2>/dev/null || return 0
+	echo 'Stopping Drawbridge…'
+	wait "$daemon" || true
+}
+trap stop EXIT
+trap 'exit 0' INT
+trap 'exit 143' TERM HUP
+
+# quietly WHAT COMMAND... says WHAT, and what the command printed if it fails.
+quietly() {
+	echo "$1…"
+	shift
+	"$@" >"$output" 2>&1 </dev/null && return
+	cat "$output" >&2
+	return 1
+}
+
 if [ ! -e "$data/config.jsonc" ]; then
 	cat >"$data/config.jsonc" <<CONFIG
 {
@@ -21,6 +42,9 @@ if [ ! -e "$data/config.jsonc" ]; then
 CONFIG
 fi
 
+quietly 'Building the page' make --no-print-directory ui
+quietly 'Building the daemon' make --no-print-directory daemon
+
 port=${DRAWBRIDGE_HTTP_PORT:-7575}
 if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
 	echo "Port $port is taken; this run takes a free one."
@@ -28,14 +52,15 @@ if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
 fi
 
 rm -f "$data/runtime.json"
-"$bin" serve --data "$data" --listen "127.0.0.1:$port" &
+"$bin" serve --data "$data" --listen "127.0.0.1:$port" >"$output" 2>&1 </dev/null &
 daemon=$!
-trap 'kill -TERM $daemon 2>/dev/null; wait $daemon' EXIT
-trap 'exit 130' INT TERM
-
-for ((i = 0; i < 300; i++)); do
+for ((i = 0; ; i++)); do
 	[ -e "$data/runtime.json" ] && break
-	kill -0 $daemon 2>/dev/null || { trap - EXIT; wait $daemon; }
+	if [ $i = 300 ] || ! kill -0 $daemon 2>/dev/null; then
+		cat "$output" >&2
+		echo 'run: Drawbridge did not start; its log is above.' >&2
+		exit 1
+	fi
 	sleep 0.1
 done
 
@@ -45,16 +70,27 @@ Drawbridge runs. Make a call and watch it arrive:
 
   build/bin/drawbridge call demo echo '{"text":"hello"}' --data .run
 
-Configuration: .run/config.jsonc    Stop: Ctrl-C
+Configuration: .run/config.jsonc    Log: .run/output.log    Stop: Ctrl-C
 
 NEXT
 
 if [ -n "${DISPLAY-}${WAYLAND_DISPLAY-}" ] || [ "$(uname -s)" = Darwin ]; then
-	build/setup.sh window || [ $? = 3 ]
-	make --no-print-directory window || echo 'run: the window could not be built; the page opens in a browser' >&2
+	log=$output output=$data/window.log
+	quietly 'Building the window' make --no-print-directory window ||
+		echo 'run: the window could not be built; the page opens in a browser.' >&2
+	grep '^window: skipped' "$output" || true
+	output=$log
 	"$bin" open --data "$data" || true
 else
-	echo "No display here. Open this address in a browser (it works once):"
+	echo 'No display here. Open this address in a browser (it works once):'
 	"$bin" open --print --data "$data"
 fi
-wait $daemon
+
+code=0
+wait $daemon || code=$?
+daemon=
+if [ $code != 0 ]; then
+	tail -n 20 "$output" >&2
+	echo "run: Drawbridge ended with $code; the end of its log is above." >&2
+fi
+exit $code
