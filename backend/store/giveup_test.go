@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -89,11 +88,7 @@ func TestABatchThatGivesUpOnALockedFileEndsNothing(t *testing.T) {
 	if err := b.write(t.Context(), aBatch(0, "s1")); err != nil {
 		t.Fatal(err)
 	}
-	other, err := sql.Open("sqlite", dsn(b.path, "immediate"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = other.Close() }()
+	other := otherProgram(t, b.path, "immediate")
 	for round := range 5 {
 		lock, err := other.BeginTx(t.Context(), nil)
 		if err != nil {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io/fs"
 	"os"
@@ -136,10 +135,7 @@ func killMigration(t *testing.T, schema int) {
 			continue
 		}
 		path := oldHistory(t, schema-1)
-		db, err := sql.Open("sqlite", dsn(path, "immediate", "journal_mode(wal)", "cache_size(1)"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := otherProgram(t, path, "immediate", "journal_mode(wal)", "cache_size(1)")
 		db.SetMaxOpenConns(1)
 		tx, err := db.BeginTx(context.Background(), nil)
 		if err != nil {

@@ -44,12 +44,14 @@ func (h *handle) close() error {
 	return errors.Join(h.read.Close(), h.calls.Close(), h.write.Close())
 }
 
-// openFile opens or makes the database and brings it to the newest schema.
-func openFile(ctx context.Context, path string) (*handle, error) {
+// openFile opens or makes the database and brings it to the newest schema. Its connections
+// wait for busyTimeout when another connection has the lock.
+func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*handle, error) {
 	if err := makePrivate(path); err != nil {
 		return nil, err
 	}
-	pragmas := []string{"busy_timeout(5000)"}
+	busy := fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
+	pragmas := []string{busy}
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		pragmas = append(pragmas, "auto_vacuum(incremental)") // before the first table; later it would only write
 	}
@@ -70,7 +72,7 @@ func openFile(ctx context.Context, path string) (*handle, error) {
 		return nil, err
 	}
 	read, err := sql.Open("sqlite", dsn(path, "deferred",
-		"busy_timeout(5000)", "query_only(on)", "cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)"))
+		busy, "query_only(on)", "cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)"))
 	if err != nil {
 		_ = write.Close()
 		return nil, err

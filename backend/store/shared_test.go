@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,10 +127,7 @@ func TestPruningLetsCallsBeRecordedInBetween(t *testing.T) {
 // TestAFileThatAnotherProgramMadeIsNotOverwritten opens one that is a database, and not ours.
 func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	db, err := sql.Open("sqlite", dsn(path, "immediate"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := otherProgram(t, path, "immediate")
 	if _, err := db.Exec(`CREATE TABLE call (theirs TEXT); INSERT INTO call VALUES ('kept')`); err != nil {
 		t.Fatal(err)
 	}
@@ -143,11 +139,7 @@ func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
 	if len(aside) != 1 {
 		t.Fatalf("set aside: %v", aside)
 	}
-	db, err = sql.Open("sqlite", dsn(aside[0], "immediate"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
+	db = otherProgram(t, aside[0], "immediate")
 	var theirs string
 	if err := db.QueryRow(`SELECT theirs FROM call`).Scan(&theirs); err != nil || theirs != "kept" {
 		t.Errorf("what was there is %q, %v", theirs, err)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -23,7 +24,11 @@ type Options struct {
 	// and "" when all is well again. It must not block. May be nil.
 	Notify func(sentence string)
 	Keep   Keep
+
+	busyTimeout time.Duration // how long SQLite waits for the lock of the file; 0: usualBusyTimeout
 }
+
+const usualBusyTimeout = 5 * time.Second
 
 // Store is the database. All methods may be called from any goroutine.
 type Store struct {
@@ -78,6 +83,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Notify == nil {
 		o.Notify = func(string) {}
 	}
+	o.busyTimeout = cmp.Or(o.busyTimeout, usualBusyTimeout)
 	s := &Store{o: o, ballast: ballast{path: o.Path + ".ballast"}, patience: usualPatience}
 	s.SetKeep(o.Keep)
 	s.recorder = newRecorder(s)
@@ -119,9 +125,9 @@ func (s *Store) reopen(ctx context.Context) fault {
 			s.replace()
 		}
 	}
-	h, err := openFile(ctx, s.o.Path)
+	h, err := openFile(ctx, s.o.Path, s.o.busyTimeout)
 	if unusable(ctx, err) && s.replace() {
-		h, err = openFile(ctx, s.o.Path)
+		h, err = openFile(ctx, s.o.Path, s.o.busyTimeout)
 	}
 	if err == nil {
 		var m *moved

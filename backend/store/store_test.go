@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -40,12 +41,19 @@ func open(t testing.TB, path string) *bench {
 
 func openAt(t testing.TB, path string, now func() time.Time) *bench {
 	t.Helper()
-	b := &bench{path: path}
-	s, err := Open(t.Context(), Options{Path: path, Now: now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Notify: func(sentence string) {
+	return openWith(t, Options{Path: path, Now: now})
+}
+
+func openWith(t testing.TB, o Options) *bench {
+	t.Helper()
+	b := &bench{path: o.Path}
+	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	o.Notify = func(sentence string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.said = append(b.said, sentence)
-	}})
+	}
+	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +74,19 @@ func openAt(t testing.TB, path string, now func() time.Time) *bench {
 	}
 	t.Cleanup(b.stop)
 	return b
+}
+
+// otherProgram opens the file once more, as another program would: when the Store has the
+// lock, it waits for it.
+func otherProgram(t testing.TB, path, lock string, pragmas ...string) *sql.DB {
+	t.Helper()
+	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", patient.Milliseconds())}, pragmas...)
+	db, err := sql.Open("sqlite", dsn(path, lock, pragmas...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 func fresh(t testing.TB) *bench { return open(t, filepath.Join(t.TempDir(), "history.db")) }

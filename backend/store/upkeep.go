@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -98,7 +99,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	_ = f.Close()
 	s.settle(ctx)
 	err = s.use(func(*handle) error {
-		own, err := sql.Open("sqlite", dsn(s.o.Path, "deferred", "busy_timeout(5000)"))
+		own, err := sql.Open("sqlite", dsn(s.o.Path, "deferred", fmt.Sprintf("busy_timeout(%d)", s.o.busyTimeout.Milliseconds())))
 		if err != nil {
 			return err
 		}

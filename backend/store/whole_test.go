@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -191,11 +190,7 @@ func TestAWholeHistoryHasSomethingInEveryTable(t *testing.T) {
 	if *wholeFile == "" {
 		return
 	}
-	db, err := sql.Open("sqlite", dsn(path, "immediate"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
+	db := otherProgram(t, path, "immediate")
 	if _, err := db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
 		t.Fatal(err)
 	}
