@@ -14,6 +14,7 @@ const (
 // TestAClockThatIsFarAheadDeletesNothing before it has gone on from there for a day, in
 // which somebody may set it right.
 func TestAClockThatIsFarAheadDeletesNothing(t *testing.T) {
+	t.Parallel()
 	now := aCall(0).At
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
 	b.SetKeep(Keep{Age: aMonth, Bytes: -1})
@@ -74,6 +75,7 @@ func TestAClockThatIsFarAheadDeletesNothing(t *testing.T) {
 // TestALeapOfTheClockIsRememberedByTheNextRun: a program that is started and ended often
 // believes it after the same day.
 func TestALeapOfTheClockIsRememberedByTheNextRun(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	now := aCall(0).At
 	run := func() (left int) {
@@ -104,6 +106,7 @@ func TestALeapOfTheClockIsRememberedByTheNextRun(t *testing.T) {
 
 // TestCallsGoByTheirAge, hour by hour, over a weekend, and after the clock went back.
 func TestCallsGoByTheirAge(t *testing.T) {
+	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, steps := range map[string][]time.Duration{
 		"hour by hour":       {time.Hour, time.Hour, time.Hour},

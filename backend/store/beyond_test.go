@@ -8,6 +8,7 @@ import (
 
 // What is said before the history is cut is what then goes.
 func TestBeyondCountsWhatPruneDeletes(t *testing.T) {
+	t.Parallel()
 	const all = 400
 	now := aCall(all).At.Add(time.Hour)
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
@@ -41,6 +42,7 @@ func TestBeyondCountsWhatPruneDeletes(t *testing.T) {
 
 // How many calls make up so much room is known about only, and said so.
 func TestBeyondASizeIsAnEstimateThatSaysSo(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 2000)
 	b.Recorder().Flush(t.Context())

@@ -46,6 +46,7 @@ func TestABatchPausesWhileFewCallsWaitBehindIt(t *testing.T) {
 
 // TestThePausesOfABatchAreBounded, however many statements it has: calls wait behind it.
 func TestThePausesOfABatchAreBounded(t *testing.T) {
+	t.Parallel()
 	asked := 0
 	b := breather{calm: func() bool { asked++; return true }, left: maxPauses}
 	for range 1000 {
@@ -68,6 +69,7 @@ func TestThePausesOfABatchAreBounded(t *testing.T) {
 
 // TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds has a hundred steps to go.
 func TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds(t *testing.T) {
+	t.Parallel()
 	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: Keep{Age: -1, Bytes: -1, Rows: 10}})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // TestFullDiskStopsNoCallAndRecordingResumes fills a real small disk. Making one
 // needs root; TestFullFile holds the same promise without.
 func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}
@@ -59,6 +60,7 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 
 // TestDiskThatTurnsReadOnlyStopsNoCallAndRecordingResumes is what a failing disk does.
 func TestDiskThatTurnsReadOnlyStopsNoCallAndRecordingResumes(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}

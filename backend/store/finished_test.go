@@ -10,6 +10,7 @@ import (
 // TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten holds the writer: nothing that
 // was recorded can reach the disk.
 func TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 100)
 	flushed(t, b)
@@ -65,6 +66,7 @@ func TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten(t *testing.T) {
 // TestSumsThatAreKeptForAMomentAreNeverOld asks the same again and again while calls come
 // late, go, and are recorded.
 func TestSumsThatAreKeptForAMomentAreNeverOld(t *testing.T) {
+	t.Parallel()
 	b := openAt(t, t.TempDir()+"/history.db", later)
 	ask := func(what string, want int64) {
 		t.Helper()
@@ -104,6 +106,7 @@ func TestSumsThatAreKeptForAMomentAreNeverOld(t *testing.T) {
 
 // TestPruningEndsWhileCallsAreRecorded prunes to fewer calls than are recorded meanwhile.
 func TestPruningEndsWhileCallsAreRecorded(t *testing.T) {
+	t.Parallel()
 	calls := 500
 	if slow { // each of its steps waits for two batches
 		calls = 150

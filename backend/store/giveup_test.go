@@ -24,6 +24,7 @@ func aBatch(n int, session string) []entry {
 // TestABatchThatIsGivenUpIsNotThereInPart ends batches at any moment, as a stop of the
 // program does: what was written of one is taken back, all of it, and written later.
 func TestABatchThatIsGivenUpIsNotThereInPart(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	written := func(round int) (calls, bodies, named int) {
 		t.Helper()
@@ -84,6 +85,7 @@ func TestABatchThatIsGivenUpIsNotThereInPart(t *testing.T) {
 // TestABatchThatGivesUpOnALockedFileEndsNothing has another program hold the file: the
 // connection that waited in vain is closed, and the next batch is written through another.
 func TestABatchThatGivesUpOnALockedFileEndsNothing(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	if err := b.write(t.Context(), aBatch(0, "s1")); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestWhatWasDoneWithACallIsKept(t *testing.T) {
+	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "h.db"))
 	at := time.Now().UTC()
 	for i, c := range []hub.Call{
@@ -40,6 +41,7 @@ func TestWhatWasDoneWithACallIsKept(t *testing.T) {
 
 // TestAStackIsKeptCutAndWithoutSecrets is of a call that ended by a mistake of ours.
 func TestAStackIsKeptCutAndWithoutSecrets(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	c := aCall(1)
 	c.Stack = "goroutine 7: token=ghp_cnry17A1b2C3d4E5f6G7h8I9j0\n" + strings.Repeat("é", MaxStack)

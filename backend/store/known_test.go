@@ -11,6 +11,7 @@ import (
 )
 
 func TestKnownValuesAreTakenOutInEverySpelling(t *testing.T) {
+	t.Parallel()
 	values := []string{`hunter2`, `correct horse "battery"\staple/é<1>`, "line one\nline two of a key", "0123456789abcdef0123456789abcdef", "short"}
 	k := newKnown(values)
 	r := &rules{maxField: MaxField, known: k}
@@ -53,6 +54,7 @@ func TestKnownValuesAreTakenOutInEverySpelling(t *testing.T) {
 }
 
 func TestAKnownValueAcrossTheCutIsTakenOut(t *testing.T) {
+	t.Parallel()
 	secret := "v3ry-l0ng-" + strings.Repeat("s3cret-", 20)
 	r := &rules{maxField: 1000, known: newKnown([]string{secret})}
 	for at := 1000 - len(secret) - 5; at < 1005; at += 7 {
@@ -65,6 +67,7 @@ func TestAKnownValueAcrossTheCutIsTakenOut(t *testing.T) {
 }
 
 func TestWhatThePatternsOfTheConfigurationMatchIsNeverKept(t *testing.T) {
+	t.Parallel()
 	r := &rules{maxField: MaxField, patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`), regexp.MustCompile(`(?i)project falcon`)}}
 	got := string(r.appendClean([]byte("before cust-1 "), []byte(`{"a":"cust-42 and cust-7","b":"Project Falcon"}`)))
 	if got != `before cust-1 {"a":"[redacted] and [redacted]","b":"[redacted]"}` {

@@ -80,6 +80,7 @@ func sound(t testing.TB, b *bench) {
 }
 
 func TestHistoryOfEveryOlderVersionIsUpgraded(t *testing.T) {
+	t.Parallel()
 	for schema := 1; schema < newestSchema(t); schema++ {
 		path := oldHistory(t, schema)
 		upgraded(t, path)
@@ -108,6 +109,7 @@ func newestSchema(t *testing.T) int {
 }
 
 func TestMigrationKilledAtAnyStatementLeavesTheOldSchema(t *testing.T) {
+	t.Parallel()
 	for schema := 2; schema <= newestSchema(t); schema++ {
 		killMigration(t, schema)
 	}
@@ -163,6 +165,7 @@ func killMigration(t *testing.T, schema int) {
 }
 
 func TestWorkspaceOfACallIsKept(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	for n, w := range []string{"", "/home/me/a", "/home/me/b", "/home/me/a"} {
 		c := aCall(n)

@@ -10,6 +10,7 @@ import (
 // TestCallsMadeAfterTheClockWentBackAreFoundByTheirTime has a clock that stood two days
 // ahead for a while: the ids of what followed go on from there.
 func TestCallsMadeAfterTheClockWentBackAreFoundByTheirTime(t *testing.T) {
+	t.Parallel()
 	now := aCall(0).At.Add(time.Hour)
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := openAt(t, path, func() time.Time { return now })

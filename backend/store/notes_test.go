@@ -8,6 +8,7 @@ import (
 )
 
 func TestANoteOfSomebodyElseIsNotOverwritten(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 1)
 	id := aCall(0).ID

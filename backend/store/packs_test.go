@@ -59,6 +59,7 @@ func packsOf(t *testing.T, b *bench) (packs, calls, loose int) {
 }
 
 func TestPackedCallsAreReadAsTheyWereRecorded(t *testing.T) {
+	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range 300 {
 		c := aCall(i)
@@ -96,6 +97,7 @@ func TestPackedCallsAreReadAsTheyWereRecorded(t *testing.T) {
 }
 
 func TestYoungCallsAndThoseTheIndexDoesNotKnowAreNotPacked(t *testing.T) {
+	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return aCall(0).At.Add(packAge / 2) })
 	for i := range 10 {
 		b.Recorder().Record(aCall(i), longReply(i))
@@ -108,6 +110,7 @@ func TestYoungCallsAndThoseTheIndexDoesNotKnowAreNotPacked(t *testing.T) {
 }
 
 func TestPackedCallsTakeHalfTheRoom(t *testing.T) {
+	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range 2000 {
 		b.Recorder().Record(aCall(i), longReply(i))
@@ -146,6 +149,7 @@ func TestPackedCallsTakeHalfTheRoom(t *testing.T) {
 
 // TestErasedPayloadsAreInNoPack opens every pack that is left.
 func TestErasedPayloadsAreInNoPack(t *testing.T) {
+	t.Parallel()
 	b := old(t, 200)
 	gone := Selection{IDs: []int64{aCall(3).ID, aCall(70).ID, aCall(199).ID}}
 	for n := 100; n < 164; n++ { // most of a pack
@@ -190,6 +194,7 @@ func TestErasedPayloadsAreInNoPack(t *testing.T) {
 }
 
 func TestPruningTakesPacksAway(t *testing.T) {
+	t.Parallel()
 	b := old(t, 400)
 	if n, err := b.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: 30}); err != nil || n != 370 {
 		t.Fatal(n, err)
@@ -219,6 +224,7 @@ func TestPruningTakesPacksAway(t *testing.T) {
 // TestACallThatIsErasedWhileItIsPackedStaysInNoPack deletes a call between the moments
 // in which its payload is read and its pack is written.
 func TestACallThatIsErasedWhileItIsPackedStaysInNoPack(t *testing.T) {
+	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range 10 {
 		b.Recorder().Record(aCall(i), longReply(i))

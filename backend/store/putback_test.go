@@ -14,6 +14,7 @@ import (
 // TestABackupIsPutBackAndWhatWasThereIsKept puts a copy in the place of a history that
 // was not closed, whose log of changes must not be taken for one of the copy.
 func TestABackupIsPutBackAndWhatWasThereIsKept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	copied, path := filepath.Join(dir, "copy.db"), filepath.Join(dir, "data", "history.db")
 	b := open(t, path)
@@ -67,6 +68,7 @@ func TestABackupIsPutBackAndWhatWasThereIsKept(t *testing.T) {
 }
 
 func TestWhatIsNoSoundHistoryIsNotPutBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.db")
 	b := open(t, path)

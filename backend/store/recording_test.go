@@ -8,6 +8,7 @@ import (
 )
 
 func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	want := Recording{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
 	if err := b.SaveRecording(t.Context(), want); err != nil {
@@ -69,6 +70,7 @@ func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
 
 // TestTheConfigurationBoundsWhatIsKeptByServerAndTool: a person's rules keep less, never more.
 func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
+	t.Parallel()
 	r := rules{
 		Recording: Recording{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
 		ceiling:   map[string]Keeping{"files": KeepMeta, "git": KeepFull, "web": KeepNothing},
@@ -91,6 +93,7 @@ func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
 // A name that was harmless is not when it has become a secret, and the names that are
 // remembered are few.
 func TestANameThatBecomesASecretIsTakenOut(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	r := b.Recorder()
 	kept := func(n int, name string) string {

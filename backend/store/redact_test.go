@@ -9,6 +9,7 @@ import (
 const canary = "cAnArY77"
 
 func TestSecretsAreTakenOutWhereverTheyStand(t *testing.T) {
+	t.Parallel()
 	long := canary + strings.Repeat("x1", 20)
 	for name, text := range map[string]string{
 		"json key":              `{"password":"` + canary + `","a":1}`,
@@ -60,6 +61,7 @@ func TestSecretsAreTakenOutWhereverTheyStand(t *testing.T) {
 // TestWhatWasTakenOutStaysAsItIs: a log is read again for a bug report, and by then what was
 // hidden has brackets around it.
 func TestWhatWasTakenOutStaysAsItIs(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"password=[redacted] next", "--api-key=[masked] and more", "Authorization: [redacted]", `token: "[redacted]"`} {
 		if said := redactText(text); said != text {
 			t.Errorf("%q became %q", text, said)
@@ -68,6 +70,7 @@ func TestWhatWasTakenOutStaysAsItIs(t *testing.T) {
 }
 
 func TestWhatIsNoSecretStays(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		`{"a":1,"b":"x: y","url":"http://127.0.0.1:7575/a?b=c"}`,
 		`{"progressToken":"p1","nextPageToken":"n","max_tokens":100}`,

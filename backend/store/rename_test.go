@@ -9,6 +9,7 @@ import (
 )
 
 func TestHistoryFollowsARenamedServer(t *testing.T) {
+	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	record(t, b, 0, 100)
 	indexed(t, b)

@@ -32,6 +32,7 @@ func found(t *testing.T, b *bench, q Query) []int64 {
 // TestSearchFindsTheSameBeforeAndAfterTheIndex asks twice: of the calls themselves,
 // and of the index.
 func TestSearchFindsTheSameBeforeAndAfterTheIndex(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +75,7 @@ func TestSearchFindsTheSameBeforeAndAfterTheIndex(t *testing.T) {
 }
 
 func TestSearchWithFiltersPagesThroughEveryHit(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	n := 7000
 	if slow {
@@ -115,6 +117,7 @@ func TestSearchWithFiltersPagesThroughEveryHit(t *testing.T) {
 }
 
 func TestQueriesNarrowByTimeDurationTagAndSession(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	for n := range 100 {
 		c := aCall(n)
@@ -161,6 +164,7 @@ func TestQueriesNarrowByTimeDurationTagAndSession(t *testing.T) {
 }
 
 func TestLimitsAreValidationErrorsThatNameTheirField(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 1)
 	id := aCall(0).ID
@@ -200,6 +204,7 @@ func TestLimitsAreValidationErrorsThatNameTheirField(t *testing.T) {
 }
 
 func TestErasedCallsAreNowhereInTheFile(t *testing.T) {
+	t.Parallel()
 	for name, sel := range map[string]Selection{
 		"selected": {IDs: []int64{aCall(150).ID, aCall(3).ID, aCall(150).ID, aCall(9999).ID}},
 		"client":   {Client: "Zed"},
@@ -247,6 +252,7 @@ func TestErasedCallsAreNowhereInTheFile(t *testing.T) {
 }
 
 func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	for n := range 500 {
 		b.Recorder().Record(aCall(n), textReply(fmt.Sprintf("number%d", n)))
@@ -292,6 +298,7 @@ func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
 
 // TestCallsThatWereNamedAreErasedAndNoOthers, whatever else is named beside them.
 func TestCallsThatWereNamedAreErasedAndNoOthers(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 40)
 	flushed(t, b)

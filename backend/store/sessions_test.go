@@ -19,6 +19,7 @@ func inSessions(t *testing.T, b *bench, client string, from, n int) {
 }
 
 func TestSessionsWhoseCallsAreGoneHideNoOthers(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	inSessions(t, b, "kept", 0, 3)
 	inSessions(t, b, "gone", 3, 20)
@@ -52,6 +53,7 @@ func TestSessionsWhoseCallsAreGoneHideNoOthers(t *testing.T) {
 }
 
 func TestPruningTakesTheNamesOfSessionsAlong(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	inSessions(t, b, "c", 0, 300)
 	if n, err := b.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: 10}); err != nil || n != 290 {

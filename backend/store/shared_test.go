@@ -14,6 +14,7 @@ import (
 // TestTwoProgramsOnOneFileLoseNothing has a second recorder write to the file of the
 // first, as when a lock file was deleted under a running program.
 func TestTwoProgramsOnOneFileLoseNothing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	first, second := open(t, path), open(t, path)
 	const each = 2000
@@ -41,6 +42,7 @@ func TestTwoProgramsOnOneFileLoseNothing(t *testing.T) {
 // TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver keeps a page half read while
 // calls are written: the question is ended, and the log is folded back.
 func TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 500)
 	flushed(t, b)
@@ -126,6 +128,7 @@ func TestPruningLetsCallsBeRecordedInBetween(t *testing.T) {
 
 // TestAFileThatAnotherProgramMadeIsNotOverwritten opens one that is a database, and not ours.
 func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	db := otherProgram(t, path, "immediate")
 	if _, err := db.Exec(`CREATE TABLE call (theirs TEXT); INSERT INTO call VALUES ('kept')`); err != nil {
@@ -147,6 +150,7 @@ func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
 }
 
 func TestALongResultIsHashedByTheWriterAndNotInTheCall(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)

@@ -125,6 +125,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestCallComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	want := aCall(1)
 	b.Recorder().Record(want, aReply)
@@ -149,6 +150,7 @@ func TestCallComesBackAsItWas(t *testing.T) {
 }
 
 func TestHistoryOutlivesAStop(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "history.db")
 	b := open(t, path)
 	for n := range 1000 {
@@ -190,6 +192,7 @@ func count(t testing.TB, b *bench) (n int) {
 }
 
 func TestFiltersFindExactlyTheirCalls(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	for n := range 120 {
 		c := aCall(n)
@@ -234,6 +237,7 @@ func TestFiltersFindExactlyTheirCalls(t *testing.T) {
 }
 
 func TestPagesCoverEveryCallOnce(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	for n := range 95 {
 		b.Recorder().Record(aCall(n), aReply)
@@ -266,6 +270,7 @@ func TestPagesCoverEveryCallOnce(t *testing.T) {
 }
 
 func TestCatalogKeepsEveryByte(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	want := &hub.Catalog{
 		Tools:        []hub.Item{{Name: "a<b", Raw: []byte(`{"name":"a<b", "n":9007199254740993,  "x":"\u003c&"}`)}},
@@ -287,6 +292,7 @@ func TestCatalogKeepsEveryByte(t *testing.T) {
 }
 
 func TestEraIsForgottenWhenWhatIsStartedChanges(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	if _, known, err := b.DualEra(t.Context(), "files", "k1"); known || err != nil {
 		t.Fatalf("known before it was saved: %v", err)

@@ -66,6 +66,7 @@ func (b *bench) fill(t *testing.T, full bool) {
 }
 
 func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 100)
 	count(t, b) // waits for them
@@ -102,6 +103,7 @@ func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 }
 
 func TestLockedFileStopsNoCallAndRecordingResumes(t *testing.T) {
+	t.Parallel()
 	b := openWith(t, Options{Path: filepath.Join(t.TempDir(), "history.db"), Now: time.Now, busyTimeout: 100 * time.Millisecond})
 	record(t, b, 0, 10)
 	count(t, b)
@@ -124,6 +126,7 @@ func TestLockedFileStopsNoCallAndRecordingResumes(t *testing.T) {
 }
 
 func TestFolderThatCannotBeWrittenStopsNoCall(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	blocked := filepath.Join(dir, "data")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil { // root may write everywhere, but not below a file
@@ -145,6 +148,7 @@ func TestFolderThatCannotBeWrittenStopsNoCall(t *testing.T) {
 }
 
 func TestDamagedFileIsSetAsideAndNeverDeleted(t *testing.T) {
+	t.Parallel()
 	garbage := strings.Repeat("this is no database. ", 1000)
 	path := filepath.Join(t.TempDir(), "history.db")
 	if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
@@ -168,6 +172,7 @@ func TestDamagedFileIsSetAsideAndNeverDeleted(t *testing.T) {
 }
 
 func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := open(t, path)
 	for n := range 500 {
@@ -199,6 +204,7 @@ func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
 }
 
 func TestNewerHistoryIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := open(t, path)
 	record(t, b, 0, 10)
@@ -231,6 +237,7 @@ func TestNewerHistoryIsLeftAlone(t *testing.T) {
 }
 
 func TestQueueIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +267,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 }
 
 func TestHistoryStaysWithinItsBounds(t *testing.T) {
+	t.Parallel()
 	now := time.UnixMicro(aCall(900).ID)
 	s, err := Open(t.Context(), Options{
 		Path: filepath.Join(t.TempDir(), "history.db"), Now: func() time.Time { return now },
@@ -297,6 +305,7 @@ func TestHistoryStaysWithinItsBounds(t *testing.T) {
 }
 
 func TestLongPayloadIsCutAndSaysSo(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	whole := []byte(`{"text":"` + strings.Repeat("é", MaxField) + `","password":"` + canary + `"}`)
 	straddling := `{"text":"` + strings.Repeat("x", MaxField-20) + ` ghp_` + strings.Repeat("a1", 20) + canary + `"}`
@@ -319,6 +328,7 @@ func TestLongPayloadIsCutAndSaysSo(t *testing.T) {
 }
 
 func TestSecretsAreNowhereOnDisk(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := open(t, path)
 	c := aCall(1)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestTrustSurvivesARestartWithItsDefinitions(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "h.db")
 	b := open(t, path)
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -46,6 +47,7 @@ func TestTrustSurvivesARestartWithItsDefinitions(t *testing.T) {
 }
 
 func TestEventsOfTrustAreBoundedAndPaged(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	var many []TrustEvent
 	for n := range 1000 {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestPercentilesAreWithinFivePercent(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	var all []time.Duration
@@ -40,6 +41,7 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 }
 
 func TestOneCallTakesItsOwnTime(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	c := aCall(0)
 	c.Took = 989 * time.Microsecond
@@ -59,6 +61,7 @@ func TestOneCallTakesItsOwnTime(t *testing.T) {
 // TestUsageOfAnyRangeIsThatOfItsCalls compares sums with the calls themselves, over
 // ranges of all kinds.
 func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
+	t.Parallel()
 	now := aCall(0).At.Truncate(24 * time.Hour).Add(10*time.Hour + 17*time.Minute + 5*time.Second)
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
 	r := rand.New(rand.NewPCG(3, 4))
@@ -122,6 +125,7 @@ func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
 
 // TestALongRangeIsReadByDays: the hours of its first day would be half of all rows.
 func TestALongRangeIsReadByDays(t *testing.T) {
+	t.Parallel()
 	now := aCall(0).At.Truncate(24 * time.Hour).Add(13 * time.Hour)
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
 	for n, at := range []time.Duration{30*24*time.Hour + 5*time.Hour, 30 * 24 * time.Hour, time.Hour} {
@@ -146,6 +150,7 @@ func TestALongRangeIsReadByDays(t *testing.T) {
 }
 
 func TestFacetsCountWithAllOtherFilters(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	for n := range 120 {
 		c := aCall(n)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestAVerdictIsShownWithItsCall(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	for n := range 3 {
 		b.Recorder().Record(aCall(n), aReply)

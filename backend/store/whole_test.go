@@ -154,6 +154,7 @@ func whole(t *testing.T, b *bench, schema int) {
 }
 
 func TestAWholeHistoryHasSomethingInEveryTable(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := openAt(t, path, later)
 	fill(t, b)
@@ -205,6 +206,7 @@ func TestAWholeHistoryHasSomethingInEveryTable(t *testing.T) {
 
 // Each was written by the program of its time, with something in every table that it had.
 func TestWholeHistoriesOfEarlierVersionsKeepEverything(t *testing.T) {
+	t.Parallel()
 	for schema := 5; schema <= newestSchema(t); schema++ {
 		data, err := os.ReadFile(fmt.Sprintf("testdata/whole-v%d.db", schema))
 		if errors.Is(err, fs.ErrNotExist) && schema == newestSchema(t) {

@@ -15,6 +15,7 @@ import (
 // The writer remembers the rows of names between batches: not beyond the deletion of
 // such a row.
 func TestNamesThatWereErasedAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	s := fresh(t)
 	record := func(n int) {
 		c := aCall(n)
@@ -47,6 +48,7 @@ func TestNamesThatWereErasedAreMadeAgain(t *testing.T) {
 
 // A batch may come again, because its commit worked and was reported as failed.
 func TestACallIsWrittenAndCountedOnce(t *testing.T) {
+	t.Parallel()
 	s := fresh(t)
 	for range 2 {
 		for n := range 40 {
@@ -68,6 +70,7 @@ func TestACallIsWrittenAndCountedOnce(t *testing.T) {
 }
 
 func TestPackedPayloadsComeBack(t *testing.T) {
+	t.Parallel()
 	s := fresh(t)
 	random := make([]byte, 8<<10)
 	for i, x := 0, uint32(1); i < len(random); i++ {
@@ -95,6 +98,7 @@ func TestPackedPayloadsComeBack(t *testing.T) {
 
 // What an earlier version packed is read.
 func TestDeflatedPayloadsAreRead(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	w, _ := flate.NewWriter(&out, flate.BestSpeed)
 	_, _ = w.Write([]byte("as it was"))
@@ -109,6 +113,7 @@ func TestDeflatedPayloadsAreRead(t *testing.T) {
 
 // Calls with what nearly every call has are inserted by statements of their own.
 func TestCallsComeBackWhateverIsUsualAboutThem(t *testing.T) {
+	t.Parallel()
 	s := fresh(t)
 	long := hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", MaxField/10) + `"}`)}
 	packed := hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", 1000) + `"}`)}
@@ -190,6 +195,7 @@ func TestACallIsWrittenWithFewAllocations(t *testing.T) {
 }
 
 func TestTheSentenceOfAnErrorIsCut(t *testing.T) {
+	t.Parallel()
 	b := fresh(t)
 	c := aCall(0)
 	c.Reason = strings.Repeat("é", MaxError-4) + " token=ghp_cnry17A1b2C3d4E5f6G7h8I9j0 and more"
