@@ -1,4 +1,4 @@
-# make run and make test are all a newcomer needs; both install what is missing where they may.
+# make run and make test are all a newcomer needs.
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 ldflags := -s -w -X main.version=$(version)
@@ -6,7 +6,7 @@ export GOFLAGS ?= -buildvcs=false
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui test test-go test-ui test-e2e lint bench docs fuzz soak package fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui test test-all test-rest test-unit test-page test-smoke test-race test-e2e test-browser lint bench docs fuzz soak package fmt dev icons test-mcp-server clean
 
 run: ## build, start with a demo server and data in .run/, show the window or print the address
 	@build/run.sh
@@ -26,10 +26,16 @@ ui: ## the page that the daemon serves
 frontend/dist/index.html:
 	@$(MAKE) ui
 
-test: ## everything that CI runs
-	@build/test.sh
+test: ## in minutes, with Go, Node and npm only: before each commit
+	@build/test.sh fast
 
-test-go test-ui test-e2e lint: ## one stage of it
+test-all: ## everything, and installs what that needs
+	@build/test.sh fast rest
+
+test-rest: ## what make test-all does beyond make test
+	@build/test.sh rest
+
+test-unit test-page test-smoke test-race test-e2e test-browser lint: ## one stage
 	@build/test.sh $(@:test-%=%)
 
 rows ?= 1000000
@@ -38,7 +44,7 @@ bench: daemon ## what a call costs against the floor (writes build/bench/README.
 	go test -run '^$$' -bench . -benchmem ./backend/...
 	DRAWBRIDGE_LARGE_ROWS=$(rows) CGO_ENABLED=0 go test -count 1 -tags large -run LargeHistory -v -timeout 2h ./backend/store
 
-soak: ## hours of what make test does for minutes: kills, restarts, a million calls under fire (parts=kills|restarts|history|fire)
+soak: ## hours of what make test-all does for minutes: kills, restarts, a million calls under fire (parts=kills|restarts|history|fire)
 	@build/soak.sh $(parts)
 
 package: ## .deb, .rpm, Arch, tar.gz, and for Windows a zip and an installer, in build/bin/package

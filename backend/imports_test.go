@@ -71,6 +71,7 @@ var edges = map[string]string{
 	"build/package/man": "backend/cli",
 	"build/docs":        "config backend/cli backend/clientconf", // documents that are written from what the program knows
 	"build/e2e":         "",
+	"build/smoke":       "",
 	"build/soak":        "", // it knows the program by its address only
 	"build/bench":       "backend/mcptest",
 }

@@ -1,116 +1,166 @@
 #!/usr/bin/env bash
-# make test: test.sh [lint] [go] [ui] [e2e], all of them by default. At the end stands
-# how many tests ran. Time limits are asserted in the last stage alone, which runs one
-# test at a time and without the race detector; with CI=true they are five times as long.
+# Runs the tests by stage: test.sh fast|rest|STAGE...
+#
+#   fast  format vet unit page smoke       make test: needs Go, Node and npm, installs nothing else
+#   rest  lint race window e2e browser     with fast, this is make test-all: installs what it needs
+#
+# A stage is one line with its duration; what a failed one printed follows it. At the end
+# stands how many tests ran. With CI=true a test that is skipped in the rest is a failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export GOFLAGS=${GOFLAGS:--buildvcs=false} # the version comes from the Makefile
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+fast=(format vet unit page smoke)
+rest=(lint race window e2e browser)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-counts=$work/counts
-skipped=()
-broken=()
+failed=()
+uncovered=()
 
-stage() { printf '\n== %s\n' "$*"; }
-
-# part STAGE runs it to its first failure, which lets the other stages run.
-part() {
-	local code
-	set +e
-	(set -e && "$1")
-	code=$?
-	set -e
-	[ $code = 0 ] || broken+=("$1")
+format() {
+	local unformatted script
+	unformatted=$(gofmt -l app backend build config frontend/*.go main.go)
+	if [ -n "$unformatted" ]; then
+		printf 'not formatted (make fmt):\n%s\n' "$unformatted"
+		return 1
+	fi
+	for script in build/*.sh .ci/run; do bash -n "$script"; done
 }
+
+vet() { CGO_ENABLED=0 go vet ./...; }
+
+# Without CI=true: what is not installed here is skipped, and tested by the stage race.
+unit() {
+	CGO_ENABLED=0 env -u CI go test -json -timeout 10m ./... | tally go
+}
+
+page() {
+	npm --prefix frontend run --silent lint
+	npm --prefix frontend run --silent typecheck
+	(cd frontend && npx --no-install vitest run --reporter=default --reporter=json --outputFile.json="$work/vitest.json") >"$work/vitest.log" 2>&1 ||
+		cat "$work/vitest.log"
+	tally vitest "$work/vitest.json"
+}
+
+smoke() {
+	make --no-print-directory daemon
+	CGO_ENABLED=0 go test -tags smoke -count 1 -json ./build/smoke | tally go
+}
+
+lint() {
+	local system
+	for system in windows darwin; do
+		CGO_ENABLED=0 GOOS=$system go vet ./app/drawbridge ./backend/... ./config/...
+	done
+	CGO_ENABLED=0 go vet -tags e2e ./build/e2e
+	CGO_ENABLED=0 go vet -tags smoke ./build/smoke
+	CGO_ENABLED=0 go vet -tags large ./backend/store
+	CGO_ENABLED=0 go run "$staticcheck" ./...
+	CGO_ENABLED=0 go run "$staticcheck" -tags e2e,smoke ./build/e2e ./build/smoke
+}
+
+race() {
+	CGO_ENABLED=1 go test -race -json -timeout 15m ./... | tally go
+}
+
+window() { make --no-print-directory window; }
+
+# Limits of time are asserted here, without the race detector: the tests that are not
+# parallel run one at a time, before all others.
+e2e() {
+	make --no-print-directory daemon
+	CGO_ENABLED=0 go test -tags e2e -json -timeout 40m -parallel 4 ./build/e2e | tally go
+}
+
+browser() {
+	npm --prefix frontend run --silent e2e >"$work/browser.log" 2>&1 || { cat "$work/browser.log"; return 1; }
+	tail -n 1 "$work/browser.log" | sed 's/ in .*/, 0 skipped/' | tee -a "$work/counts"
+}
+
+# tally FORMAT [REPORT] counts the tests of this stage.
+tally() { go run ./build/tally "$1" "$work/counts" "${@:2}"; }
 
 # setup TASK... returns 1 when something is missing and may be.
 setup() {
 	local code=0
-	build/setup.sh "$@" || code=$?
+	build/setup.sh "$@" >"$work/setup.log" 2>&1 || code=$?
 	case $code in
 	0) return 0 ;;
-	3) return 1 ;;
-	*) exit "$code" ;;
+	3) cat "$work/setup.log"; return 1 ;;
+	*) cat "$work/setup.log"; exit "$code" ;;
 	esac
 }
 
-lint() {
-	stage 'gofmt'
-	local unformatted
-	unformatted=$(gofmt -l app backend build config frontend/*.go main.go)
-	if [ -n "$unformatted" ]; then
-		printf 'not formatted (make fmt):\n%s\n' "$unformatted"
-		exit 1
+# prepare STAGE installs what the stage needs, and returns 1 when it cannot run here.
+prepare() {
+	case $1 in
+	race)
+		setup go || { uncovered+=('race: it needs a C compiler'); return 1; }
+		setup docker || uncovered+=('what needs Docker')
+		;;
+	window) setup window || { uncovered+=('the window'); return 1; } ;;
+	e2e | browser) setup e2e || { uncovered+=("$1: it needs a browser and a screen"); return 1; } ;;
+	esac
+}
+
+# report STAGE SECONDS CODE OUTPUT
+report() {
+	local word=ok
+	if [ "$3" != 0 ]; then
+		word=FAIL
+		failed+=("$1")
 	fi
-	stage 'go vet'
-	CGO_ENABLED=0 go vet ./...
-	CGO_ENABLED=0 go vet -tags e2e ./build/e2e
-	CGO_ENABLED=0 go vet -tags large ./backend/store
-	CGO_ENABLED=0 GOOS=windows go vet ./app/drawbridge ./backend/... ./config/...
-	CGO_ENABLED=0 GOOS=darwin go vet ./app/drawbridge ./backend/... ./config/...
-	stage 'staticcheck'
-	CGO_ENABLED=0 go run "$staticcheck" ./...
-	CGO_ENABLED=0 go run "$staticcheck" -tags e2e ./build/e2e
-	stage 'build without cgo'
-	CGO_ENABLED=0 go build ./...
-	stage 'shell scripts'
-	local script
-	for script in build/*.sh .ci/run; do bash -n "$script"; done
+	printf '%-4s %-8s %4d s   %s\n' "$word" "$1" "$2" "$([ "$3" = 0 ] && tail -n 1 "$4")"
+	if [ "$3" = 0 ]; then grep '^skipped ' "$4" || true; else cat "$4"; fi
 }
 
-go_() {
-	stage 'go test -race'
-	CGO_ENABLED=1 go test -race -json -timeout 15m ./... | go run ./build/tally go "$counts"
+run() {
+	local began=$SECONDS code=0 stage=$1
+	set +e
+	(set -e && "$stage") >"$work/$stage.out" 2>&1
+	code=$?
+	set -e
+	echo "$stage $((SECONDS - began)) $code $work/$stage.out" >"$work/$stage.done"
 }
 
-ui() {
-	stage 'the page: biome, tsc, vitest'
-	npm --prefix frontend run lint
-	npm --prefix frontend run typecheck
-	(cd frontend && npx --no-install vitest run --reporter=default --reporter=json --outputFile.json="$work/vitest.json") || true
-	go run ./build/tally vitest "$counts" "$work/vitest.json" # says whether they passed
-}
-
-e2e() {
-	stage 'end to end'
-	make --no-print-directory build
-	CGO_ENABLED=0 go test -tags e2e -json -timeout 25m -parallel 1 ./build/e2e | go run ./build/tally go "$counts"
-}
-
-browser() {
-	stage 'the page in a browser, every state of it'
-	npm --prefix frontend run e2e
-}
-
-[ $# -gt 0 ] || set -- lint go ui e2e
-
-stage 'set up'
-build/setup.sh ui # the Go code embeds the page
-setup go || { echo 'test: the race detector needs a C compiler' >&2; exit 1; }
-[ -e frontend/dist/index.html ] || npm --prefix frontend run build
+[ $# -gt 0 ] || set -- fast
+stages=()
 for name; do
 	case $name in
-	lint | ui) part "$name" ;;
-	go)
-		setup docker || skipped+=('what needs Docker')
-		part go_
-		;;
-	e2e)
-		setup docker || skipped+=('what needs Docker')
-		setup window || skipped+=('the window')
-		if setup e2e; then part e2e; part browser; else skipped+=('the end-to-end tests'); fi
-		;;
+	fast) stages+=("${fast[@]}") ;;
+	rest) stages+=("${rest[@]}") ;;
 	*)
-		echo "test: no stage $name" >&2
-		exit 2
+		if ! declare -F "$name" >/dev/null; then
+			echo "test: no stage $name" >&2
+			exit 2
+		fi
+		stages+=("$name")
 		;;
 	esac
 done
 
+began=$SECONDS
+setup ui # the daemon embeds the page
+[ -e frontend/dist/index.html ] || npm --prefix frontend run --silent build >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
+report setup $((SECONDS - began)) 0 /dev/null
+# The page needs one processor and the Go tests often wait: they share the time.
+case " ${stages[*]} " in *' unit '*' page '*) run page & ;; esac
+for stage in "${stages[@]}"; do
+	began=$SECONDS
+	prepare "$stage" || continue
+	took=$((SECONDS - began))
+	[ $took -lt 5 ] || report "+ setup" $took 0 /dev/null
+	if [ "$stage" = page ] && [ -n "$(jobs -p)" ]; then wait; else run "$stage"; fi
+	# shellcheck disable=SC2046
+	report $(cat "$work/$stage.done")
+done
+
 echo
-for what in ${skipped+"${skipped[@]}"}; do echo "SKIPPED: $what (see setup above)"; done
-for what in ${broken+"${broken[@]}"}; do echo "FAILED: the stage ${what%_} (see its output above)"; done
-if [ -e "$counts" ]; then go run ./build/tally total "$counts" || broken+=(tests); fi
-exit $((${#broken[@]} > 0))
+for what in ${uncovered+"${uncovered[@]}"}; do echo "SKIPPED: $what (see above what to install)"; done
+case " $* " in *' rest '*) ;; *' fast '*) echo 'Not covered: race detector, staticcheck, other systems, Docker, window, browser, real clients. Run: make test-all' ;; esac
+[ ${#failed[@]} = 0 ] || echo "FAILED: ${failed[*]}"
+strict=
+case " ${stages[*]} " in *' race '* | *' e2e '*) strict=-strict ;; esac
+if [ -e "$work/counts" ]; then go run ./build/tally total "$work/counts" $strict || failed+=(tests); fi
+exit $((${#failed[@]} > 0))

@@ -1,10 +1,10 @@
 // Tally counts tests for make test.
 //
-//	go test -json ... | tally go FILE     reads the events, prints what a person wants to see
-//	tally vitest FILE REPORT              reads vitest's JSON report
-//	tally total FILE                      prints the sum of all that was noted in FILE
+//	go test -json ... | tally go FILE     reads the events, prints the output of failed tests, why tests were skipped, and the count
+//	tally vitest FILE REPORT              reads vitest's JSON report and prints the count
+//	tally total FILE [-strict]            prints the sum of all counts in FILE
 //
-// It exits 1 when a test failed, and with CI=true also when one was skipped.
+// It exits 1 when a test failed; total -strict, with CI=true, also when one was skipped.
 package main
 
 import (
@@ -12,7 +12,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -36,14 +38,14 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 		if err != nil {
 			return err
 		}
-		return note(args[1], c, broken)
+		return note(args[1], c, broken, out)
 	case len(args) == 3 && args[0] == "vitest":
 		c, err := vitest(args[2])
 		if err != nil {
 			return err
 		}
-		return note(args[1], c, c.passed == 0)
-	case len(args) == 2 && args[0] == "total":
+		return note(args[1], c, c.passed == 0, out)
+	case len(args) == 2 && args[0] == "total", len(args) == 3 && args[0] == "total" && args[2] == "-strict":
 		c, err := total(args[1])
 		if err != nil {
 			return err
@@ -52,12 +54,12 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 		if c.failed > 0 || c.passed == 0 {
 			return fmt.Errorf("%d of %d tests failed", c.failed, c.passed+c.failed)
 		}
-		if strict && c.skipped > 0 {
+		if strict && len(args) == 3 && c.skipped > 0 {
 			return fmt.Errorf("%d tests were skipped, and CI must run them all", c.skipped)
 		}
 		return nil
 	}
-	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE")
+	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict]")
 }
 
 // event is one line of go test -json.
@@ -66,10 +68,12 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// goTests prints a line for each package, the whole output of what failed, and why
-// something was skipped. broken tells that a package failed outside of any test.
+// goTests prints the whole output of what failed, and each reason why tests were skipped
+// with their number. broken tells that a package failed outside of any test.
 func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 	output := map[string][]string{} // by package and test
+	skips := skipReasons{}
+	defer func() { skips.print(out) }()
 	lines := bufio.NewReader(in)
 	for {
 		line, readErr := lines.ReadBytes('\n')
@@ -96,14 +100,17 @@ func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 			}
 			if e.Test == "" {
 				broken = broken || e.Action == "fail"
-				if e.Action != "skip" { // a package without tests
-					fmt.Fprintf(out, "%-4s %s %.1fs\n", e.Action, e.Package, e.Elapsed)
+				if e.Action == "fail" {
+					fmt.Fprintf(out, "FAIL %s %.1fs\n", e.Package, e.Elapsed)
 				}
 			} else {
 				c.add(e.Action)
 			}
-			if e.Action == "fail" || e.Action == "skip" && e.Test != "" {
+			if e.Action == "fail" {
 				fmt.Fprint(out, strings.Join(output[key], ""))
+			}
+			if e.Action == "skip" && e.Test != "" {
+				skips.add(output[key])
 			}
 			delete(output, key)
 		}
@@ -141,8 +148,28 @@ func vitest(report string) (c count, err error) {
 	return count{r.NumPassedTests, r.NumFailedTests, r.NumPendingTests + r.NumTodoTests}, nil
 }
 
-// note appends c to file. A broken package counts as one failure more.
-func note(file string, c count, broken bool) error {
+// skipReasons counts skipped tests by what they said.
+type skipReasons map[string]int
+
+func (r skipReasons) add(output []string) {
+	for _, line := range output {
+		// A reason is "    file_test.go:12: why"; the other lines are go test's own.
+		if place, why, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.Contains(place, ".go:") {
+			r[why]++
+			return
+		}
+	}
+	r["no reason given"]++
+}
+
+func (r skipReasons) print(out io.Writer) {
+	for _, why := range slices.Sorted(maps.Keys(r)) {
+		fmt.Fprintf(out, "skipped %d: %s\n", r[why], why)
+	}
+}
+
+// note appends c to file and prints it. A broken package counts as one failure more.
+func note(file string, c count, broken bool, out io.Writer) error {
 	if broken && c.failed == 0 {
 		c.failed = 1
 	}
@@ -151,6 +178,7 @@ func note(file string, c count, broken bool) error {
 		return err
 	}
 	fmt.Fprintln(f, c)
+	fmt.Fprintln(out, c)
 	if err := f.Close(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ func tally(t *testing.T, strict bool, events string) (string, error) {
 	file := filepath.Join(t.TempDir(), "counts")
 	var out strings.Builder
 	noted := run([]string{"go", file}, strings.NewReader(events), &out, strict)
-	sum := run([]string{"total", file}, nil, &out, strict)
+	sum := run([]string{"total", file, "-strict"}, nil, &out, strict)
 	if noted != nil && sum == nil {
 		t.Errorf("the stage failed with %v, the total did not", noted)
 	}
@@ -52,10 +53,11 @@ func TestPackageThatDoesNotBuildFails(t *testing.T) {
 }
 
 func TestSkipFailsOnlyInCI(t *testing.T) {
-	events := passing + `{"Action":"output","Package":"p","Test":"TestC","Output":"no docker\n"}
+	events := passing + `{"Action":"output","Package":"p","Test":"TestC","Output":"=== RUN   TestC\n"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:3: no docker: not found\n"}
 {"Action":"skip","Package":"p","Test":"TestC"}
 `
-	if out, err := tally(t, false, events); err != nil || !strings.Contains(out, "no docker") {
+	if out, err := tally(t, false, events); err != nil || !strings.Contains(out, "skipped 1: no docker: not found\n") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if _, err := tally(t, true, events); err == nil {
@@ -73,7 +75,7 @@ func TestVitestReportIsAddedUp(t *testing.T) {
 	dir := t.TempDir()
 	report, file := filepath.Join(dir, "report.json"), filepath.Join(dir, "counts")
 	os.WriteFile(report, []byte(`{"numPassedTests":4,"numFailedTests":0,"numPendingTests":1,"numTodoTests":1}`), 0o600)
-	if err := run([]string{"vitest", file, report}, nil, nil, false); err != nil {
+	if err := run([]string{"vitest", file, report}, nil, io.Discard, false); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := total(file); err != nil || c != (count{4, 0, 2}) {

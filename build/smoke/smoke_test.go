@@ -1,0 +1,285 @@
+//go:build smoke
+
+package smoke
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	legacyEra = "2025-11-25"
+	modernEra = "2026-07-28"
+	// patience bounds each wait. Nothing here asserts a promised time.
+	patience = 30 * time.Second
+)
+
+// TestBuiltProgramWorksFromStartToKill walks through what every user meets: start, demo
+// server, a call by each kind of client, the recorded calls, an edit of the
+// configuration, and an end that leaves no process behind.
+func TestBuiltProgramWorksFromStartToKill(t *testing.T) {
+	d := startDaemon(t)
+	d.waitForTool(t, "demo__echo")
+
+	t.Run("legacy client over HTTP", func(t *testing.T) { d.callOverHTTP(t, "legacy", legacyEra) })
+	t.Run("modern client over HTTP", func(t *testing.T) { d.callOverHTTP(t, "modern", "") })
+	t.Run("client through the shim", d.callThroughShim)
+	t.Run("calls are recorded", func(t *testing.T) {
+		poll(t, "the calls of three clients in the history", func() (bool, string) {
+			var history struct {
+				Items []struct{ Client, Tool, Outcome string }
+			}
+			d.get(t, "/api/v1/calls", &history)
+			seen := map[string]bool{}
+			for _, call := range history.Items {
+				if call.Tool == "echo" && call.Outcome == "ok" {
+					seen[call.Client] = true
+				}
+			}
+			return seen["legacy"] && seen["modern"] && seen["shim"], fmt.Sprintf("%+v", history.Items)
+		})
+	})
+	t.Run("edited configuration takes effect", func(t *testing.T) {
+		d.configure(t, "demo", "second")
+		d.waitForTool(t, "second__echo")
+		d.configure(t, "second")
+		poll(t, "demo gone from the status", func() (bool, string) {
+			out := d.command(t, "status", "--json")
+			return strings.Contains(out, `"second"`) && !strings.Contains(out, `"demo"`), out
+		})
+	})
+	t.Run("killed daemon leaves no process", func(t *testing.T) {
+		family := descendants(t, d.cmd.Process.Pid)
+		if len(family) < 2 {
+			t.Fatalf("the daemon has no child process to leave behind: %v", family)
+		}
+		if err := d.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-d.ended
+		poll(t, "all processes of the daemon gone", func() (bool, string) {
+			running := processes(t)
+			var left []string
+			for _, p := range family {
+				if now, ok := running[p.pid]; ok && now.command == p.command {
+					left = append(left, strconv.Itoa(p.pid)+" "+p.command)
+				}
+			}
+			return len(left) == 0, strings.Join(left, "\n")
+		})
+	})
+}
+
+// daemon is a running drawbridge with its data, configuration and home in a temporary folder.
+type daemon struct {
+	binary, data, home, url string
+	cmd                     *exec.Cmd
+	ended                   chan struct{} // closed when the process has ended
+}
+
+func startDaemon(t *testing.T) *daemon {
+	t.Helper()
+	binary, err := filepath.Abs("../bin/drawbridge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(binary); err != nil {
+		t.Fatalf("%v. Build it with: make daemon", err)
+	}
+	d := &daemon{binary: binary, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), ended: make(chan struct{})}
+	if err := os.Mkdir(d.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.configure(t, "demo")
+	var log strings.Builder
+	d.cmd = exec.Command(binary, "serve", "--no-tray", "--data", d.data, "--listen", "127.0.0.1:0")
+	d.cmd.Env = d.env()
+	d.cmd.Stdout, d.cmd.Stderr = &log, &log
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		d.cmd.Wait()
+		close(d.ended)
+	}()
+	t.Cleanup(func() {
+		d.cmd.Process.Kill()
+		<-d.ended
+		if t.Failed() {
+			t.Logf("log of the daemon:\n%s", log.String())
+		}
+	})
+	poll(t, "runtime.json with the address", func() (bool, string) {
+		select {
+		case <-d.ended:
+			t.Fatalf("the daemon ended:\n%s", log.String())
+		default:
+		}
+		var runtime struct{ URL string }
+		src, err := os.ReadFile(filepath.Join(d.data, "runtime.json"))
+		if err != nil {
+			return false, err.Error()
+		}
+		if err := json.Unmarshal(src, &runtime); err != nil {
+			return false, err.Error()
+		}
+		d.url = runtime.URL
+		return d.url != "", string(src)
+	})
+	return d
+}
+
+// env names the whole environment, so that nothing of the person's own is read or written.
+func (d *daemon) env() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.home, "LANG=C.UTF-8", "SHELL=/bin/sh", "DRAWBRIDGE_DATA=" + d.data}
+}
+
+// configure writes a configuration with one demo server per name, in one step.
+func (d *daemon) configure(t *testing.T, names ...string) {
+	t.Helper()
+	servers := map[string]any{}
+	for _, name := range names {
+		servers[name] = map[string]any{"command": d.binary, "args": []string{"demo-server"}}
+	}
+	src, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(d.data, "config.jsonc")
+	if err := os.WriteFile(path+".new", src, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *daemon) waitForTool(t *testing.T, name string) {
+	t.Helper()
+	poll(t, "tool "+name, func() (bool, string) {
+		var tools struct {
+			Items []struct{ Name string }
+		}
+		d.get(t, "/api/v1/tools", &tools)
+		for _, tool := range tools.Items {
+			if tool.Name == name {
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("%+v", tools.Items)
+	})
+}
+
+// callOverHTTP calls demo__echo as the client called name. An empty version lets the SDK
+// negotiate, which ends in the modern era.
+func (d *daemon) callOverHTTP(t *testing.T, name, version string) {
+	transport := &mcp.StreamableClientTransport{
+		Endpoint:   d.url + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer(d.command(t, "token", name)), Timeout: patience},
+	}
+	callEcho(t, name, version, transport)
+}
+
+func (d *daemon) callThroughShim(t *testing.T) {
+	cmd := exec.Command(d.binary, "stdio", "--client", "shim", "--data", d.data)
+	cmd.Env = d.env()
+	callEcho(t, "shim", "", &mcp.CommandTransport{Command: cmd})
+}
+
+func callEcho(t *testing.T, name, version string, transport mcp.Transport) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, nil)
+	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatalf("cannot connect: %v", err)
+	}
+	defer session.Close()
+	if version == "" {
+		version = modernEra
+	}
+	if got := session.InitializeResult().ProtocolVersion; got != version {
+		t.Errorf("negotiated %s, want %s", got, version)
+	}
+	greeting := "hello from " + name
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "demo__echo", Arguments: map[string]any{"text": greeting}})
+	if err != nil {
+		t.Fatalf("cannot call demo__echo: %v", err)
+	}
+	if text, ok := result.Content[0].(*mcp.TextContent); !ok || !strings.Contains(text.Text, greeting) || result.IsError {
+		t.Errorf("demo__echo answers %+v", result)
+	}
+}
+
+// bearer is a transport that adds the token of a client to each request.
+type bearer string
+
+func (token bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+string(token))
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+// command returns what a command of the program prints, without the final newline.
+func (d *daemon) command(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, d.binary, append(args, "--data", d.data)...)
+	cmd.Env = d.env()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("drawbridge %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (d *daemon) get(t *testing.T, path string, into any) {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(d.data, "admin.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: bearer(strings.TrimSpace(string(token))), Timeout: patience}
+	resp, err := client.Get(d.url + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s", path, resp.Status)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		t.Fatalf("GET %s: %v", path, err)
+	}
+}
+
+// poll calls done until it reports true, and fails with its last account after patience.
+func poll(t *testing.T, what string, done func() (ok bool, account string)) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(patience)
+	for {
+		ok, account := done()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s still waiting for %s: %s", patience, what, account)
+		}
+		<-tick.C
+	}
+}
