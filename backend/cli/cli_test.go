@@ -118,6 +118,17 @@ func (f *fake) run(terminal bool, args ...string) result {
 	return f.runIn(f.t.Context(), terminal, args...)
 }
 
+// typed is run with text on standard input.
+func (f *fake) typed(text string, args ...string) result {
+	f.t.Helper()
+	var out, errOut bytes.Buffer
+	code := Main(f.t.Context(), append([]string{"--data", f.data}, args...), Options{
+		Version: "1.2.3", Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errOut,
+		Getenv: func(string) string { return "" }, Terminal: func() bool { return false },
+	})
+	return result{code, out.String(), errOut.String()}
+}
+
 func (f *fake) runIn(ctx context.Context, terminal bool, args ...string) result {
 	f.t.Helper()
 	var out, errOut bytes.Buffer

@@ -1,63 +1,20 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"drawbridge/backend/hub"
 
 	"github.com/spf13/cobra"
 )
 
-// newServer is the body of POST servers.
-type newServer struct {
-	Name  string      `json:"name"`
-	Entry serverEntry `json:"entry"`
-}
-
 // serverEntry is a server as the configuration has it.
 type serverEntry struct {
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	URL     string   `json:"url,omitempty"`
-}
-
-func (p *program) add() *cobra.Command {
-	return &cobra.Command{
-		Use: "add NAME -- COMMAND [ARGS...] | NAME URL", Short: "Add a server to the configuration",
-		Long:    "Add a server to the configuration: a command that runs here, or the address of one that runs elsewhere.",
-		Example: "  drawbridge add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n  drawbridge add docs https://example.com/mcp",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 || args[0] == "" || args[1] == "" || cmd.ArgsLenAtDash() == 0 {
-				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
-			}
-			return nil
-		},
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			entry := serverEntry{Command: args[1], Args: args[2:]}
-			if isWeb(args[1]) {
-				if len(args) > 2 {
-					return usageError{errors.New("an address takes no arguments")}
-				}
-				entry = serverEntry{URL: args[1]}
-			}
-			var s hub.ServerStatus
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, "servers", nil, newServer{args[0], entry}, &s); done || err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(p.Stdout, line(name(s)+": added"))
-			return err
-		},
-	}
-}
-
-func isWeb(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
 }
 
 func (p *program) remove() *cobra.Command {

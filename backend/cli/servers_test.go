@@ -10,6 +10,7 @@ import (
 
 func TestServersAreAddedAndRemoved(t *testing.T) {
 	f := newFake(t)
+	t.Setenv("HOME", t.TempDir())
 	var sent, removed string
 	f.mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -21,14 +22,14 @@ func TestServersAreAddedAndRemoved(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	for want, args := range map[string][]string{
-		`{"name":"files","entry":{"command":"npx","args":["-y","--json","x y"]}}`: {"add", "files", "--", "npx", "-y", "--json", "x y"},
-		`{"name":"docs","entry":{"url":"https://example.com/mcp"}}`:               {"add", "docs", "https://example.com/mcp"},
+		`{"name":"files","entry":{"command":"npx","args":["-y","--json","x y"]}}`: {"add", "files", "--no-test", "--", "npx", "-y", "--json", "x y"},
+		`{"name":"docs","entry":{"url":"https://example.com/mcp"}}`:               {"add", "--no-test", "docs", "https://example.com/mcp"},
 	} {
-		if got := f.run(false, args...); got.code != 0 || got.out != "files: added\n" || sent != want {
+		if got := f.run(false, args...); got.code != 0 || !strings.HasSuffix(got.out, ": added\n") || sent != want {
 			t.Errorf("%v: %+v, sent %s", args, got, sent)
 		}
 	}
-	for _, args := range [][]string{{"add", "x"}, {"add", "--", "npx", "y"}, {"add", "x", "http://a/mcp", "more"}, {"remove"}, {"debug"}} {
+	for _, args := range [][]string{{"add", "x"}, {"add", "x", "http://a/mcp", "more"}, {"remove"}, {"debug"}} {
 		if got := f.run(false, args...); got.code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}

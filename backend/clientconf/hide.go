@@ -218,6 +218,13 @@ func (c *Connector) hide(all []Import) error {
 			old, err := c.vault.Get(context.Background(), name)
 			return err == nil && old != value
 		}}
+		for _, key := range i.secret {
+			for _, table := range []map[string]string{e.Env, e.Headers} {
+				if value, ok := table[key]; ok {
+					table[key] = h.put(key, value)
+				}
+			}
+		}
 		h.table(e.Env)
 		h.table(e.Headers)
 		before := len(h.values)
@@ -233,11 +240,41 @@ func (c *Connector) hide(all []Import) error {
 		i.secrets = h.values
 		i.Secrets = slices.Sorted(maps.Keys(h.values))
 		var err error
-		if i.Entry, err = encode(e); err != nil {
+		if i.Entry, err = withOthers(e, i.plain); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withOthers encodes e with those keys of plain that it has no word for.
+func withOthers(e *ownEntry, plain json.RawMessage) (json.RawMessage, error) {
+	raw, err := encode(e)
+	if err != nil {
+		return nil, err
+	}
+	others, err := decodeObject(plain)
+	if err != nil || !hasOthers(others) {
+		return raw, err
+	}
+	ours, err := decodeObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(others, ours)
+	return encode(others)
+}
+
+// ownKeys are the keys that ownEntry has.
+var ownKeys = []string{"type", "command", "args", "env", "inheritEnv", "cwd", "url", "headers", "startupTimeoutMs", "requestTimeoutMs", "disabled"}
+
+func hasOthers(entry map[string]any) bool {
+	for key := range entry {
+		if !slices.Contains(ownKeys, key) {
+			return true
+		}
+	}
+	return false
 }
 
 var secretRef = pattern.Lazily(`\$\{secret:([^}:]+)\}`)

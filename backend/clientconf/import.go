@@ -37,6 +37,7 @@ type Import struct {
 	value   json.RawMessage   // as the client has it
 	plain   json.RawMessage   // Entry with its secrets in it
 	secrets map[string]string // name to value
+	secret  []string          // variables or headers that are secret whatever they look like
 }
 
 // Servers reads the servers of a client and shows what each becomes. It evaluates

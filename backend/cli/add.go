@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/hub"
+
+	"github.com/spf13/cobra"
+)
+
+// addFlags are what can be said of a server besides its command or address.
+type addFlags struct {
+	env, headers, secrets []string
+	cwd                   string
+	disabled, noTest      bool
+}
+
+// newServer is the body of POST servers.
+type newServer struct {
+	Name  string          `json:"name"`
+	Entry json.RawMessage `json:"entry"`
+}
+
+func (p *program) add() *cobra.Command {
+	var f addFlags
+	cmd := &cobra.Command{
+		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | -", Short: "Add servers to the configuration, and see whether they work",
+		Long: "Add servers to the configuration: a command that runs here, the address of one that runs elsewhere,\n" +
+			"or the block that a README shows, as JSON, TOML or YAML; - reads it from standard input.\n\n" +
+			"Without NAME a server is called after its package, image or address. What comes behind a command\n" +
+			"belongs to the command. Literal tokens and passwords are stored as secrets.",
+		Example: "  drawbridge add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
+			"  drawbridge add npx -y @upstash/context7-mcp\n" +
+			"  drawbridge add github --secret GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server\n" +
+			"  drawbridge add docs https://example.com/mcp --header 'X-Team: red'\n" +
+			"  drawbridge add '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'\n" +
+			"  drawbridge add - < block.json",
+		DisableFlagsInUseLine: true,
+		DisableFlagParsing:    true, // the flags of COMMAND are not ours: splitAdd finds where it begins
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own, command := splitAdd(args, func(flag string) bool { return takesValue(cmd, flag) })
+			cmd.DisableFlagParsing = false
+			if err := cmd.ParseFlags(own); err != nil {
+				return cmd.FlagErrorFunc()(cmd, err)
+			}
+			if help, err := cmd.Flags().GetBool("help"); help && err == nil {
+				return cmd.Help()
+			}
+			a, err := recognise(cmd.Flags().Args(), command)
+			if err != nil {
+				return usageError{fmt.Errorf("%w; usage: %s", err, cmd.UseLine())}
+			}
+			return p.runAdd(cmd.Context(), a, f)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "give the command a variable, as `NAME=VALUE`; may be repeated")
+	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "send a header to the address, as `'NAME: VALUE'`; may be repeated")
+	cmd.Flags().StringArrayVar(&f.secrets, "secret", nil, "ask for the value of the variable, or header of an address, with this `NAME` and store it as a secret; without a terminal it is read from standard input")
+	cmd.Flags().StringVar(&f.cwd, "cwd", "", "run the command in this `FOLDER`")
+	cmd.Flags().BoolVar(&f.disabled, "disabled", false, "add it switched off")
+	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "do not wait to see whether it works")
+	return cmd
+}
+
+// runAdd adds what was recognised: by the daemon, or in the file while none runs.
+func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
+	c, err := p.connector()
+	if err != nil {
+		return err
+	}
+	servers, err := p.prepare(c, a, f)
+	if err != nil {
+		return err
+	}
+	if !p.running() {
+		if err := servers.Write(ctx); err != nil {
+			return err
+		}
+		if p.json {
+			return p.document(map[string]any{"items": servers.Servers, "next": ""})
+		}
+		p.sayAdded(servers)
+		_, err := fmt.Fprintln(p.Stdout, "Drawbridge is not running. "+notRunningHint)
+		return err
+	}
+	return p.addRunning(ctx, servers, f.noTest)
+}
+
+// prepare makes entries of what was recognised and of the flags.
+func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*clientconf.Pasted, error) {
+	if a.block != "" {
+		if len(f.env)+len(f.headers)+len(f.secrets) > 0 || f.cwd != "" || f.disabled {
+			return nil, usageError{errors.New("a block says all of its servers: give it without flags")}
+		}
+		text := a.block
+		if text == "-" {
+			all, err := io.ReadAll(io.LimitReader(p.Stdin, maxShared))
+			if err != nil {
+				return nil, fmt.Errorf("cannot read the servers: %w", err)
+			}
+			text = string(all)
+		}
+		return c.Paste(text, a.name)
+	}
+	s := clientconf.NewServer{Name: a.name, URL: a.url, Cwd: f.cwd, Disabled: f.disabled}
+	if len(a.command) > 0 {
+		s.Command, s.Args = a.command[0], a.command[1:]
+	}
+	var err error
+	if s.Env, err = pairs(f.env, "=", "--env", "NAME=VALUE"); err != nil {
+		return nil, err
+	}
+	if s.Headers, err = pairs(f.headers, ":", "--header", "'NAME: VALUE'"); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.url != "" && (len(f.env) > 0 || f.cwd != ""):
+		return nil, usageError{errors.New("--env and --cwd are for a command, and this is an address")}
+	case a.url == "" && len(f.headers) > 0:
+		return nil, usageError{errors.New("--header is for an address, and this is a command")}
+	case len(f.secrets) > 1 && !p.Attended():
+		return nil, usageError{errors.New("standard input holds one secret: give the others with drawbridge secret set")}
+	}
+	if s.Cwd != "" {
+		if s.Cwd, err = filepath.Abs(s.Cwd); err != nil {
+			return nil, err
+		}
+	}
+	s.Secrets = map[string]string{}
+	for _, name := range f.secrets {
+		if s.Secrets[name], err = p.readSecret("Value of " + name + ": "); err != nil {
+			return nil, err
+		}
+	}
+	return c.Describe(s)
+}
+
+// pairs reads what flags say as a name and a value.
+func pairs(all []string, between, flag, form string) (map[string]string, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	m := map[string]string{}
+	for _, one := range all {
+		name, value, ok := strings.Cut(one, between)
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, usageError{fmt.Errorf("%s must be written as %s", flag, form)}
+		}
+		if between == ":" {
+			value = strings.TrimSpace(value)
+		}
+		m[name] = value
+	}
+	return m, nil
+}
+
+// addRunning lets the daemon add servers. Their secrets come first: it starts them at once.
+func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, noTest bool) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	stored := servers.Secrets()
+	for name, value := range stored {
+		if _, err := p.storeSecret(ctx, name, value); err != nil {
+			return err
+		}
+	}
+	var added []hub.ServerStatus
+	for _, s := range servers.Servers {
+		if s.Have {
+			continue
+		}
+		raw, err := d.raw(ctx, http.MethodPost, "servers", nil, newServer{s.Label, s.Entry})
+		if err != nil {
+			return errors.Join(err, p.dropSecrets(ctx, s.Secrets))
+		}
+		if p.json {
+			fmt.Fprintf(p.Stdout, "%s\n", raw)
+			continue
+		}
+		var st hub.ServerStatus
+		if err := decode(raw, &st); err != nil {
+			return err
+		}
+		added = append(added, st)
+	}
+	if p.json {
+		return nil
+	}
+	p.sayAdded(servers)
+	if noTest {
+		return nil
+	}
+	return p.sayWhetherTheyWork(ctx, d, added)
+}
+
+// dropSecrets removes the secrets of a server that was not added.
+func (p *program) dropSecrets(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	s, err := p.vault()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := s.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) sayAdded(servers *clientconf.Pasted) {
+	for _, s := range servers.Servers {
+		if s.Have {
+			fmt.Fprintln(p.Stdout, line(s.Label+": is there already"))
+			continue
+		}
+		fmt.Fprintln(p.Stdout, line(s.Label+": added"))
+		if len(s.Secrets) > 0 {
+			fmt.Fprintln(p.Stdout, "  "+line("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.Secrets)), ", ")))
+		}
+		for _, note := range s.Notes {
+			fmt.Fprintln(p.Stdout, "  "+line("note: "+note))
+		}
+	}
+}

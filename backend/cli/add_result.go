@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+const (
+	// resultLimit is how long add waits for a server to work or to fail: a first start may
+	// download its package.
+	resultLimit = 2 * time.Minute
+	// restLimit is how long a server may stay stopped before it is started for a test.
+	restLimit = 2 * time.Second
+)
+
+// sayWhetherTheyWork waits for servers that were just added, and prints what each offers or
+// why it does not work.
+func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []hub.ServerStatus) error {
+	ctx, cancel := context.WithTimeout(ctx, resultLimit)
+	defer cancel()
+	for _, one := range added {
+		if p.Terminal() {
+			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", line(name(one)))
+		}
+		text, err := d.resultOf(ctx, one)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(p.Stdout, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resultOf waits until a server works, fails or needs its user.
+func (d *daemon) resultOf(ctx context.Context, s hub.ServerStatus) (string, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	began := time.Now()
+	for {
+		var now hub.ServerStatus
+		if err := d.get(ctx, "servers/"+url.PathEscape(s.ID), &now); err != nil && hub.CodeOf(err) != hub.CodeNotFound {
+			return line(name(s) + ": it is not known yet whether it works; see drawbridge status"), nil
+		}
+		switch now.State {
+		case hub.StateRunning, hub.StateDegraded:
+			return d.offers(ctx, now)
+		case hub.StateCrashed, hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval, hub.StateDisabled:
+			return failure(now), nil
+		case hub.StateStopped:
+			if time.Since(began) > restLimit {
+				return d.tryOut(ctx, now)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return line(name(s) + ": it is still starting; see drawbridge status"), nil
+		}
+	}
+}
+
+// failure says why a server does not work, and what to do.
+func failure(s hub.ServerStatus) string {
+	lines := []string{name(s) + ": " + word(s.State)}
+	if s.Reason != "" {
+		lines[0] += ", " + s.Reason
+	}
+	for _, more := range []string{s.Detail, s.Hint} {
+		if more != "" && !strings.Contains(lines[0], more) {
+			lines = append(lines, "  "+line(more))
+		}
+	}
+	lines[0] = line(lines[0])
+	return strings.Join(lines, "\n")
+}
+
+// offers lists the tools of a server that works.
+func (d *daemon) offers(ctx context.Context, s hub.ServerStatus) (string, error) {
+	var list items[toolDocument]
+	data, err := d.raw(ctx, http.MethodGet, "tools", url.Values{"server": {s.ID}}, nil)
+	if err == nil {
+		err = decode(data, &list)
+	}
+	if err != nil {
+		return "", err
+	}
+	names := make([]string, len(list.Items))
+	for i, t := range list.Items {
+		names[i] = t.Tool
+	}
+	return worksWith(s, names), nil
+}
+
+func worksWith(s hub.ServerStatus, tools []string) string {
+	text := name(s) + ": works, " + plural(len(tools), "tool")
+	if len(tools) > 0 {
+		text += ": " + short(strings.Join(tools, ", "), 400)
+	}
+	return line(text)
+}
+
+// tryOut starts a server once that starts with its first call.
+func (d *daemon) tryOut(ctx context.Context, s hub.ServerStatus) (string, error) {
+	var t trial
+	data, err := d.raw(ctx, http.MethodPost, "test", nil, map[string]string{"server": s.ID})
+	if err == nil {
+		err = decode(data, &t)
+	}
+	if err != nil {
+		return "", err
+	}
+	if !t.OK {
+		return failure(hub.ServerStatus{ID: s.ID, Label: s.Label, State: hub.StateCrashed, Reason: t.Error, Hint: t.Hint}), nil
+	}
+	var names []string
+	for _, tool := range t.Tools {
+		names = append(names, tool.Name)
+	}
+	return worksWith(s, names), nil
+}

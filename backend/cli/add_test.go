@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAddRecognisesWhatPeoplePaste has the lines of READMEs, with and without a name and --.
+func TestAddRecognisesWhatPeoplePaste(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want addition
+	}{
+		{[]string{"npx", "-y", "@upstash/context7-mcp"}, addition{name: "context7", command: []string{"npx", "-y", "@upstash/context7-mcp"}}},
+		{[]string{"npx -y @modelcontextprotocol/server-filesystem '/my notes'"}, addition{name: "filesystem", command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/my notes"}}},
+		{[]string{"time", "docker", "run", "-i", "--rm", "mcp/time"}, addition{name: "time", command: []string{"docker", "run", "-i", "--rm", "mcp/time"}}},
+		{[]string{"docker", "run", "-i", "--rm", "-e", "KEY", "ghcr.io/github/github-mcp-server:1.2"}, addition{name: "github", command: []string{"docker", "run", "-i", "--rm", "-e", "KEY", "ghcr.io/github/github-mcp-server:1.2"}}},
+		{[]string{"docker", "--", "docker", "run", "mcp/time"}, addition{name: "docker", command: []string{"docker", "run", "mcp/time"}}},
+		{[]string{"files", "--", "npx", "-y", "--json", "x y"}, addition{name: "files", command: []string{"npx", "-y", "--json", "x y"}}},
+		{[]string{"files", "-e", "A=B", "npx", "-e", "x"}, addition{name: "files", command: []string{"npx", "-e", "x"}}},
+		{[]string{"--", "python", "-m", "mcp_server_time"}, addition{name: "mcp_server_time", command: []string{"python", "-m", "mcp_server_time"}}},
+		{[]string{"uvx", "mcp-server-time@2.0", "--local-timezone", "UTC"}, addition{name: "time", command: []string{"uvx", "mcp-server-time@2.0", "--local-timezone", "UTC"}}},
+		{[]string{"npx", "@playwright/mcp@latest"}, addition{name: "playwright", command: []string{"npx", "@playwright/mcp@latest"}}},
+		{[]string{"https://mcp.linear.app/sse"}, addition{name: "linear", url: "https://mcp.linear.app/sse"}},
+		{[]string{"docs", "https://example.com/mcp", "--header", "X: y"}, addition{name: "docs", url: "https://example.com/mcp"}},
+		{[]string{"-"}, addition{block: "-"}},
+		{[]string{`{"mcpServers":{}}`}, addition{block: `{"mcpServers":{}}`}},
+		{[]string{"mine", `{"command":"npx"}`}, addition{name: "mine", block: `{"command":"npx"}`}},
+		{[]string{"x"}, addition{}},
+		{[]string{"x", "http://a/mcp", "more"}, addition{}},
+		{nil, addition{}},
+	} {
+		cmd := newProgram(Options{}).add()
+		own, command := splitAdd(c.args, func(flag string) bool { return takesValue(cmd, flag) })
+		cmd.DisableFlagParsing = false
+		if err := cmd.ParseFlags(own); err != nil {
+			t.Errorf("%q: %v", c.args, err)
+		}
+		got, err := recognise(cmd.Flags().Args(), command)
+		a, _ := json.Marshal([]any{got.name, got.command, got.url, got.block})
+		b, _ := json.Marshal([]any{c.want.name, c.want.command, c.want.url, c.want.block})
+		if nothing := c.want.name == "" && c.want.block == ""; nothing != (err != nil) || !nothing && !bytes.Equal(a, b) {
+			t.Errorf("%q: %s, %v; want %s", c.args, a, err, b)
+		}
+	}
+}
+
+// adder is a daemon that takes servers, and says of each what state has.
+func adder(t *testing.T, state string) (f *fake, sent *[]string) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	f, sent = newFake(t), new([]string)
+	f.mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		*sent = append(*sent, string(body))
+		io.WriteString(w, `{"id":"files","label":"files","state":"starting"}`)
+	})
+	f.mux.HandleFunc("PUT /api/v1/secrets/{name}", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		*sent = append(*sent, r.PathValue("name")+"="+string(body))
+		w.WriteHeader(http.StatusNoContent)
+	})
+	f.answer("GET /api/v1/secrets", `{"items":[]}`)
+	f.answer("GET /api/v1/servers/files", state)
+	f.answer("GET /api/v1/tools", `{"items":[{"server":"files","tool":"read"},{"server":"files","tool":"write"}]}`)
+	return f, sent
+}
+
+func TestAddTakesVariablesHeadersAndSecrets(t *testing.T) {
+	for want, args := range map[string][]string{
+		`{"name":"files","entry":{"command":"npx","args":["-y"],"env":{"A":"b=c"},"cwd":"/tmp","disabled":true}}`:                                                           {"files", "--env", "A=b=c", "--cwd", "/tmp", "--disabled", "--", "npx", "-y"},
+		`{"name":"docs","entry":{"url":"https://example.com/mcp","headers":{"X-Team":"red"}}}`:                                                                              {"docs", "https://example.com/mcp", "--header", "X-Team: red"},
+		`{"name":"a","entry":{"command":"npx"}}` + "\n" + `{"name":"b","entry":{"command":"uvx"}}`:                                                                          {`{"mcpServers":{"a":{"command":"npx"},"b":{"command":"uvx"}}}`},
+		`dock.API_KEY={"value":"sk-live-12345678"}` + "\n" + `{"name":"dock","entry":{"command":"docker","args":["run","-e","API_KEY=${secret:dock.API_KEY}","mcp/time"]}}`: {"dock", "docker", "run", "-e", "API_KEY=sk-live-12345678", "mcp/time"},
+	} {
+		f, sent := adder(t, `{}`)
+		if got := f.run(false, append([]string{"add", "--no-test"}, args...)...); got.code != 0 || strings.Join(*sent, "\n") != want {
+			t.Errorf("%v: %+v, sent\n%s\nwant\n%s", args, got, strings.Join(*sent, "\n"), want)
+		}
+	}
+	f, sent := adder(t, `{}`)
+	if got := f.typed("hush\n", "add", "gh", "--secret", "GH_TOKEN", "--no-test", "--", "gh-mcp"); got.code != 0 || !strings.Contains(strings.Join(*sent, "\n"), `gh.GH_TOKEN={"value":"hush"}`) ||
+		!strings.Contains(got.out, "stored as secrets: gh.GH_TOKEN") || strings.Contains(strings.Join((*sent)[1:], ""), "hush") {
+		t.Errorf("%+v, sent %q", got, *sent)
+	}
+	if got := f.typed(`{"servers":{"in":{"command":"npx"}}}`, "add", "-", "--no-test"); got.code != 0 || !strings.Contains(got.out, "in: added") {
+		t.Errorf("%+v", got)
+	}
+	for _, args := range [][]string{{"x", "--env", "A", "--", "y"}, {"x", "--header", "A: b", "--", "y"}, {"x", "http://a/mcp", "--env", "A=b"}, {`{"a":{"command":"b"}}`, "--cwd", "/"}, {"x", "--nope", "--", "y"}} {
+		if got := f.run(false, append([]string{"add"}, args...)...); got.code != 2 {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestAddEndsWithWhetherItWorks(t *testing.T) {
+	for state, want := range map[string]string{
+		`{"id":"files","label":"files","state":"running"}`:                                             "files: added\nfiles: works, 2 tools: read, write\n",
+		`{"id":"files","label":"files","state":"crashed","reason":"no key was given","hint":"Set X."}`: "files: added\nfiles: Failed, no key was given\n  Set X.\n",
+		`{"id":"files","label":"files","state":"needs-login","reason":"sign in"}`:                      "files: added\nfiles: Needs login, sign in\n",
+	} {
+		f, _ := adder(t, state)
+		if got := f.run(false, "add", "files", "--", "npx"); got.code != 0 || got.out != want {
+			t.Errorf("%s: %+v", state, got)
+		}
+	}
+}
+
+func TestAddWritesTheFileWhileNothingRuns(t *testing.T) {
+	home, data := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	var out, errOut bytes.Buffer
+	env := func(name string) string {
+		return map[string]string{"DRAWBRIDGE_KEYRING": "off"}[name]
+	}
+	code := Main(t.Context(), []string{"--data", data, "add", "gh", "--", "gh-mcp", "--token", "ghp_0123456789abcdef"}, Options{
+		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: env,
+	})
+	text, _ := os.ReadFile(filepath.Join(data, "config.jsonc"))
+	if code != 0 || !strings.Contains(out.String(), "stored as secrets: gh.token") || !strings.Contains(string(text), `"${secret:gh.token}"`) || strings.Contains(string(text), "ghp_") {
+		t.Errorf("%d %s%s\n%s", code, &out, &errOut, text)
+	}
+}

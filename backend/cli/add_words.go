@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// addition is what add is asked to add: a command, an address or a block of text.
+type addition struct {
+	name    string
+	command []string
+	url     string
+	block   string // "-" for standard input
+}
+
+// launchers are programs that a command line of a README begins with. They need no -- before them.
+var launchers = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "uvx", "uv", "pipx", "docker", "podman", "node", "deno", "bun", "python", "python3", "go", "java", "dotnet"}
+
+// splitAdd parts the arguments of add into ours and those of the command. A command begins
+// behind --, with a launcher, or behind the name where no address and no block stands.
+func splitAdd(args []string, takesValue func(flag string) bool) (own, command []string) {
+	positionals := 0
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			return own, args[i+1:]
+		case strings.HasPrefix(arg, "-") && arg != "-":
+			own = append(own, arg)
+			if takesValue(arg) && i+1 < len(args) {
+				i++
+				own = append(own, args[i])
+			}
+			continue
+		case positionals == 0 && begins(args[i:]) || positionals == 1 && !isWeb(arg) && !isBlock(arg):
+			words := []string{arg}
+			if i+1 == len(args) && strings.ContainsAny(arg, " \t") {
+				words = shellWords(arg)
+			}
+			return own, append(words, args[i+1:]...)
+		}
+		positionals++
+		own = append(own, arg)
+	}
+	return own, nil
+}
+
+// begins reports whether args is a command without a name before it.
+func begins(args []string) bool {
+	if words := shellWords(args[0]); len(args) == 1 {
+		return len(words) > 1 && slices.Contains(launchers, words[0])
+	}
+	next := args[1]
+	return slices.Contains(launchers, args[0]) && next != "--" && !slices.Contains(launchers, next) && !isWeb(next) && !isBlock(next)
+}
+
+// takesValue reports whether the word behind a flag is its value.
+func takesValue(cmd *cobra.Command, flag string) bool {
+	name := strings.TrimLeft(flag, "-")
+	if strings.Contains(name, "=") {
+		return false
+	}
+	f := cmd.Flag(name)
+	if !strings.HasPrefix(flag, "--") {
+		f = nil
+		if len(name) == 1 {
+			f = cmd.Flags().ShorthandLookup(name)
+		}
+	}
+	return f != nil && f.NoOptDefVal == ""
+}
+
+// recognise says what is to be added.
+func recognise(positionals, command []string) (a addition, err error) {
+	if len(command) > 0 {
+		if len(positionals) > 1 {
+			return a, errors.New("there is more than one name")
+		}
+		a.command, a.name = command, nameOfCommand(command)
+		if len(positionals) == 1 {
+			a.name = positionals[0]
+		}
+		if a.name == "" || command[0] == "" {
+			return a, errors.New("the server needs a name")
+		}
+		return a, nil
+	}
+	if len(positionals) == 0 || len(positionals) > 2 {
+		return a, errors.New("there is nothing to add, or too much")
+	}
+	what := positionals[len(positionals)-1]
+	if len(positionals) == 2 {
+		a.name = positionals[0]
+	}
+	switch {
+	case isWeb(what):
+		if a.url = what; a.name == "" {
+			a.name = nameOfAddress(what)
+		}
+	case isBlock(what):
+		a.block = what
+	default:
+		return a, errors.New("there is neither a command nor an address")
+	}
+	return a, nil
+}
+
+// isWeb reports whether text is an address.
+func isWeb(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
+}
+
+// isBlock reports whether text is a block of servers, or stands for one.
+func isBlock(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	return text == "-" || strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, `"`) || strings.Contains(trimmed, "\n")
+}
+
+// nameOfAddress is the telling part of a host: linear of https://mcp.linear.app/sse.
+func nameOfAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := u.Hostname()
+	if net.ParseIP(host) != nil || host == "localhost" {
+		return "local-" + u.Port()
+	}
+	parts := strings.Split(host, ".")
+	if len(parts) > 1 {
+		parts = parts[:len(parts)-1]
+	}
+	for _, part := range parts {
+		if !slices.Contains([]string{"mcp", "www", "api"}, part) {
+			return part
+		}
+	}
+	return parts[0]
+}
+
+// runnerWords are words between a launcher and its package.
+var runnerWords = []string{"run", "exec", "dlx", "x", "tool", "compose", "container"}
+
+// switchesOfDocker are the options of docker run that have no value.
+var switchesOfDocker = []string{"-i", "-t", "-it", "-ti", "-d", "--rm", "--init", "--interactive", "--tty", "--privileged", "--read-only", "--detach"}
+
+// nameOfCommand is what a command is called: its package, image or file.
+func nameOfCommand(command []string) string {
+	docker := slices.Contains([]string{"docker", "podman"}, command[0])
+	words := command[1:]
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch {
+		case strings.HasPrefix(word, "-"):
+			named := slices.Contains([]string{"--package", "--from", "-p", "-m"}, word) && i+1 < len(words)
+			if named && word == "-m" {
+				return nameOfPackage(words[i+1])
+			}
+			if named || docker && !strings.Contains(word, "=") && !slices.Contains(switchesOfDocker, word) {
+				i++
+			}
+		case slices.Contains(runnerWords, word):
+		default:
+			return nameOfPackage(word)
+		}
+	}
+	return nameOfPackage(command[0])
+}
+
+// nameOfPackage is a package's name without its scope, version and the words that all have.
+func nameOfPackage(text string) string {
+	scope, name, scoped := strings.Cut(strings.TrimPrefix(text, "@"), "/")
+	if !strings.HasPrefix(text, "@") || !scoped {
+		name, scope = path.Base(strings.ReplaceAll(text, `\`, "/")), ""
+	}
+	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(name, ":")
+	name, _, _ = strings.Cut(name, "=")
+	for _, end := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".exe", "-mcp-server", "-server-mcp", "-mcp", "_mcp"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	for _, begin := range []string{"mcp-server-", "server-", "mcp-"} {
+		name = strings.TrimPrefix(name, begin)
+	}
+	if scope != "" && slices.Contains([]string{"mcp", "server", "mcp-server", ""}, name) {
+		return scope
+	}
+	return name
+}
+
+// shellWords parts a line as a shell does: at spaces that are not quoted.
+func shellWords(text string) (words []string) {
+	var word strings.Builder
+	quote, inWord := rune(0), false
+	escaped := false
+	for _, c := range text {
+		switch {
+		case escaped:
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped, inWord = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote, inWord = c, true
+		case c == ' ' || c == '\t' || c == '\n':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}

@@ -1,0 +1,80 @@
+package clientconf
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// TestBlocksAreTakenInEveryShapeThatImportKnows pastes what READMEs show.
+func TestBlocksAreTakenInEveryShapeThatImportKnows(t *testing.T) {
+	for shape, c := range map[string]struct{ text, name, label, entry string }{
+		"mcpServers":            {text: `{"mcpServers":{"files":{"command":"npx","args":["-y","x"],"env":{"A":"${A}"}}}}`, label: "files", entry: `{"command":"npx","args":["-y","x"],"env":{"A":"${A}"}}`},
+		"without outer braces":  {text: `"mcpServers": {"files": {"command": "npx"}},`, label: "files", entry: `{"command":"npx"}`},
+		"a map of servers":      {text: `{"files":{"command":"npx"}}`, label: "files", entry: `{"command":"npx"}`},
+		"an entry with a name":  {text: `{"command":"npx","args":["x"]}`, name: "mine", label: "mine", entry: `{"command":"npx","args":["x"]}`},
+		"a block with a name":   {text: `{"mcpServers":{"files":{"command":"npx"}}}`, name: "mine", label: "mine", entry: `{"command":"npx"}`},
+		"comments":              {text: "// for Cursor\n{\"mcpServers\": {\"files\": {\"command\": \"npx\",},},}", label: "files", entry: `{"command":"npx"}`},
+		"VS Code":               {text: `{"servers":{"docs":{"type":"http","url":"https://example.com/mcp"}}}`, label: "docs", entry: `{"type":"http","url":"https://example.com/mcp"}`},
+		"VS Code settings.json": {text: `{"mcp":{"servers":{"files":{"command":"npx"}}}}`, label: "files", entry: `{"command":"npx"}`},
+		"opencode":              {text: `{"mcp":{"files":{"type":"local","command":["npx","x"],"enabled":true}}}`, label: "files", entry: `{"command":"npx","args":["x"]}`},
+		"Zed":                   {text: `{"context_servers":{"files":{"command":"npx","args":[],"timeout":60}}}`, label: "files", entry: `{"command":"npx","requestTimeoutMs":60000}`},
+		"Codex":                 {text: "[mcp_servers.files]\ncommand = \"npx\"\nargs = [\"x\"]\n", label: "files", entry: `{"command":"npx","args":["x"]}`},
+		"Goose":                 {text: "extensions:\n  files:\n    type: stdio\n    cmd: npx\n    args: [x]\n    envs: {A: b}\n", label: "files", entry: `{"command":"npx","args":["x"],"env":{"A":"b"}}`},
+		"our own words":         {text: `{"mcpServers":{"db":{"type":"docker","container":"pg","command":"tool","approval":"ask"}}}`, label: "db", entry: `{"approval":"ask","command":"tool","container":"pg","type":"docker"}`},
+		"Windsurf":              {text: `{"mcpServers":{"docs":{"serverUrl":"https://example.com/mcp"}}}`, label: "docs", entry: `{"type":"http","url":"https://example.com/mcp"}`},
+	} {
+		t.Run(shape, func(t *testing.T) {
+			all, err := readPasted(c.text, c.name)
+			if err != nil || len(all) != 1 || all[0].Label != c.label || string(all[0].Entry) != c.entry {
+				t.Fatalf("%v, %+v", err, all)
+			}
+		})
+	}
+	for text, says := range map[string]string{
+		`{"command":"npx"}`: "no name", `{"a":1}`: "no servers", `{"a":`: "cannot read", ``: "no servers", `hello`: "cannot read",
+	} {
+		if _, err := readPasted(text, ""); hub.CodeOf(err) != hub.CodeValidation || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+}
+
+func TestSecretsOfWhatIsAddedAreStored(t *testing.T) {
+	c, vault, _, path := newSafe(t)
+	p, err := c.Describe(NewServer{
+		Name: "dock", Command: "docker", Args: []string{"run", "-e", "API_KEY=sk-live-0123456789", "mcp/time"},
+		Env: map[string]string{"REGION": "eu"}, Secrets: map[string]string{"PLAIN": "word"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := string(p.Servers[0].Entry)
+	if strings.Contains(entry, "sk-live") || strings.Contains(entry, `"word"`) || !strings.Contains(entry, `"REGION":"eu"`) || len(p.Secrets()) != 2 {
+		t.Fatalf("%s, %v", entry, p.Secrets())
+	}
+	if err := p.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(text), "sk-live") || !strings.Contains(string(text), "${secret:dock.PLAIN}") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if value, err := vault.Get(context.Background(), "dock.PLAIN"); value != "word" || err != nil {
+		t.Errorf("stored %q, %v", value, err)
+	}
+	if _, err := c.Describe(NewServer{Name: "dock", Command: "other"}); hub.CodeOf(err) != hub.CodeConflict {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	if again, err := c.Paste(`{"mcpServers":{"files":{"url":"https://u:pw12345@example.com/mcp","headers":{"Authorization":"Bearer abcdefgh"}}}}`, ""); err != nil || len(again.Secrets()) != 2 {
+		t.Errorf("%v, %+v", err, again)
+	}
+	var valid map[string]any
+	if json.Unmarshal([]byte(entry), &valid) != nil {
+		t.Error(entry)
+	}
+}
