@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -129,6 +130,17 @@ func (p *program) clientsConnect() *cobra.Command {
 	f.yesFlag(cmd)
 	f.shape(cmd)
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print what to paste, and write nothing")
+	p.withAll(cmd, "every installed client that is not connected, with one question", func(ctx context.Context) error {
+		if f.http || f.server != "" || f.project != "" || f.snippet {
+			return usageError{errors.New("--all goes with --yes alone")}
+		}
+		c, err := p.connector()
+		if err != nil {
+			return err
+		}
+		t := c.ConnectAll()
+		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Connect " + counted(t) + "?" })
+	})
 	return cmd
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -43,6 +45,14 @@ func (p *program) clientsImport() *cobra.Command {
 	cmd.Long = "Copy a client's servers into our configuration. The client keeps its own; to replace them use move.\n" +
 		"Nothing is evaluated: references to variables stay references. Literal tokens go to the secrets."
 	f.yesFlag(cmd)
+	p.withAll(cmd, "every installed client that has servers, with one question", func(ctx context.Context) error {
+		c, err := p.connector()
+		if err != nil {
+			return err
+		}
+		t := c.ImportAll()
+		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Copy " + counted(t) + "?" })
+	})
 	return cmd
 }
 
@@ -110,6 +120,17 @@ func (p *program) clientsMove() *cobra.Command {
 	cmd.Long = "Take a client's servers over and connect it in their place, each under its old name, so that\npermission rules keep working. Servers can be named, to move them one by one.\nclients undo CLIENT [SERVER...] takes it back, all of it or one by one."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
+	p.withAll(cmd, "every installed client that has servers, with one question", func(ctx context.Context) error {
+		if together || f.project != "" {
+			return usageError{errors.New("--all goes with --yes alone")}
+		}
+		c, err := p.connector()
+		if err != nil {
+			return err
+		}
+		t := c.MoveAll()
+		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Take over " + counted(t) + "?" })
+	})
 	return cmd
 }
 

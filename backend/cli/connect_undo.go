@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"drawbridge/backend/clientconf"
@@ -15,6 +14,12 @@ var undoneWords = map[clientconf.Undone]string{
 	clientconf.Restored:  "The file is byte for byte what it was before.",
 	clientconf.Removed:   "Our entry is removed; the rest of the file was changed since and stays.",
 	clientconf.WasAbsent: "Our entry was gone already.",
+}
+
+var undoneImportWords = map[clientconf.Undone]string{
+	clientconf.Restored:  "Our configuration is byte for byte what it was before.",
+	clientconf.Removed:   "The servers of the import are removed; what was changed since stays.",
+	clientconf.WasAbsent: "The servers of the import were gone already.",
 }
 
 func (p *program) clientsDisconnect() *cobra.Command {
@@ -44,6 +49,7 @@ func (p *program) clientsDisconnect() *cobra.Command {
 func (p *program) clientsUndo() *cobra.Command {
 	var f connectFlags
 	var imported string
+	var all bool
 	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Take back what connect, move or import did", 1000, func(r onClient) error {
 		if len(r.rest) == 0 {
 			return p.undo(r, f.force)
@@ -58,8 +64,17 @@ func (p *program) clientsUndo() *cobra.Command {
 	client := cmd.RunE
 	cmd.Args = between(0, 1000)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if (imported == "") == (len(args) == 0) {
-			return usageError{errors.New("name a client, or an import with --import")}
+		named := 0
+		for _, given := range []bool{all, imported != "", len(args) > 0} {
+			if given {
+				named++
+			}
+		}
+		if named != 1 {
+			return usageError{errors.New("name a client, or an import with --import, or say --all")}
+		}
+		if all {
+			return p.undoAll(cmd.Context(), f.yes, f.force)
 		}
 		if imported == "" {
 			return client(cmd, args)
@@ -72,6 +87,7 @@ func (p *program) clientsUndo() *cobra.Command {
 	}
 	f.yesFlag(cmd)
 	f.forceFlag(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "take back every connection, move and import, the newest first")
 	cmd.Flags().StringVar(&imported, "import", "", "take back the import with this `ID` (see clients imports)")
 	return cmd
 }
@@ -98,12 +114,7 @@ func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id st
 	if err != nil {
 		return err
 	}
-	words := map[clientconf.Undone]string{
-		clientconf.Restored:  "Our configuration is byte for byte what it was before.",
-		clientconf.Removed:   "The servers of the import are removed; what was changed since stays.",
-		clientconf.WasAbsent: "The servers of the import were gone already.",
-	}
-	return p.say(map[string]any{"import": id, "undone": how}, words[how])
+	return p.say(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
 }
 
 // disconnectAll goes through every connection; one that fails does not stop the others.
@@ -112,36 +123,7 @@ func (p *program) disconnectAll(ctx context.Context, force bool) error {
 	if err != nil {
 		return err
 	}
-	keys, err := c.Connections()
-	if err != nil {
-		return err
-	}
-	type undone struct {
-		Key    string            `json:"key"`
-		Undone clientconf.Undone `json:"undone,omitempty"`
-		Error  string            `json:"error,omitempty"`
-	}
-	items := []undone{}
-	var failed error
-	for _, key := range slices.Backward(keys) { // the newest first: what is moved out last goes back first
-		how, err := c.Undo(ctx, key, force)
-		u := undone{Key: key, Undone: how}
-		if err != nil {
-			u.Error = err.Error()
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", key, err))
-		}
-		items = append(items, u)
-		if !p.json && err == nil {
-			fmt.Fprintf(p.Stdout, "%s: %s\n", key, undoneWords[how])
-		}
-	}
-	if p.json {
-		return errors.Join(p.document(map[string]any{"items": items, "next": ""}), failed)
-	}
-	if len(items) == 0 {
-		fmt.Fprintln(p.Stdout, "No client is connected.")
-	}
-	return failed
+	return p.takeBackAll(ctx, c, false, force)
 }
 
 func (p *program) clientsRestore() *cobra.Command {

@@ -41,6 +41,7 @@ type Connector struct {
 	config  string
 	vault   Vault
 	now     func() time.Time
+	ownText []byte // our configuration as plans before this one will leave it; nil: as it is
 }
 
 // New checks the options and touches nothing.

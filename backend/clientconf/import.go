@@ -149,7 +149,7 @@ func encode(v any) (json.RawMessage, error) {
 func (c *Connector) label(all []Import) error {
 	have := map[string]json.RawMessage{}
 	if c.config != "" {
-		o, err := openOwn(c.config, c.dir)
+		o, err := c.openOwn()
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func (c *Connector) takeIn(all []Import) (*ownChange, map[string]string, error) 
 	if c.config == "" {
 		return nil, nil, errors.New("there is no configuration of ours to take servers into")
 	}
-	o, err := openOwn(c.config, c.dir)
+	o, err := c.openOwn()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -49,6 +49,15 @@ func ownClient(src []byte) Client {
 	return c
 }
 
+// openOwn is our configuration as it is, or as the plans of one step before will leave it.
+func (c *Connector) openOwn() (*ownChange, error) {
+	o, err := openOwn(c.config, c.dir)
+	if err == nil && c.ownText != nil {
+		o.before, o.after, o.Existed = c.ownText, c.ownText, true
+	}
+	return o, err
+}
+
 func openOwn(path, dir string) (*ownChange, error) {
 	real, err := target(path)
 	if err != nil {

@@ -1,0 +1,214 @@
+package clientconf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// Together is one step for all clients of this machine: each plan begins where the one
+// before it ends, so that what is shown is what is written.
+type Together struct {
+	Plans   []*Plan      // of clients that are moved or connected
+	Imports []*Taking    // of clients whose servers are copied
+	Skipped []SkippedOne // clients that are left out, with the reason
+
+	c *Connector
+}
+
+// SkippedOne is a client that is left out of a step for all.
+type SkippedOne struct{ Client, Reason string }
+
+// Servers is how many servers of clients the step takes over.
+func (t *Together) Servers() (n int) {
+	for _, p := range t.Plans {
+		n += p.Moves()
+	}
+	for _, i := range t.Imports {
+		n += len(i.Servers)
+	}
+	return n
+}
+
+// Clients is how many clients the step changes or copies from.
+func (t *Together) Clients() int { return len(t.Plans) + len(t.Imports) }
+
+// Moves is how many servers of the client a plan takes over.
+func (p *Plan) Moves() int {
+	if p.own == nil {
+		return 0
+	}
+	return len(p.takes)
+}
+
+// MoveAll plans Move for every installed client that has servers.
+func (c *Connector) MoveAll() *Together {
+	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
+		p, err := ahead.Move(Choice{Client: id}, nil, false)
+		if err != nil || p.shares(t.Plans) {
+			return nil, err
+		}
+		t.Plans = append(t.Plans, p)
+		return p.own, nil
+	})
+}
+
+// ImportAll plans Take for every installed client that has servers.
+func (c *Connector) ImportAll() *Together {
+	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
+		i, err := ahead.Take(Choice{Client: id}, nil)
+		if err != nil || len(i.own.Servers) == 0 {
+			return nil, err
+		}
+		i.c = c
+		t.Imports = append(t.Imports, i)
+		return i.own, nil
+	})
+}
+
+// ConnectAll plans the connection of every installed client that is not connected.
+func (c *Connector) ConnectAll() *Together {
+	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
+		p, err := ahead.Plan(Choice{Client: id})
+		if err == nil && p.Action != Equal && !p.shares(t.Plans) {
+			t.Plans = append(t.Plans, p)
+		}
+		return nil, err
+	})
+}
+
+// shares reports whether another plan writes the same file: some programs have one in common.
+func (p *Plan) shares(others []*Plan) bool {
+	return slices.ContainsFunc(others, func(o *Plan) bool { return o.target == p.target })
+}
+
+// together plans for each installed client, the connected ones left out.
+func (c *Connector) together(plan func(ahead *Connector, t *Together, id string) (*ownChange, error)) *Together {
+	t := &Together{c: c}
+	ahead := *c
+	pending := &pendingVault{Vault: c.vault, values: map[string]string{}}
+	if c.vault != nil {
+		ahead.vault = pending
+	}
+	for _, s := range c.List() {
+		if !s.Detected || s.Project != "" || s.Path == "" || s.Connected {
+			continue
+		}
+		own, err := plan(&ahead, t, s.Client.ID)
+		if err != nil {
+			if hub.CodeOf(err) != hub.CodeNotFound { // which is: it has no servers
+				message, _ := hub.Describe(err)
+				t.Skipped = append(t.Skipped, SkippedOne{s.Client.Name, message})
+			}
+			continue
+		}
+		if own != nil {
+			own.vault = c.vault
+			ahead.ownText = own.after
+			for name, value := range own.values {
+				pending.values[name] = value
+			}
+		}
+	}
+	return t
+}
+
+// pendingVault is a vault as it will be when the plans before have been carried out.
+type pendingVault struct {
+	Vault
+	values map[string]string
+}
+
+func (v *pendingVault) Get(ctx context.Context, name string) (string, error) {
+	if value, ok := v.values[name]; ok {
+		return value, nil
+	}
+	return v.Vault.Get(ctx, name)
+}
+
+// Apply carries all of it out, in the order of the plans; before is called with each client
+// whose file is about to be written. It stops at the first failure, because the plans behind
+// it no longer begin where it ends.
+func (t *Together) Apply(ctx context.Context, before func(client string) error) error {
+	for n, p := range t.Plans {
+		err := before(p.Client.ID)
+		if err == nil {
+			err = t.c.Apply(ctx, p)
+		}
+		if err != nil {
+			return stoppedAt(p.Client.Name, n, err)
+		}
+	}
+	for n, i := range t.Imports {
+		if _, err := i.Apply(ctx); err != nil {
+			return stoppedAt(i.client, n, err)
+		}
+	}
+	return nil
+}
+
+func stoppedAt(client string, done int, err error) error {
+	message, _ := hub.Describe(err)
+	e := &hub.Error{Code: hub.CodeOf(err), Message: fmt.Sprintf("cannot go on at %s: %s", client, message), Cause: err}
+	if done > 0 {
+		e.Hint = fmt.Sprintf("%d clients before it are done. Run it again for the others, or take all of it back with: drawbridge clients undo --all.", done)
+	}
+	return e
+}
+
+type undoStep struct {
+	at  time.Time
+	one UndoneOne
+}
+
+// UndoneOne is what became of one connection or import that was taken back.
+type UndoneOne struct {
+	Key    string `json:"key,omitempty"`
+	Import string `json:"import,omitempty"`
+	Undone Undone `json:"undone,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// UndoAll takes every connection and every import back, the newest first: what came last
+// into our configuration goes first, so that each file becomes what it was. One that fails
+// does not stop the others.
+func (c *Connector) UndoAll(ctx context.Context, imports, force bool, tell func(UndoneOne)) error {
+	records, err := c.records()
+	if err != nil {
+		return err
+	}
+	var steps []undoStep
+	for key, r := range records {
+		steps = append(steps, undoStep{at: r.At, one: UndoneOne{Key: key}})
+	}
+	if imports {
+		all, err := c.Imports()
+		if err != nil {
+			return err
+		}
+		for _, i := range all {
+			steps = append(steps, undoStep{at: i.At, one: UndoneOne{Import: i.ID}})
+		}
+	}
+	slices.SortFunc(steps, func(a, b undoStep) int { return b.at.Compare(a.at) })
+	var failed error
+	for _, s := range steps {
+		name := s.one.Key
+		if s.one.Import != "" {
+			name = "import " + s.one.Import
+			s.one.Undone, err = c.UndoImport(ctx, s.one.Import)
+		} else {
+			s.one.Undone, err = c.Undo(ctx, s.one.Key, force)
+		}
+		if err != nil {
+			s.one.Error = err.Error()
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
+		}
+		tell(s.one)
+	}
+	return failed
+}

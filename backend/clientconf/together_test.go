@@ -1,0 +1,130 @@
+package clientconf
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// elevenClients are configurations as eleven programs and their users write them.
+var elevenClients = map[string]string{
+	".config/Claude/claude_desktop_config.json": "{\n  \"mcpServers\": {\n    \"postgres\": {\n      \"command\": \"docker\",\n      \"args\": [\"run\", \"-i\", \"--rm\", \"mcp/postgres\", \"postgresql://alice:s3cretPGpass@db:5432/app\"]\n    },\n    \"github\": {\"command\": \"npx\", \"args\": [\"-y\", \"gh\"], \"env\": {\"GITHUB_TOKEN\": \"ghp_0123456789abcdef0123\"}}\n  },\n  \"theme\": \"dark\", \"big\": 9007199254740993\n}\n",
+	".claude.json":                      `{"numStartups":7,"mcpServers":{"github":{"type":"stdio","command":"npx","args":["-y","gh"],"env":{"GITHUB_TOKEN":"ghp_0123456789abcdef0123"}}},"projects":{"/home/ana/app":{"mcpServers":{"local":{"command":"node","args":["server.mjs"]}},"history":[1,2]}}}`,
+	".cursor/mcp.json":                  "\ufeff{\r\n  \"mcpServers\": {\r\n    \"github\": {\"command\": \"npx\", \"args\": [\"-y\", \"another\"]},\r\n    \"docs\": {\"url\": \"https://docs.example/mcp\", \"headers\": {\"Authorization\": \"Bearer abcdefghij\"}}\r\n  }\r\n}",
+	".config/Code/User/mcp.json":        "{\n\t// the team's\n\t\"servers\": {\n\t\t\"perplexity\": {\"type\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"pp\"], \"env\": {\"KEY\": \"${input:perplexity-key}\"}},\n\t},\n\t\"inputs\": [{\"id\": \"perplexity-key\", \"type\": \"promptString\", \"password\": true}]\n}\n",
+	".codeium/windsurf/mcp_config.json": "{\"mcpServers\": {\"figma\": {\"serverUrl\": \"https://figma.example/mcp\", \"disabled\": false}}}\n",
+	".config/zed/settings.json":         "// Zed\n{\n  \"vim_mode\": true,\n  \"context_servers\": {\n    \"pg\": {\"command\": \"uvx\", \"args\": [\"pg\", \"postgresql://u:zedPGpass@h/d\"], \"timeout\": 60},\n  },\n}\n",
+	".codex/config.toml":                "# mine\nmodel = \"x\"\n\n[mcp_servers.context7]   # docs\ncommand = \"npx\"\nargs = [\"-y\", \"@upstash/context7-mcp\"]\nenv = { CONTEXT7_API_KEY = \"ctx7sk-0123456789\" }\n\n[tools]\nweb = true\n",
+	".gemini/settings.json":             "{\n  \"mcpServers\": {\"sql\": {\"command\": \"sql-mcp\", \"timeout\": 30000, \"trust\": true}},\n  \"ui\": {\"x\": 1.50}\n}",
+	".config/opencode/opencode.jsonc":   "{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"mcp\": {\n    \"time\": {\"type\": \"local\", \"command\": [\"uvx\", \"mcp-server-time\"], \"enabled\": false}, // later\n  },\n}\n",
+	".config/goose/config.yaml":         "GOOSE_MODEL: x\nextensions:\n  developer:\n    enabled: true\n    type: builtin\n    name: developer\n  fetch:\n    enabled: true\n    type: stdio\n    cmd: uvx\n    args:\n      - mcp-server-fetch\n    envs:\n      HF_TOKEN: hf_0123456789abcdef\n",
+	".lmstudio/mcp.json":                `{"mcpServers":{"hf":{"url":"https://hf.co/mcp","headers":{"Authorization":"Bearer hf_abcdef0123456789"}}}}`,
+}
+
+// elevenFilesOf writes them and returns what a later state of the files is compared with.
+func elevenFilesOf(t *testing.T, home string) (compare func(when string)) {
+	t.Helper()
+	for path, text := range elevenClients {
+		write(t, filepath.Join(home, path), text)
+	}
+	return func(when string) {
+		t.Helper()
+		for path, text := range elevenClients {
+			if got := content(t, filepath.Join(home, path)); got != text {
+				t.Errorf("%s, %s is\n%s\nwant\n%s", when, path, got, text)
+			}
+		}
+	}
+}
+
+// TestElevenClientsAreMovedAndUndoneInOneStep moves all clients with one plan and takes it back.
+func TestElevenClientsAreMovedAndUndoneInOneStep(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	const ours = "{\n  // mine\n  \"mcpServers\": {\"mine\": {\"command\": \"mine\"}}\n}\n"
+	write(t, config, ours)
+	compare := elevenFilesOf(t, home)
+	plan := c.MoveAll()
+	if plan.Clients() != 11 || plan.Servers() != 14 || len(plan.Skipped) != 0 {
+		t.Fatalf("%d servers of %d clients, left out %v", plan.Servers(), plan.Clients(), plan.Skipped)
+	}
+	compare("while planning")
+	for n, p := range plan.Plans[1:] { // each begins where the one before it ends
+		if before := plan.Plans[n]; !bytes.Equal(p.own.before, before.own.after) {
+			t.Errorf("%s does not begin where %s ends", p.Client.ID, before.Client.ID)
+		}
+	}
+	var tokens []string
+	if err := plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(tokens) != 11 {
+		t.Errorf("tokens for %v", tokens)
+	}
+	now := content(t, config)
+	if now != string(plan.Plans[10].own.after) || !strings.Contains(now, `"github-cursor"`) || strings.Count(now, `"gh"`) != 1 {
+		t.Errorf("our configuration is\n%s", now)
+	}
+	for path := range elevenClients {
+		if text := content(t, filepath.Join(home, path)); !strings.Contains(text, "/opt/drawbridge/drawbridge") {
+			t.Errorf("%s is not moved:\n%s", path, text)
+		}
+	}
+	for _, secret := range []string{"ghp_", "s3cretPG", "zedPG", "abcdefghij", "ctx7sk", "hf_"} {
+		if strings.Contains(now, secret) {
+			t.Errorf("our configuration holds %s", secret)
+		}
+	}
+	var undone []UndoneOne
+	if err := c.UndoAll(t.Context(), true, false, func(u UndoneOne) { undone = append(undone, u) }); err != nil {
+		t.Fatal(err)
+	}
+	compare("after undo")
+	if got := content(t, config); got != ours {
+		t.Errorf("our configuration is\n%s", got)
+	}
+	if len(undone) != 11 || len(vault.values) != 0 {
+		t.Errorf("undone %v, secrets left %v", undone, vault.values)
+	}
+}
+
+func TestElevenClientsAreImportedAndUndoneInOneStep(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	compare := elevenFilesOf(t, home)
+	plan := c.ImportAll()
+	if plan.Clients() < 9 || len(plan.Skipped) != 0 {
+		t.Fatalf("%d servers of %d clients, left out %v", plan.Servers(), plan.Clients(), plan.Skipped)
+	}
+	if err := plan.Apply(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	compare("after the import")
+	if again := c.ImportAll(); again.Clients() != 0 {
+		t.Errorf("there is something left: %d clients", again.Clients())
+	}
+	if err := c.UndoAll(t.Context(), true, false, func(UndoneOne) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
+		t.Errorf("after undo: %v, secrets %v\n%s", err, vault.values, content(t, config))
+	}
+}
+
+func TestClientsAreConnectedInOneStepAndABrokenFileIsLeftOut(t *testing.T) {
+	c, _, home, _ := newSafe(t)
+	compare := elevenFilesOf(t, home)
+	write(t, filepath.Join(home, ".lmstudio/mcp.json"), `{"mcpServers":`)
+	plan := c.ConnectAll()
+	if plan.Clients() != 10 || len(plan.Skipped) != 1 || !strings.Contains(plan.Skipped[0].Client, "LM Studio") {
+		t.Fatalf("%d clients, left out %+v", plan.Clients(), plan.Skipped)
+	}
+	if err := plan.Apply(t.Context(), func(string) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.UndoAll(t.Context(), true, false, func(UndoneOne) {}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(home, ".lmstudio/mcp.json"), elevenClients[".lmstudio/mcp.json"])
+	compare("after undo")
+}
