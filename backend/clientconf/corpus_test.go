@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,14 +51,19 @@ func TestCorpusIsConnectedAndUndoneWithoutATraceOrRefusedWithASnippet(t *testing
 	}
 	var cases int
 	var refused atomic.Int32
-	for _, file := range files {
+	for n, file := range files {
 		id, _, _ := strings.Cut(filepath.Base(file), "__")
 		base, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, change := range variants {
+		for i, name := range slices.Sorted(maps.Keys(variants)) {
+			change := variants[name]
 			if name == "huge" && !strings.Contains(file, "typical") {
+				continue
+			}
+			// Each file as it is, and in every third of the other forms; with CI=true in all.
+			if name != "as is" && (i+n)%3 != 0 && os.Getenv("CI") != "true" {
 				continue
 			}
 			cases++

@@ -60,6 +60,7 @@ func writeForEver(home, dir string) {
 }
 
 func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
+	t.Parallel()
 	rounds := 30
 	if os.Getenv("CI") == "true" {
 		rounds = 300
@@ -128,6 +129,7 @@ func moment(dir string, round int) {
 }
 
 func TestConcurrentWriterIsNeverOverwritten(t *testing.T) {
+	t.Parallel()
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".cursor", "mcp.json")
 	write(t, path, "{\"mcpServers\": {}}\n")

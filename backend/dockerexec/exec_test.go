@@ -38,6 +38,7 @@ func (b *buffer) String() string {
 }
 
 func TestEchoPassesBothWaysAndStreamsStayApart(t *testing.T) {
+	t.Parallel()
 	var log buffer
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Stderr: &log, Cmd: []string{"sh", "-c", "echo to-the-log >&2; exec cat"}, CloseStdin: time.Minute})
@@ -74,6 +75,7 @@ var stubborn = map[string][]string{
 }
 
 func TestStopLeavesNothingInTheContainer(t *testing.T) {
+	t.Parallel()
 	id := box(t, shellImage, true)
 	for name, cmd := range stubborn {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +99,7 @@ func TestStopLeavesNothingInTheContainer(t *testing.T) {
 }
 
 func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
+	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
 	select {
@@ -113,6 +116,7 @@ func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
 }
 
 func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
+	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "env -i setsid sleep 60 & sleep 0.3"}})
 	ended := make(chan error, 1)
@@ -131,6 +135,7 @@ func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
 }
 
 func TestStopLosesPatienceWithItsContext(t *testing.T) {
+	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,6 +150,7 @@ func TestStopLosesPatienceWithItsContext(t *testing.T) {
 }
 
 func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
+	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{
 		Place: Place{Name: id}, Cmd: []string{"sh", "-c", `echo "$MINE $(id -u) $(pwd)"`},
@@ -168,6 +174,7 @@ func reachable(t *testing.T, id string) bool {
 }
 
 func TestImageWithoutShell(t *testing.T) {
+	t.Parallel()
 	id := box(t, bareImage, true)
 	t.Run("echo", func(t *testing.T) {
 		e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
@@ -217,6 +224,7 @@ func TestImageWithoutShell(t *testing.T) {
 }
 
 func TestEachMissingPieceHasItsOwnError(t *testing.T) {
+	t.Parallel()
 	running := box(t, shellImage, true)
 	stopped := box(t, shellImage, false)
 	dir := t.TempDir()
@@ -249,6 +257,7 @@ func TestEachMissingPieceHasItsOwnError(t *testing.T) {
 }
 
 func TestRefusedSocketIsAPermissionError(t *testing.T) {
+	t.Parallel()
 	// Root may open any socket, so the client's words stand in for it.
 	err := explain(Engine{Host: "unix:///x.sock"}, "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
 	if !errors.Is(err, ErrPermission) {
@@ -256,6 +265,8 @@ func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	}
 }
 
+// TestContainerThatStopsEndsTheExec runs alone: that an end is the container's is asked of the
+// Engine for a limited time.
 func TestContainerThatStopsEndsTheExec(t *testing.T) {
 	for name, end := range map[string]func(id string) error{
 		"killed": func(id string) error {
@@ -293,6 +304,7 @@ func TestContainerThatStopsEndsTheExec(t *testing.T) {
 }
 
 func TestStderrFloodDoesNotStopTheProcess(t *testing.T) {
+	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
 	out, err := io.ReadAll(e.Stdout())
@@ -302,6 +314,7 @@ func TestStderrFloodDoesNotStopTheProcess(t *testing.T) {
 }
 
 func TestSweepEndsWhatAKilledDaemonLeft(t *testing.T) {
+	t.Parallel()
 	id := box(t, shellImage, true)
 	ledger := t.TempDir()
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
@@ -360,6 +373,7 @@ func TestEngineIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
 }
 
 func TestAnswerThatOvertakesTheWrappersLineIsHeldBack(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	h := &holdback{w: &out}
 	_, _ = h.Write([]byte("early "))
@@ -379,6 +393,7 @@ func TestAnswerThatOvertakesTheWrappersLineIsHeldBack(t *testing.T) {
 }
 
 func TestHeraldTakesOnlyItsOwnLine(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		chunks     []string
 		told, rest string

@@ -42,6 +42,7 @@ func begin(t *testing.T, id string) {
 }
 
 func TestAContainerIsFoundByItsComposeService(t *testing.T) {
+	t.Parallel()
 	needEngine(t)
 	service, project := "web-"+rand.Text(), "shop-"+rand.Text()
 	id := labelledBox(t, map[string]string{composeService: service, composeProject: project})
@@ -63,6 +64,7 @@ func TestAContainerIsFoundByItsComposeService(t *testing.T) {
 }
 
 func TestAStoppedContainerIsStartedWhenToldTo(t *testing.T) {
+	t.Parallel()
 	needEngine(t)
 	label := "drawbridge.test=" + rand.Text()
 	for _, p := range []Place{{Name: box(t, shellImage, false), Start: true}, {Label: label, Start: true}} {
@@ -78,6 +80,7 @@ func TestAStoppedContainerIsStartedWhenToldTo(t *testing.T) {
 }
 
 func TestAwaitEndsWhenTheContainerStarts(t *testing.T) {
+	t.Parallel()
 	needEngine(t)
 	service := "web-" + rand.Text()
 	byName := box(t, shellImage, false)

@@ -34,6 +34,7 @@ func tag(t *testing.T, source, name string) {
 }
 
 func TestTheImageThatAContainerRunsIsToldWhenItsNameHasMovedOn(t *testing.T) {
+	t.Parallel()
 	needEngine(t)
 	name := fmt.Sprintf("drawbridge-test/moves-%d:1", os.Getpid())
 	tag(t, shellImage, name)
@@ -121,6 +122,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestAnImageOfARegistryIsKnownByItsDigestAndItsNewestIsAskedFor(t *testing.T) {
+	t.Parallel()
 	needEngine(t)
 	s := openShop(t)
 	ref := s.name + ":1"
@@ -147,6 +149,7 @@ func TestAnImageOfARegistryIsKnownByItsDigestAndItsNewestIsAskedFor(t *testing.T
 }
 
 func TestDigestOfARegistryIsFoundUnderTheShortNameToo(t *testing.T) {
+	t.Parallel()
 	i := Identity{Digests: []string{"other/x@sha256:1", "docker.io/library/alpine@sha256:2", "mcp/time@sha256:3"}}
 	for name, want := range map[string]string{"alpine": "sha256:2", "docker.io/mcp/time": "sha256:3", "mcp/tim": "", "x": "", "index.docker.io/other/x": "sha256:1"} {
 		if got := i.Digest(name); got != want {
@@ -156,6 +159,7 @@ func TestDigestOfARegistryIsFoundUnderTheShortNameToo(t *testing.T) {
 }
 
 func TestEngineOfADockerCommandIsRead(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]Engine{
 		"run -i img":                         {},
 		"--context far run -i img":           {Context: "far"},

@@ -10,6 +10,7 @@ import (
 )
 
 func TestContainersAreListedWithWhatIsInside(t *testing.T) {
+	t.Parallel()
 	id, bare := box(t, shellImage, true), box(t, bareImage, true)
 	list, at, version, err := List(t.Context(), Engine{}, false)
 	if err != nil || version == "" || at.Host == "" {

@@ -17,6 +17,7 @@ import (
 )
 
 func TestDockerRunIsRecognisedAndLosesItsTerminal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		command, args, want string // want is without what is added after "run"
 		terminal            bool
@@ -63,6 +64,7 @@ func TestDockerRunIsRecognisedAndLosesItsTerminal(t *testing.T) {
 }
 
 func TestAnotherIDFileIsLeftToThePerson(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]int{"run -i img": 1, "run --cidfile /x -i img": 1, "run --cidfile=/x -i img": 1} {
 		r, ok := FollowRun("a", "docker", strings.Fields(args), nil, t.TempDir())
 		if !ok || strings.Count(strings.Join(r.Args, " "), "--cidfile") != want {
@@ -72,6 +74,7 @@ func TestAnotherIDFileIsLeftToThePerson(t *testing.T) {
 }
 
 func TestNoSecretIsWrittenToTheLedgerOfRuns(t *testing.T) {
+	t.Parallel()
 	ledger := t.TempDir()
 	r, _ := FollowRun("a", "docker", []string{"run", "-i", "-e", "TOKEN", "img"}, []string{"TOKEN=hush", "DOCKER_HOST=unix:///x", "DOCKER_AUTH_CONFIG=hush", "PATH=/bin"}, ledger)
 	if err := r.Enlist(); err != nil {
@@ -153,6 +156,7 @@ func left(t *testing.T, r *Run, ledger string) string {
 }
 
 func TestContainerOfAKilledDockerRunIsRemoved(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]string{"rm": {"-i", "--rm"}, "kept": {"-i"}} {
 		t.Run(name, func(t *testing.T) {
 			ledger := t.TempDir()
@@ -178,6 +182,7 @@ func TestContainerOfAKilledDockerRunIsRemoved(t *testing.T) {
 }
 
 func TestSweepRemovesTheContainersOfAnEarlierRun(t *testing.T) {
+	t.Parallel()
 	ledger := t.TempDir()
 	r, cmd, _, _ := foreground(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", stays)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
@@ -194,6 +199,7 @@ func TestSweepRemovesTheContainersOfAnEarlierRun(t *testing.T) {
 }
 
 func TestTornLedgerOfRunsIsForgotten(t *testing.T) {
+	t.Parallel()
 	ledger := t.TempDir()
 	if err := os.WriteFile(filepath.Join(ledger, "x"+runSuffix), []byte(`{"command":"/bi`), 0o600); err != nil {
 		t.Fatal(err)
@@ -207,6 +213,7 @@ func TestTornLedgerOfRunsIsForgotten(t *testing.T) {
 }
 
 func TestSweepKeepsRunsWhileTheEngineDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		t.Skip(err)
@@ -225,6 +232,7 @@ func TestSweepKeepsRunsWhileTheEngineDoesNotAnswer(t *testing.T) {
 }
 
 func TestMessagesPassADockerRunUnchanged(t *testing.T) {
+	t.Parallel()
 	_, cmd, stdin, stdout := foreground(t, t.TempDir(), []string{"-it", "--rm"}, "/bin/cat")
 	if _, err := io.WriteString(stdin, "{\"a\":1}\n"); err != nil {
 		t.Fatal(err)

@@ -78,6 +78,7 @@ func isTimeout(err error) bool {
 // A deadline that moves to a later time costs nothing, and holds all the same: it is the one
 // that was set last.
 func TestADeadlineThatMovesOnIsKept(t *testing.T) {
+	t.Parallel()
 	ours, system, theirs := ends(t)
 	began := time.Now()
 	for i := range 100 {
@@ -114,6 +115,7 @@ func TestADeadlineThatMovesOnIsKept(t *testing.T) {
 // What a client does not take in time ends at the deadline that was set last, and what it
 // took before is not sent twice.
 func TestAWriteGoesOnBehindADeadlineThatMoved(t *testing.T) {
+	t.Parallel()
 	ours, system, theirs := ends(t)
 	_ = ours.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 	_ = ours.SetWriteDeadline(time.Now().Add(30 * time.Second))
@@ -167,6 +169,7 @@ func (e *ear) awaitRead(t *testing.T) {
 // request nothing else is done. Of a long one, what its client sends too early is kept for
 // the next read, and a read that waits goes out of the way.
 func TestAClientIsHeardWhileARequestTakesLong(t *testing.T) {
+	t.Parallel()
 	ours, system, theirs := ends(t)
 	left := ours.hears()
 	ours.ear.after = time.Hour
@@ -246,6 +249,7 @@ func TestAClientIsHeardWhileARequestTakesLong(t *testing.T) {
 // A second read of one byte in a row is meant in earnest: answered with nothing, as the
 // first one, whoever asks would ask for ever.
 func TestASecondReadOfOneByteWaitsForIt(t *testing.T) {
+	t.Parallel()
 	ours, _, theirs := ends(t)
 	ours.hears()
 	one := make([]byte, 1)
@@ -262,6 +266,7 @@ func TestASecondReadOfOneByteWaitsForIt(t *testing.T) {
 
 // The timer that an earlier request set may ring while one is young: that one is not heard yet.
 func TestAYoungRequestIsNotHeardYet(t *testing.T) {
+	t.Parallel()
 	ours, _, _ := ends(t)
 	ours.hears()
 	ours.ear.after = time.Hour
@@ -282,6 +287,7 @@ func TestAYoungRequestIsNotHeardYet(t *testing.T) {
 
 // Nothing is heard any more of a connection that is closed.
 func TestAnEarEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
 	for _, long := range []bool{false, true} {
 		ours, _, _ := ends(t)
 		left := ours.hears()
@@ -310,6 +316,7 @@ func TestAnEarEndsWithItsConnection(t *testing.T) {
 
 // A request whose client leaves is over for its handler, as ever.
 func TestAHandlerHearsOfAClientThatLeaves(t *testing.T) {
+	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ func pass(t *testing.T, method, path string, body io.Reader, header http.Header)
 }
 
 func TestOnlyOurHostsAreAnswered(t *testing.T) {
+	t.Parallel()
 	for host, want := range map[string]int{
 		"127.0.0.1:7575": 200, "localhost:7575": 200, "[::1]:7575": 200, "LOCALHOST:7575": 200,
 		"drawbridge.test:9000": 200, "host.docker.internal:7575": 200,
@@ -69,6 +70,7 @@ func TestOnlyOurHostsAreAnswered(t *testing.T) {
 }
 
 func TestForeignPagesReachNothing(t *testing.T) {
+	t.Parallel()
 	visit := http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}
 	with := func(h http.Header, name string, values ...string) http.Header {
 		c := h.Clone()
@@ -127,6 +129,7 @@ func TestForeignPagesReachNothing(t *testing.T) {
 }
 
 func TestBodiesAreSmallPlainJSON(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		header http.Header
 		body   io.Reader
@@ -156,6 +159,7 @@ func TestBodiesAreSmallPlainJSON(t *testing.T) {
 }
 
 func TestPrivateHeadersAreStrippedFromOutside(t *testing.T) {
+	t.Parallel()
 	var seen http.Header
 	guard := Guard(GuardOptions{Port: testPort})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header.Clone() }))
 	r := httptest.NewRequest("GET", "/mcp", nil)
@@ -182,6 +186,7 @@ func TestPrivateHeadersAreStrippedFromOutside(t *testing.T) {
 }
 
 func TestSearchForOAuthEndsInCleanJSON(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server/mcp", "/s/a/mcp/.well-known/openid-configuration", "/register", "/token", "/authorize"} {
 		status, body, h := pass(t, "GET", path, nil, http.Header{})
 		var doc struct {
@@ -194,6 +199,7 @@ func TestSearchForOAuthEndsInCleanJSON(t *testing.T) {
 }
 
 func TestConfiguredHostsThatAreNoHostsOpenNothing(t *testing.T) {
+	t.Parallel()
 	for _, entry := range []string{"*", "*.evil.com", "http://evil.com", "evil.com:99999", "evil.com/", "", "a b", "[::1%lo]"} {
 		if _, _, ok := parseHost(entry); ok {
 			t.Errorf("%q passes as a host", entry)
@@ -233,6 +239,7 @@ func FuzzOnlyExactHostsPass(f *testing.F) {
 }
 
 func TestSlowHeadersAreCutOff(t *testing.T) {
+	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +267,7 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 // TestStreamOutlivesTheBodyTimeout holds that the deadline for a body is taken back:
 // net/http would otherwise end the answer's context.
 func TestStreamOutlivesTheBodyTimeout(t *testing.T) {
+	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // TestGuardMatrix holds Guard against a table of what is right for each header: a request
 // passes exactly when every one of its headers is, whatever the others say.
 func TestGuardMatrix(t *testing.T) {
+	t.Parallel()
 	type value struct {
 		is    string
 		right bool
@@ -71,6 +72,7 @@ func TestGuardMatrix(t *testing.T) {
 // TestSlowBodiesAreCutOff: a client that says it sends something and does not is not
 // waited for longer than BodyTimeout, and others are served meanwhile.
 func TestSlowBodiesAreCutOff(t *testing.T) {
+	t.Parallel()
 	ended := make(chan error, 64)
 	guard := Guard(GuardOptions{Port: testPort, BodyTimeout: 100 * time.Millisecond, AllowedHosts: []string{"x:1"}})
 	srv := httptest.NewServer(guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -104,6 +106,7 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 // TestGuessesCannotTellHowNearTheyAre: a wrong token gets the same answer whether it is
 // nearly right or nothing like it, but for the throttle.
 func TestGuessesCannotTellHowNearTheyAre(t *testing.T) {
+	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)

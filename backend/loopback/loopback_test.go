@@ -23,6 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestOnlyLoopbackAddressesAreListenedOn(t *testing.T) {
+	t.Parallel()
 	for _, addr := range []string{":7575", "0.0.0.0:0", "[::]:0", "192.168.1.2:0", "example.org:0", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "[::ffff:127.0.0.1]:0", "[::1%lo]:0", "", "127.1:0"} {
 		ln, err := Listen(addr)
 		if err == nil {
@@ -49,6 +50,7 @@ func TestOnlyLoopbackAddressesAreListenedOn(t *testing.T) {
 }
 
 func TestTakenPortNamesItsHolder(t *testing.T) {
+	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +67,7 @@ func TestTakenPortNamesItsHolder(t *testing.T) {
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +107,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 }
 
 func TestTokensOfAnotherProcessWorkAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	daemon, err := NewTokens(dir, nil)
 	if err != nil {
@@ -157,6 +161,7 @@ func TestTokensOfAnotherProcessWorkAtOnce(t *testing.T) {
 }
 
 func TestTokensMadeTogetherAllStay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var all sync.WaitGroup
 	for n := range 20 {
@@ -181,6 +186,7 @@ func TestTokensMadeTogetherAllStay(t *testing.T) {
 }
 
 func TestDamagedTokenFileIsNeverWrittenOver(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tokens, err := NewTokens(dir, nil)
 	if err != nil {
@@ -209,6 +215,7 @@ func TestDamagedTokenFileIsNeverWrittenOver(t *testing.T) {
 }
 
 func TestFilesArePrivateWhateverTheUmask(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("access lists")
 	}
@@ -261,6 +268,7 @@ func TestFilesArePrivateWhateverTheUmask(t *testing.T) {
 }
 
 func TestBearerNamesTheClientAndNobodyElseCan(t *testing.T) {
+	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -307,6 +315,7 @@ func TestBearerNamesTheClientAndNobodyElseCan(t *testing.T) {
 }
 
 func TestGuessingIsThrottledAndNobodyIsLockedOut(t *testing.T) {
+	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -336,6 +345,7 @@ func TestGuessingIsThrottledAndNobodyIsLockedOut(t *testing.T) {
 }
 
 func TestOneDaemonForEachDataFolder(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	if held, err := Held(dir); held || err != nil {
 		t.Fatalf("a folder that is not there is held: %v", err)
@@ -377,6 +387,7 @@ func TestOneDaemonForEachDataFolder(t *testing.T) {
 }
 
 func TestAdminTokenIsMadeOnceAndReadAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	admin, err := OpenAdmin(dir)
 	if err != nil {

@@ -28,6 +28,7 @@ func visit(cookies []*http.Cookie, keys ...string) *http.Request {
 }
 
 func TestBrowserNeedsBothHalves(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := OpenSessions(SessionOptions{DataDir: dir, Port: 7575})
 	cookie, key, err := s.Exchange(s.NewCode())
@@ -76,6 +77,7 @@ func TestBrowserNeedsBothHalves(t *testing.T) {
 }
 
 func TestCodeWorksOnceAndNotForLong(t *testing.T) {
+	t.Parallel()
 	c := &clock{time.Now()}
 	s := OpenSessions(SessionOptions{DataDir: t.TempDir(), Port: 1, Now: c.now})
 	code := s.NewCode()
@@ -109,6 +111,7 @@ func TestCodeWorksOnceAndNotForLong(t *testing.T) {
 }
 
 func TestSessionLastsAsLongAsItIsUsed(t *testing.T) {
+	t.Parallel()
 	c := &clock{time.Now()}
 	dir := t.TempDir()
 	s := OpenSessions(SessionOptions{DataDir: dir, Port: 1, Now: c.now})
@@ -134,6 +137,7 @@ func TestSessionLastsAsLongAsItIsUsed(t *testing.T) {
 }
 
 func TestBrowsersAreBounded(t *testing.T) {
+	t.Parallel()
 	c := &clock{time.Now()}
 	s := OpenSessions(SessionOptions{DataDir: t.TempDir(), Port: 1, Now: c.now})
 	cookie, key, _ := s.Exchange(s.NewCode())

@@ -49,6 +49,7 @@ func ask(t *testing.T, dir, url string) (string, error) {
 }
 
 func TestTheSocketIsForThisUserAlone(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	defer unix.Umask(unix.Umask(0))
 	ln, err := ListenSocket(dir)
@@ -84,6 +85,7 @@ func TestTheSocketIsForThisUserAlone(t *testing.T) {
 }
 
 func TestWithoutASocketThatAnswersTCPIsUsed(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	tcp, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -115,6 +117,7 @@ func TestWithoutASocketThatAnswersTCPIsUsed(t *testing.T) {
 }
 
 func TestASocketThatCannotBeSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	deep := filepath.Join(shortDir(t), strings.Repeat("d", 110))
 	if err := os.Mkdir(deep, 0o700); err != nil {
 		t.Fatal(err)

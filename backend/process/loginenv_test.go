@@ -35,6 +35,7 @@ func TestLoginShellTellsItsEnvironmentThoughItIsChatty(t *testing.T) {
 }
 
 func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	shell := filepath.Join(t.TempDir(), "sh")
 	if err := os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -52,6 +53,7 @@ func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
 // A shell that is ended in the middle of what its start-up files run takes away the locks
 // of that; killed at once, it would leave them for every later shell of the person.
 func TestALoginShellThatIsEndedLeavesNoLock(t *testing.T) {
+	t.Parallel()
 	lock, came := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "came")
 	shell := filepath.Join(t.TempDir(), "sh")
 	script := "#!/bin/bash\ntrap 'rm -f " + lock + "' EXIT\ntouch " + lock + " " + came + "\nsleep 300\n"
@@ -59,7 +61,7 @@ func TestALoginShellThatIsEndedLeavesNoLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	// On a busy machine the shell may be ended before it has come to its lock.
-	for limit := time.Second; ; limit *= 3 {
+	for limit := 250 * time.Millisecond; ; limit *= 3 {
 		if _, err := askShell(shell, limit); err == nil {
 			t.Error("a shell that hangs has answered")
 		}

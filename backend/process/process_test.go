@@ -103,6 +103,7 @@ func TestStopIsIdempotentAndConcurrent(t *testing.T) {
 }
 
 func TestStopClimbsTheLadderInOrder(t *testing.T) {
+	t.Parallel()
 	p, _ := start(t, newTestSpawner(t), "polite", 1, func(s *Spec) {
 		s.Stop = StopLadder{CloseStdin: 300 * time.Millisecond, Term: time.Minute}
 	})
@@ -119,6 +120,7 @@ func TestStopClimbsTheLadderInOrder(t *testing.T) {
 }
 
 func TestStopLosesPatienceWithItsContext(t *testing.T) {
+	t.Parallel()
 	p, _ := start(t, newTestSpawner(t), "deaf", 1, func(s *Spec) {
 		s.Stop = StopLadder{CloseStdin: time.Minute, Term: time.Minute}
 	})
@@ -134,6 +136,7 @@ func TestStopLosesPatienceWithItsContext(t *testing.T) {
 }
 
 func TestTwentyStubbornServersStopTogetherWithinSixSeconds(t *testing.T) {
+	t.Parallel()
 	s := newTestSpawner(t)
 	var dirs []string
 	for i := range 20 { // the child itself is stubborn, or what it has started
@@ -157,6 +160,7 @@ func TestTwentyStubbornServersStopTogetherWithinSixSeconds(t *testing.T) {
 }
 
 func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
+	t.Parallel()
 	p, dir := start(t, newTestSpawner(t), "leave>deaf", 1)
 	select {
 	case <-p.Done():
@@ -225,6 +229,7 @@ func TestReaperCollectsWhatNobodyWaitsFor(t *testing.T) {
 }
 
 func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
+	t.Parallel()
 	// The escaped one wiped its environment and has its own session, and its
 	// parent was gone before anybody looked: nothing tells whose it is.
 	p, dir := start(t, newTestSpawner(t), "drop>deaf", 1)

@@ -10,6 +10,7 @@ import (
 // What starts its successor and ends may be missed by each look at all processes, on a
 // crowded machine for ever. The sweep ends it without any look.
 func TestSweepEndsWhatEveryLookMisses(t *testing.T) {
+	t.Parallel()
 	instance := strings.ReplaceAll(filepath.ToSlash(t.TempDir()), "/", "-")
 	reborn := bear(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
 	eventually(t, time.Minute, "something is reborn", func() bool { return len(reborn(scan())) > 0 })

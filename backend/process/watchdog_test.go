@@ -102,6 +102,7 @@ func (s *stage) waitExit(limit time.Duration) int {
 }
 
 func TestNothingOutlivesAKilledDaemon(t *testing.T) {
+	t.Parallel()
 	for round := range 3 {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			s := raise(t, hostile, hostileReady)
@@ -119,6 +120,7 @@ func TestNothingOutlivesAKilledDaemon(t *testing.T) {
 
 // The ladders of these servers have patience for a minute: nobody may wait for that.
 func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
+	t.Parallel()
 	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2, "PATIENT=1")
 	_ = s.watchdog.Process.Kill()
 	eventually(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
@@ -132,6 +134,7 @@ func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
 }
 
 func TestWatchdogPassesSignalsAndExitStatusOn(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		s := raise(t, "sh>deaf", 2)
 		_ = s.watchdog.Process.Signal(sig)
@@ -148,6 +151,7 @@ func TestWatchdogPassesSignalsAndExitStatusOn(t *testing.T) {
 }
 
 func TestWatchdogSparesWhatWasLaunchedForThePerson(t *testing.T) {
+	t.Parallel()
 	s := raise(t, "deaf", 3, "KEEP=sh>deaf") // two of the launched tree
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 	s.waitExit(30 * time.Second)
@@ -162,6 +166,7 @@ func TestWatchdogSparesWhatWasLaunchedForThePerson(t *testing.T) {
 }
 
 func TestWatchdogStaysSmall(t *testing.T) {
+	t.Parallel()
 	s := raise(t, "deaf", 1)
 	p, ok := look(s.watchdog.Process.Pid)
 	if !ok {
@@ -183,6 +188,7 @@ func TestWatchdogStaysSmall(t *testing.T) {
 }
 
 func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
+	t.Parallel()
 	s := raise(t, "sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 3+3+2)
 	// Stopped first, so that neither can react to the other's death.
 	_ = syscall.Kill(s.daemon, syscall.SIGSTOP)

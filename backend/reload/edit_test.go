@@ -46,6 +46,7 @@ func edit(t *testing.T, src string, change func(*Document) error) string {
 }
 
 func TestDisableAndEnableGiveTheSameBytesBack(t *testing.T) {
+	t.Parallel()
 	for _, src := range []string{commented, one, two, "\xef\xbb\xbf" + one, "{\r\n\t\"servers\": {\r\n\t\t\"db\": {\r\n\t\t\t\"command\": \"x\",\r\n\t\t},\r\n\t}\r\n}\r\n",
 		`{"mcp":{"servers":{"db":{"command":"x"}}}}`, `{"mcpServers": [{"name": "db", "command": "x"}]}`} {
 		label := "db"
@@ -67,6 +68,7 @@ func TestDisableAndEnableGiveTheSameBytesBack(t *testing.T) {
 }
 
 func TestLineEndsOfTheFileStayWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	d, err := NewDocument([]byte("{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +83,7 @@ func TestLineEndsOfTheFileStayWhatTheyAre(t *testing.T) {
 }
 
 func TestAddedServersLookLikeTheirNeighbours(t *testing.T) {
+	t.Parallel()
 	add := func(d *Document) error { return d.Add("new", []byte(`{"command": "n", "args": ["1"]}`)) }
 	for src, want := range map[string]string{
 		"{}": "{\n  \"mcpServers\": {\n    \"new\": {\n      \"command\": \"n\",\n      \"args\": [\n        \"1\"\n      ]\n    }\n  }\n}",
@@ -94,6 +97,7 @@ func TestAddedServersLookLikeTheirNeighbours(t *testing.T) {
 }
 
 func TestAddThenRemoveGivesTheSameBytesBack(t *testing.T) {
+	t.Parallel()
 	for _, src := range []string{commented, one, string(config.Starter()), "{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"} {
 		added := edit(t, src, func(d *Document) error { return d.Add("new", []byte(`{"command":"n"}`)) })
 		removed := edit(t, added, func(d *Document) error { return d.Remove("new") })
@@ -104,6 +108,7 @@ func TestAddThenRemoveGivesTheSameBytesBack(t *testing.T) {
 }
 
 func TestRemoveTakesItsOwnCommentsOnly(t *testing.T) {
+	t.Parallel()
 	got := edit(t, commented, func(d *Document) error { return d.Remove("search") })
 	want := `// My servers
 {
@@ -127,6 +132,7 @@ func TestRemoveTakesItsOwnCommentsOnly(t *testing.T) {
 }
 
 func TestSetKeepsEverythingElse(t *testing.T) {
+	t.Parallel()
 	got := edit(t, "{\n  // port\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:1\", // mine\n  },\n}\n", func(d *Document) error { return d.Set("127.0.0.1:2", "bridge", "listen") })
 	if diff := cmp.Diff("{\n  // port\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:2\", // mine\n  },\n}\n", got); diff != "" {
 		t.Error(diff)
@@ -138,6 +144,7 @@ func TestSetKeepsEverythingElse(t *testing.T) {
 }
 
 func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
+	t.Parallel()
 	x := run(t, commented)
 	if err := x.Disable(t.Context(), "files"); err != nil {
 		t.Fatal(err)
@@ -172,6 +179,7 @@ func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
 }
 
 func TestReplaceNeedsTheCurrentTag(t *testing.T) {
+	t.Parallel()
 	x := run(t, one)
 	_, _, etag, err := x.Text()
 	if err != nil {
@@ -192,6 +200,7 @@ func TestReplaceNeedsTheCurrentTag(t *testing.T) {
 }
 
 func TestServersOfTheEnvironmentAreNotEdited(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, one)
 	r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, Apply: func(*config.Config) {}})
@@ -206,6 +215,7 @@ func TestServersOfTheEnvironmentAreNotEdited(t *testing.T) {
 }
 
 func TestEditsFollowLinksAndKeepTheMode(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "dotfiles", "c.jsonc"), filepath.Join(dir, "config.jsonc")
 	write(t, real, one)

@@ -6,6 +6,7 @@ import (
 )
 
 func TestOneArgumentChangesAndCommentsStay(t *testing.T) {
+	t.Parallel()
 	src := `{"mcpServers": {
   // mine
   "a": {"command": "npx", "args": ["-y", /* which */ "pkg@1.0.0", "--x"]}, // behind

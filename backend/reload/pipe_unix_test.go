@@ -14,6 +14,7 @@ import (
 // A pipe or a device in the place of a file is not opened: reading it might never end,
 // and nobody could change anything any more.
 func TestAPipeOrADeviceIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	x := run(t, one)
 	os.Remove(x.file)
 	if err := syscall.Mkfifo(x.file, 0o600); err != nil {

@@ -35,6 +35,7 @@ const bound = `{
 `
 
 func TestAProfileIsWrittenAndItsCommentsStay(t *testing.T) {
+	t.Parallel()
 	x := run(t, bound)
 	p, _ := x.Current().Profile("office")
 	entry := `{"description":"Now another","servers":{"files":{"includeTools":["list","stat"]},"more":{}},"toolMode":"search"}`
@@ -75,6 +76,7 @@ func TestAProfileIsWrittenAndItsCommentsStay(t *testing.T) {
 }
 
 func TestAProfileThatWasChangedMeanwhileIsNotOverwritten(t *testing.T) {
+	t.Parallel()
 	x := run(t, bound)
 	p, _ := x.Current().Profile("office")
 	changed := strings.Replace(bound, `"read", // safe`, `"write",`, 1)
@@ -104,6 +106,7 @@ func TestAProfileThatWasChangedMeanwhileIsNotOverwritten(t *testing.T) {
 
 // A profile of conf.d is changed there: in the main file it would change nothing.
 func TestAProfileIsChangedInTheFileThatHasIt(t *testing.T) {
+	t.Parallel()
 	x := run(t, `{"mcpServers": {}, "clients": {"cursor": {"profile": "office"}}}`)
 	beside := strings.Replace(x.file, "config.jsonc", "conf.d/work.jsonc", 1)
 	write(t, beside, `{"profiles": {"office": {"servers": {}}}}`)
@@ -131,6 +134,7 @@ func TestAProfileIsChangedInTheFileThatHasIt(t *testing.T) {
 }
 
 func TestManyToolsAreHiddenAndShownAgainByteForByte(t *testing.T) {
+	t.Parallel()
 	const src = `{
   // mine
   "mcpServers": {
@@ -171,6 +175,7 @@ func TestManyToolsAreHiddenAndShownAgainByteForByte(t *testing.T) {
 
 // Who may use what does not end with a slip in a file beside servers of the environment.
 func TestASlipBesideServersOfTheEnvironmentUnbindsNobody(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := dir + "/config.jsonc"
 	write(t, file, bound)

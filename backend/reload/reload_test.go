@@ -132,6 +132,7 @@ func (x *running) expectNothing(step string) {
 }
 
 func TestEveryWayOfSavingIsSeenOnce(t *testing.T) {
+	t.Parallel()
 	x := run(t, one)
 	flip := []string{two, one}
 	seen := []string{"a=a b=b", "a=a"}
@@ -165,6 +166,7 @@ func TestEveryWayOfSavingIsSeenOnce(t *testing.T) {
 }
 
 func TestSymbolicLinksAreFollowed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	// As Kubernetes mounts a ConfigMap: config.jsonc > ..data/config.jsonc, ..data > v1.
 	write(t, filepath.Join(dir, "c", "v1", "config.jsonc"), one)
@@ -186,6 +188,7 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 }
 
 func TestFoldersMayAppearLateAndGoAndComeBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "not", "yet", "config.jsonc")
 	x := runOn(t, dir, file)
@@ -211,6 +214,7 @@ func TestFoldersMayAppearLateAndGoAndComeBack(t *testing.T) {
 }
 
 func TestFailedReloadKeepsServersRunning(t *testing.T) {
+	t.Parallel()
 	x := run(t, two)
 	for _, bad := range []struct{ src, message string }{
 		{`{"mcpServers": {"a": {"comm`, ":1:28: file ends too early"},
@@ -231,6 +235,7 @@ func TestFailedReloadKeepsServersRunning(t *testing.T) {
 }
 
 func TestAWrongServerStaysAsItWasAndOthersChange(t *testing.T) {
+	t.Parallel()
 	x := run(t, two)
 	write(t, x.file, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "new"}, "c": {}}}`)
 	x.expect("one wrong", "b=new a=a")
@@ -243,6 +248,7 @@ func TestAWrongServerStaysAsItWasAndOthersChange(t *testing.T) {
 }
 
 func TestAnUnchangedFileDoesNothing(t *testing.T) {
+	t.Parallel()
 	x := run(t, one)
 	now := time.Now()
 	os.Chtimes(x.file, now, now)
@@ -254,6 +260,7 @@ func TestAnUnchangedFileDoesNothing(t *testing.T) {
 // Whoever shows the text of the file would go on showing an old one, and the save of an
 // edit that began with it be refused without a warning before.
 func TestAChangeThatMeansNothingIsHeardOfAndNotApplied(t *testing.T) {
+	t.Parallel()
 	x := run(t, one)
 	heard := func(step string, applied bool) {
 		t.Helper()
@@ -287,6 +294,7 @@ func TestAChangeThatMeansNothingIsHeardOfAndNotApplied(t *testing.T) {
 }
 
 func TestLastGoodCopyIsUsedAtStart(t *testing.T) {
+	t.Parallel()
 	x := run(t, two)
 	for _, s := range []string{"", "{", `{"bridge": 1}`} {
 		dir := t.TempDir()
@@ -311,6 +319,7 @@ func TestLastGoodCopyIsUsedAtStart(t *testing.T) {
 }
 
 func TestUnreadableFileKeepsServersAndRecovers(t *testing.T) {
+	t.Parallel()
 	x := run(t, one)
 	// A folder in its place: root can read every file.
 	os.Remove(x.file)
@@ -322,6 +331,7 @@ func TestUnreadableFileKeepsServersAndRecovers(t *testing.T) {
 }
 
 func TestAFileThatIsBeingWrittenIsNotReported(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "config.jsonc")
 		write(t, file, one)
@@ -349,6 +359,7 @@ func TestAFileThatIsBeingWrittenIsNotReported(t *testing.T) {
 
 // Whatever is written, what runs is some valid configuration.
 func TestThousandMutationsNeverLeaveAnInvalidState(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.jsonc")
 	write(t, file, two)

@@ -5,6 +5,7 @@ import (
 )
 
 func TestRenamedServerKeepsEveryOtherByte(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ from, want string }{
 		"map": {
 			"{\n  // mine\n  \"mcpServers\": {\n    \"files\": {\"command\": \"f\"}, // here\n    \"git\": {\"command\": \"g\"},\n  },\n  \"profiles\": {\"work\": {\"servers\": {\"files\": {\"prompts\": false}, \"git\": {}}}, \"all\": {}}\n}\n",

@@ -6,6 +6,7 @@ import (
 )
 
 func TestSettingsOfAToolAreWrittenAndTheRestStays(t *testing.T) {
+	t.Parallel()
 	const before = `{
   // my servers
   "mcpServers": {

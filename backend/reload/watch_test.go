@@ -35,6 +35,7 @@ func following(t *testing.T, debounce time.Duration) (file string, seen <-chan t
 
 // Programs save in several steps. A change counts when nothing more has happened for a while.
 func TestAFileIsReadWhenItHasBeenQuietForAWhile(t *testing.T) {
+	t.Parallel()
 	const quiet = 400 * time.Millisecond
 	for range 10 {
 		file, seen := following(t, quiet)
@@ -60,6 +61,7 @@ func TestAFileIsReadWhenItHasBeenQuietForAWhile(t *testing.T) {
 
 // Somebody who writes without a pause cannot keep what he wrote from being read.
 func TestAFileThatIsNeverQuietIsReadAllTheSame(t *testing.T) {
+	t.Parallel()
 	file, seen := following(t, 200*time.Millisecond)
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -78,6 +80,7 @@ func TestAFileThatIsNeverQuietIsReadAllTheSame(t *testing.T) {
 
 // What we write on our way to a file of conf.d is no change of it: only its name is.
 func TestOurOwnUnfinishedFilesAreNoChange(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestDebugShowsWhatWasStartedAndWhatWasSaid(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.o.Usage, g.o.LastLines = g.dialer.Usage, g.dialer.LastLines
 	folder := t.TempDir()
@@ -84,6 +85,7 @@ func script(t *testing.T, name, text string) string {
 }
 
 func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.o.Fetching, g.o.LastLines = g.dialer.Fetching, g.dialer.LastLines
 	go1 := filepath.Join(t.TempDir(), "go")
@@ -116,6 +118,7 @@ func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
 }
 
 func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.dialer.Lobby = filepath.Join(t.TempDir(), "lobby")
 	where := script(t, "server", `pwd >&2; exec "$SERVER" -test.run='^$'`)
@@ -141,6 +144,7 @@ func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
 }
 
 func TestHangingStartShowsWhatHangs(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("a", "silent"))
 	deadline := time.Now().Add(time.Minute)

@@ -40,7 +40,6 @@ func (g *real) Record(call *hub.Call, _ hub.Reply) { g.recorded <- *call }
 
 func newReal(t *testing.T) *real {
 	t.Helper()
-	t.Setenv("SHELL", "/bin/sh") // a login shell that says little
 	log := slog.New(slog.DiscardHandler)
 	logs := serverlog.Open("")
 	spawner := process.NewSpawner(process.Options{Log: log})
@@ -129,6 +128,7 @@ func firstTool(g *real, id string) string {
 }
 
 func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("one", "echo"), mode("two", "legacy"), mode("three", "modern-exit"))
 	pids := map[string]int{}
@@ -160,6 +160,7 @@ func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
 }
 
 func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("dual", "echo"), mode("old", "legacy"))
 	g.wait("dual", hub.StateRunning)
@@ -236,6 +237,7 @@ func TestOneBadServerNeverHarmsAnother(t *testing.T) {
 }
 
 func TestServerKilledInTheMiddleOfACallFailsThatCallAndServesTheNext(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("a", "exit-call"))
 	first := g.wait("a", hub.StateRunning)

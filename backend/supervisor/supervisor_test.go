@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	mcptest.MainIfAsked()
+	_ = os.Setenv("SHELL", "/bin/sh") // a login shell that says little
 	goleak.VerifyTestMain(m)
 }
 

@@ -14,6 +14,7 @@ import (
 // A trial tells what a server would be, and leaves nothing: no status, no catalog, no
 // process.
 func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
+	t.Parallel()
 	g := newReal(t)
 	g.dialer.DockerLedger = t.TempDir()
 	good := mode("tried", "legacy")
@@ -52,8 +53,8 @@ func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
 			s.Type, s.Docker = hub.Docker, config.Docker{Image: "x", Host: "unix:///nowhere/docker.sock"}
 		}),
 	} {
-		if name == "no such container" {
-			stoppedContainer(t) // there is an Engine
+		if name == "no such container" && engineMissing() != nil {
+			continue
 		}
 		got := g.dialer.Try(t.Context(), &c, "")
 		if got.Err == nil || !strings.Contains(got.Reason, name) || strings.Contains(got.Reason, "test-") {

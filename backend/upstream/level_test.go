@@ -62,6 +62,7 @@ func (s *scripted) Stop(context.Context) error {
 }
 
 func TestAServerThatLogsIsAskedForEverythingAndNothingWaitsForItsAnswer(t *testing.T) {
+	t.Parallel()
 	for capabilities, wanted := range map[string]bool{`{"logging":{}}`: true, `{"tools":{}}`: false, `{"logging":null}`: false} {
 		server := newScripted(capabilities)
 		connect(t, Options{Dial: func(context.Context) (Pipe, error) { return server, nil }})

@@ -31,6 +31,7 @@ func connectRemote(t *testing.T, h http.Handler, era hub.Era, change func(*Optio
 }
 
 func TestARemoteServerIsUsedInBothEras(t *testing.T) {
+	t.Parallel()
 	for _, era := range []hub.Era{"", hub.Modern} {
 		c := connectRemote(t, selfserver.DemoHandler(), era, nil)
 		if want := map[hub.Era]hub.Era{"": hub.Legacy, hub.Modern: hub.Modern}[era]; c.Era() != want {
@@ -107,6 +108,7 @@ func sendScript(t *testing.T, max int, call func(w http.ResponseWriter, id strin
 }
 
 func TestRemoteResultsAreByteForByteInJSONAndEvents(t *testing.T) {
+	t.Parallel()
 	const want = `{"z":1.0,"n":9007199254740993,"dup":1,"dup":2}`
 	for name, call := range map[string]func(w http.ResponseWriter, id string){
 		"json": func(w http.ResponseWriter, id string) {
@@ -124,6 +126,7 @@ func TestRemoteResultsAreByteForByteInJSONAndEvents(t *testing.T) {
 }
 
 func TestRemoteAnswersAreBounded(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"application/json", "text/event-stream"} {
 		_, _, err := sendScript(t, 1<<20, func(w http.ResponseWriter, id string) {
 			w.Header().Set("Content-Type", kind)
@@ -141,6 +144,7 @@ func TestRemoteAnswersAreBounded(t *testing.T) {
 }
 
 func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
+	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other origin was asked") }))
 	defer other.Close()
 	_, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) {
@@ -153,6 +157,7 @@ func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
 }
 
 func TestRemoteStatusesBecomeCodes(t *testing.T) {
+	t.Parallel()
 	for status, want := range map[int]hub.Code{401: hub.CodeUnauthorized, 403: hub.CodeUnauthorized, 429: hub.CodeRateLimited, 500: hub.CodeUnavailable, 418: hub.CodeUnavailable} {
 		c, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(status) })
 		if hub.CodeOf(err) != want || c.Err() != nil {

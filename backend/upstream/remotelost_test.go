@@ -69,6 +69,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A lost session costs no call, however many are under way, and what the server lists is
 // read again.
 func TestALostSessionIsReplacedAndItsCallsAreServed(t *testing.T) {
+	t.Parallel()
 	server := &forgetful{tool: "old"}
 	changed := make(chan hub.Kind, 16)
 	c := connectRemote(t, server, "", func(o *Options) {
@@ -101,6 +102,7 @@ func TestALostSessionIsReplacedAndItsCallsAreServed(t *testing.T) {
 }
 
 func TestASessionThatCannotBeReplacedEndsTheConnection(t *testing.T) {
+	t.Parallel()
 	server := &forgetful{tool: "old"}
 	c := connectRemote(t, server, "", func(o *Options) { o.Remote.Header = nil })
 	server.forget(true, "old")
@@ -116,6 +118,7 @@ func TestASessionThatCannotBeReplacedEndsTheConnection(t *testing.T) {
 // A stream that ends early is opened again where it ended, after the pause that the
 // server asked for.
 func TestAStreamThatEndsEarlyIsResumed(t *testing.T) {
+	t.Parallel()
 	var resumed []string
 	var mu sync.Mutex
 	server := &script{t: t}
@@ -154,6 +157,7 @@ func TestAStreamThatEndsEarlyIsResumed(t *testing.T) {
 
 // What a hostile server does is bounded, has a name, and costs the next call nothing.
 func TestHostileRemoteServersAreBoundedNamedAndRecoveredFrom(t *testing.T) {
+	t.Parallel()
 	endless := func(kind, start, chunk string) func(http.ResponseWriter, string) {
 		return func(w http.ResponseWriter, id string) {
 			w.Header().Set("Content-Type", kind)
@@ -228,6 +232,7 @@ func TestHostileRemoteServersAreBoundedNamedAndRecoveredFrom(t *testing.T) {
 }
 
 func TestAnInvalidHeaderNameKeepsItsToolOut(t *testing.T) {
+	t.Parallel()
 	for raw, want := range map[string]string{
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"N"}}}}}}`: "",
 		`{"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"Region"}}}}`:                                                                                "no string, integer or boolean",
@@ -252,6 +257,7 @@ func TestAnInvalidHeaderNameKeepsItsToolOut(t *testing.T) {
 
 // The era that a server turned out to speak is tried first, and the other one follows.
 func TestTheEraThatWasFoundOutIsTriedFirst(t *testing.T) {
+	t.Parallel()
 	var first atomic.Pointer[string]
 	for _, modern := range []bool{true, false} {
 		first.Store(nil)

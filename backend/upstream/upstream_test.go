@@ -117,6 +117,7 @@ func until(t testing.TB, what string, holds func() bool) {
 }
 
 func TestConnectFindsTheEraThatTheServerSpeaks(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]hub.Era{
 		"echo": hub.Legacy, "legacy": hub.Legacy, "legacy-exit": hub.Legacy, "banner": hub.Legacy,
 		"modern": hub.Modern, "modern-exit": hub.Modern,
@@ -142,6 +143,7 @@ func TestConnectFindsTheEraThatTheServerSpeaks(t *testing.T) {
 }
 
 func TestADualServerConnectsInTheEraAskedFor(t *testing.T) {
+	t.Parallel()
 	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
 		c := connect(t, Options{Dial: inProcess("echo"), Era: era})
 		if c.Era() != era {
@@ -155,6 +157,7 @@ func TestADualServerConnectsInTheEraAskedFor(t *testing.T) {
 }
 
 func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -165,6 +168,7 @@ func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
 }
 
 func TestAServerThatExitsAtOnceFailsTheStart(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"exit"} {
 		if _, err := Connect(context.Background(), Options{Server: "test", Dial: spawn(mode)}); hub.CodeOf(err) != hub.CodeUnavailable {
 			t.Errorf("%s: %v", mode, err)
@@ -173,6 +177,7 @@ func TestAServerThatExitsAtOnceFailsTheStart(t *testing.T) {
 }
 
 func TestCatalogAndResultsAreByteForByte(t *testing.T) {
+	t.Parallel()
 	c := connect(t, Options{Dial: spawn("quirky")})
 	cat := c.Catalog()
 	if len(cat.Tools) != 2 || string(cat.Tools[0].Raw) != mcptest.QuirkyTool || string(cat.Info) != mcptest.QuirkyInfo {
@@ -187,6 +192,7 @@ func TestCatalogAndResultsAreByteForByte(t *testing.T) {
 }
 
 func TestListsAreLimited(t *testing.T) {
+	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("pages")})
 	if tools := c.Catalog().Tools; len(tools) != 1000 || tools[999].Name != "t999" || len(c.Catalog().Warnings) != 1 {
 		t.Errorf("%d tools, %v", len(tools), c.Catalog().Warnings)
@@ -198,6 +204,7 @@ func TestListsAreLimited(t *testing.T) {
 }
 
 func TestAMalformedToolIsSkippedAlone(t *testing.T) {
+	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("malformed-tools")})
 	w := c.Catalog().Warnings
 	if len(c.Catalog().Tools) != 8 || len(w) != 1 || !strings.HasPrefix(w[0], "8 of 9 tools: entry 5 ") {
@@ -206,6 +213,7 @@ func TestAMalformedToolIsSkippedAlone(t *testing.T) {
 }
 
 func TestAChangeBeforeTheStartIsOverIsNotLost(t *testing.T) {
+	t.Parallel()
 	changes := make(chan hub.Kind, 16)
 	c := connect(t, Options{Dial: inProcess("early-change"), OnListChanged: func(k hub.Kind) { changes <- k }})
 	if kind := <-changes; kind != hub.Tools || len(c.Catalog().Tools) != 2 {
@@ -214,6 +222,7 @@ func TestAChangeBeforeTheStartIsOverIsNotLost(t *testing.T) {
 }
 
 func TestAStormOfChangesIsReadOnce(t *testing.T) {
+	t.Parallel()
 	var lists atomic.Int64
 	c := connect(t, Options{Dial: inProcess("change"), OnListChanged: func(hub.Kind) { lists.Add(1) }})
 	send(t, c, hub.Legacy, `{"name":"echo"}`)
@@ -224,6 +233,7 @@ func TestAStormOfChangesIsReadOnce(t *testing.T) {
 }
 
 func TestAModernServersChangesAreListenedTo(t *testing.T) {
+	t.Parallel()
 	changes, updates := make(chan hub.Kind, 16), make(chan string, 16)
 	c := connect(t, Options{Dial: inProcess("modern-change"), OnListChanged: func(k hub.Kind) { changes <- k },
 		OnNotification: func(method string, params json.RawMessage) { updates <- method + " " + string(params) }})
@@ -252,6 +262,7 @@ func soon[T any](t *testing.T, c <-chan T) T {
 }
 
 func TestEraFieldsAreTranslated(t *testing.T) {
+	t.Parallel()
 	c := &Conn{o: Options{ClientInfo: []byte(`{"name":"drawbridge"}`), Capabilities: []byte(`{}`)}}
 	const version, caps = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":`
 	who := `"io.modelcontextprotocol/clientInfo":{"name":"a\"b","version":"1"}`
@@ -294,6 +305,7 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 }
 
 func TestCallsOfEitherEraWorkOnConnectionsOfEither(t *testing.T) {
+	t.Parallel()
 	const modernParams = `{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, mode := range []string{"legacy", "modern"} {
 		c := connect(t, Options{Dial: inProcess(mode)})
@@ -308,6 +320,7 @@ func TestCallsOfEitherEraWorkOnConnectionsOfEither(t *testing.T) {
 
 // What a modern request says already reaches a modern server as it was said.
 func TestARequestThatSaysAllIsPassedOnAsItIs(t *testing.T) {
+	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("modern")})
 	params := `{"name":"echo","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, introduced := range []bool{true, false} {
@@ -324,6 +337,7 @@ func TestARequestThatSaysAllIsPassedOnAsItIs(t *testing.T) {
 }
 
 func TestProgressKeepsTheClientsTokenAcrossEras(t *testing.T) {
+	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("progress")})
 	params := `{"arguments":{"n":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"mine"}}`
 	sink := &countSink{want: `"progressToken":"mine"`}
@@ -351,6 +365,7 @@ func (s *countSink) Ask(context.Context, string, json.RawMessage) (hub.Reply, er
 }
 
 func TestTheConnectionEndsWhenTheServerExits(t *testing.T) {
+	t.Parallel()
 	c := connect(t, Options{Dial: spawn("exit-call")})
 	_, err := c.Send(context.Background(), &hub.Call{Method: "tools/call"}, nil)
 	if hub.CodeOf(err) != hub.CodeUnavailable {
@@ -363,6 +378,7 @@ func TestTheConnectionEndsWhenTheServerExits(t *testing.T) {
 }
 
 func TestCloseIsIdempotentAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"echo", "stubborn", "deaf"} {
 		t.Run(mode, func(t *testing.T) {
 			c := connect(t, Options{Dial: spawn(mode)})
@@ -377,6 +393,7 @@ func TestCloseIsIdempotentAndLeavesNothing(t *testing.T) {
 }
 
 func TestAFailedStartSaysWhatTheServerAnswered(t *testing.T) {
+	t.Parallel()
 	_, err := Connect(context.Background(), Options{Server: "test", Dial: inProcess("modern"), Era: hub.Legacy})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "unsupported protocol version") {
 		t.Error(err)

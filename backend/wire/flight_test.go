@@ -7,6 +7,7 @@ import (
 )
 
 func TestAFullQueueWaitsForItsSinkAsLongAsPatienceLasts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlight(1, nil)
 		done := make(chan struct{})

@@ -16,6 +16,7 @@ import (
 )
 
 func TestJunkIsSkippedAndTwoMessagesOnOneLineAreBothRead(t *testing.T) {
+	t.Parallel()
 	var junk, notified atomic.Int64
 	m := start(t, "junk", func(o *wire.MuxOptions) {
 		o.OnJunk = func([]byte, string) { junk.Add(1) }
@@ -32,6 +33,7 @@ func TestJunkIsSkippedAndTwoMessagesOnOneLineAreBothRead(t *testing.T) {
 }
 
 func TestABannerBeforeTheFirstAnswerIsSkipped(t *testing.T) {
+	t.Parallel()
 	m := start(t, "banner", nil)
 	mustCall(t, m, `{}`, nil)
 	if junk := m.Stats().Junk; junk != 8 {
@@ -40,6 +42,7 @@ func TestABannerBeforeTheFirstAnswerIsSkipped(t *testing.T) {
 }
 
 func TestAnOversizedResultFailsOnlyItsOwnCall(t *testing.T) {
+	t.Parallel()
 	m := start(t, "giant", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
 	for _, arguments := range []string{`{"size":5000000}`, `{"size":5000000,"last":1}`} {
 		_, err := call(t, m, `{"arguments":`+arguments+`}`, nil)
@@ -53,6 +56,7 @@ func TestAnOversizedResultFailsOnlyItsOwnCall(t *testing.T) {
 }
 
 func TestAnEndlessLineEndsTheConnection(t *testing.T) {
+	t.Parallel()
 	m := start(t, "endless", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
 	if _, err := call(t, m, `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable {
 		t.Fatal(err)
@@ -60,6 +64,7 @@ func TestAnEndlessLineEndsTheConnection(t *testing.T) {
 }
 
 func TestDeepNestingFailsOnlyItsOwnCall(t *testing.T) {
+	t.Parallel()
 	m := start(t, "deep", nil)
 	for _, depth := range []int{9_000, 1_000_000} {
 		if _, err := call(t, m, fmt.Sprintf(`{"arguments":{"depth":%d}}`, depth), nil); err == nil {
@@ -70,6 +75,7 @@ func TestDeepNestingFailsOnlyItsOwnCall(t *testing.T) {
 }
 
 func TestBadTextIsRepairedAndMarked(t *testing.T) {
+	t.Parallel()
 	m := start(t, "bad-text", nil)
 	reply := mustCall(t, m, `{}`, nil)
 	const want = `{"content":[{"type":"text","text":"a` + "\uFFFD" + `b\u0000\ufffd\u001b"}]}`
@@ -79,6 +85,7 @@ func TestBadTextIsRepairedAndMarked(t *testing.T) {
 }
 
 func TestContentLengthFramingBothWays(t *testing.T) {
+	t.Parallel()
 	m := start(t, "lsp", func(o *wire.MuxOptions) { o.Framing = wire.ContentLength })
 	for range 3 {
 		if reply := mustCall(t, m, `{"arguments":{"a":"é"}}`, nil); !strings.Contains(string(reply.Result), `{"a":"é"}`) {
@@ -88,6 +95,7 @@ func TestContentLengthFramingBothWays(t *testing.T) {
 }
 
 func TestLateAndForeignRepliesAreCountedAndDropped(t *testing.T) {
+	t.Parallel()
 	m := start(t, "late", nil)
 	for range 2 {
 		if reply := mustCall(t, m, `{}`, nil); !strings.Contains(string(reply.Result), "done") {
@@ -100,6 +108,7 @@ func TestLateAndForeignRepliesAreCountedAndDropped(t *testing.T) {
 }
 
 func TestAnAnswerWithNeitherResultNorErrorFailsTheCall(t *testing.T) {
+	t.Parallel()
 	if _, err := call(t, start(t, "neither", nil), `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable {
 		t.Fatal(err)
 	}
@@ -121,6 +130,7 @@ func (c told) Handle(_ context.Context, r slog.Record) error {
 }
 
 func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
+	t.Parallel()
 	for kind, name := range []string{"progress", "log", "unknown", "requests"} {
 		if kind == 0 {
 			continue // belongs to the call, see the slow sink
@@ -148,7 +158,8 @@ func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
 }
 
 func TestAServerThatDoesNotReadFailsTheCallAtItsDeadlineAndThenTheConnection(t *testing.T) {
-	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = 3 * time.Second })
+	t.Parallel()
+	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = time.Second })
 	if _, err := m.Call(context.Background(), "tools/list", nil, hub.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}

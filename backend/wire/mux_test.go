@@ -97,6 +97,7 @@ func mustCall(t testing.TB, m *wire.Mux, params string, sink hub.Sink) hub.Reply
 }
 
 func TestResultsArriveByteForByte(t *testing.T) {
+	t.Parallel()
 	m := start(t, "quirky", nil)
 	if reply := mustCall(t, m, `{"name":"odd"}`, nil); string(reply.Result) != mcptest.QuirkyResult {
 		t.Fatalf("got  %s\nwant %s", reply.Result, mcptest.QuirkyResult)
@@ -104,6 +105,7 @@ func TestResultsArriveByteForByte(t *testing.T) {
 }
 
 func TestEveryProgressNotificationArrivesInOrderBeforeTheResult(t *testing.T) {
+	t.Parallel()
 	m := start(t, "progress", nil)
 	for name, sink := range map[string]*recorder{"quick": {}, "other": {}} {
 		reply := mustCall(t, m, `{"arguments":{"n":4000},"_meta":{"progressToken":"my \u00e9 token"}}`, sink)
@@ -124,6 +126,7 @@ func TestEveryProgressNotificationArrivesInOrderBeforeTheResult(t *testing.T) {
 }
 
 func TestConcurrentCallsGetTheirOwnRepliesAndProgress(t *testing.T) {
+	t.Parallel()
 	m := start(t, "progress", nil)
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -141,6 +144,7 @@ func TestConcurrentCallsGetTheirOwnRepliesAndProgress(t *testing.T) {
 }
 
 func TestASlowSinkDoesNotStallOtherCalls(t *testing.T) {
+	t.Parallel()
 	m := start(t, "flood", nil)
 	gate := make(chan struct{})
 	slow := &recorder{gate: gate}
@@ -166,6 +170,7 @@ func TestASlowSinkDoesNotStallOtherCalls(t *testing.T) {
 }
 
 func TestCancellationReturnsAtOnceAndTellsTheServer(t *testing.T) {
+	t.Parallel()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	m := wire.NewMux(wire.MuxOptions{Server: "test", In: outR, Out: inW})
@@ -205,6 +210,7 @@ func TestCancellationReturnsAtOnceAndTellsTheServer(t *testing.T) {
 }
 
 func TestARequestOfTheServerReachesTheOnlyCallInFlight(t *testing.T) {
+	t.Parallel()
 	m := start(t, "ask", nil)
 	sink := &recorder{ask: func(_ context.Context, method string, params json.RawMessage) (hub.Reply, error) {
 		if method != "elicitation/create" || !strings.Contains(string(params), "Sure?") {
@@ -219,6 +225,7 @@ func TestARequestOfTheServerReachesTheOnlyCallInFlight(t *testing.T) {
 }
 
 func TestARequestThatSeveralCallsCouldOwnIsRefused(t *testing.T) {
+	t.Parallel()
 	m := start(t, "ask", nil)
 	var asked atomic.Int64
 	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
@@ -262,6 +269,7 @@ func (c *closeAfter) Write(p []byte) (int, error) {
 }
 
 func TestWhenTheServerEndsEveryCallFailsOnce(t *testing.T) {
+	t.Parallel()
 	const calls = 10
 	// The server ends when it has all of them: a call that comes later was never sent.
 	m := start(t, "silent-call", func(o *wire.MuxOptions) { o.Out = &closeAfter{WriteCloser: o.Out.(io.WriteCloser), lines: calls} })
@@ -287,6 +295,7 @@ func unsent(err error) bool {
 }
 
 func TestABurstWaitsForASinkThatIsSlowForAMoment(t *testing.T) {
+	t.Parallel()
 	m := start(t, "flood", nil)
 	gate := make(chan struct{})
 	time.AfterFunc(30*time.Millisecond, func() { close(gate) })
@@ -298,6 +307,7 @@ func TestABurstWaitsForASinkThatIsSlowForAMoment(t *testing.T) {
 }
 
 func TestLogLinesReachTheOnlyCallInFlight(t *testing.T) {
+	t.Parallel()
 	m := start(t, "flood", nil)
 	sink := &recorder{}
 	mustCall(t, m, `{"arguments":{"kind":1,"n":3}}`, sink)
@@ -307,6 +317,7 @@ func TestLogLinesReachTheOnlyCallInFlight(t *testing.T) {
 }
 
 func TestARequestThatTheServerTookBackIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	m := start(t, "ask-cancel", nil)
 	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
 		<-ctx.Done() // if it was asked at all before it was taken back

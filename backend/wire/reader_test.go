@@ -34,6 +34,7 @@ func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string
 
 // What a header promises is bounded as a line is, and so is the block of headers itself.
 func TestHeadersAreBounded(t *testing.T) {
+	t.Parallel()
 	if _, err := frames(t, strings.NewReader("Content-Length: 999999999999\r\n\r\n{}"), Auto, 1<<20); !errors.Is(err, errEndless) {
 		t.Errorf("a message of a terabyte: %v", err)
 	}
@@ -44,6 +45,7 @@ func TestHeadersAreBounded(t *testing.T) {
 }
 
 func TestReaderTellsMessagesApart(t *testing.T) {
+	t.Parallel()
 	big := strings.Repeat("x", 300_000)
 	for name, c := range map[string]struct {
 		in   string
@@ -95,6 +97,7 @@ func (letters) Read(p []byte) (int, error) {
 }
 
 func TestNDJSONTakesHeadersForJunk(t *testing.T) {
+	t.Parallel()
 	got, _ := frames(t, strings.NewReader("Content-Length: 3\n\n{1}\n"), NDJSON, 1000)
 	if strings.Join(got, "|") != "Content-Length: 3|{1}" {
 		t.Errorf("%q", got)

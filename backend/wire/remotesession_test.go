@@ -56,6 +56,7 @@ func openAmnesiac(t *testing.T) *Remote {
 // A call whose time ends while a lost session is replaced fails, and is not answered with
 // nothing. The connection is given another chance by the next one.
 func TestACallThatEndsWhileItsSessionIsReplacedFails(t *testing.T) {
+	t.Parallel()
 	r := openAmnesiac(t)
 	over := errors.New("no more time")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, over)
@@ -72,6 +73,7 @@ func TestACallThatEndsWhileItsSessionIsReplacedFails(t *testing.T) {
 // A server that never opens another session ends the connection, also when only the
 // stream of announcements waits for it, which has no deadline.
 func TestASessionThatIsNeverReplacedEndsTheConnection(t *testing.T) {
+	t.Parallel()
 	r := openAmnesiac(t)
 	r.renewLimit = 100 * time.Millisecond
 	r.once.Do(func() { close(r.ready) })
@@ -91,6 +93,7 @@ func TestASessionThatIsNeverReplacedEndsTheConnection(t *testing.T) {
 
 // What a server calls its events travels back in a header: a giant name is not kept.
 func TestAStreamIsNotResumedAfterAGiantId(t *testing.T) {
+	t.Parallel()
 	var p resumption
 	p.note(sseEvent{id: "a"})
 	p.note(sseEvent{id: strings.Repeat("x", maxEventID+1)})

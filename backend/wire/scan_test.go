@@ -10,6 +10,7 @@ import (
 )
 
 func TestScanFindsTheEnvelopeWithoutTouchingThePayload(t *testing.T) {
+	t.Parallel()
 	const msg = ` {"jsonrpc":"2.0", "id" : "a\"b","method":"tools\/call","params":{"x":9007199254740993}} `
 	env, err := Scan([]byte(msg))
 	if err != nil {
@@ -27,6 +28,7 @@ func TestScanFindsTheEnvelopeWithoutTouchingThePayload(t *testing.T) {
 }
 
 func TestScanTellsKindsApart(t *testing.T) {
+	t.Parallel()
 	for msg, want := range map[string]Kind{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                Request,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                  Notification,
@@ -47,6 +49,7 @@ func TestScanTellsKindsApart(t *testing.T) {
 }
 
 func TestScanRefusesWhatTwoParsersReadDifferently(t *testing.T) {
+	t.Parallel()
 	for name, msg := range map[string]string{
 		"duplicate":          `{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`,
 		"duplicate, escaped": `{"jsonrpc":"2.0","id":1,"method":"a","m\u0065thod":"b"}`,
@@ -72,6 +75,7 @@ func TestScanRefusesWhatTwoParsersReadDifferently(t *testing.T) {
 }
 
 func TestScanRefusesDeepNestingOnly(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []struct{ open, middle, shut string }{{"[", "", "]"}, {`{"a":`, "1", "}"}, {`[{"a":`, "1", "}]"}} {
 		levels := strings.Count(kind.open, "[") + strings.Count(kind.open, "{")
 		deep := func(n int) []byte {
@@ -89,6 +93,7 @@ func TestScanRefusesDeepNestingOnly(t *testing.T) {
 }
 
 func TestScanParamsRefusesDuplicateKeys(t *testing.T) {
+	t.Parallel()
 	for _, params := range []string{
 		`{"name":"safe","name":"evil"}`, `{"name":"safe","Name":"evil"}`, `{"name":"safe","n\u0061me":"evil"}`,
 		`{"_meta":{"progressToken":1,"progressToken":2}}`, `{"x\u0000":1}`, `[1]`, `{"_meta":3}`,
@@ -102,6 +107,7 @@ func TestScanParamsRefusesDuplicateKeys(t *testing.T) {
 }
 
 func TestScanParamsFindsNamesTokensAndEraFields(t *testing.T) {
+	t.Parallel()
 	params := []byte(`{"n\u0061me":"t","arguments":{"a":[1]},"_meta":{"progressToken":7,` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c"},"traceparent":"00-1"}}`)
 	p, err := ScanParams(params)
@@ -134,6 +140,7 @@ func TestScanningAllocatesNothing(t *testing.T) {
 }
 
 func TestCompactKeepsTokensAndRepairsText(t *testing.T) {
+	t.Parallel()
 	for src, want := range map[string]string{
 		"{ \"a\" :\r\n [1.0 , 1e3,\t9007199254740993 ] }": `{"a":[1.0,1e3,9007199254740993]}`,
 		"\"a b\\n\\u00e9\"":     `"a b\n\u00e9"`,
@@ -154,6 +161,7 @@ func TestCompactKeepsTokensAndRepairsText(t *testing.T) {
 }
 
 func TestUnquoteDecodesAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
 	for _, raw := range []string{`""`, `"abc"`, `"a\"\\\/\b\f\n\r\t"`, `"\u00e9\ud83d\ude00\ud800x"`, "\"\xff\"", `"é"`} {
 		var want string
 		if err := json.Unmarshal([]byte(raw), &want); err != nil {
@@ -166,6 +174,7 @@ func TestUnquoteDecodesAsEncodingJSONDoes(t *testing.T) {
 }
 
 func TestAppendStringIsReadBackAlike(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "a\"b\\c", "\x00\x1f\n\u2028é😀", "a\xffb"} {
 		raw := AppendString(nil, text)
 		if got, ok := Unquote(raw); !ok || got != strings.ToValidUTF8(text, "\uFFFD") {
