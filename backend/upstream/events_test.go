@@ -66,7 +66,7 @@ func (s *older) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status := s.status
 	s.seen = append(s.seen, m.Method)
 	s.mu.Unlock()
-	if status != 0 && m.Method == "tools/call" {
+	if status != 0 && (m.Method == "tools/call" || m.Method == "ping") {
 		w.WriteHeader(status)
 		return
 	}

@@ -28,7 +28,8 @@ type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    struct {
-		Supported []string `json:"supported"` // of codeVersion
+		Supported   []string `json:"supported"`   // of codeVersion
+		Undelivered bool     `json:"undelivered"` // the server did not take the request
 	} `json:"data"`
 }
 

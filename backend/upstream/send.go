@@ -41,14 +41,15 @@ func (c *Conn) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Rep
 	return c.t.Call(ctx, call.Method, params, token, sink)
 }
 
-// Ping asks the server for a sign of life. Any answer is one, also an error.
+// Ping asks the server for a sign of life. Any answer is one, also an error, but for one
+// about a session that the server no longer knows.
 func (c *Conn) Ping(ctx context.Context) error {
 	method, params := "ping", []byte(nil)
 	if c.era == hub.Modern {
 		method, params = "server/discover", c.withModernMeta(nil, nil)
 	}
 	_, err := c.request(ctx, method, params)
-	if _, ok := errors.AsType[*rpcError](err); ok {
+	if answer, ok := errors.AsType[*rpcError](err); ok && !answer.Data.Undelivered {
 		return nil
 	}
 	return err

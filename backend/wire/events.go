@@ -222,6 +222,10 @@ func (e *Events) post(message []byte) error {
 	return nil
 }
 
+// undelivered is the data of an error that the server did not say: its request never
+// became one of the server's.
+var undelivered = []byte(`{"undelivered":true}`)
+
 // deliver posts message. A request that the server does not take is answered in its
 // place; a server that no longer knows us ends the connection.
 func (e *Events) deliver(message []byte) {
@@ -229,12 +233,12 @@ func (e *Events) deliver(message []byte) {
 	defer cancel()
 	resp, err := e.request(ctx, http.MethodPost, e.to, message)
 	if err == nil {
-		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		resp.Body.Close()
 		if resp.StatusCode < 300 {
 			return
 		}
-		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
+		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone || resp.StatusCode == http.StatusBadRequest && namesSession(text) {
 			_ = e.out.CloseWithError(errForgotten)
 			e.cancel()
 			return
@@ -249,5 +253,5 @@ func (e *Events) deliver(message []byte) {
 		return
 	}
 	text, _ := hub.Describe(err)
-	_, _ = e.out.Write(append(AppendError(nil, Bytes(message, env.ID), CodeInternal, text, nil), '\n'))
+	_, _ = e.out.Write(append(AppendError(nil, Bytes(message, env.ID), CodeInternal, text, undelivered), '\n'))
 }

@@ -272,16 +272,21 @@ func (m *Mux) await(ctx context.Context, f *flight, method string) (hub.Reply, e
 var errAnswered = errors.New("the call was answered")
 
 func (m *Mux) notifyCancelled(id int64, cause error) {
-	reason := "the client cancelled the request"
-	if hub.CodeOf(cause) == hub.CodeTimeout {
-		reason = "the request took too long"
-	}
+	reason := cancelReason(cause)
 	m.out.tryPut(128, func(dst []byte) []byte {
 		dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
 		dst = strconv.AppendInt(dst, id, 10)
 		dst = append(dst, `,"reason":"`...)
 		return append(append(dst, reason...), `"}}`...)
 	})
+}
+
+// cancelReason says to a server why a request is no longer wanted.
+func cancelReason(cause error) string {
+	if hub.CodeOf(cause) == hub.CodeTimeout {
+		return "the request took too long"
+	}
+	return "the client cancelled the request"
 }
 
 // Notify sends a notification. It waits, until ctx ends, while too much is queued.

@@ -212,41 +212,57 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	reply, err := r.exchange(both, f, method, params, appendCall(nil, f.id, method, params, edit), header)
 	if err != nil && both.Err() != nil {
 		if ctx.Err() != nil && legacy && method != "initialize" {
-			r.asks.spawn(func() { r.sayCancelled(f.id) }) // a modern server takes the closed stream for it
+			cause := context.Cause(ctx)
+			r.asks.spawn(func() { r.sayCancelled(f.id, cause) }) // a modern server takes the closed stream for it
 		}
 		return hub.Reply{}, context.Cause(both)
 	}
 	return reply, err
 }
 
-func (r *Remote) sayCancelled(id int64) {
+func (r *Remote) sayCancelled(id int64, cause error) {
 	ctx, cancel := context.WithTimeout(r.ctx, closeLimit)
 	defer cancel()
-	_ = r.Notify(ctx, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d,"reason":"the client cancelled the request"}`, id))
+	_ = r.Notify(ctx, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, cancelReason(cause)))
 }
 
-// exchange posts one request and reads until its reply.
+// exchange posts one request and reads until its reply. A request that a server refuses
+// because it has forgotten our session goes out once more in a new one.
 func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte, header http.Header) (hub.Reply, error) {
 	resp, err := r.post(ctx, method, params, body, header)
-	if err == nil && forgotten(resp) {
-		// The server has not looked at the request, so it may go out once more.
+	if err == nil && r.sessionRefused(ctx, resp, f.id) {
 		resp.Body.Close()
-		if err := r.renew(ctx, lostSession(resp)); err != nil {
-			if ctx.Err() != nil { // the caller's time is over; the next one tries again
-				return hub.Reply{}, context.Cause(ctx)
-			}
-			r.fail(err)
-			return hub.Reply{}, context.Cause(r.ctx)
+		if err := r.replaceSession(ctx, lostSession(resp)); err != nil {
+			return hub.Reply{}, err
 		}
-		if resp, err = r.post(ctx, method, params, body, header); err == nil && forgotten(resp) {
+		resp, err = r.post(ctx, method, params, body, header)
+		if err == nil && refusedAgain(resp) {
 			resp.Body.Close()
-			r.fail(errForgotten)
-			return hub.Reply{}, context.Cause(r.ctx)
+			return hub.Reply{}, r.sessionUseless()
 		}
 	}
 	if err != nil {
 		return hub.Reply{}, r.unreachable(err)
 	}
+	reply, err := r.read(ctx, resp, f, method, params)
+	lost := lostSession(resp)
+	if err != nil || len(reply.Error) == 0 || lost == "" || !namesSession(reply.Error) || !r.sessionUnknown(ctx, lost) {
+		return reply, err
+	}
+	if err := r.replaceSession(ctx, lost); err != nil {
+		return hub.Reply{}, err
+	}
+	if !repeatable(method) { // it was read, and perhaps more than that
+		return hub.Reply{}, r.sessionEnded()
+	}
+	if resp, err = r.post(ctx, method, params, body, header); err != nil {
+		return hub.Reply{}, r.unreachable(err)
+	}
+	return r.read(ctx, resp, f, method, params)
+}
+
+// read reads the reply to a request.
+func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, method string, params []byte) (hub.Reply, error) {
 	defer resp.Body.Close()
 	if method == "initialize" && resp.StatusCode == http.StatusOK {
 		r.mu.Lock()

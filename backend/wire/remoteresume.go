@@ -148,13 +148,13 @@ func (r *Remote) announcements(place *resumption) (again bool) {
 		return true
 	}
 	defer resp.Body.Close()
-	if forgotten(resp) {
-		*place = resumption{}
-		if err := r.renew(r.ctx, lostSession(resp)); err != nil {
-			r.fail(err)
+	if session := lostSession(resp); session != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone || resp.StatusCode == http.StatusBadRequest) {
+		// Servers without such a stream answer so as well.
+		if !r.sessionUnknown(r.ctx, session) {
 			return false
 		}
-		return true
+		*place = resumption{}
+		return r.replaceSession(r.ctx, session) == nil
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
 		r.o.Log.Debug("Server has no stream of announcements", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))

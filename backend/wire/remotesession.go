@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,17 +9,110 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"drawbridge/backend/hub"
 )
 
 var errForgotten = errors.New("the server has forgotten our session")
 
-// forgotten reports whether a legacy server no longer knows the session that the
-// request was made in.
-func forgotten(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusNotFound && lostSession(resp) != ""
+func lostSession(resp *http.Response) string { return resp.Request.Header.Get("Mcp-Session-Id") }
+
+const (
+	maxRefusal = 64 << 10        // bytes of a refusal that are read to find its reason
+	probeLimit = 5 * time.Second // of the ping that finds out whether a session is still known
+)
+
+// sessionRefused reports whether resp refuses the session that the request was made in,
+// whatever the server's way to say so: 404, 410, or 400 with an error that names the
+// session. A 400 that could mean anything is decided by a ping in the same session.
+//
+// Each of these is the answer of the HTTP layer, which looks the session up before it
+// hands the message on: the request had no effect and may be sent once more.
+func (r *Remote) sessionRefused(ctx context.Context, resp *http.Response, id int64) bool {
+	if lostSession(resp) == "" {
+		return false
+	}
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
+		return true
+	case http.StatusBadRequest:
+	default:
+		return false
+	}
+	text := peek(resp)
+	env, err := Scan(text)
+	answered := false // the server read our request, and this is its answer
+	if err == nil && env.Kind == Response {
+		got, ok := Int(text, env.ID)
+		answered = ok && got == id
+	}
+	switch named := namesSession(text); {
+	case named && !answered:
+		return true
+	case answered && !named:
+		return false
+	}
+	return r.sessionUnknown(ctx, lostSession(resp))
 }
 
-func lostSession(resp *http.Response) string { return resp.Request.Header.Get("Mcp-Session-Id") }
+// sessionUnknown asks by a ping whether the server still knows session. A ping has no
+// effect, so any refusal of it counts.
+func (r *Remote) sessionUnknown(ctx context.Context, session string) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	f := newFlight(r.nextID.Add(1), nil)
+	resp, err := r.post(ctx, "ping", nil, appendCall(nil, f.id, "ping", nil, nil), nil)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	if lostSession(resp) != session { // replaced meanwhile
+		return true
+	}
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusGone:
+		return true
+	}
+	var reply hub.Reply
+	if mediaType(resp) == "text/event-stream" {
+		reply, err = r.stream(ctx, resp.Body, f)
+	} else {
+		reply, _, err = r.reply(peek(resp), f.id, resp.StatusCode)
+	}
+	return err == nil && namesSession(reply.Error)
+}
+
+// peek reads the beginning of a body that is still to be read.
+func peek(resp *http.Response) []byte {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	return text
+}
+
+func namesSession(text []byte) bool {
+	return bytes.Contains(bytes.ToLower(text[:min(len(text), maxRefusal)]), []byte("session"))
+}
+
+// repeatable reports whether a request may be sent twice: of all methods only a tool's
+// call may change something.
+func repeatable(method string) bool { return method != "tools/call" }
+
+// replaceSession opens a session in place of lost. Its error is that of the request that
+// needs it.
+func (r *Remote) replaceSession(ctx context.Context, lost string) error {
+	err := r.renew(ctx, lost)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil: // the caller's time is over; the next one tries again
+		return context.Cause(ctx)
+	}
+	r.fail(err)
+	return context.Cause(r.ctx)
+}
 
 // renewLimit bounds the opening of a new session in place of a lost one: the stream of
 // announcements that may ask for it has no deadline, and all calls wait behind it.
@@ -68,4 +162,30 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 		r.o.OnRenewed()
 	}
 	return nil
+}
+
+// refusedAgain reports whether a session is refused that has just been opened. A 400 that
+// does not name it is the answer to the request.
+func refusedAgain(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
+		return lostSession(resp) != ""
+	case http.StatusBadRequest:
+		return lostSession(resp) != "" && namesSession(peek(resp))
+	}
+	return false
+}
+
+// sessionUseless is the error of a request that was refused in two sessions.
+func (r *Remote) sessionUseless() error {
+	return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: true, Cause: errForgotten,
+		Message: fmt.Sprintf("server %q refuses the session that it has just opened", r.o.Server),
+		Hint:    "Try again. If it goes on, several servers answer at its url and do not share their sessions."}
+}
+
+// sessionEnded is the error of a call that may have been made before its session was lost.
+func (r *Remote) sessionEnded() error {
+	return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Cause: errForgotten,
+		Message: fmt.Sprintf("server %q has forgotten our session; whether it made this call is not known", r.o.Server),
+		Hint:    "A new session is open. Check whether the call had an effect before you make it again."}
 }

@@ -1,0 +1,68 @@
+package upstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+)
+
+// A ping that is answered by an error about the session is no sign of life, in either
+// transport; an error about the ping itself is one.
+func TestAPingThatIsAnsweredByALostSessionIsNoSignOfLife(t *testing.T) {
+	for name, refuse := range map[string]func(w http.ResponseWriter, id json.RawMessage){
+		"400": func(w http.ResponseWriter, _ json.RawMessage) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`)
+		},
+		"200": func(w http.ResponseWriter, id json.RawMessage) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Session not found"}}`, id)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lost, unknown atomic.Bool
+			s := &script{t: t}
+			c := connectRemote(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost || !lost.Load() && !unknown.Load() {
+					s.ServeHTTP(w, r)
+					return
+				}
+				var m struct{ ID json.RawMessage }
+				body, _ := io.ReadAll(r.Body)
+				_ = json.Unmarshal(body, &m)
+				if unknown.Load() {
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown method"}}`, m.ID)
+					return
+				}
+				refuse(w, m.ID)
+			}), "", nil)
+			unknown.Store(true)
+			if err := c.Ping(t.Context()); err != nil {
+				t.Errorf("an error of its own is no sign of life: %v", err)
+			}
+			unknown.Store(false)
+			lost.Store(true)
+			if err := c.Ping(t.Context()); err == nil {
+				t.Error("a lost session that cannot be replaced is a sign of life")
+			}
+		})
+	}
+}
+
+// The older transport answers a request that could not be delivered in the server's place.
+// That answer is no sign of life either.
+func TestAPingThatIsNotDeliveredIsNoSignOfLife(t *testing.T) {
+	s := newOlder()
+	c := connectRemote(t, s, "", func(o *Options) { o.Remote.Events = true })
+	s.mu.Lock()
+	s.status = http.StatusServiceUnavailable
+	s.mu.Unlock()
+	if err := c.Ping(t.Context()); err == nil {
+		t.Error("503 is a sign of life")
+	}
+}

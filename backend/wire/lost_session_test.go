@@ -1,0 +1,275 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// dialectServer is a legacy server whose sessions can be lost, with its own way to refuse
+// an unknown one.
+type dialectServer struct {
+	refuse func(w http.ResponseWriter, id string) // a request in a session that is not known
+	call   func(w http.ResponseWriter, id string) // nil: the tool answers
+
+	mu      sync.Mutex
+	session string
+	opened  int
+	made    int // calls of the tool
+	useless bool
+}
+
+func (d *dialectServer) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.session = "forgotten"
+}
+
+func (d *dialectServer) counts() (opened, made int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.opened, d.made
+}
+
+func (d *dialectServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	body, _ := io.ReadAll(r.Body)
+	_ = json.Unmarshal(body, &m)
+	id := string(m.ID)
+	answer := func(result string) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+	}
+	switch session := r.Header.Get("Mcp-Session-Id"); {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case m.Method == "initialize":
+		d.opened++
+		if d.session = fmt.Sprint("s", d.opened); d.useless && d.opened > 1 {
+			d.session = "another"
+		}
+		w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", d.opened))
+		answer(`{"protocolVersion":"2025-11-25","capabilities":{}}`)
+	case d.useless && id == "":
+		w.WriteHeader(http.StatusAccepted)
+	case session != d.session:
+		d.refuse(w, id)
+	case id == "":
+		w.WriteHeader(http.StatusAccepted)
+	case m.Method == "ping":
+		answer(`{}`)
+	case d.call != nil:
+		d.call(w, id)
+	default:
+		d.made++
+		answer(fmt.Sprintf(`{"session":%q}`, session))
+	}
+}
+
+func (d *dialectServer) open(t *testing.T) *Remote {
+	t.Helper()
+	server := httptest.NewServer(d)
+	t.Cleanup(server.Close)
+	r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(t.Context()) })
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Speak(hub.Legacy, "2025-11-25")
+	return r
+}
+
+// refusal answers with status, and text in which %s is the id of the request.
+func refusal(status int, kind, text string) func(http.ResponseWriter, string) {
+	return func(w http.ResponseWriter, id string) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, strings.ReplaceAll(text, "ID", id))
+	}
+}
+
+const jsonKind = "application/json"
+
+// A session that the server has forgotten is replaced whatever the server says. What it
+// refused before it looked at the request is sent again, once.
+func TestALostSessionIsFoundWhateverTheServerSays(t *testing.T) {
+	for name, refuse := range map[string]func(http.ResponseWriter, string){
+		"404":                       refusal(404, "text/plain", ""),
+		"404 with an error":         refusal(404, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`),
+		"410":                       refusal(410, "text/plain", "gone"),
+		"400 as the TypeScript SDK": refusal(400, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`),
+		"400 with our id":           refusal(400, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":ID}`),
+		"400 in words":              refusal(400, "text/plain", "Invalid or missing session ID"),
+		"400 without a reason":      refusal(400, "text/plain", ""),
+		"400 of a server that has not been initialized": refusal(400, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &dialectServer{refuse: refuse}
+			r := d.open(t)
+			d.forget()
+			for range 2 {
+				reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+				if err != nil || string(reply.Result) != `{"session":"s2"}` {
+					t.Fatalf("%s%s, %v", reply.Result, reply.Error, err)
+				}
+			}
+			if opened, made := d.counts(); opened != 2 || made != 2 {
+				t.Errorf("%d sessions, the tool was called %d times", opened, made)
+			}
+		})
+	}
+}
+
+// An error that names the session and comes where a result belongs may follow a call that
+// had an effect. Such a call is not made twice: it fails clearly, and the next one works.
+func TestACallThatMayHaveBeenMadeIsNotRepeatedInANewSession(t *testing.T) {
+	for name, refuse := range map[string]func(http.ResponseWriter, string){
+		"an error":         refusal(200, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session terminated"},"id":ID}`),
+		"an error, no id":  refusal(200, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"unknown session"},"id":null}`),
+		"an event":         refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32001,\"message\":\"Session expired\"},\"id\":ID}\n\n"),
+		"500 and an error": refusal(500, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32603,"message":"no such session"},"id":ID}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &dialectServer{refuse: refuse}
+			r := d.open(t)
+			d.forget()
+			_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+			own, ok := errors.AsType[*hub.Error](err)
+			if !ok || own.Unsent || own.Code != hub.CodeUnavailable || !strings.Contains(own.Message, "whether it made this call is not known") {
+				t.Fatalf("%v", err)
+			}
+			if reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {
+				t.Errorf("the next call: %s%s, %v", reply.Result, reply.Error, err)
+			}
+			d.forget()
+			if reply, err := r.Call(t.Context(), "resources/read", []byte(`{"uri":"x:y"}`), hub.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s3"}` {
+				t.Errorf("what has no effect is repeated: %s%s, %v", reply.Result, reply.Error, err)
+			}
+			if opened, made := d.counts(); opened != 3 || made != 2 {
+				t.Errorf("%d sessions, %d calls", opened, made)
+			}
+		})
+	}
+}
+
+// A tool may speak of sessions of its own. Its error reaches the client as it is, and our
+// session stays.
+func TestAnErrorAboutAnotherSessionIsTheServersAnswer(t *testing.T) {
+	for name, status := range map[string]int{"an error": 200, "an error with 400": 400} {
+		t.Run(name, func(t *testing.T) {
+			const text = `{"code":-32602,"message":"browser session not found"}`
+			d := &dialectServer{refuse: refusal(404, "", ""), call: refusal(status, jsonKind, `{"jsonrpc":"2.0","id":ID,"error":`+text+`}`)}
+			reply, err := d.open(t).Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+			if err != nil || string(reply.Error) != text {
+				t.Errorf("%s, %v", reply.Error, err)
+			}
+			if opened, _ := d.counts(); opened != 1 {
+				t.Errorf("%d sessions", opened)
+			}
+		})
+	}
+}
+
+// Servers behind one address that do not share their sessions cost single calls, not the
+// connection.
+func TestASessionThatIsRefusedAtOnceIsAClearError(t *testing.T) {
+	d := &dialectServer{refuse: refusal(404, "", ""), useless: true}
+	r := d.open(t)
+	d.forget()
+	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+	if own, ok := errors.AsType[*hub.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "refuses the session that it has just opened") {
+		t.Fatalf("%v", err)
+	}
+	if r.Err() != nil {
+		t.Errorf("the connection is given up: %v", r.Err())
+	}
+}
+
+// A server that has no stream of announcements and says so by 404 or 400 keeps its session.
+func TestAMissingStreamOfAnnouncementsIsNoLostSession(t *testing.T) {
+	for _, status := range []int{400, 404} {
+		d := &dialectServer{refuse: refusal(404, "", "")}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				w.WriteHeader(status)
+				return
+			}
+			d.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		r.Speak(hub.Legacy, "2025-11-25")
+		if r.announcements(&resumption{}) {
+			t.Errorf("%d: it is asked for again", status)
+		}
+		if opened, _ := d.counts(); opened != 1 {
+			t.Errorf("%d: %d sessions", status, opened)
+		}
+		_ = r.Close(t.Context())
+	}
+}
+
+// A server author who looks for the reason of a cancellation finds our timeout, not a client.
+func TestATimeoutIsSentUpstreamAsATimeout(t *testing.T) {
+	if got := cancelReason(hub.Errorf(hub.CodeTimeout, "late")); got != "the request took too long" {
+		t.Errorf("a timeout is %q", got)
+	}
+	if got := cancelReason(hub.Errorf(hub.CodeCancelled, "no longer wanted")); got != "the client cancelled the request" {
+		t.Errorf("a cancellation is %q", got)
+	}
+	d := &dialectServer{refuse: refusal(404, "", "")}
+	cancelled := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.Contains(string(body), "notifications/cancelled"):
+			cancelled <- string(body)
+		case strings.Contains(string(body), "tools/call"):
+			<-r.Context().Done()
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		d.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(t.Context()) })
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Speak(hub.Legacy, "2025-11-25")
+	life, end := context.WithCancelCause(t.Context())
+	go func() { end(hub.Errorf(hub.CodeTimeout, "late")) }()
+	if _, err := r.Call(life, "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil); hub.CodeOf(err) != hub.CodeTimeout {
+		t.Errorf("%v", err)
+	}
+	if got := <-cancelled; !strings.Contains(got, `"reason":"the request took too long"`) {
+		t.Errorf("told %s", got)
+	}
+}
