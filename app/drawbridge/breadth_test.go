@@ -89,20 +89,6 @@ func TestOneCallAtATimeTakesOneProcessorAndACrowdTakesAll(t *testing.T) {
 	})
 }
 
-func TestTheRuntimeTellsHowManyGoroutinesWait(t *testing.T) {
-	b := newBreadth()
-	if n := b.ready(); n < 0 || n > 10_000 {
-		t.Errorf("%d goroutines wait", n)
-	}
-	before := b.load()
-	// On a busy machine this test may have no processor for a while.
-	for began := time.Now(); b.load() <= before; {
-		if time.Since(began) > 20*time.Second {
-			t.Fatal("20 s of work took nothing of a processor")
-		}
-	}
-}
-
 func TestAChosenNumberOfProcessorsIsLeftAlone(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "2")
 	ctx, cancel := context.WithCancel(t.Context())

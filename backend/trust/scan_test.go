@@ -77,7 +77,7 @@ func clean(t testing.TB, n int) []cleanTool {
 }
 
 func TestCleanDefinitionsRaiseFewerWarningsThanOnePerCent(t *testing.T) {
-	tools := clean(t, 10_000)
+	tools := clean(t, cleanDefinitions)
 	warned := 0
 	for _, c := range tools {
 		if w := Scan(c.name, c.raw); len(w) > 0 {
