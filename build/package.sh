@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes everything that is handed out, in build/bin/package, with its checksums:
-# package.sh [linux] [windows] [macos], all of them by default.
+# package.sh [linux] [windows] [macos], all of them by default. KINDS=deb makes that kind alone for Linux.
 #
 # Linux: .deb, .rpm, Arch and a tar.gz of the static program. Windows: a zip and, where
 # makensis is, an installer; cross-built. macOS: on a Mac only, and never tried.
@@ -39,7 +39,7 @@ linux() {
 	printf -- '- semver: %s\n  date: %s\n  packager: Drawbridge maintainers <maintainers@drawbridge.invalid>\n  changes:\n    - note: "See the commits of this version."\n' \
 		"$version" "$(git log -1 --format=%cI)" >"$stage/changelog.yaml"
 	local kind recommends
-	for kind in deb rpm archlinux; do
+	for kind in ${KINDS:-deb rpm archlinux}; do
 		case $kind in
 		deb) recommends='[libgtk-3-0, libwebkit2gtk-4.1-0]' ;;
 		rpm) recommends='[gtk3, webkit2gtk4.1]' ;;

@@ -13,6 +13,7 @@ import (
 // adds or changes in the file is not run before a person has said so, and what was
 // agreed to once needs no word after a restart.
 func TestNewCommandWaitsForAWordOnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	servers := object{"old": testServer(t, "echo")}
 	write := func(d *daemon) {
 		d.write("config.jsonc", object{"globalSettings": object{"approveNewCommands": "ask"}, "mcpServers": servers})

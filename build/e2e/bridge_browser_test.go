@@ -126,6 +126,7 @@ func under(name, origin string) string {
 // on this machine, all in a browser in which the person has our page open. The same
 // attacks on a server without a guard reach it, or they would prove nothing.
 func TestForeignPagesInARealBrowserReachNothing(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	config, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))

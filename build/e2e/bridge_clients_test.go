@@ -51,6 +51,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
 // TestClientsConnectOverHTTPWithAToken runs published clients as a person does who
 // pasted our address and a token into their settings. No model is asked anything.
 func TestClientsConnectOverHTTPWithAToken(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	url := d.url + "/mcp"

@@ -150,6 +150,7 @@ func (c *rawClient) stream(ctx context.Context, name, body string, hear func(mes
 // at random. Everybody hears of its own calls and of nothing else, and the server is
 // told of exactly the calls that were cancelled.
 func TestTwoClientsWithEqualIDsNeverHearOfEachOther(t *testing.T) {
+	t.Parallel()
 	const each = 200
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("DRAWBRIDGE_SEED"); text != "" {
@@ -293,6 +294,7 @@ func (d *daemon) told(t testing.TB) []string {
 // TestFourThousandNotificationsArriveInOrderBeforeTheReply is about what a typed client
 // of a server loses: notifications that stand behind each other in the pipe.
 func TestFourThousandNotificationsArriveInOrderBeforeTheReply(t *testing.T) {
+	t.Parallel()
 	const n = 4000
 	d := start(t, object{"mcpServers": object{"one": testServer(t, "progress")}})
 	d.running("one")

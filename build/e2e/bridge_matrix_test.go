@@ -195,6 +195,7 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 // the built program. What is wrong in any way reaches no handler, and is
 // answered with the code of the first thing that is wrong.
 func TestMatrixOfHeadersOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	directory := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"servers":[]}`) }))
 	defer directory.Close()
 	d := start(t, object{"directory": object{"url": directory.URL}, "mcpServers": object{"demo": demo()}})

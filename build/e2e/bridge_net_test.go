@@ -55,6 +55,7 @@ func bridged(t testing.TB) *daemon {
 }
 
 func TestNET01HostsThatAreNotOursAreRefusedBeforeTheToken(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	token := d.token("net")
 	port := d.port()
@@ -101,6 +102,7 @@ func TestNET01HostsThatAreNotOursAreRefusedBeforeTheToken(t *testing.T) {
 }
 
 func TestNET02ForeignOriginsAreRefusedOnEveryPathAndMethod(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	token := d.token("net")
 	seen := map[string]bool{}
@@ -125,6 +127,7 @@ func TestNET02ForeignOriginsAreRefusedOnEveryPathAndMethod(t *testing.T) {
 }
 
 func TestNET03PagesOfOthersReadNoStreamHistoryOrList(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	for _, site := range []string{"cross-site", "same-site", "nonsense", "none, cross-site"} {
 		for _, path := range []string{"/api/v1/events", "/api/v1/calls", "/api/v1/calls/1", "/api/v1/config", "/mcp", "/healthz", "/assets/x.js", "/index.html"} {
@@ -137,6 +140,7 @@ func TestNET03PagesOfOthersReadNoStreamHistoryOrList(t *testing.T) {
 }
 
 func TestNET04OnlyPlainJSONIsRead(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	token := d.token("net")
 	for _, content := range [][]string{
@@ -155,6 +159,7 @@ func TestNET04OnlyPlainJSONIsRead(t *testing.T) {
 }
 
 func TestNET06OnlyATokenInItsHeaderLetsAnybodyIn(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	token := d.token("net")
 	json := "Content-Type: application/json"
@@ -220,6 +225,7 @@ func TestNET06OnlyATokenInItsHeaderLetsAnybodyIn(t *testing.T) {
 }
 
 func TestNET07EveryRouteButTheListedOnesNeedsAToken(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	open := []string{"GET /healthz", "GET /health", "POST /api/session", "GET /", "HEAD /", "POST /", "PUT /", "DELETE /"}
 	for _, r := range routes(t) {
@@ -375,6 +381,7 @@ func TestNET09SlowHeadersHoldNothingUp(t *testing.T) {
 // TestNET11OneMeaningForPolicyAndServer sends what two readers of JSON may understand in
 // two ways. It is refused, or the server receives exactly what was checked.
 func TestNET11OneMeaningForPolicyAndServer(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"echo": testServer(t, "echo")}})
 	d.running("echo")
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("net")}

@@ -65,6 +65,7 @@ func (d *daemon) sessions() (n int) {
 }
 
 func TestSES01SessionsOfOthersAreUnknown(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	client := func(name, path string) *rawClient {
 		return &rawClient{t: t, url: d.url + path, token: d.token(name)}
@@ -157,6 +158,7 @@ func TestSES03TenThousandInitializesLeaveABoundedNumberOfSessions(t *testing.T) 
 }
 
 func TestSES04AModernClientThatVanishesCancelsItsCall(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"one": testServerAs(t, "juggler")}})
 	d.running("one")
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("ses"), modern: true}
@@ -185,6 +187,7 @@ func TestSES04AModernClientThatVanishesCancelsItsCall(t *testing.T) {
 }
 
 func TestSES06EqualToolsStayApartAndARenameIsAnnounced(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"left": testServer(t, "echo"), "right": testServer(t, "legacy")}})
 	d.running("left", "right")
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("ses")}
@@ -229,6 +232,7 @@ func TestSES06EqualToolsStayApartAndARenameIsAnnounced(t *testing.T) {
 }
 
 func TestSES08AForgedEventIDNeverLeadsToEventsOfAnother(t *testing.T) {
+	t.Parallel()
 	d := bridged(t)
 	victim := &rawClient{t: t, url: d.url + "/mcp", token: d.token("victim")}
 	victim.initialize()

@@ -27,6 +27,7 @@ func claude(t testing.TB) string {
 }
 
 func TestClaudeCodeConnectsThroughTheEntryWeWrote(t *testing.T) {
+	t.Parallel()
 	program := claude(t)
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")

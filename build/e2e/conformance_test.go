@@ -27,6 +27,7 @@ func everythingServer(t testing.TB) string {
 // at its release. What may fail is in expected-failures.yaml; the suite also fails when
 // something listed there passes.
 func TestOfficialConformanceSuite(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{
 		"mcpServers": object{"everything": object{"command": everythingServer(t)}},
 		// The suite knows no tokens, and the names of this server's tools.

@@ -112,6 +112,7 @@ func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string,
 }
 
 func TestMovedClaudeCodeKeepsNamesRulesAndFoldersAndUninstallLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	program := claude(t)
 	d := start(t, object{"mcpServers": object{}})
 	project := filepath.Join(d.home, "work", "site")

@@ -17,6 +17,7 @@ import (
 // holds a literal token: the server gets it, and no file, process list or log of ours
 // has it. Undoing the import takes it away again.
 func TestTokenOfAnImportedServerReachesItAndStandsNowhere(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	const canary = "canary-e2e-4f9d1c"
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(canary)))

@@ -21,6 +21,7 @@ import (
 // connect connect five published programs, as they are on npm and without a network
 // or a model, and has each reach our tools by itself. Undo leaves its file as it was.
 func TestRealClientsConnectThroughTheEntryWeWroteAndLoseItWithoutATrace(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]

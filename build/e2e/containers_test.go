@@ -92,6 +92,7 @@ func (d *daemon) echoes(id string) string {
 // Twenty servers in one container, and what is left there when they are stopped, when
 // the daemon is killed, and when the container is made anew.
 func TestTwentyServersInOneContainer(t *testing.T) {
+	t.Parallel()
 	image := shellImage(t, shared)
 	name := image + "-box"
 	idle(t, shared, image, name)
@@ -169,6 +170,7 @@ func (d *daemon) state(id string) string {
 
 // An Engine of the test's own is stopped and started.
 func TestTheDockerEngineStopsAndStarts(t *testing.T) {
+	t.Parallel()
 	dockerd, err := exec.LookPath("dockerd")
 	if err != nil || os.Getuid() != 0 {
 		if os.Getenv("CI") == "true" {

@@ -15,6 +15,7 @@ import (
 // TestDiagnosticsHoldNoSecret plants a secret in every place that a bundle reads, makes the
 // bundle in each of the three ways, and looks for them.
 func TestDiagnosticsHoldNoSecret(t *testing.T) {
+	t.Parallel()
 	canaries := []string{
 		"canary-env-1", "canary-arg-2", "canary-header-3", "canary-query-4", "canary-user-5", "canary-vault-6", "canary-comment-7",
 		"canary-stderr-8", "canary-conf-9", "canary-otlp-10", "canary-expanded-11", "canary-note-12", "canary \"quoted\" 13",

@@ -45,6 +45,7 @@ func container(t testing.TB) (name string) {
 }
 
 func TestServerInsideAContainerIsCalledAndEndedThere(t *testing.T) {
+	t.Parallel()
 	name := container(t)
 	d := start(t, object{"mcpServers": object{
 		"boxed": object{"type": "docker", "container": name, "command": "/drawbridge", "args": []string{"demo-server"}},

@@ -18,6 +18,7 @@ import (
 // the official SDK sees the code and no details, the log has them, the API answers with
 // its 500, and the call is recorded with its reason. Other servers do not notice.
 func TestAMistakeOfOursIsInternalToClientAndRecord(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"bridge": object{"selfTools": true}, "mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	token := d.token("policy")

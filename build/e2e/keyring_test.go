@@ -168,6 +168,7 @@ func TestALockedKeyringHoldsUpOnlyWhatNeedsIt(t *testing.T) {
 
 // Without any keyring the key is in a file for the person alone, and everybody can see that.
 func TestWithoutAKeyringTheKeyIsInAPrivateFileAndThatIsSaid(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}}}})
 	if out, code := d.said(20*time.Second, "value-of-the-demo-key", nil, "secret", "set", "demo.key"); code != 0 || !strings.Contains(out, "This system has no keyring") {
 		t.Fatalf("%d %s", code, out)

@@ -269,7 +269,7 @@ var buildSmallServer = sync.OnceValues(func() (string, error) {
 // so that one waits while another works.
 func TestNothingOutlivesAKilledDaemonWatchdogOrBoth(t *testing.T) {
 	smallServer(t)
-	n := rounds(t, 5, 50)
+	n := rounds(t, 5, 20)
 	var all sync.WaitGroup
 	for accident, run := range map[string]func(*testing.T, int){
 		"daemon": daemonKilled, "watchdog": watchdogKilled, "both": bothKilled,

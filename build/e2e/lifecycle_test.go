@@ -31,6 +31,7 @@ func (d *daemon) tools() []string {
 }
 
 func TestEditOfTheConfigBringsANewTool(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	token := d.token("editor")
@@ -47,6 +48,7 @@ func TestEditOfTheConfigBringsANewTool(t *testing.T) {
 }
 
 func TestBrokenEditKeepsServersRunningAndSaysWhere(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	if err := os.WriteFile(filepath.Join(d.data, "config.jsonc"), []byte("{\n  \"mcpServers\": {\n    oops\n"), 0o600); err != nil {
@@ -90,6 +92,7 @@ func TestEndOfTheDaemonLeavesNothingBehind(t *testing.T) {
 // A terminal that is closed, and a session that ends, say HUP: it is an end like any other,
 // also in the middle of a call, which is answered.
 func TestClosedTerminalEndsTheDaemonLikeAnyOther(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo(), "silent": with(testServer(t, "silent-call"), object{"concurrency": object{"max": 5}}), "stubborn": testServer(t, "stubborn")}})
 	d.running("demo", "silent", "stubborn")
 	family := descendants(d.cmd.Process.Pid)
@@ -153,6 +156,7 @@ func TestKilledDaemonLeavesNothingBehind(t *testing.T) {
 }
 
 func TestSecondDaemonOnTheSameDataNamesTheFirst(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	cmd := command(t, d.env(), binary, "serve", "--data", d.data, "--listen", "127.0.0.1:0")
 	out, err := cmd.CombinedOutput()
@@ -162,6 +166,7 @@ func TestSecondDaemonOnTheSameDataNamesTheFirst(t *testing.T) {
 }
 
 func TestCommandsSeeWhatHappens(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	var got struct {

@@ -17,6 +17,7 @@ import (
 // window's engine. Each link is refused, or leads to a form that says that a link brought it
 // and what it would run; nothing runs, nothing is stored, and nothing of it is code.
 func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	ran := filepath.Join(d.home, "ran")

@@ -12,6 +12,7 @@ import (
 // and the page: 200 strings in every field, words of 1 MB, 2,000 tools. No script runs, the
 // page's policy reports nothing, nobody else is asked for anything, and the page works on.
 func TestNothingThatAServerSaysHasItsWayInThePage(t *testing.T) {
+	t.Parallel()
 	var corpus []string
 	if err := json.Unmarshal([]byte(run(t, command(t, nil, node, "--input-type=module", "-e",
 		"import { corpus } from '"+abs("../../frontend/e2e/corpus.mjs")+"'; console.log(JSON.stringify(corpus))"), 0)), &corpus); err != nil {

@@ -13,6 +13,7 @@ import (
 // without a mouse: servers imported, a client connected, its call made by the entry that
 // was written into its file.
 func TestFirstRunAndReplayByKeyboardAlone(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")
 	file, err := json.MarshalIndent(object{"mcpServers": object{"weather": demo(), "other": object{"command": binary, "args": []string{"demo-server", "--http", "127.0.0.1:0"}}}}, "", "  ")

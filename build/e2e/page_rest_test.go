@@ -6,6 +6,7 @@ import "testing"
 
 // Tools, calls, sessions and sums, by the page of the real daemon.
 func TestCallsAreLookedAtInEveryWayThePageHas(t *testing.T) {
+	t.Parallel()
 	unending := testServer(t, "unending")
 	unending["requestTimeoutMs"] = 300_000
 	d := start(t, object{
@@ -19,6 +20,7 @@ func TestCallsAreLookedAtInEveryWayThePageHas(t *testing.T) {
 // The buttons, menus and forms of the page that change nothing for good: filters, sums,
 // copies, files to save, the palette, the phone; by the page of the real daemon.
 func TestTheRestOfThePageWorksOnTheRealDaemon(t *testing.T) {
+	t.Parallel()
 	limited := demo()
 	limited["env"] = object{"API_TOKEN": "cnry-of-the-entry"}
 	limited["tools"] = object{"slow": object{"maxRequestMs": 1000}}

@@ -12,6 +12,7 @@ import (
 // Whatever destroys something by the page of the real daemon is taken back with a click, or
 // asked about.
 func TestWhatThePageDestroysComesBackOrIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	remote, _ := guarded(t)
 	later := filepath.Join(t.TempDir(), "later")
 	// The browser that a daemon opens: it goes where it is led to, and notes where that was.

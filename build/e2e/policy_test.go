@@ -169,6 +169,7 @@ func TestEachCodeIsSeenByARealClientAndRecorded(t *testing.T) {
 // A person answers from the page: the call waits, shows its arguments, and goes on.
 // Always is written into the file.
 func TestAPersonAllowsACallFromThePage(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"asked": with(testServer(t, "echo"), object{"approval": "ask"})}})
 	d.running("asked")
 	req, _ := http.NewRequest("GET", d.url+"/api/v1/events", nil)

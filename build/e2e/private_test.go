@@ -12,6 +12,7 @@ import (
 
 // SEC-03: a person's umask may be open; what Drawbridge writes is theirs alone all the same.
 func TestEveryFileIsPrivateUnderAnOpenUmask(t *testing.T) {
+	t.Parallel()
 	was := syscall.Umask(0)
 	defer syscall.Umask(was)
 	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}}}}, "DRAWBRIDGE_KEYRING=off")

@@ -21,6 +21,7 @@ import (
 // signing in run against a daemon with a person at its API; the others against our
 // connection to remote servers.
 func TestOfficialConformanceSuiteOfClients(t *testing.T) {
+	t.Parallel()
 	client := filepath.Join(t.TempDir(), "client")
 	build := command(t, []string{"HOME=" + os.Getenv("HOME"), "CGO_ENABLED=0", "GOFLAGS=" + os.Getenv("GOFLAGS")}, "go", "build", "-o", client, "./backend/upstream/testdata/conformance")
 	build.Dir = root
@@ -87,6 +88,7 @@ func freeAddress(t testing.TB) string {
 // A program that serves its url is started with its server, and ends with it; when it
 // dies, it is started again.
 func TestAProgramThatServesItsURL(t *testing.T) {
+	t.Parallel()
 	address := freeAddress(t)
 	entry := object{"command": binary, "args": []string{"demo-server", "--http", address}, "url": "http://" + address + "/mcp"}
 	d := start(t, object{"mcpServers": object{"web": entry}})
@@ -121,6 +123,7 @@ func (d *daemon) says(server, tool, arguments string) string {
 
 // The suite's server leg with the reference server behind an address, in each era.
 func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
+	t.Parallel()
 	program := everythingServer(t)
 	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 	for revision, option := range map[string]string{"2025-11-25": "-stateless=false", "2026-07-28": "-stateless=true"} {
@@ -155,6 +158,7 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 // A server that sends an event of 600 MB costs the daemon little memory, is named, and
 // the next call is served.
 func TestAnEndlessEventOfARemoteServerIsBounded(t *testing.T) {
+	t.Parallel()
 	const megabytes = 600
 	block := strings.Repeat("x", 1<<20)
 	sent := 0

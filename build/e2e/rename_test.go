@@ -14,6 +14,7 @@ import (
 // TestHistoryFollowsAServerThatIsRenamed renames one by the command line: file, profile,
 // calls, a check and search know it by its new name.
 func TestHistoryFollowsAServerThatIsRenamed(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{
 		"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}}},
 		"profiles":   object{"work": object{"servers": object{"demo": object{}}}},

@@ -47,6 +47,7 @@ var planted = map[string]string{
 // TestPlantedSecretsAreFoundNowhere looks for them in the database and its log of changes, in
 // logs, exports, answers of the API and the process list, while the daemon runs and after.
 func TestPlantedSecretsAreFoundNowhere(t *testing.T) {
+	t.Parallel()
 	away := httptest.NewServer(http.NotFoundHandler()) // a remote server that is none
 	defer away.Close()
 	host := strings.TrimPrefix(away.URL, "http://")

@@ -69,6 +69,7 @@ func drive(t testing.TB, client, url, token, name string, calls ...toolCall) dri
 }
 
 func TestRealServersAreListedAndCalledInBothEras(t *testing.T) {
+	t.Parallel()
 	config, files := realServers(t)
 	d := start(t, config)
 	d.running("files", "every", "memory", "thinking")
@@ -135,6 +136,7 @@ func keys[V any](m map[string]V) []string {
 }
 
 func TestOneServersEndpointKeepsItsNames(t *testing.T) {
+	t.Parallel()
 	config, files := realServers(t)
 	d := start(t, config)
 	d.running("files")
@@ -146,6 +148,7 @@ func TestOneServersEndpointKeepsItsNames(t *testing.T) {
 }
 
 func TestWithoutATokenNobodyGetsIn(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	for _, path := range []string{"/mcp", "/s/files/mcp", "/api/v1/status"} {
 		was := d.admin

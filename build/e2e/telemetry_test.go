@@ -21,6 +21,7 @@ import (
 // TestMetricsAndTracesLeaveTheDaemon has Prometheus' own parser read /metrics, and a receiver of
 // OTLP take spans, with the client's trace as their parent, and the same metrics.
 func TestMetricsAndTracesLeaveTheDaemon(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var spans []*tracepb.Span
 	sent := map[string]bool{}

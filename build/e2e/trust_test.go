@@ -18,6 +18,7 @@ import (
 // A tool that is no longer what was trusted is gone from every list and cannot be called
 // in any way within a second, and comes back when a person accepts it on the page.
 func TestRugPullShadowAndPoisonAreCaught(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pulled")
 	rug := testServer(t, "rug-pull")
 	rug["env"].(object)[mcptest.PulledEnv] = file

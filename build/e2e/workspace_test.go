@@ -144,6 +144,7 @@ func (d *daemon) folders(server string) map[string]int {
 // A server that depends on the project runs once in each: where the client's first
 // root is, or where the client started its shim.
 func TestAServerRunsInTheProjectOfItsClient(t *testing.T) {
+	t.Parallel()
 	project := testServer(t, "echo")
 	project["cwd"] = "${workspaceFolder}"
 	d := start(t, object{"mcpServers": object{"project": project, "other": testServer(t, "echo")}})
