@@ -76,7 +76,9 @@ func (r *reader) unknown(m member, fields []field) {
 	if near := nearest(m.name, names); near != "" {
 		suggestion = fmt.Sprintf("did you mean '%s'?", near)
 	} else if r.path == "" && (m.value.get("command") != nil || m.value.get("url") != nil) {
-		suggestion = "servers belong into 'mcpServers'"
+		suggestion = "servers belong in 'mcpServers'"
+	} else if places := placesOf(m.name); len(places) > 0 {
+		suggestion = fmt.Sprintf("'%s' is a key of %s", m.name, strings.Join(places, " and of "))
 	}
 	r.report(m.at, m.name, true, suggestion, "unknown key '%s'%s", m.name, r.in())
 }

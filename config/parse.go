@@ -100,12 +100,10 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 		section("mcp",
 			boolean("enabled", &c.MCPEnabled),
 			servers("mcp.servers", "servers"),
-		),
-		section("globalSettings",
-			millis("timeout", 1, &c.Global.RequestTimeout),
 			boolean("debug", &c.Global.Debug),
-			oneOfThen("approveNewCommands", []string{ApproveOff, ApproveAsk}, func(word string) { c.Global.ApproveNewCommands = word == ApproveAsk }),
+			globalSettings(&c.Global),
 		),
+		globalSettings(&c.Global),
 		section("bridge",
 			str("listen", &c.Bridge.Listen, loopback),
 			boolean("requireToken", &c.Bridge.RequireToken),
@@ -145,6 +143,16 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 		),
 		anything("$schema"),
 	}
+}
+
+// globalSettings stands at the top or inside mcp; where both say something of one key, the
+// later one in the file counts.
+func globalSettings(g *Global) field {
+	return section("globalSettings",
+		millis("timeout", 1, &g.RequestTimeout),
+		boolean("debug", &g.Debug),
+		oneOfThen("approveNewCommands", []string{ApproveOff, ApproveAsk}, func(word string) { g.ApproveNewCommands = word == ApproveAsk }),
+	)
 }
 
 // serverless are the problems that are of no single server.

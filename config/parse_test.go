@@ -165,7 +165,7 @@ func TestUnknownKeysAreWarningsWithTheNearestKey(t *testing.T) {
 		"mcpServers.a.arg": "did you mean 'args'?",
 		"mcpServers.a.Env": "did you mean 'env'?",
 		"mcpServers.a.zzz": "",
-		"files":            "servers belong into 'mcpServers'",
+		"files":            "servers belong in 'mcpServers'",
 	}
 	for _, p := range c.Problems {
 		suggestion, known := want[p.Key]
@@ -357,5 +357,30 @@ func TestWhereMetricsAreSentIsRead(t *testing.T) {
 	}
 	if d := Default(); d.Metrics.OTLP.Endpoint != "" || Same(c, d) {
 		t.Error("something is sent by default, or no difference is seen")
+	}
+}
+
+// The original shape nests the settings of all servers inside mcp.
+func TestGlobalSettingsInsideMCPApply(t *testing.T) {
+	c := parse(t, `{"mcp": {"servers": {"a": {"command": "a"}}, "globalSettings": {"timeout": 1000, "debug": true}}}`)
+	if c.Servers[0].RequestTimeout != time.Second || !c.Servers[0].Debug || len(c.Problems) != 0 {
+		t.Errorf("%+v %v", c.Servers[0], c.Problems)
+	}
+	if c := parse(t, `{"mcp": {"servers": {"a": {"command": "a"}}, "debug": true}}`); !c.Servers[0].Debug || len(c.Problems) != 0 {
+		t.Errorf("mcp.debug: %+v %v", c.Servers[0], c.Problems)
+	}
+}
+
+func TestUnknownKeySaysWhereItBelongs(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"timeout": 1000}`:           "'timeout' is a key of 'globalSettings' and of a server",
+		`{"bridge": {"keepDays": 3}}`: "'keepDays' is a key of 'history'",
+		`{"mcpServers": {"a": {"command": "a", "requireToken": true}}}`: "'requireToken' is a key of 'bridge'",
+		`{"bridge": {"nothingLikeIt": 3}}`:                              "",
+	} {
+		_, problems := Parse("c.json", []byte(src))
+		if len(problems) != 1 || problems[0].Suggestion != want {
+			t.Errorf("%s: %+v, want %q", src, problems, want)
+		}
 	}
 }

@@ -1,6 +1,55 @@
 package config
 
-import "strings"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxPlaces bounds how many places a suggestion names; a key of more places is not typical of any.
+const maxPlaces = 3
+
+// placesOf returns the parts of the configuration that have a key called name, sorted:
+// "'globalSettings'", "a server".
+func placesOf(name string) []string {
+	if places := keyPlaces()[name]; len(places) <= maxPlaces {
+		return places
+	}
+	return nil
+}
+
+// keyPlaces are the places of every key, read from the schema when it is first needed.
+var keyPlaces = sync.OnceValue(func() map[string][]string {
+	type object struct {
+		Properties map[string]struct {
+			Properties map[string]json.RawMessage
+		}
+	}
+	var root struct {
+		object
+		Defs map[string]object `json:"$defs"`
+	}
+	if err := json.Unmarshal(schema, &root); err != nil {
+		panic("config/schema.json: " + err.Error()) // it is embedded, and tests read it
+	}
+	places := map[string][]string{}
+	for name, section := range root.Properties {
+		places[name] = append(places[name], "the top level")
+		for key := range section.Properties {
+			places[key] = append(places[key], "'"+name+"'")
+		}
+	}
+	for name, title := range map[string]string{"server": "a server", "tool": "a tool in 'tools' of a server", "profile": "a profile", "client": "a client in 'clients'"} {
+		for key := range root.Defs[name].Properties {
+			places[key] = append(places[key], title)
+		}
+	}
+	for _, list := range places {
+		slices.Sort(list)
+	}
+	return places
+})
 
 // nearest returns the known word that is most like word, or "" when none is
 // close: equal ignoring case and separators, or within a third of its length.
