@@ -41,11 +41,11 @@ var edges = map[string]string{
 	"backend/trust":      "backend/hub backend/store",
 	"backend/supervisor": "backend/pattern backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire", // dial.go alone starts processes; pattern reads what npm says
 	"backend/inbox":      "backend/hub backend/event",
-	"backend/policy":     "backend/hub config backend/registry backend/inbox",
+	"backend/policy":     "backend/hub config backend/registry backend/inbox backend/wire",
 	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",
 	"backend/bridge":     "backend/hub backend/wire backend/registry backend/inbox",
 	"backend/reload":     "backend/atomicfile backend/hub config backend/event",
-	"backend/history":    "backend/pattern backend/hub backend/store",
+	"backend/history":    "backend/pattern backend/hub backend/store backend/wire",
 	"backend/clientconf": "backend/pattern backend/atomicfile backend/hub config",
 	"backend/directory":  "backend/pattern backend/hub",
 	"backend/version":    "backend/pattern backend/hub config backend/dockerexec backend/console", // which argument of docker is the image

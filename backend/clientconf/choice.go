@@ -128,7 +128,10 @@ func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMes
 }
 
 // inString is s as it stands between the quotes of a JSON string.
-func inString(s string) string { return strings.Trim(jsonString(s), `"`) }
+func inString(s string) string {
+	quoted := jsonString(s)
+	return quoted[1 : len(quoted)-1]
+}
 
 // reference writes a variable as the client expands it, or "" where it cannot.
 func reference(client Client, name string) string {

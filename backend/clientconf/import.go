@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"drawbridge/backend/hub"
@@ -170,7 +171,7 @@ func (c *Connector) label(all []Import) error {
 			candidates = []string{i.Name, i.Name + "-" + filepath.Base(i.Scope)}
 		}
 		for k := 2; k < 100; k++ {
-			candidates = append(candidates, candidates[1]+"-"+string(rune('0'+k%10)))
+			candidates = append(candidates, candidates[1]+"-"+strconv.Itoa(k))
 		}
 		for _, label := range candidates {
 			key := strings.ToLower(label)

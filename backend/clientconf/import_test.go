@@ -3,6 +3,7 @@ package clientconf
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -374,5 +375,34 @@ func TestRulesInOtherPlacesAreNamedToo(t *testing.T) {
 		if strings.Contains(all, "ghost") {
 			t.Error(all)
 		}
+	}
+}
+
+// Ten servers of one name, all different, each get a label of their own.
+func TestEveryImportedServerOfOneNameGetsALabelOfItsOwn(t *testing.T) {
+	c, _, home, config := newSafe(t)
+	var ours strings.Builder
+	ours.WriteString(`{"mcpServers": {"db": {"command": "own"}, "db-cursor": {"command": "own-1"}`)
+	for k := 2; k < 15; k++ {
+		fmt.Fprintf(&ours, `, "db-cursor-%d": {"command": "own-%d"}`, k, k)
+	}
+	ours.WriteString("}}\n")
+	write(t, config, ours.String())
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"db": {"command": "theirs"}}}`)
+	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taking.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, config); !strings.Contains(got, `"db-cursor-15"`) {
+		t.Errorf("the fifteenth has no label of its own:\n%s", got)
+	}
+}
+
+func TestAQuoteAtTheEndOfAValueStaysEscaped(t *testing.T) {
+	if got := inString(`say "hi"`); got != `say \"hi\"` {
+		t.Errorf("got %s", got)
 	}
 }

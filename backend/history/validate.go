@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -153,8 +154,8 @@ func (j *Judge) problem(schema string, result []byte) (wrong string) {
 	if len(r.StructuredContent) == 0 || string(r.StructuredContent) == "null" {
 		return "the tool has an outputSchema, but its result has no structuredContent"
 	}
-	var content any
-	if json.Unmarshal(r.StructuredContent, &content) != nil {
+	content, err := wire.Decode(r.StructuredContent)
+	if err != nil {
 		return ""
 	}
 	if err := resolved.Validate(content); err != nil {
@@ -165,8 +166,8 @@ func (j *Judge) problem(schema string, result []byte) (wrong string) {
 
 // readSchema returns nil for a schema that cannot be checked safely or at all.
 func readSchema(text string) *jsonschema.Resolved {
-	var tree any
-	if json.Unmarshal([]byte(text), &tree) != nil || !bounded(tree) {
+	tree, err := wire.Decode([]byte(text))
+	if err != nil || !bounded(tree) || wire.HasRoundedConstant(tree) {
 		return nil
 	}
 	var s jsonschema.Schema

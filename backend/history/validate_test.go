@@ -97,3 +97,24 @@ func FuzzSchema(f *testing.F) {
 		NewJudge(nil, nil, nil).problem(schema, []byte(result)) // it returns, and does not panic
 	})
 }
+
+func TestLargeIntegersInAResultAreComparedExactly(t *testing.T) {
+	j := NewJudge(nil, nil, nil)
+	for _, c := range []struct {
+		schema, content string
+		fits            bool
+	}{
+		{`{"properties":{"n":{"const":9007199254740993}}}`, `{"n":9007199254740993}`, true},
+		{`{"properties":{"n":{"const":9007199254740992}}}`, `{"n":9007199254740993}`, false},
+		{`{"properties":{"n":{"enum":[9007199254740992]}}}`, `{"n":9007199254740993}`, false},
+		{`{"properties":{"n":{"type":"integer"}}}`, `{"n":9007199254740993}`, true},
+		{`{"properties":{"n":{"type":"integer"}}}`, `{"n":1.0}`, true},
+		{`{"properties":{"n":{"type":"integer","maximum":3}}}`, `{"n":4}`, false},
+		{`{"properties":{"n":{"type":"number","multipleOf":0.5}}}`, `{"n":1.5}`, true},
+	} {
+		wrong := j.problem(c.schema, []byte(`{"structuredContent":`+c.content+`}`))
+		if (wrong == "") != c.fits {
+			t.Errorf("%s with %s: %q", c.content, c.schema, wrong)
+		}
+	}
+}

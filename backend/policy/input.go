@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"bytes"
 	"encoding/json"
-	"math"
 	"strings"
 	"sync"
 
@@ -11,6 +9,7 @@ import (
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
+	"drawbridge/backend/wire"
 )
 
 // maxFields is how many wrong values one refusal names.
@@ -26,7 +25,7 @@ func (p *Policy) input(call *hub.Call, t *tool, target registry.Target) error {
 	if schema == nil {
 		return nil
 	}
-	value, err := decode(arguments(call))
+	value, err := wire.Decode(arguments(call))
 	if err != nil {
 		return invalid(call, []hub.FieldError{{Field: "arguments", Error: "cannot be read"}})
 	}
@@ -137,8 +136,8 @@ func compileSchema(raw []byte) (schema *inputSchema) {
 	if json.Unmarshal(raw, &tool) != nil || len(tool.InputSchema) == 0 {
 		return nil
 	}
-	doc, err := decode(tool.InputSchema)
-	if err != nil || !bounded(doc) {
+	doc, err := wire.Decode(tool.InputSchema)
+	if err != nil || !bounded(doc) || wire.HasRoundedConstant(doc) {
 		return nil
 	}
 	var s jsonschema.Schema
@@ -154,40 +153,4 @@ func compileSchema(raw []byte) (schema *inputSchema) {
 		return nil
 	}
 	return &inputSchema{judge: judge, doc: doc, old: s.Schema == draft7}
-}
-
-// decode reads one JSON value. Whole numbers stay exact where 64 bits hold them.
-func decode(raw []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	return plain(v), nil
-}
-
-// plain turns numbers into an int64 where they are whole and fit, else into a float64.
-func plain(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, part := range v {
-			v[key] = plain(part)
-		}
-	case []any:
-		for i, part := range v {
-			v[i] = plain(part)
-		}
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, _ := v.Float64()
-		f = min(max(f, -math.MaxFloat64), math.MaxFloat64) // of what is beyond, no more is known
-		if f >= -1<<53 && f <= 1<<53 && f == math.Trunc(f) {
-			return int64(f)
-		}
-		return f
-	}
-	return v
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"drawbridge/backend/wire"
 )
 
 func TestEachWrongPlaceIsNamedInWordsForAModel(t *testing.T) {
@@ -54,7 +56,7 @@ func wordsOf(t *testing.T, schema, value string) string {
 	if s == nil {
 		return ""
 	}
-	v, err := decode([]byte(value))
+	v, err := wire.Decode([]byte(value))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func FuzzWhatFitsIsNotBlamed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, schema, value string) {
 		s := compileSchema([]byte(`{"inputSchema":` + schema + `}`))
-		v, err := decode([]byte(value))
+		v, err := wire.Decode([]byte(value))
 		if s == nil || err != nil || strings.Contains(schema, "format") {
 			return
 		}
@@ -108,4 +110,12 @@ func FuzzWhatFitsIsNotBlamed(f *testing.F) {
 			t.Errorf("%s fits %s, and is blamed: %v", value, schema, m.list)
 		}
 	})
+}
+
+// The library reads constants as float64: what it would compare wrongly is not refused.
+func TestALargeConstantInASchemaRefusesNothing(t *testing.T) {
+	raw := []byte(`{"inputSchema":{"properties":{"n":{"const":9007199254740993}}}}`)
+	if compileSchema(raw) != nil {
+		t.Error("a constant that is rounded decides about arguments")
+	}
 }

@@ -26,6 +26,10 @@ import (
 const (
 	// maxInFlight bounds the requests that are on their way at once.
 	maxInFlight = 128
+	// maxPending bounds the requests that are in flight or wait for their turn, and
+	// maxPendingBytes their size. One beyond that is answered with an error.
+	maxPending      = 1024
+	maxPendingBytes = 64 << 20
 	// patience is how long a message waits for a daemon that is starting.
 	patience = 60 * time.Second
 	// started is when a start is surely over.
@@ -66,10 +70,12 @@ type Shim struct {
 
 	write sync.Mutex // one message at a time on Out
 
-	mu       sync.Mutex
-	inFlight map[string]context.CancelFunc // modern requests by raw id
-	address  Address                       // the last that worked
-	modern   bool                          // a request of the modern era was passed on
+	mu      sync.Mutex
+	pending map[string]*pending // requests without an answer, by raw id
+	count   int                 // of them; an id may be used twice
+	bytes   int                 // their size
+	address Address             // the last that worked
+	modern  bool                // a request of the modern era was passed on
 
 	session session
 	slots   chan struct{}
@@ -93,7 +99,7 @@ func New(o Options) (*Shim, error) {
 		DisableCompression:    true,
 	}
 	s := &Shim{
-		o: o, inFlight: make(map[string]context.CancelFunc), slots: make(chan struct{}, maxInFlight), ended: make(chan struct{}),
+		o: o, pending: make(map[string]*pending), slots: make(chan struct{}, maxInFlight), ended: make(chan struct{}),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	s.session.changed = make(chan struct{})
@@ -163,30 +169,8 @@ func (s *Shim) fromClient(ctx context.Context, cancel context.CancelCauseFunc, r
 	case m.env.Kind == wire.Request && m.env.Method == "initialize" && !m.modern:
 		s.initialize(ctx, m)
 	case m.env.Kind == wire.Request:
-		s.slots <- struct{}{}
-		requestCtx, stop := context.WithCancel(ctx)
-		id := string(wire.Bytes(m.raw, m.env.ID))
-		s.mu.Lock()
-		s.modern = s.modern || m.modern
-		s.inFlight[id] = stop
-		s.mu.Unlock()
-		s.running.Go(func() {
-			defer func() {
-				s.mu.Lock()
-				delete(s.inFlight, id)
-				s.mu.Unlock()
-				stop()
-				<-s.slots
-			}()
-			s.request(requestCtx, m)
-		})
-	case m.env.Kind == wire.Notification && m.env.Method == "notifications/cancelled" && !s.session.open():
-		// In the modern era closing the response is the cancellation.
-		s.mu.Lock()
-		if stop := s.inFlight[string(wire.Bytes(m.params, m.parts.RequestID))]; stop != nil {
-			stop()
-		}
-		s.mu.Unlock()
+		s.begin(ctx, m)
+	case m.env.Kind == wire.Notification && m.env.Method == "notifications/cancelled" && s.cancelled(m):
 	default:
 		s.tell(ctx, m)
 	}

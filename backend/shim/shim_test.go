@@ -317,3 +317,93 @@ func TestAnAddressThatIsNoLongerTheDaemonsIsFoundAnew(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// silentDaemon answers a handshake and holds every other request until it is closed or
+// cancelled. It counts what it holds and hears.
+func silentDaemon(t *testing.T) (find func(context.Context, bool) (Address, error), held *atomic.Int64, heard chan string) {
+	t.Helper()
+	held, heard = new(atomic.Int64), make(chan string, 4096)
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ RequestID json.RawMessage }
+		}
+		_ = json.Unmarshal(body, &m)
+		switch {
+		case r.Method == http.MethodDelete:
+		case m.Method == "initialize":
+			w.Header().Set("Mcp-Session-Id", "one")
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+		case m.Method == "tools/call" || r.Method == http.MethodGet:
+			if m.Method == "tools/call" {
+				held.Add(1)
+				defer held.Add(-1)
+				heard <- "call " + string(m.ID)
+			}
+			select {
+			case <-r.Context().Done():
+			case <-over:
+			}
+		default:
+			heard <- m.Method + string(m.Params.RequestID)
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	t.Cleanup(func() {
+		close(over)
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return func(context.Context, bool) (Address, error) { return Address{URL: server.URL, Token: "good"}, nil }, held, heard
+}
+
+func expectHeard(t *testing.T, heard chan string, want string) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case got := <-heard:
+			if got == want {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("the daemon never heard %q", want)
+		}
+	}
+}
+
+func TestMessagesAreReadWhileEveryRequestSlotIsTaken(t *testing.T) {
+	find, held, heard := silentDaemon(t)
+	term := start(t, find)
+	term.initialize()
+	const calls = maxInFlight + 3
+	for n := range calls {
+		term.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait"}}`, n+1)
+	}
+	// The answer to a question of the server, and a cancellation, behind all of them.
+	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	expectHeard(t, heard, "notifications/cancelled1")
+	if n := held.Load(); n > maxInFlight {
+		t.Errorf("%d requests are in flight", n)
+	}
+	// One that was never sent is cancelled here: the daemon does not know it.
+	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, calls)
+	term.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	expectHeard(t, heard, "notifications/roots/list_changed")
+}
+
+func TestRequestsBeyondTheQueueAreAnsweredWithAnError(t *testing.T) {
+	find, _, _ := silentDaemon(t)
+	term := start(t, find)
+	term.initialize()
+	for n := range maxPending + 1 {
+		term.send(`{"jsonrpc":"2.0","id":"call-%d","method":"tools/call","params":{"name":"wait"}}`, n)
+	}
+	if line := term.expect(fmt.Sprintf(`"call-%d"`, maxPending)); !strings.Contains(line, `"error"`) {
+		t.Errorf("got %s", line)
+	}
+}

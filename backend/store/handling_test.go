@@ -61,3 +61,17 @@ func TestAStackIsKeptCutAndWithoutSecrets(t *testing.T) {
 		t.Errorf("an erased stack stays in the file, %v", err)
 	}
 }
+
+func TestAToolThatIsRecordedWithoutPayloadKeepsNoStack(t *testing.T) {
+	b := fresh(t)
+	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{Server: "files", Keep: KeepMeta}}}); err != nil {
+		t.Fatal(err)
+	}
+	c := aCall(1)
+	c.Outcome, c.Code, c.Reason, c.Stack = hub.OutcomeProtocolError, hub.CodeInternal, "panic: 7", "panic: planted-argument\ngoroutine 7"
+	b.Recorder().Record(c, aReply)
+	flushed(t, b)
+	if got, err := b.Call(t.Context(), c.ID); err != nil || got.Stack != "" || got.Reason != "" {
+		t.Errorf("kept %q and %q, %v", got.Reason, got.Stack, err)
+	}
+}

@@ -113,7 +113,7 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	if keep == KeepMeta {
 		*buf = (*buf)[:0]
 		e.payload = buf
-		e.call.Reason = ""
+		e.call.Reason, e.call.Stack = "", ""
 		r.put(e)
 		return
 	}

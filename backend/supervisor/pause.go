@@ -13,23 +13,26 @@ func (s *Supervisor) Paused() bool { return s.paused.Load() }
 // SetPaused holds all servers back, or lets those run again that the configuration
 // wants. It is not stored: a daemon that starts is not paused. While it lasts nothing
 // starts a server, neither a call nor a changed configuration, and lists answer from
-// what is known. It returns when nothing runs any more, or when ctx ends.
+// what is known. Every server is told, also when ctx ends first: ctx limits only how long
+// SetPaused waits until nothing runs any more. A second call waits for the same.
 func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 	s.mu.Lock()
-	if s.paused.Swap(on) == on {
-		s.mu.Unlock()
-		return nil
-	}
+	changed := s.paused.Swap(on) != on
 	runners := s.fleet.Load().order
+	if changed {
+		for _, r := range runners {
+			r.post(func() {
+				if on {
+					r.retireInstances()
+				}
+				r.reconfigured(false, true)
+			})
+		}
+	}
 	s.mu.Unlock()
+	// What is posted now runs after what was posted above.
 	for _, r := range runners {
-		if err := r.ask(ctx, func() error {
-			if on {
-				r.retireInstances()
-			}
-			r.reconfigured(false, true)
-			return nil
-		}); err != nil && !errors.Is(err, errGone) {
+		if err := r.ask(ctx, func() error { return nil }); err != nil && !errors.Is(err, errGone) {
 			return err
 		}
 	}
@@ -41,6 +44,9 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 			if err := one.stopped(ctx); err != nil {
 				return err
 			}
+		}
+		if err := r.errands.ended(ctx); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -56,3 +56,89 @@ func TestPauseHoldsEveryServerBackUntilItEnds(t *testing.T) {
 		}
 	})
 }
+
+func TestPauseHoldsBackAServerWithAProcessForEachCall(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerCall)))
+		pass(time.Second)
+		earlier, err := g.Supervisor.For(context.Background(), call("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Supervisor.For(context.Background(), call("a")); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
+			t.Errorf("a call during the pause gets %v", err)
+		}
+		// A call that got its upstream before the pause must not start a process either.
+		if _, err := earlier.Send(context.Background(), call("a"), nil); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
+			t.Errorf("a call that was admitted before the pause gets %v", err)
+		}
+		if n := g.processes(); n != 0 {
+			t.Errorf("%d processes during the pause", n)
+		}
+		if err := g.Supervisor.SetPaused(context.Background(), false); err != nil {
+			t.Fatal(err)
+		}
+		up, err := g.Supervisor.For(context.Background(), call("a"))
+		if err == nil {
+			_, err = up.Send(context.Background(), call("a"), nil)
+		}
+		if err != nil {
+			t.Errorf("after the pause: %v", err)
+		}
+	})
+}
+
+func TestPauseEndsCallsThatRunInAProcessOfTheirOwn(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerCall)))
+		pass(time.Second)
+		up, err := g.Supervisor.For(context.Background(), call("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hanging := call("a")
+		hanging.Name = "hang"
+		ended := make(chan error, 1)
+		go func() {
+			_, err := up.Send(context.Background(), hanging, nil)
+			ended <- err
+		}()
+		pass(time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := g.Supervisor.SetPaused(ctx, true); err != nil {
+			t.Fatal(err)
+		}
+		if n := g.processes(); n != 0 {
+			t.Errorf("%d processes run when the pause is reported as done", n)
+		}
+		if err := <-ended; err == nil {
+			t.Error("the call that was running reports success")
+		}
+	})
+}
+
+func TestPauseThatWasInterruptedIsCompletedByTheNextRequest(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"), server("b"))
+		pass(time.Second)
+		over, cancel := context.WithCancel(context.Background())
+		cancel() // the request that asked for the pause is gone
+		_ = g.Supervisor.SetPaused(over, true)
+		pass(time.Minute)
+		for _, id := range []string{"a", "b"} {
+			if _, err := g.Supervisor.For(context.Background(), call(id)); err == nil || !strings.Contains(err.Error(), "paused") {
+				t.Errorf("%s serves a call although all servers are paused: %v", id, err)
+			}
+		}
+		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
+			t.Fatal(err)
+		}
+		if n := g.processes(); n != 0 {
+			t.Errorf("%d processes run when the second request returns", n)
+		}
+	})
+}

@@ -28,6 +28,8 @@ func (r *runner) errand() (Upstream, error) {
 		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", r.id)
 	case r.held.Load():
 		return nil, r.unapproved()
+	case r.s.paused.Load():
+		return nil, errPaused()
 	case c.Disabled:
 		return nil, r.disabled()
 	case c.Start == config.StartManual && !r.live.Load().wanted && !r.listed():
@@ -64,6 +66,9 @@ func (e errand) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Re
 	s.mu.Unlock()
 	defer close(ended)
 	defer r.errands.enter(cancel)()
+	if s.paused.Load() { // a pause that begins later finds the call among those that it ends
+		return hub.Reply{}, errPaused()
+	}
 
 	c := r.config()
 	session, err := r.start(ctx, Request{Server: c, Changed: func(hub.Kind) {}, Unlisted: true}, startup(c))
@@ -100,20 +105,41 @@ type errands struct {
 
 	mu   sync.Mutex
 	live map[*context.CancelCauseFunc]bool
+	idle chan struct{} // closed while there are none
 }
 
 func newErrands() *errands {
-	return &errands{turns: make(chan struct{}, maxInstances), live: map[*context.CancelCauseFunc]bool{}}
+	idle := make(chan struct{})
+	close(idle)
+	return &errands{turns: make(chan struct{}, maxInstances), live: map[*context.CancelCauseFunc]bool{}, idle: idle}
+}
+
+// ended waits until no call has a process, or until ctx ends.
+func (e *errands) ended(ctx context.Context) error {
+	e.mu.Lock()
+	idle := e.idle
+	e.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (e *errands) enter(cancel context.CancelCauseFunc) (leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(e.live) == 0 {
+		e.idle = make(chan struct{})
+	}
 	e.live[&cancel] = true
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.live, &cancel)
+		if delete(e.live, &cancel); len(e.live) == 0 {
+			close(e.idle)
+		}
 	}
 }
 

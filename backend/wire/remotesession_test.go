@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -103,5 +104,68 @@ func TestAStreamIsNotResumedAfterAGiantId(t *testing.T) {
 	p.note(sseEvent{id: "b"})
 	if p.last != "b" {
 		t.Errorf("%q", p.last)
+	}
+}
+
+// countedBody counts bodies that are not closed.
+type countedBody struct {
+	io.ReadCloser
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (b *countedBody) Close() error {
+	b.once.Do(func() { b.open.Add(-1) })
+	return b.ReadCloser.Close()
+}
+
+type countingTransport struct{ open, most atomic.Int64 }
+
+func (c *countingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err == nil {
+		n := c.open.Add(1)
+		c.most.Store(max(c.most.Load(), n))
+		resp.Body = &countedBody{ReadCloser: resp.Body, open: &c.open}
+	}
+	return resp, err
+}
+
+// A server that ends the stream of a call after each event must not make the call hold on to
+// every one of these streams.
+func TestAResumedStreamIsClosedBeforeTheNextOneIsOpened(t *testing.T) {
+	const streams = 12
+	var opened atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"initialize"`) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		n := opened.Add(1)
+		if n < streams {
+			fmt.Fprintf(w, "id: e%d\nretry: 1\ndata:\n\n", n)
+			return
+		}
+		fmt.Fprint(w, "id: last\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[]}}\n\n")
+	}))
+	defer server.Close()
+	transport := new(countingTransport)
+	r, err := NewRemote(RemoteOptions{Server: "short", URL: server.URL, HTTP: &http.Client{Transport: transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { r.fail(errors.New("the test is over")); _ = r.Close(context.Background()) }()
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Speak(hub.Legacy, "2025-11-25")
+	if _, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if most := transport.most.Load(); opened.Load() != streams || most > 2 {
+		t.Errorf("%d streams, of which %d were open at once", opened.Load(), most)
 	}
 }

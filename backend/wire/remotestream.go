@@ -16,18 +16,16 @@ import (
 // its events ids may end the stream early: it is then opened again where it ended.
 func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Reply, error) {
 	place := resumption{wait: streamBackoff}
-	for {
-		reply, done, err := r.events(ctx, body, f, &place)
-		if done {
-			return reply, err
-		}
+	reply, done, err := r.events(ctx, body, f, &place)
+	for !done {
 		again, cause := r.resume(ctx, &place)
 		if cause != nil {
 			return hub.Reply{}, r.broken("no reply before its stream ended", errors.Join(err, cause))
 		}
-		defer again.Close()
-		body = again
+		reply, done, err = r.events(ctx, again, f, &place)
+		again.Close()
 	}
+	return reply, err
 }
 
 // events reads one stream of a call. When it ends without the reply, done is false.
