@@ -32,7 +32,7 @@ vet() { CGO_ENABLED=0 go vet ./...; }
 
 # Without CI=true: what is not installed here is skipped, and tested by the stage race.
 unit() {
-	CGO_ENABLED=0 env -u CI go test -json -timeout 10m ./... | tally go
+	CGO_ENABLED=0 env -u CI go test -json -timeout 10m -parallel 4 ./... | tally go
 }
 
 page() {
@@ -61,7 +61,7 @@ lint() {
 }
 
 race() {
-	CGO_ENABLED=1 go test -race -json -timeout 15m ./... | tally go
+	CGO_ENABLED=1 go test -race -json -timeout 15m -parallel 4 ./... | tally go
 }
 
 window() { make --no-print-directory window; }

@@ -12,7 +12,10 @@ const diffContext = 3
 
 // What is secret by its form, or by the name before it in TOML and YAML.
 var (
-	secretText = pattern.Lazily(`(?i)\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}|(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
+	// The shapes are those of an import and of the history together.
+	secretText = pattern.Lazily(`\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}` +
+		`|\b(?:glptt-|sk_live_|sk_test_|rk_live_|whsec_|xapp-|ASIA|AIza|GOCSPX-|npm_|pypi-|hf_|shpat_|shpss_|dop_v1_|ntn_|lin_api_|figd_|AGE-SECRET-KEY-)[A-Za-z0-9_-]{12,}` +
+		`|\bsecret_[A-Za-z0-9_-]{32,}|\b(?:ya29|SG)\.[A-Za-z0-9_.-]{12,}|\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+|-----BEGIN .*|(?i:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
 	secretLine = pattern.Lazily(`(?i)^(\s*(?:- )?[\w."'-]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w."'-]*\s*[:=]\s*)([^\s\[{].*)$`)
 )
 
@@ -26,11 +29,11 @@ var (
 	secretNext   = pattern.Lazily(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
 )
 
-// secretFlag is a line that ends with such a flag, and valueLine one that begins with what
+// flagLine is a line that ends with a flag, and valueLine one that begins with what
 // belongs to it: a list is often written with an item on each line.
 var (
-	secretFlag = pattern.Lazily(`(?i)(?:^\s*- |["'])--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']?\s*,?\s*$`)
-	valueLine  = pattern.Lazily(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
+	flagLine  = pattern.Lazily(`(?:^\s*- |["'])--?([^"'\s=]+)["']?\s*,?\s*$`)
+	valueLine = pattern.Lazily(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
 )
 
 // onlyRef is a value that is a reference, as we write it, and nothing more.
@@ -51,8 +54,10 @@ func masked(all []string, from, to int) []string {
 	out := make([]string, 0, to-from)
 	for i := from; i < to; i++ {
 		line := strings.TrimRight(all[i], "\r")
-		if i > 0 && secretFlag().MatchString(strings.TrimRight(all[i-1], "\r")) {
-			line = maskValue(line)
+		if i > 0 {
+			if m := flagLine().FindStringSubmatch(strings.TrimRight(all[i-1], "\r")); m != nil && namesSecret(m[1]) {
+				line = maskValue(line)
+			}
 		}
 		out = append(out, mask(line))
 	}
@@ -131,7 +136,7 @@ func mask(line string) string {
 	if !found {
 		line = secretLine().ReplaceAllString(line, `$1***`)
 	}
-	return secretText().ReplaceAllString(line, "***")
+	return maskWords(secretText().ReplaceAllString(line, "***"))
 }
 
 func lines(b []byte) []string {

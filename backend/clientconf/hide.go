@@ -40,6 +40,7 @@ type hiding struct {
 	values map[string]string
 	known  func(value string) bool // it holds a secret that somebody keeps; nil: nobody knows
 	puts   int                     // how often something was hidden
+	mask   bool                    // nothing is stored: what is hidden is shown as ***
 }
 
 // isSecret reports whether the value of key must not be written into a file. What
@@ -72,6 +73,10 @@ func scheme(value string) (prefix, rest string) {
 
 // put stores value under a name made of key, and returns what stands for it.
 func (h *hiding) put(key, value string) string {
+	if h.mask {
+		h.puts++
+		return "***"
+	}
 	prefix, bare := scheme(value)
 	base := strings.Trim(notInName().ReplaceAllString(h.label+"."+key, "-"), ".-_")
 	name := base

@@ -1,0 +1,83 @@
+package clientconf
+
+import (
+	"strings"
+
+	"drawbridge/backend/pattern"
+)
+
+// maskWords masks each value of a line that an import would keep as a secret, by the name
+// before it or by its own form. The line may be of JSON,
+// TOML or YAML; what is no quoted value or plain YAML value stays as it is.
+func maskWords(line string) string {
+	if m := plainValue().FindStringSubmatchIndex(line); m != nil {
+		key, value := "", line[m[4]:m[5]]
+		if m[2] >= 0 {
+			key = line[m[2]:m[3]]
+		}
+		return line[:m[4]] + maskWord(key, value)
+	}
+	var out strings.Builder
+	key, end := "", 0 // the name that the next value belongs to; what is written
+	for _, m := range quotedWord().FindAllStringIndex(line, -1) {
+		between, word := line[end:m[0]], line[m[0]+1:m[1]-1]
+		out.WriteString(between)
+		end = m[1]
+		if bare := unquotedKey().FindStringSubmatch(between); bare != nil {
+			key = bare[1]
+		}
+		switch flag := optionOf().FindStringSubmatch(word); {
+		case isKey(line[end:]):
+			key = word
+			out.WriteString(line[m[0]:m[1]])
+			continue
+		case flag != nil && flag[2] == "":
+			key = flag[1]
+			out.WriteString(line[m[0]:m[1]])
+			continue
+		}
+		out.WriteString(line[m[0]:m[0]+1] + maskWord(key, word) + line[m[1]-1:m[1]])
+		key = ""
+	}
+	return out.String() + line[end:]
+}
+
+var (
+	quotedWord = pattern.Lazily(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+	// unquotedKey is a name without quotes before a value, in TOML and YAML.
+	unquotedKey = pattern.Lazily(`([A-Za-z0-9_.-]+)\s*[=:]\s*$`)
+	// plainValue is a line of YAML with a value that has no quotes: "key: value", "- value".
+	plainValue = pattern.Lazily(`^\s*(?:- )?(?:([A-Za-z0-9_.-]+):\s+)?([^\s"'\[\]{}#&*!|>,:=][^"']*)$`)
+)
+
+// isKey reports whether what follows a quoted word makes it the name of a value.
+func isKey(rest string) bool {
+	rest = strings.TrimLeft(rest, " \t")
+	return strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=")
+}
+
+// maskWord returns value, the value of key, with what is secret of it as ***. A reference
+// says where a secret is and nothing of it: it stays.
+func maskWord(key, value string) string {
+	if strings.Contains(value, "${") && !strings.Contains(value, "://") {
+		return value
+	}
+	h := &hiding{mask: true}
+	if flag, rest, ok := strings.Cut(value, "="); ok && strings.HasPrefix(flag, "-") {
+		return flag + "=" + maskWord(strings.TrimLeft(flag, "-"), rest)
+	}
+	if strings.Contains(value, "://") && !secretName().MatchString(key) {
+		return h.address(value) // all but the password and secret parameters stays readable
+	}
+	masked := h.word(key, strings.ReplaceAll(value, `\"`, `"`))
+	switch {
+	case h.puts == 0:
+		return value // as it is written
+	case strings.Contains(value, `\"`):
+		return strings.ReplaceAll(masked, `"`, `\"`)
+	}
+	return masked
+}
+
+// namesSecret reports whether the values of this name, a flag's or a variable's, are secret.
+func namesSecret(name string) bool { return isSecret(name, "a value of no known form") }

@@ -1,0 +1,72 @@
+package clientconf
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// secretShapes are values that an import stores, or the history redacts, by their form.
+var secretShapes = []string{
+	"dbr_abcdefghijklmnopqrstuv", "ghp_abcdefghijklmnopqrstuv", "github_pat_abcdefghijklmnopqrstuv", "glpat-abcdefghijklmnopqrstuv", "glptt-abcdefghijklmnopqrstuv",
+	"sk-abcdefghijklmnopqrstuv", "sk_live_abcdefghijklmnop", "rk_live_abcdefghijklmnop", "whsec_abcdefghijklmnopqr", "xoxb-abcdefghijklmnop", "xoxe-abcdefghijklmnop",
+	"xapp-abcdefghijklmnop", "AKIAABCDEFGHIJKLMNOP", "ASIAABCDEFGHIJKLMNOP", "AIzaabcdefghijklmnopqrstuvwxyzabcdefgh", "ya29.abcdefghijklmnopqrstuv", "GOCSPX-abcdefghijklmnop",
+	"eyJabcdefghijklmnopqrstuv.abcdefghijklmnop.qrstuv", "npm_abcdefghijklmnopqrstuv", "pypi-abcdefghijklmnopqrstuvabcdefghijk", "hf_abcdefghijklmnopqrstuv",
+	"SG.abcdefghijklmnopqrstuv.abcdefghijklmnop", "shpat_abcdefghijklmnopqrstuv", "shpss_abcdefghijklmnopqrstuv", "dop_v1_abcdefghijklmnopqrstuv", "ntn_abcdefghijklmnopqrstuv",
+	"lin_api_abcdefghijklmnopqrstuv", "figd_abcdefghijklmnopqrstuv", "AGE-SECRET-KEY-abcdefghijklmnopqrstuv",
+}
+
+// secretNames are names whose values are secret, whatever their form.
+var secretNames = []string{
+	"API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "DB_PASS", "GITLAB_PAT", "DB_PWD", "CLIENT_SECRET", "Cookie", "PASSPHRASE", "AWS_ACCESS_KEY", "CONNECTION_STRING", "Authorization", "private-key",
+}
+
+func TestDifferencesMaskEveryShapeOfSecretInEveryPlace(t *testing.T) {
+	for _, secret := range secretShapes {
+		for _, place := range []string{
+			"  \"args\": [\"run\", \"%s\"],", "\"%s\",", "args = ['x', '%s']", "  - %s", "  plain: %s", "plain = \"%s\"", "\"url\": \"https://example.com/mcp?v=1&x=%s\"",
+			"\"X\": \"Bearer %s\"", "\"-e\", \"X=%s\"", "  - X=%s", "\"json\": \"{\\\"a\\\": \\\"%s\\\"}\"", "# %s",
+		} {
+			if line := fmt.Sprintf(place, secret); strings.Contains(mask(line), secret) {
+				t.Errorf("%s\nis shown as %s", line, mask(line))
+			}
+		}
+	}
+}
+
+func TestDifferencesMaskWhatANameSaysIsSecret(t *testing.T) {
+	for _, name := range secretNames {
+		for _, place := range []string{
+			"  \"env\": {\"%s\": \"hunter22\"},", "\"%s\" : \"hunter22\"", "%s = \"hunter22\"", "env = { %s = 'hunter22', X = \"1\" }", "    %s: hunter22", "    %s: \"hunter22\"",
+			"\"-e\", \"%s=hunter22\"", "  - %s=hunter22", "\"--header\", \"%s: hunter22\"", "\"url\": \"https://example.com/?%s=hunter22\"", "\"--%s\", \"hunter22\"", "\"--%s=hunter22\"",
+		} {
+			if line := fmt.Sprintf(place, name); strings.Contains(mask(line), "hunter22") {
+				t.Errorf("%s\nis shown as %s", line, mask(line))
+			}
+		}
+		if text := fmt.Sprintf("[\n  \"--%s\",\n  \"hunter22\"\n]", name); strings.Contains(Masked([]byte(text)), "hunter22") {
+			t.Errorf("%s\nis shown as %s", text, Masked([]byte(text)))
+		}
+	}
+}
+
+// The password of an address is masked and the rest of it stays readable.
+func TestDifferencesMaskPasswordsInAddresses(t *testing.T) {
+	for _, place := range []string{"\"args\": [\"run\", \"%s\"]", "  - %s", "url: %s", "url = '%s'", "\"DATABASE\": \"%s\""} {
+		line := fmt.Sprintf(place, "postgresql://alice:s3cretPGpass@host.docker.internal:5432/app")
+		if got := mask(line); strings.Contains(got, "s3cret") || !strings.Contains(got, "postgresql://") {
+			t.Errorf("%s\nis shown as %s", line, got)
+		}
+	}
+}
+
+func TestDifferencesShowWhatIsNoSecret(t *testing.T) {
+	for _, line := range []string{
+		"  \"command\": \"npx\",", "  \"args\": [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/home/me/notes\"],", "  - /home/me/notes", "url: https://example.com/mcp?v=1",
+		"\"env\": {\"LOG_LEVEL\": \"debug\", \"PORT\": \"8080\"}", "args = ['--port', '8080']", "timeout: 300", "\"type\": \"stdio\"", "[mcp_servers.files]", "  # a comment",
+	} {
+		if got := mask(line); got != line {
+			t.Errorf("%s\nis shown as %s", line, got)
+		}
+	}
+}
