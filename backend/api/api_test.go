@@ -236,9 +236,34 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 	}
 	s.statuses = append(s.statuses, hub.ServerStatus{ID: "git", State: hub.StateCrashed, Reason: "it exits"})
 	s.problems = []config.Problem{{Message: "wrong"}, {Message: "odd", Warning: true}}
-	status, body, _ = s.plain(t, "GET", "/health", "")
+	status, body, _ = s.ask(t, "GET", "/health", "")
 	if status != 200 || strings.TrimSpace(body) != `{"status":"degraded","version":"1.2.3","reasons":[{"server":"git","state":"crashed","reason":"it exits"},{"server":"","state":"config","reason":"the configuration has errors: 1"}]}` {
 		t.Fatalf("%d %s", status, body)
+	}
+}
+
+func TestHealthWithoutATokenTellsCodesAndCountsOnly(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []hub.ServerStatus{
+		{ID: "planted-one", State: hub.StateCrashed, Reason: "cannot run /home/planted"},
+		{ID: "planted-two", State: hub.StateCrashed, Reason: "planted"},
+		{ID: "planted-three", State: hub.StateNeedsLogin, Reason: "https://planted"},
+	}
+	const want = `{"status":"degraded","version":"1.2.3","reasons":[{"server":"","state":"crashed","reason":"crashed","count":2},{"server":"","state":"needs-login","reason":"needs-login","count":1}]}`
+	for _, headers := range [][]string{nil, {"Authorization", "Bearer dbr_wrong"}, {"X-Drawbridge-Client", "admin"}} {
+		status, body, _ := s.plain(t, "GET", "/healthz", "", headers...)
+		if status != 200 || strings.TrimSpace(body) != strings.Replace(want, "needs-login", string(hub.StateNeedsLogin), -1) {
+			t.Errorf("with %v: %d %s", headers, status, body)
+		}
+	}
+	client, err := s.api.Tokens.Create("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{s.admin, client.Token} {
+		if _, body, _ := s.plain(t, "GET", "/healthz", "", "Authorization", "Bearer "+token); strings.Count(body, "planted") != 6 || strings.Contains(body, "count") {
+			t.Errorf("with a token: %s", body)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"drawbridge/backend/event"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
 	"drawbridge/backend/serverlog"
 	"drawbridge/backend/store"
 	"drawbridge/config"
@@ -304,33 +305,70 @@ func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 	}{key})
 }
 
-// health needs no token, so it says of servers what a person should know and nothing else.
-func (a *API) health(w http.ResponseWriter, _ *http.Request) {
-	h := Health{Status: "ok", Version: a.Version, Reasons: []HealthReason{}}
-	for _, s := range a.Servers.Statuses() {
-		switch s.State {
-		case hub.StateRunning, hub.StateStarting, hub.StateStopped, hub.StateDisabled:
-		default:
-			h.Reasons = append(h.Reasons, HealthReason{s.ID, string(s.State), s.Reason})
-		}
-	}
-	if a.Rules != nil {
-		for _, b := range a.Rules.Breakers() {
-			h.Reasons = append(h.Reasons, HealthReason{b.Server, "breaker", b.Reason})
-		}
-	}
-	if st := a.Recorder.Stats(); st.State != "recording" {
-		h.Reasons = append(h.Reasons, HealthReason{"", "history", st.Reason})
-	}
-	if wrong := countErrors(a.Files.Problems()); wrong > 0 {
-		h.Reasons = append(h.Reasons, HealthReason{"", "config", "the configuration has errors: " + strconv.Itoa(wrong)})
-	}
+// health answers everybody. Whoever shows a token or a session reads which servers are in
+// trouble and why; others read codes and counts, because a reason may quote an address, a
+// command or a path.
+func (a *API) health(w http.ResponseWriter, r *http.Request) {
+	h := Health{Status: "ok", Version: a.Version, Reasons: a.healthReasons()}
 	if len(h.Reasons) > 0 {
 		h.Status = "degraded"
+	}
+	if !a.knows(w, r) {
+		h.Reasons = summarized(h.Reasons)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	noStore(w.Header())
 	_ = json.NewEncoder(w).Encode(h)
+}
+
+func (a *API) healthReasons() []HealthReason {
+	reasons := []HealthReason{}
+	for _, s := range a.Servers.Statuses() {
+		switch s.State {
+		case hub.StateRunning, hub.StateStarting, hub.StateStopped, hub.StateDisabled:
+		default:
+			reasons = append(reasons, HealthReason{Server: s.ID, State: string(s.State), Reason: s.Reason})
+		}
+	}
+	if a.Rules != nil {
+		for _, b := range a.Rules.Breakers() {
+			reasons = append(reasons, HealthReason{Server: b.Server, State: "breaker", Reason: b.Reason})
+		}
+	}
+	if st := a.Recorder.Stats(); st.State != "recording" {
+		reasons = append(reasons, HealthReason{State: "history", Reason: st.Reason})
+	}
+	if wrong := countErrors(a.Files.Problems()); wrong > 0 {
+		reasons = append(reasons, HealthReason{State: "config", Reason: "the configuration has errors: " + strconv.Itoa(wrong)})
+	}
+	return reasons
+}
+
+// summarized counts reasons by their state, and leaves out names and sentences.
+func summarized(reasons []HealthReason) []HealthReason {
+	out := []HealthReason{}
+	for _, r := range reasons {
+		i := slices.IndexFunc(out, func(o HealthReason) bool { return o.State == r.State })
+		if i < 0 {
+			i = len(out)
+			out = append(out, HealthReason{State: r.State, Reason: r.State})
+		}
+		out[i].Count++
+	}
+	return out
+}
+
+// knows reports whether a request shows the admin token, a client's token or a session.
+func (a *API) knows(w http.ResponseWriter, r *http.Request) bool {
+	token, shown := loopback.BearerOf(r)
+	if !shown {
+		return a.Sessions.Check(w, r)
+	}
+	if a.Admin.Valid(token) {
+		return true
+	}
+	_, client := a.Tokens.Client(token)
+	return client
 }
 
 func countErrors(problems []config.Problem) (n int) {

@@ -167,10 +167,13 @@ type Health struct {
 }
 
 // HealthReason is one thing that is not as it should be. Server is "" when it is ours.
+// Without a token Server is always "", Reason repeats the code in State, and Count is how
+// many there are.
 type HealthReason struct {
 	Server string `json:"server"`
 	State  string `json:"state"`
 	Reason string `json:"reason"`
+	Count  int    `json:"count,omitempty"`
 }
 
 // Snapshot is the first event of the stream.

@@ -64,6 +64,9 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 			break
 		}
 	}
+	if err == nil {
+		err = s.forgetNames(ctx) // of resources, folders and servers
+	}
 	restore := context.WithoutCancel(ctx)
 	clean := s.use(func(h *handle) error {
 		if err == nil && deleted > 0 {

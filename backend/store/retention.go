@@ -101,6 +101,9 @@ func (s *Store) tidy(ctx context.Context) {
 	if err != nil {
 		s.o.Log.Debug("Cannot prune the sums of the history", "error", err)
 	}
+	if err := s.tidyNames(ctx); err != nil {
+		s.o.Log.Debug("Cannot prune the names of the history", "error", err)
+	}
 	s.usage.forget()
 	s.counts.forget()
 	s.unknown.forget()
@@ -122,7 +125,11 @@ func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
 	for step := (stride{pruneRows, pruneMostRows}); ; {
 		n, held, err := s.prune(ctx, k, step.rows)
 		deleted += n
-		if err != nil || n < int64(step.rows) {
+		if err == nil && n < int64(step.rows) {
+			err = s.forgetNames(ctx)
+			return deleted, err
+		}
+		if err != nil {
 			return deleted, err
 		}
 		step.took(held)

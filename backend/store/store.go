@@ -53,7 +53,10 @@ type Store struct {
 	usage   finished[usageSums]
 	counts  finished[counts]
 	aging   aging // only tidy uses it
-	held    atomic.Pointer[Held]
+
+	namesTidied time.Time // only tidy uses it
+
+	held atomic.Pointer[Held]
 
 	mu     sync.RWMutex // guards what follows; held for reading while h is in use
 	h      *handle      // nil: cannot be used, for the reason in fault

@@ -154,7 +154,7 @@ func TestEachCodeIsSeenByARealClientAndRecorded(t *testing.T) {
 		return ""
 	})
 
-	code, health := d.do("GET", "/healthz", nil)
+	code, health := d.do("GET", "/healthz", nil) // with the admin token
 	if code != 200 || !strings.Contains(health, `"status":"degraded"`) || !strings.Contains(health, `"server":"silent","state":"breaker"`) {
 		t.Errorf("%d %s", code, health)
 	}
