@@ -24,6 +24,7 @@ var edges = map[string]string{
 	"backend/hub":        "",
 	"backend/atomicfile": "",
 	"backend/pattern":    "",
+	"backend/exitreason": "backend/pattern",
 	"backend/ending":     "",
 	"backend/console":    "",                                               // what starts programs of others hides their windows
 	"config":             "backend/pattern backend/atomicfile backend/hub", // copies of the file are written as the file is
@@ -39,7 +40,7 @@ var edges = map[string]string{
 	"backend/upstream":   "backend/hub backend/wire",
 	"backend/registry":   "backend/pattern backend/hub config",
 	"backend/trust":      "backend/hub backend/store",
-	"backend/supervisor": "backend/pattern backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire", // dial.go alone starts processes; pattern reads what npm says
+	"backend/supervisor": "backend/pattern backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire backend/exitreason", // dial.go alone starts processes; pattern reads what npm says; exitreason why a process ended
 	"backend/inbox":      "backend/hub backend/event",
 	"backend/policy":     "backend/hub config backend/registry backend/inbox backend/wire",
 	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",
@@ -51,7 +52,7 @@ var edges = map[string]string{
 	"backend/version":    "backend/pattern backend/hub config backend/dockerexec backend/console", // which argument of docker is the image
 	"backend/metrics":    "backend/hub backend/event",
 	"backend/desktop":    "backend/atomicfile backend/hub backend/event backend/inbox",
-	"backend/doctor":     "backend/pattern backend/hub config backend/clientconf backend/console",
+	"backend/doctor":     "backend/pattern backend/hub config backend/clientconf backend/console backend/exitreason", // how a missing program is installed, said in one place
 	"backend/selfserver": "backend/hub backend/store",
 	"backend/shim":       "backend/hub backend/wire",                                                                                                                                               // apart from cli, so that a process per client stays small
 	"backend/cli":        "backend/hub config backend/loopback backend/serverlog backend/clientconf backend/shim backend/selfserver backend/process backend/doctor backend/secret backend/desktop", // what works without a daemon; the shim launches one

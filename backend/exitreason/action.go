@@ -1,0 +1,163 @@
+package exitreason
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"drawbridge/backend/pattern"
+)
+
+var (
+	lacking      = pattern.Lazily(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
+	credential   = pattern.Lazily(`(?i)\b(?:api.?key|access.?token|token|secret|password|credentials?)\b`)
+	secretEnding = pattern.Lazily(`(?:KEY|TOKEN|SECRET|PASSWORD|PAT|CREDENTIALS)$`)
+	secretFlag   = pattern.Lazily(`(--[a-z][\w-]*(?:key|token|secret|password))\b`)
+	notFoundHere = pattern.Lazily(`(?:^|/)(?:sh|bash|dash|zsh|env): (?:line )?(?:\d+: )?[‘'"]?([\w@./+-]+)[’'"]?: (?:command not found|not found|No such file)|zsh:\d*: ?command not found: (\S+)|spawn ([\w./+-]+) ENOENT|^'([\w.+-]+)' is not recognized|exec: "([\w.+-]+)": executable file not found in`)
+	portInUse    = pattern.Lazily(`(?i)EADDRINUSE|address already in use|port \d+ is (?:already )?in use|only one usage of each socket`)
+	nodeModule   = pattern.Lazily(`Cannot find (?:module|package) ['"]([^'"]+)['"]`)
+	pyModule     = pattern.Lazily(`No module named ['"]?([\w.]+)`)
+	noFile       = pattern.Lazily(`(?:ENOENT: no such file or directory, \w+ ['"]([^'"]+)['"]|can't open file ['"]([^'"]+)['"]|No such file or directory: ['"]([^'"]+)['"]|Unable to access jarfile (\S+)|cd: (\S+): No such file)`)
+	noAccess     = pattern.Lazily(`(?:EACCES|EPERM): [\w ]+, \w+ ['"]([^'"]+)['"]|Permission denied: ['"]([^'"]+)['"]|(\S+): Permission denied`)
+	badOption    = pattern.Lazily(`(?i)\b(?:unknown|unrecognized|invalid|bad) (?:command.line )?(?:options?|flags?|arguments?|shorthand|command)\b|too many arguments|flag provided but not defined|required argument|arguments are required|unexpected argument\b`)
+	dockerDown   = pattern.Lazily(`Cannot connect to the Docker daemon|docker daemon is not running|error during connect|failed to connect to the docker API`)
+	dockerDenied = pattern.Lazily(`permission denied while trying to connect to the [Dd]ocker`)
+	dockerImage  = pattern.Lazily(`pull access denied for (\S+?),|manifest for (\S+) not found|manifest unknown`)
+	noNetwork    = pattern.Lazily(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|no such host|Temporary failure in name resolution|getaddrinfo|fetch failed`)
+	outOfMemory  = pattern.Lazily(`heap out of memory|MemoryError|OutOfMemoryError`)
+)
+
+// Action says what a person can do about the reason that Line found, in full sentences. lines
+// are those that it was found in, and command is what was started. "" where nothing is known.
+func Action(reason string, lines []string, command string) string {
+	if reason == "" {
+		return ""
+	}
+	if name := program(reason); name != "" {
+		return Install(name)
+	}
+	switch {
+	case strings.Contains(reason, "npm error code E404"):
+		return "Check the name of the package in args."
+	case strings.Contains(reason, "npm error code ETARGET"):
+		return "Check the version of the package in args."
+	case strings.HasPrefix(reason, "npm error") && strings.Contains(reason, "could not determine executable"):
+		return "The package has no program to run: check its name in args."
+	case dockerDown().MatchString(reason):
+		return StartDocker("")
+	case dockerDenied().MatchString(reason):
+		return StartDocker("permission denied")
+	case dockerImage().MatchString(reason):
+		return "Check the name of the image in args; a private one needs docker login."
+	case portInUse().MatchString(reason):
+		return "Another program uses the address: end it, or give this server another port."
+	case outOfMemory().MatchString(reason):
+		return "It needs more memory than it may use: for Node.js set NODE_OPTIONS=--max-old-space-size=4096 in its env."
+	}
+	if text := missingModule(reason, command); text != "" {
+		return text
+	}
+	if path := first(noFile, reason); path != "" || noFile().MatchString(reason) {
+		return fmt.Sprintf("Correct the path in args, env or cwd, or create %s.", anyGroup(noFile().FindStringSubmatch(reason)))
+	}
+	if m := noAccess().FindStringSubmatch(reason); m != nil {
+		return fmt.Sprintf("Allow your account to use %s.", anyGroup(m))
+	}
+	if text := missingKey(reason, lines); text != "" {
+		return text
+	}
+	switch {
+	case badOption().MatchString(reason):
+		return "Correct args of the server."
+	case noNetwork().MatchString(reason):
+		return "Check the network connection; behind a proxy, set HTTPS_PROXY in env."
+	}
+	return ""
+}
+
+// program is the program that a reason says is not there.
+func program(reason string) string {
+	return strings.TrimPrefix(anyGroup(notFoundHere().FindStringSubmatch(reason)), "./")
+}
+
+func anyGroup(m []string) string {
+	for _, text := range m[min(1, len(m)):] {
+		if text != "" {
+			return strings.TrimSuffix(text, ":")
+		}
+	}
+	return ""
+}
+
+func missingModule(reason, command string) string {
+	if m := nodeModule().FindStringSubmatch(reason); m != nil {
+		if filepath.IsAbs(m[1]) || strings.HasPrefix(m[1], "file:") {
+			return fmt.Sprintf("Correct the path in args: there is no %s; a server of your own may have to be built first.", m[1])
+		}
+		if strings.HasPrefix(m[1], ".") {
+			return "The server is not complete: build or install it again."
+		}
+		return fmt.Sprintf("Install the package %s: run npm install in the folder of the server.", m[1])
+	}
+	if m := pyModule().FindStringSubmatch(reason); m != nil {
+		python := "python3"
+		if name := filepath.Base(command); strings.HasPrefix(name, "python") {
+			python = command
+		}
+		module, _, _ := strings.Cut(m[1], ".")
+		return fmt.Sprintf("Install what holds the module %s for this Python, such as with: %s -m pip install %s. If it is in a virtual environment, give the Python of that as command.", module, python, strings.ReplaceAll(module, "_", "-"))
+	}
+	return ""
+}
+
+// missingKey says where a key goes that the server asks for.
+func missingKey(reason string, lines []string) string {
+	if !lacking().MatchString(reason) {
+		return ""
+	}
+	names := variables(reason)
+	secret := credential().MatchString(reason)
+	if len(names) == 0 && secret {
+		for _, line := range lines {
+			for _, name := range variables(line) {
+				if secretEnding().MatchString(name) {
+					names = append(names, name)
+				}
+			}
+			if len(names) > 0 {
+				names = names[:1]
+				break
+			}
+		}
+	}
+	switch {
+	case len(names) == 0 && secret:
+		if flag := secretFlag().FindString(reason); flag != "" {
+			return fmt.Sprintf("Add %s=${secret:NAME} to args of the server; store the value with: drawbridge secret set NAME", flag)
+		}
+		return ""
+	case len(names) == 0:
+		return ""
+	}
+	name := names[0]
+	if secretEnding().MatchString(name) {
+		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to env of the server, or to Environment where the page edits it.", name, name, name)
+	}
+	return fmt.Sprintf("Set %s in env of the server, or under Environment where the page edits it.", name)
+}
+
+// StartDocker says how to get an answer of Docker, which failed with the text said.
+func StartDocker(said string) string {
+	return startDocker(runtime.GOOS, said)
+}
+
+func startDocker(goos, said string) string {
+	switch {
+	case goos == "linux" && strings.Contains(said, "permission"):
+		return "Add yourself to the group docker, and log in again: sudo usermod -aG docker $USER"
+	case goos == "linux":
+		return "Start Docker: sudo systemctl start docker"
+	}
+	return "Start Docker Desktop."
+}

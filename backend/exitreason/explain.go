@@ -1,0 +1,328 @@
+// Package exitreason finds the line of a program's standard error that says why the
+// program ended, and what a person can do about it. It works on text alone: it starts
+// nothing and reads no file.
+package exitreason
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"drawbridge/backend/pattern"
+)
+
+// MaxLines is how many lines of standard error are worth reading: a usage text or a stack
+// may stand between the sentence and the end.
+const MaxLines = 200
+
+// maxText is the longest sentence that Line returns, in characters.
+const maxText = 300
+
+// Scores of lines: the highest wins, and among equals the first. Only what a runtime prints
+// when it ends a program is taken from the end, because earlier ones were survived.
+const (
+	scoreSymptom  = 1 // a line that says nothing of a failure
+	scorePhrase   = 3 // "... is required", "not found"
+	scoreError    = 5 // "Error: ...", "[ERROR] ..."
+	scoreUncaught = 9 // an exception, panic or error that ended the program
+	bonusVariable = 1 // it names an environment variable
+)
+
+var (
+	logPrefix   = pattern.Lazily(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?:\s+[-|])?\s*`)
+	loggerName  = pattern.Lazily(`^(?:[\w.$-]+\s+[-|:]\s+)?\[?\b(?i:(error|fatal|critical|severe|warn|warning|info|debug|trace|notice))\b\]?\s*[-|:]?\s+`)
+	logfmt      = pattern.Lazily(`\blevel=(\w+)\b.*?\bmsg=("(?:[^"\\]|\\.)*"|\S+)`)
+	errorHead   = pattern.Lazily(`^(?:\W*)(?i:error|fatal(?: error)?|panic|failed|failure)\b(?: \[\w+\])?[^:]{0,60}:\s*\S|(?i:: (?:fatal )?error: )|^docker: |^Error response from daemon|^(?:node|python\S*|\S*/python\S*|java|ruby|deno|bun): |^Can't locate |^npm (?:error|ERR!) `)
+	exception   = pattern.Lazily(`^(?:Uncaught |Unhandled exception\. |Exception in thread "[^"]*" |error: Uncaught (?:\(in promise\) )?)?(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure|Exit|Group)(?: \[\w+\])?(?:: |:?$)`)
+	goPanic     = pattern.Lazily(`^(?:panic: |fatal error: |FATAL ERROR: |unexpected fault address|runtime: )`)
+	rustPanic   = pattern.Lazily(`^thread '[^']*'(?: \(\d+\))? panicked at (.*)$`)
+	phrases     = pattern.Lazily(`(?i)\b(?:is required|are required|required|must be|must provide|missing|not set|not provided|was provided|no such|not found|not defined|please (?:set|provide|specify)|can(?:not|'t|’t)|could not|couldn't|unable to|failed|invalid|unknown (?:options?|flags?|arguments?|commands?|transport)|no solution found|unrecognized|unexpected|denied|refused|already in use|in use|unauthori[sz]ed|expired|not recognized|not a valid|does not exist|not exist|no .{0,20}(?:key|token|credentials)|killed|out of memory|unsupported|not supported|EACCES|ENOENT|EADDRINUSE|ECONNREFUSED|ENOTFOUND|ERR_\w+)\b`)
+	usageHead   = pattern.Lazily(`(?i)^(?:usage|options|flags|commands|examples?|arguments|positional arguments|environment variables)\b.{0,12}:`)
+	optionLine  = pattern.Lazily(`^\s+-{1,2}[A-Za-z]`)
+	noise       = pattern.Lazily(`^\s*at .+|^\s*File ".*", line \d+|^Node\.js v\d|^\(Use .node |^node:\w|^goroutine \d+|^created by |^\[signal |^exit status \d|^\s*\S+\.go:\d+|^\S+\(.*0x[0-9a-f]+|^note: |^stack backtrace|^npm (?:warn|WARN|notice|info|verb|http|timing|sill)\b|A complete log of this run|^Require stack:|^- /|^\s+(?:code|errno|syscall|path|address|port|host|hostname|requireStack|issues|spawnargs|cause)\b?: |^Unable to find image |^Caused by: |^During handling of the above|^The above exception was|^\[notice\]|^Debugger |^Emitted |^\.{3} \d+ more|^BEGIN failed|^\s*<---|^\s*"\w+": `)
+	helpPointer = pattern.Lazily(`(?i)--help\b|\bfor more (?:information|help|details)\b|^see '`)
+	warning     = pattern.Lazily(`(?i)^(?:\(node:\d+\) )?(?:\[?\w*warn(?:ing)?\b|\[?deprecat|\S+Warning: )|DeprecationWarning|ExperimentalWarning`)
+	sourceAt    = pattern.Lazily(`^(?:node:|file://|/|[A-Za-z]:\\|<anonymous_script>).*:\d+$`)
+	caret       = pattern.Lazily(`^\s*[~^]+\s*$`)
+	groupMargin = pattern.Lazily(`^\s*[|+](?:[-+| ]*\| )?[-+ ]*`)
+	levelStamp  = pattern.Lazily(`^\[\w+ \d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]\s*`)
+	plainError  = pattern.Lazily(`^(?:Uncaught )?Error(?: \[\w+\])?: `)
+	frame       = pattern.Lazily(`^\s+at `)
+	rejected    = pattern.Lazily(`rejected with the reason "(.*)"\.?$`)
+	variable    = pattern.Lazily(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+)
+
+// candidate is a line that may be the reason.
+type candidate struct {
+	text  string
+	score int
+}
+
+// Line returns the line of a program's standard error, oldest first, that a person would
+// pick as the reason of its end: without time, stack, usage text or decoration. "" where
+// none says anything.
+func Line(lines []string) string {
+	lines = lines[max(0, len(lines)-MaxLines):]
+	said, code := npmSaid(lines)
+	if strings.HasPrefix(code, "E") {
+		return shorten(said) // npm did not come to start the program
+	}
+	r := reader{lines: lines}
+	best := r.best()
+	if said != "" && best.score < scoreUncaught {
+		return shorten(said)
+	}
+	return shorten(best.text)
+}
+
+// reader walks over the lines of one failure.
+type reader struct {
+	lines []string
+	at    int // the next line
+	help  bool
+}
+
+func (r *reader) best() (best candidate) {
+	for r.at < len(r.lines) {
+		c := r.next()
+		switch {
+		case c.text == "":
+		case c.score > best.score, c.score == best.score && c.score <= scoreSymptom+bonusVariable:
+			best = c
+		}
+	}
+	return best
+}
+
+// next reads one line, or a block of a runtime's own.
+func (r *reader) next() candidate {
+	raw := r.lines[r.at]
+	r.at++
+	if strings.HasSuffix(raw, "Traceback (most recent call last):") {
+		r.help = false
+		return r.traceback()
+	}
+	if m := rustPanic().FindStringSubmatch(raw); m != nil {
+		if strings.HasPrefix(m[1], "'") || r.at == len(r.lines) { // as it was before 1.73
+			return candidate{strings.TrimSpace(m[1]), scoreUncaught}
+		}
+		r.at++
+		return candidate{strings.TrimSpace(r.lines[r.at-1]), scoreUncaught}
+	}
+	if sourceAt().MatchString(raw) && r.skipSource() {
+		return candidate{}
+	}
+	text := undecorated(raw)
+	switch {
+	case text == "":
+		return candidate{}
+	case usageHead().MatchString(text):
+		r.help = true
+		return candidate{}
+	case r.help && (optionLine().MatchString(raw) || unicode.IsSpace(rune(raw[0]))), noise().MatchString(raw), helpPointer().MatchString(text), warning().MatchString(text):
+		return candidate{}
+	}
+	return r.judge(text)
+}
+
+// judge scores a line by what it says.
+func (r *reader) judge(text string) candidate {
+	text, level := unlogged(text)
+	c := candidate{text: text, score: scoreSymptom}
+	switch {
+	case level == "quiet":
+		return candidate{text: text, score: 0}
+	case rejected().MatchString(text):
+		return candidate{"unhandled rejection: " + rejected().FindStringSubmatch(text)[1], scoreUncaught}
+	case exception().MatchString(text), goPanic().MatchString(text), plainError().MatchString(text) && r.thrown():
+		c = candidate{r.whole(text), scoreUncaught}
+	case level == "error", errorHead().MatchString(text):
+		c = candidate{r.whole(text), scoreError}
+	case phrases().MatchString(text):
+		c = candidate{r.whole(text), scorePhrase}
+	case strings.HasSuffix(strings.TrimRight(text, "[{ "), ":") && strings.Contains(strings.ToLower(text), "error"):
+		c = candidate{r.whole(text), scoreError}
+	}
+	if c.score < scoreUncaught && variable().MatchString(c.text) {
+		c.score += bonusVariable
+	}
+	return c
+}
+
+// thrown reports whether a stack follows in the lines below.
+func (r *reader) thrown() bool {
+	return slices.ContainsFunc(r.lines[r.at:min(len(r.lines), r.at+20)], frame().MatchString)
+}
+
+// traceback reads what Python prints of an exception: the frames are indented, and what
+// follows them is the exception. Of several the last one ended the program.
+func (r *reader) traceback() candidate {
+	for ; r.at < len(r.lines); r.at++ {
+		line := r.lines[r.at]
+		margin := groupMargin().FindString(line)
+		if margin != "" {
+			line = strings.TrimPrefix(line, strings.TrimRight(margin, " "))
+			line = strings.TrimPrefix(line, " ")
+		}
+		if line == "" || unicode.IsSpace(rune(line[0])) {
+			continue
+		}
+		r.at++
+		if rest := strings.Join(r.lines[r.at:], "\n"); strings.Contains(rest, "Traceback (most recent call last):") {
+			return candidate{} // another one follows from it
+		}
+		return candidate{r.whole(strings.TrimSpace(line)), scoreUncaught}
+	}
+	return candidate{}
+}
+
+// skipSource passes over the line of source that a runtime shows above a caret.
+func (r *reader) skipSource() bool {
+	for i := r.at; i < min(r.at+4, len(r.lines)); i++ {
+		if caret().MatchString(r.lines[i]) {
+			r.at = i + 1
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	jsonMessage = pattern.Lazily(`^\s*"?message"?: ["'](.*?)["'],?$`)
+	jsonPath    = pattern.Lazily(`^\s*["']([^"']+)["'],?$`)
+	pydantic    = pattern.Lazily(`^(?:[\w.]+: )?\d+ validation errors? for `)
+	pydanticTag = pattern.Lazily(` \[type=.*$`)
+	causeLine   = pattern.Lazily(`^\s*\[cause\]: (?:\w*Error(?: \[\w+\])?: )?(.+?)(?: \{)?$`)
+)
+
+// whole adds to a first line what only the lines below it say.
+func (r *reader) whole(text string) string {
+	below := r.lines[r.at:min(len(r.lines), r.at+30)]
+	switch {
+	case strings.HasSuffix(text, "[") || strings.HasSuffix(text, "{"):
+		path, message := "", ""
+		for _, line := range below {
+			if m := jsonMessage().FindStringSubmatch(line); m != nil {
+				message = m[1]
+				break
+			}
+			if m := jsonPath().FindStringSubmatch(line); m != nil {
+				path = m[1] + ": "
+			}
+		}
+		if message != "" {
+			return strings.TrimRight(text, "[{ ") + " " + path + message
+		}
+	case pydantic().MatchString(text) && len(below) > 1:
+		return text + ": " + strings.TrimSpace(below[0]) + ": " + pydanticTag().ReplaceAllString(strings.TrimSpace(below[1]), "")
+	case strings.HasSuffix(text, ":"):
+		for _, line := range below {
+			if more := undecorated(line); more != "" {
+				if noise().MatchString(line) {
+					break
+				}
+				return text + " " + more
+			}
+		}
+	}
+	for _, line := range below {
+		if m := causeLine().FindStringSubmatch(line); m != nil {
+			return text + ": " + m[1]
+		}
+		if exception().MatchString(line) {
+			break
+		}
+	}
+	return text
+}
+
+// undecorated is a line without the frame, bullet or sign around it.
+func undecorated(line string) string {
+	text := strings.TrimFunc(line, func(c rune) bool {
+		return unicode.IsSpace(c) || c == '|' || c == '*' || c == '=' || c == '•' || c == '×' || c == '\ufe0f' || unicode.Is(unicode.So, c) || c >= 0x2500 && c <= 0x259f
+	})
+	if !strings.ContainsFunc(text, unicode.IsLetter) {
+		return ""
+	}
+	return text
+}
+
+// unlogged is the message of a line that a logger wrote, and its level: "error", "quiet" for
+// one that reports no failure, "" where it is not known.
+func unlogged(text string) (message, level string) {
+	text = levelStamp().ReplaceAllString(logPrefix().ReplaceAllString(text, ""), "")
+	if strings.HasPrefix(text, "{") {
+		var record struct {
+			Level   any    `json:"level"`
+			Msg     string `json:"msg"`
+			Message string `json:"message"`
+			Error   any    `json:"error"`
+		}
+		if json.Unmarshal([]byte(text), &record) == nil && record.Msg+record.Message != "" {
+			text = record.Msg + record.Message
+			if cause, ok := record.Error.(string); ok && cause != "" {
+				text += ": " + cause
+			}
+			switch v := record.Level.(type) {
+			case string:
+				level = named(v)
+			case float64: // as pino counts
+				level = map[bool]string{true: "error", false: "quiet"}[v >= 50]
+			}
+			return text, level
+		}
+	}
+	if m := logfmt().FindStringSubmatch(text); m != nil {
+		return strings.Trim(m[2], `"`), named(m[1])
+	}
+	if goPanic().MatchString(text) {
+		return text, ""
+	}
+	if m := loggerName().FindStringSubmatchIndex(text); m != nil {
+		name := text[m[2]:m[3]]
+		bare := m[0] == m[2] && !strings.Contains(text[m[3]:m[1]], ":") && !strings.ContainsAny(text[m[3]:m[1]], "-|")
+		if bare && name != strings.ToUpper(name) {
+			return text, "" // the beginning of a sentence
+		}
+		if level = named(name); level == "error" && m[0] == m[2] && strings.Contains(text[m[3]:m[1]], ":") {
+			return text, level // "ERROR: ..." reads well as it is
+		}
+		return strings.TrimSpace(text[m[1]:]), level
+	}
+	return text, ""
+}
+
+func named(level string) string {
+	switch strings.ToLower(level) {
+	case "error", "fatal", "critical", "severe", "panic", "emerg", "alert":
+		return "error"
+	}
+	return "quiet"
+}
+
+func shorten(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > maxText {
+		return strings.TrimSpace(string(runes[:maxText-1])) + "…"
+	}
+	return text
+}
+
+// variables are the environment variables that a text names, in its order.
+func variables(text string) (names []string) {
+	for _, name := range variable().FindAllString(text, -1) {
+		if !strings.HasPrefix(name, "ERR_") && !strings.HasSuffix(name, "_NOT_FOUND") && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func first(re func() *regexp.Regexp, text string) string {
+	if m := re().FindStringSubmatch(text); m != nil {
+		return m[len(m)-1]
+	}
+	return ""
+}

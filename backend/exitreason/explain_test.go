@@ -1,0 +1,137 @@
+package exitreason
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// failure is one file of testdata: what a program wrote to standard error before it ended,
+// and the sentence that a person picks as the reason. origin is "recorded", or "written" for
+// what is known of a runtime's format alone.
+type failure struct {
+	name, command, exit, origin, want, action string
+	lines                                     []string
+}
+
+func failures(t *testing.T) (all []failure) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, body, _ := strings.Cut(string(text), "\n\n")
+		f := failure{name: strings.TrimSuffix(filepath.Base(file), ".txt")}
+		for _, line := range strings.Split(head, "\n") {
+			key, value, _ := strings.Cut(line, ":")
+			value = strings.TrimSpace(value)
+			switch key {
+			case "command":
+				f.command = value
+			case "exit":
+				f.exit = value
+			case "origin":
+				f.origin = value
+			case "want":
+				f.want = value
+			case "action":
+				f.action = value
+			}
+		}
+		for _, line := range strings.Split(body, "\n") {
+			if strings.TrimSpace(line) != "" { // as the log gives them
+				f.lines = append(f.lines, line)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// TestReasonIsTheSentenceAPersonWouldPick prints the table with -v.
+func TestReasonIsTheSentenceAPersonWouldPick(t *testing.T) {
+	right, recorded, rightRecorded := 0, 0, 0
+	all := failures(t)
+	for _, f := range all {
+		got := Line(f.lines)
+		ok := got == f.want || f.want != "" && strings.HasPrefix(got, f.want)
+		if f.origin == "recorded" {
+			recorded++
+		}
+		mark := "wrong"
+		if ok {
+			mark = "right"
+			right++
+			if f.origin == "recorded" {
+				rightRecorded++
+			}
+		}
+		t.Logf("%s  %-45s exit %-4s %s\n        %s", mark, f.name, f.exit, got, Action(got, f.lines, strings.Fields(f.command)[0]))
+		if !ok {
+			t.Errorf("%s: got %q, a person picks %q", f.name, got, f.want)
+		}
+	}
+	t.Logf("%d of %d right; recorded: %d of %d", right, len(all), rightRecorded, recorded)
+}
+
+func TestActionSaysWhatToDo(t *testing.T) {
+	for _, f := range failures(t) {
+		if got := Action(Line(f.lines), f.lines, strings.Fields(f.command)[0]); !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
+			t.Errorf("%s: got %q, want %q", f.name, got, f.action)
+		}
+	}
+}
+
+func TestMissingProgramIsInstalledAsThisSystemDoes(t *testing.T) {
+	for _, c := range []struct{ program, goos, manager, want string }{
+		{"uvx", "linux", "apt-get", "curl -LsSf https://astral.sh/uv/install.sh | sh"},
+		{"uvx", "linux", "pacman", "sudo pacman -S uv"},
+		{"/usr/bin/npx", "linux", "apt-get", "sudo apt install nodejs npm"},
+		{"npx.cmd", "windows", "winget", "winget install OpenJS.NodeJS.LTS"},
+		{"npx", "darwin", "brew", "brew install node"},
+		{"npx", "darwin", "", "Install Node.js: https://nodejs.org"},
+		{"docker", "linux", "apt-get", "https://docs.docker.com/get-docker"},
+		{"docker", "windows", "winget", "winget install Docker.DockerDesktop"},
+		{"acme-mcp", "linux", "apt-get", "Install acme-mcp, or give its whole path as command."},
+	} {
+		if got := install(c.program, c.goos, func(name string) bool { return name == c.manager }); !strings.Contains(got, c.want) {
+			t.Errorf("%s on %s with %q: %q", c.program, c.goos, c.manager, got)
+		}
+	}
+	for goos, want := range map[string]string{"linux": "systemctl start docker", "darwin": "Docker Desktop", "windows": "Docker Desktop"} {
+		if got := startDocker(goos, ""); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", goos, got)
+		}
+	}
+}
+
+func FuzzLineAndActionTakeAnyText(f *testing.F) {
+	f.Add("Error: [\n  {\n\"message\": \"x\"")
+	f.Add("Traceback (most recent call last):\n  File")
+	f.Add("thread 'main' panicked at x:1:2:")
+	f.Fuzz(func(t *testing.T, text string) {
+		lines := strings.Split(text, "\n")
+		got := Line(lines)
+		if n := len([]rune(got)); n > maxText || strings.Contains(got, "\n") {
+			t.Errorf("%d characters: %q", n, got)
+		}
+		_ = Action(got, lines, "node")
+	})
+}
+
+func BenchmarkLine(b *testing.B) {
+	var lines []string
+	for i := range MaxLines {
+		lines = append(lines, fmt.Sprintf("    at Object.<anonymous> (/home/ada/server/index.js:%d:1)", i))
+	}
+	for b.Loop() {
+		Line(lines)
+	}
+}

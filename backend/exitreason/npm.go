@@ -1,0 +1,52 @@
+package exitreason
+
+import (
+	"fmt"
+	"strings"
+
+	"drawbridge/backend/pattern"
+)
+
+var (
+	npmError = pattern.Lazily(`^npm (?:error|ERR!)(?: |$)`)
+	npmCode  = pattern.Lazily(`^code (E?[A-Z0-9_]+)$`)
+	// npmFact is a line that a person cannot use: the error as a table.
+	npmFact = pattern.Lazily(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
+)
+
+// Npm is why npm failed, out of the last lines of stderr: its code and the first sentence
+// after it. "" means that it has not failed.
+func Npm(lines []string) string {
+	text, _ := npmSaid(lines)
+	return text
+}
+
+func npmSaid(lines []string) (text, code string) {
+	said := ""
+	for _, line := range lines {
+		head := npmError().FindString(line)
+		if head == "" {
+			continue
+		}
+		text := strings.TrimSpace(line[len(head):])
+		if c := npmCode().FindStringSubmatch(text); c != nil {
+			code, said = c[1], ""
+			continue
+		}
+		if status, rest, ok := strings.Cut(text, " "); ok && len(status) == 3 && strings.Trim(status, "0123456789") == "" {
+			text = strings.TrimSpace(rest) // 404 Not Found - GET ...
+		}
+		if said == "" && text != "" && !npmFact().MatchString(text) {
+			said = text
+		}
+	}
+	switch {
+	case code == "" && said == "":
+		return "", ""
+	case code == "":
+		return "npm error: " + said, ""
+	case said == "":
+		return "npm error code " + code, code
+	}
+	return fmt.Sprintf("npm error code %s: %s", code, said), code
+}
