@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -117,6 +118,9 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	said := map[string]bool{}
 	for _, server := range s.Servers {
 		said[name(server)] = server.Reason != ""
+		if strings.Contains(server.Reason, server.Detail) {
+			server.Detail = "" // the reason says it
+		}
 		for _, why := range append([]string{server.Reason, server.Hint, server.Detail}, server.Warnings...) {
 			if why != "" {
 				fmt.Fprintf(p.Stdout, "%s: %s\n", line(name(server)), line(why))

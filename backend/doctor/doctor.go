@@ -8,12 +8,11 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"drawbridge/backend/clientconf"
+	"drawbridge/backend/exitreason"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/pattern"
 	"drawbridge/config"
@@ -160,13 +159,6 @@ func (o Options) configuration() (all []Finding) {
 	return all
 }
 
-// installs says how to get the programs that servers commonly need.
-var installs = map[string]string{
-	"npx": "Install Node.js: https://nodejs.org", "node": "Install Node.js: https://nodejs.org", "npm": "Install Node.js: https://nodejs.org",
-	"uvx": "Install uv: https://docs.astral.sh/uv", "uv": "Install uv: https://docs.astral.sh/uv",
-	"docker": "Install Docker: https://docs.docker.com/get-docker", "python3": "Install Python 3", "bunx": "Install Bun: https://bun.sh", "deno": "Install Deno: https://deno.com",
-}
-
 func (o Options) runtimes() (all []Finding) {
 	users := map[string][]string{}
 	for _, s := range o.Config.Servers {
@@ -182,7 +174,7 @@ func (o Options) runtimes() (all []Finding) {
 	for _, command := range commands {
 		if path, err := o.LookPath(command); err != nil {
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: Problem, Message: command + " is not found; needed by " + strings.Join(users[command], ", "),
-				Fix: cmp.Or(installs[filepath.Base(command)], "Install it, or give its whole path as command.")})
+				Fix: exitreason.Install(command)})
 		} else {
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: OK, Message: path})
 		}
@@ -195,11 +187,7 @@ func (o Options) docker(ctx context.Context) []Finding {
 		return nil
 	}
 	if err := o.Docker(ctx); err != nil {
-		fix := "Start Docker."
-		if runtime.GOOS == "linux" && strings.Contains(err.Error(), "permission") {
-			fix = "Add yourself to the group docker, and log in again: sudo usermod -aG docker $USER"
-		}
-		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: fix}}
+		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: exitreason.StartDocker(err.Error())}}
 	}
 	return []Finding{{Check: "docker", Level: OK, Message: "Docker answers"}}
 }

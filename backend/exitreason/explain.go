@@ -66,7 +66,7 @@ type candidate struct {
 func Line(lines []string) string {
 	lines = lines[max(0, len(lines)-MaxLines):]
 	said, code := npmSaid(lines)
-	if strings.HasPrefix(code, "E") {
+	if strings.ContainsFunc(code, unicode.IsLetter) {
 		return shorten(said) // npm did not come to start the program
 	}
 	r := reader{lines: lines}

@@ -53,7 +53,7 @@ type ServerStatus struct {
 	State     State           `json:"state"`
 	Reason    string          `json:"reason"`           // one sentence; empty when there is nothing to say
 	Hint      string          `json:"hint,omitempty"`   // what to do about Reason, where more is known than that its log helps
-	Detail    string          `json:"detail,omitempty"` // the last stderr line while starting or after a crash
+	Detail    string          `json:"detail,omitempty"` // the last stderr line while starting; after a crash the one that explains it
 	Since     time.Time       `json:"since"`            // when State was entered
 	Updated   time.Time       `json:"updated"`          // when the server was last heard of: a list, a call or a heartbeat
 	Era       Era             `json:"era,omitempty"`

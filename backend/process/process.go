@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/ending"
@@ -62,6 +63,8 @@ type StopLadder struct {
 type Exit struct {
 	Code   int    // exit status; -1 when a signal ended it
 	Signal string // "killed", "terminated", ...; "" when it exited by itself
+	// Signalled says that Stop had sent a signal before: the end may be our own doing.
+	Signalled bool
 }
 
 func (e Exit) String() string {
@@ -83,6 +86,8 @@ type Process struct {
 	done   chan struct{}
 	exit   Exit // set before done closes
 	ending *ending.Ending
+	// signalled is set before Stop sends the first signal.
+	signalled atomic.Bool
 
 	mu      sync.Mutex // guards the last CPU sample
 	lastCPU time.Duration
@@ -133,6 +138,7 @@ func (p *Process) stop() error {
 	if p.ending.Wait(p.done, or(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
 		return nil
 	}
+	p.signalled.Store(true)
 	p.tree.terminate()
 	if p.ending.Wait(p.done, or(p.spec.Stop.Term, defaultTerm)) {
 		return nil
@@ -159,6 +165,7 @@ func (p *Process) watch(cmd *exec.Cmd, stderr *output, ended func()) {
 
 	state, err := cmd.Process.Wait()
 	p.exit = exitOf(state, err)
+	p.exit.Signalled = p.signalled.Load()
 	p.endLeftovers()
 	p.stdin.Close()
 	stderr.expire()

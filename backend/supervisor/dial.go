@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"drawbridge/backend/exitreason"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/process"
 	"drawbridge/backend/serverlog"
@@ -55,6 +56,7 @@ type Dialer struct {
 	// Guest is in the place of SignIn for servers that are tried and not configured. May be nil.
 	Guest SignIn
 
+	once    bool // nothing is started a second time: an exit is followed by the other era at once
 	running running
 	eras    eras // by launchKey: what servers turned out to speak
 	// OnNotification and OnRequest get what a server says outside of any call.
@@ -124,9 +126,13 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 		return Session{}, hub.Errorf(hub.CodeValidation, "servers of type %q cannot be reached", c.Type)
 	}
 	key := launchKey(c)
-	o.First, _ = d.eras.of(key)
+	o.First, o.Guessed = d.eras.first(key)
+	o.OneProcess = !d.once
 	conn, err := upstream.Connect(ctx, o)
 	if err != nil {
+		if upstream.Exited(err) && r.Era == "" {
+			d.eras.exited(key, o.First)
+		}
 		return Session{Process: started.describe()}, d.unsigned(c.ID, err)
 	}
 	if r.Era == "" {
@@ -181,7 +187,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 	s.set(p.PID(), func() (Exit, bool) {
 		select {
 		case <-p.Done():
-			return Exit{Code: p.Exit().Code, Text: p.Exit().String()}, true
+			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), Ours: p.Exit().Signalled}, true
 		default:
 			return Exit{}, false
 		}
@@ -214,12 +220,12 @@ func refusal(command string, err error) error {
 				Message: fmt.Sprintf("cannot start %s: %v", command, err)}
 		}
 	}
-	message := err.Error()
+	message, hint := err.Error(), "Correct command, cwd or PATH of the server; the change is picked up at once."
 	if errors.Is(err, process.ErrNotFound) && !strings.ContainsAny(command, `/\`) {
 		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // the PATH is for the log
+		hint = exitreason.Install(command)
 	}
-	return &hub.Error{Code: hub.CodeValidation, Cause: err, Message: message,
-		Hint: "Correct command, cwd or PATH of the server; the change is picked up at once."}
+	return &hub.Error{Code: hub.CodeValidation, Cause: err, Message: message, Hint: hint}
 }
 
 // started remembers the newest process of one Connect, which may start a second

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"strings"
 
+	"drawbridge/backend/exitreason"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/upstream"
 	"drawbridge/backend/wire"
 )
 
@@ -20,8 +22,9 @@ func (r *runner) fail(err error) {
 	// Where all we know is that it broke, the end of the process says more.
 	code := hub.CodeOf(err)
 	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
+	r.endedByItself = upstream.Exited(err)
 	r.noteExit()
-	r.s.o.Log.Info(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
+	r.s.o.Log.Warn(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
 	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.forWhom()+": "+explain(err))
 	if len(r.s.fleet.Load().order) > 1 {
 		r.s.o.Log.Info("Continuing with other MCP servers")
@@ -32,19 +35,42 @@ func (r *runner) fail(err error) {
 // known only after the process was cleared away, when a clean or violent end may
 // be our own doing.
 func (r *runner) noteExit() {
-	r.stderr = r.s.o.LastLines(r.id, crashLines, r.began)
-	if r.detail = ""; len(r.stderr) > 0 {
-		r.detail = r.stderr[len(r.stderr)-1]
+	n := exitreason.MaxLines
+	if r.state.phase != phaseStarting {
+		n = linesAfterRun
 	}
-	if exit, ok := r.exited(); ok {
+	lines := r.s.o.LastLines(r.id, n, r.began)
+	r.stderr = lines[max(0, len(lines)-crashLines):]
+	r.detail = exitreason.Line(lines)
+	exit, ended := r.exited()
+	if ended {
 		r.exitCode = &exit.Code
-		if exit.Code > 0 && !r.explained {
-			r.reason, r.hint = exit.Text, ""
+	}
+	if ended && !r.explained && tellsWhy(exit, r.endedByItself) {
+		r.reason, r.hint = exit.Text, exitreason.Action(r.detail, lines, r.process.Path)
+		if r.detail != "" {
+			r.reason += ": " + r.detail
 		}
 	}
-	if launcher(r.process.Path) == "npx" {
-		r.noteNpm()
+	if hint := brokenHint(lines); hint != "" && launcher(r.process.Path) == "npx" {
+		r.hint = hint
 	}
+}
+
+// linesAfterRun is how many lines are read of a server that had been running: what it
+// complained of earlier did not end it.
+const linesAfterRun = 40
+
+// tellsWhy reports whether the end of a process says more than that the connection broke.
+// A status of 0, or a signal that we sent, may be what our own stopping led to.
+func tellsWhy(exit Exit, byItself bool) bool {
+	switch {
+	case exit.Code > 0:
+		return true
+	case exit.Code < 0:
+		return !exit.Ours
+	}
+	return byItself && !exit.Ours
 }
 
 // exited returns how the newest process ended, if there was one and it has.

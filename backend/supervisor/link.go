@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"drawbridge/backend/hub"
+	"drawbridge/backend/wire"
 	"drawbridge/config"
 )
 
@@ -24,6 +25,10 @@ type link struct {
 	inFlight atomic.Int64
 	resting  atomic.Bool  // being ended, because nobody used it
 	heard    atomic.Int64 // when the server was last heard of, Unix nanoseconds
+	// ended is closed once nothing is left of the connection; why then is how its process ended,
+	// "" where that is not known.
+	ended chan struct{}
+	why   string
 }
 
 // Send passes call on. It fails at once when the connection breaks.
@@ -40,7 +45,38 @@ func (l *link) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Rep
 	if err == nil {
 		l.heard.Store(now)
 	}
-	return reply, err
+	return reply, l.explain(ctx, err)
+}
+
+// explainLimit is how long an error waits to learn how the process ended.
+const explainLimit = 1500 * time.Millisecond
+
+// explain adds to an error that says no more than that the server is gone how it ended.
+func (l *link) explain(ctx context.Context, err error) error {
+	gone, ok := errors.AsType[*hub.Error](err)
+	if !ok || gone.Hint != wire.SeeLog || l.Process.Exit == nil {
+		return err
+	}
+	limit := time.NewTimer(explainLimit)
+	defer limit.Stop()
+	select {
+	case <-l.ended:
+	case <-limit.C:
+		return err
+	case <-ctx.Done():
+		return err
+	}
+	if l.why == "" {
+		return err
+	}
+	told := *gone
+	told.Message += ": " + l.why
+	told.Hint = "See its log: drawbridge logs " + l.of.id + "."
+	return &told
+}
+
+func newLink(session Session, of *runner) *link {
+	return &link{Session: session, of: of, ended: make(chan struct{})}
 }
 
 func (l *link) hear() { l.heard.Store(time.Now().UnixNano()) }
@@ -147,9 +183,9 @@ func (r *runner) begun(session Session, err error) {
 	stopping := r.state.phase != phaseStarting
 	switch {
 	case err == nil && stopping:
-		r.shut(&link{Session: session, of: r})
+		r.shut(newLink(session, r))
 	case err == nil:
-		r.primary, r.took = &link{Session: session, of: r}, time.Since(r.began)
+		r.primary, r.took = newLink(session, r), time.Since(r.began)
 		r.primary.hear()
 		r.connected()
 	case stopping: // it was told to stop; that it failed is no news
@@ -240,10 +276,14 @@ func (r *runner) shut(l *link) {
 			}
 			if r.state.failed {
 				r.noteExit()
+				if r.exitCode != nil {
+					l.why = r.reason
+				}
 				if exit, ok := r.exited(); ok && exit.Away {
 					r.state.failed = false // no failure of the server's own
 				}
 			}
+			close(l.ended)
 			r.settle()
 		})
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"drawbridge/backend/exitreason"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/pattern"
 )
@@ -13,45 +14,9 @@ import (
 const npmLines = 60
 
 var (
-	npmError = pattern.Lazily(`^npm (?:error|ERR!)(?: |$)`)
-	npmCode  = pattern.Lazily(`^code (E?[A-Z0-9_]+)$`)
-	// npmFact is a line that a person cannot use: the error as a table.
-	npmFact        = pattern.Lazily(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
 	missingProgram = pattern.Lazily(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is there and its program is not
 	npmCopy        = pattern.Lazily(`(?:[A-Za-z]:)?[/\\][^'"\n]*?[/\\]_npx[/\\][0-9a-f]{8,}`)
 )
-
-// npmSaid is why npm failed, out of the last lines of stderr: its code and the first
-// sentence after it. "" means that it has not failed.
-func npmSaid(lines []string) string {
-	code, said := "", ""
-	for _, line := range lines {
-		head := npmError().FindString(line)
-		if head == "" {
-			continue
-		}
-		text := strings.TrimSpace(line[len(head):])
-		if c := npmCode().FindStringSubmatch(text); c != nil {
-			code, said = c[1], ""
-			continue
-		}
-		if status, rest, ok := strings.Cut(text, " "); ok && len(status) == 3 && strings.Trim(status, "0123456789") == "" {
-			text = strings.TrimSpace(rest) // 404 Not Found - GET ...
-		}
-		if said == "" && text != "" && !npmFact().MatchString(text) {
-			said = text
-		}
-	}
-	switch {
-	case code == "" && said == "":
-		return ""
-	case code == "":
-		return "npm error: " + said
-	case said == "":
-		return "npm error code " + code
-	}
-	return fmt.Sprintf("npm error code %s: %s", code, said)
-}
 
 // brokenCopy is the folder in which npx keeps a package that cannot be run as it lies
 // there, or "". npx trusts what it finds: where a download was cut off, each start fails.
@@ -74,17 +39,7 @@ func brokenCopy(lines []string) string {
 	return ""
 }
 
-// noteNpm tells of npm's failure in its own words, and what to do against a broken copy.
-func (r *runner) noteNpm() {
-	lines := r.s.o.LastLines(r.id, npmLines, r.began)
-	if said := npmSaid(lines); said != "" {
-		r.detail = said
-	}
-	if hint := brokenHint(lines); hint != "" {
-		r.hint = hint
-	}
-}
-
+// brokenHint says what to do against a broken copy, or "".
 func brokenHint(lines []string) string {
 	folder := brokenCopy(lines)
 	if folder == "" {
@@ -101,7 +56,7 @@ const npmDone = 5
 func (r *runner) endWhenNpmFailed() {
 	said := ""
 	if r.s.o.Fetching(r.id) == "npx" {
-		said = npmSaid(r.s.o.LastLines(r.id, npmLines, r.began))
+		said = exitreason.Npm(r.s.o.LastLines(r.id, npmLines, r.began))
 	}
 	if said == "" {
 		r.failedFor = 0

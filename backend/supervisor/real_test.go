@@ -47,7 +47,7 @@ func newReal(t *testing.T) *real {
 	d := &Dialer{Spawner: spawner, Logs: logs, Log: log}
 	g.dialer = d
 	bus := &events.Bus{}
-	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLine: d.LastLine, Journal: d.Journal})
+	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLine: d.LastLine, LastLines: d.LastLines, Journal: d.Journal})
 	g.Gateway = gateway.New(gateway.Options{Upstreams: g.Supervisor, Policy: policy.New(policy.Options{Views: g.registry}), Recorder: g, Bus: bus})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

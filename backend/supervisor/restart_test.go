@@ -33,7 +33,7 @@ func TestServerThatExitsAtOnceIsTriedFiveTimesWithGrowingPausesThenLeftAlone(t *
 			}
 		}
 		st := g.want("bad", hub.StateCrashed)
-		if st.Reason != "exited with status 3; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
+		if st.Reason != "exited with status 3: last words; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
 			t.Errorf("got %+v", st)
 		}
 		g.want("good", hub.StateRunning)

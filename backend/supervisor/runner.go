@@ -63,13 +63,15 @@ type runner struct {
 	reason    string
 	hint      string // what to do about reason, where that is known
 	explained bool   // reason is more than "the connection broke"
-	detail    string
-	stderr    []string
-	exitCode  *int
-	process   Process
-	starts    int // all of them
-	restarts  int
-	lastCall  time.Time // when a call last started a crashed server
+	// endedByItself is set when the connection broke because the process ended.
+	endedByItself bool
+	detail        string
+	stderr        []string
+	exitCode      *int
+	process       Process
+	starts        int // all of them
+	restarts      int
+	lastCall      time.Time // when a call last started a crashed server
 }
 
 // newRunner decides at once whether the server starts, so that a list which

@@ -75,10 +75,10 @@ func (r *runner) siblingOpened(session Session, err error, known bool) {
 	b.opening, b.abort = false, nil
 	switch {
 	case err == nil && (r.state.phase != phaseRunning || r.primary == nil):
-		r.shut(&link{Session: session, of: r})
+		r.shut(newLink(session, r))
 	case err == nil:
 		b.known, b.dual = true, true
-		b.link = &link{Session: session, of: r}
+		b.link = newLink(session, r)
 		b.link.hear()
 		r.s.o.Log.Info("MCP server connected in the modern era as well", "server", r.id)
 	case errors.Is(err, context.Canceled):

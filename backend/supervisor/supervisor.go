@@ -78,6 +78,8 @@ type Exit struct {
 	Code int    // exit status; -1 when a signal ended it
 	Text string // for people: "exited with status 3"
 	Away bool   // what it ran in went away, such as its container
+	// Ours says that we had sent it a signal before.
+	Ours bool
 }
 
 // Request asks for a connection.

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/exitreason"
 	"drawbridge/backend/hub"
 	"drawbridge/backend/serverlog"
+	"drawbridge/backend/upstream"
 	"drawbridge/config"
 )
 
@@ -49,7 +51,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	own := &Dialer{
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, Lobby: d.Lobby,
-		SignIn: d.Guest,
+		SignIn: d.Guest, once: true,
 	}
 	if as != "" && d.SignIn != nil {
 		own.SignIn = lent{d.SignIn, as}
@@ -74,16 +76,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 		}
 	}
 	t.Log = logs.Tail(once.ID, trialLog)
-	t.explain(session.Process, once.ID, c.ID)
-	if t.Err != nil && launcher(session.Process.Path) == "npx" {
-		lines := own.LastLines(once.ID, npmLines, began)
-		if said := npmSaid(lines); said != "" {
-			t.Reason = said
-		}
-		if hint := brokenHint(lines); hint != "" {
-			t.Hint = hint
-		}
-	}
+	t.explain(session.Process, own.LastLines(once.ID, exitreason.MaxLines, began), once.ID, c.ID)
 	if errors.Is(t.Err, hub.ErrNeedsLogin) {
 		t.Reason, t.Hint = "it wants you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
 		if as != "" {
@@ -106,7 +99,7 @@ func (l lent) Client(ctx context.Context, c *config.Server, address, clientSecre
 }
 
 // explain puts the failure into words, with the name that the person gave.
-func (t *Trial) explain(p Process, id, name string) {
+func (t *Trial) explain(p Process, lines []string, id, name string) {
 	if t.Err == nil {
 		return
 	}
@@ -115,9 +108,16 @@ func (t *Trial) explain(p Process, id, name string) {
 		t.Reason, t.Hint = own.Message, own.Hint
 	}
 	if code := hub.CodeOf(t.Err); p.Exit != nil && (code == hub.CodeUnavailable || code == hub.CodeInternal) {
-		if exit, ok := p.Exit(); ok && exit.Code > 0 {
-			t.Reason = exit.Text // where all we know is that it broke
+		if exit, ok := p.Exit(); ok && tellsWhy(exit, upstream.Exited(t.Err)) { // where all we know is that it broke
+			why := exitreason.Line(lines)
+			t.Reason, t.Hint = exit.Text, exitreason.Action(why, lines, p.Path)
+			if why != "" {
+				t.Reason += ": " + why
+			}
 		}
+	}
+	if hint := brokenHint(lines); hint != "" && launcher(p.Path) == "npx" {
+		t.Hint = hint
 	}
 	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrAbsent.Error() + ": "} {
 		t.Reason = strings.TrimPrefix(t.Reason, prefix)

@@ -110,8 +110,14 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 // first tries the modern era. Where that fails, the connection that it returns is fresh
 // and the legacy era follows.
 func first(ctx context.Context, c *Conn) (*Conn, error) {
-	err := c.discover(ctx)
-	if err == nil || errors.Is(err, hub.ErrNeedsLogin) {
+	limited := ctx
+	if c.o.Guessed {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, guessLimit)
+		defer cancel()
+	}
+	err := c.discover(limited)
+	if err == nil || errors.Is(err, hub.ErrNeedsLogin) || c.o.OneProcess && c.t.Err() != nil {
 		return c, err
 	}
 	discard(ctx, c)
@@ -125,9 +131,15 @@ func first(ctx context.Context, c *Conn) (*Conn, error) {
 	return fresh, nil
 }
 
+// guessLimit is how long a server may be silent in an era that it is not known to speak.
+const guessLimit = 20 * time.Second
+
 // discoverInstead tries the modern era after the legacy one failed with first.
 func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	if c.t.Err() != nil {
+		if c.o.OneProcess {
+			return c, first
+		}
 		discard(ctx, c)
 		fresh, err := dial(ctx, c.o)
 		if err != nil {
@@ -223,6 +235,10 @@ var (
 	errStopped = errors.New("the connection was closed")
 	errExited  = errors.New("the server exited")
 )
+
+// Exited reports whether err says that the server ended, or closed its output as a process
+// does that ends.
+func Exited(err error) bool { return errors.Is(err, errExited) || errors.Is(err, wire.ErrClosed) }
 
 // lastWords is how long what an exited server had written may still arrive.
 const lastWords = 500 * time.Millisecond

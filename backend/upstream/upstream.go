@@ -56,6 +56,11 @@ type Options struct {
 	Era hub.Era
 	// First is the era to try first where Era is ""; the other one follows. "" is legacy.
 	First hub.Era
+	// Guessed says that First is not known to be spoken, so that silence in it is soon given up.
+	Guessed bool
+	// OneProcess fails where a process exits on the first era that is tried, instead of
+	// starting another one for the other era: the next start begins with that one.
+	OneProcess bool
 	// Unlisted leaves the catalog unread: for a connection that serves one call.
 	Unlisted bool
 	Framing  wire.Framing

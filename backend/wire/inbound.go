@@ -30,7 +30,7 @@ func (m *Mux) read() error {
 		f, err := lines.next()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				return errClosed
+				return ErrClosed
 			}
 			return err
 		}
@@ -46,7 +46,9 @@ func (m *Mux) read() error {
 	}
 }
 
-var errClosed = errors.New("the server closed its output")
+// ErrClosed is in the chain of what calls fail with once the server has closed its output,
+// as a process does that ends.
+var ErrClosed = errors.New("the server closed its output")
 
 // oversized fails the call that a message beyond the limit belongs to.
 func (m *Mux) oversized(f *frame) {

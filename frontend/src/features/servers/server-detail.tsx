@@ -122,7 +122,7 @@ function Known({ id, view, onView, onClose, trust, version }: Props) {
             {server.hint && (
               <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
             )}
-            {server.detail && (
+            {server.detail && !server.reason.includes(server.detail) && (
               <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
                 {plain(server.detail.slice(0, 1500))}
               </p>

@@ -1,0 +1,65 @@
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+func ending(id, text string, attempts int) config.Server {
+	return server(id, func(s *config.Server) {
+		s.Command, s.Args = "sh", []string{"-c", text}
+		s.StartupTimeout, s.Restart.MaxAttempts, s.Restart.Backoff = 30*time.Second, attempts, time.Millisecond
+	})
+}
+
+func TestWhyAServerEndedStandsInItsReasonWithExitAndAction(t *testing.T) {
+	g := newReal(t)
+	g.apply(
+		ending("key", `echo "Error: WEATHER_API_KEY is required" >&2; echo "    at main (x.js:1:1)" >&2; echo "Node.js v20.20.2" >&2; exit 1`, 1),
+		ending("usage", `echo "docker: Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; echo "Run 'docker run --help' for more information" >&2; exit 125`, 1),
+		ending("signal", `kill -SEGV $$`, 1),
+		ending("silent", `exit 0`, 1),
+		server("uvx", func(s *config.Server) {
+			s.Command, s.Env = "uvx", map[string]string{"PATH": t.TempDir()}
+		}),
+	)
+	for id, want := range map[string][2]string{
+		"key":    {"exited with status 1: Error: WEATHER_API_KEY is required", "drawbridge secret set WEATHER_API_KEY"},
+		"usage":  {"exited with status 125: docker: Cannot connect to the Docker daemon at unix:///x.", "Start Docker"},
+		"signal": {"ended by signal: segmentation fault", ""},
+		"silent": {"exited with status 0", ""},
+		"uvx":    {`executable not found: "uvx"`, "https://docs.astral.sh/uv"},
+	} {
+		st := g.wait(id, hub.StateCrashed)
+		if !strings.HasPrefix(st.Reason, want[0]) || !strings.Contains(st.Hint, want[1]) {
+			t.Errorf("%s: reason %q, hint %q", id, st.Reason, st.Hint)
+		}
+	}
+}
+
+// The second launch of a start was for the other era, and doubled the number of processes.
+func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
+	g, file := newReal(t), filepath.Join(t.TempDir(), "launches")
+	g.apply(ending("bad", `echo x >> `+file+`; exit 1`, 5))
+	st := g.wait("bad", hub.StateCrashed)
+	text, err := os.ReadFile(file)
+	if n := strings.Count(string(text), "x"); err != nil || n != 5 || !strings.HasSuffix(st.Reason, "gave up after 5 starts") {
+		t.Errorf("%d launches, %v: %s", n, err, st.Reason)
+	}
+}
+
+func TestCallDuringACrashIsToldHowTheServerEnded(t *testing.T) {
+	g := newReal(t)
+	g.apply(mode("a", "exit-call"))
+	g.wait("a", hub.StateRunning)
+	_, _, err := g.call("a", firstTool(g, "a"), hub.Legacy)
+	if message, _ := hub.Describe(err); !strings.HasPrefix(message, `server "a" is gone: exited with status `) {
+		t.Errorf("got %q", message)
+	}
+}
