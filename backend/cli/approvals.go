@@ -56,9 +56,16 @@ func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "List what waits for you: new commands, calls, questions of servers", Args: noArgs,
 		Long:    "List what waits for you: commands of servers that are new, calls that a rule holds, and questions of servers.\nA form is filled in on the page: drawbridge open /questions.",
-		Example: "  drawbridge approvals\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return p.listApprovals(cmd.Context()) },
+		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
+	var wait bool
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if wait {
+			return p.waitForApprovals(cmd.Context())
+		}
+		return p.listApprovals(cmd.Context())
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each as it comes, until interrupted; meanwhile calls wait for the answers given here")
 	var minutes, always bool
 	allow := &cobra.Command{
 		Use: "allow ID", Short: "Let a command run or a call go ahead", Args: between(1, 1),

@@ -83,7 +83,8 @@ func (p *program) printCall(doc callDocument) error {
 	return p.forPeople(doc)
 }
 
-// forPeople prints the text, and structured content as YAML unless the text is the same JSON.
+// forPeople prints a result once: the text, and structured content as YAML unless one of the
+// two says what the other says.
 func (p *program) forPeople(doc callDocument) error {
 	text := doc.Output
 	if p.Terminal() {
@@ -95,7 +96,7 @@ func (p *program) forPeople(doc callDocument) error {
 			return err
 		}
 	}
-	if !structured {
+	if !structured || text != "" && holdsText(doc.Data, doc.Output) {
 		return nil
 	}
 	pretty, err := toYAML(doc.Data)
@@ -130,6 +131,19 @@ func callError(doc callDocument) error {
 		return &hub.Error{Code: object.Code, Message: message, Hint: object.Hint}
 	}
 	return errors.New(message)
+}
+
+// holdsText reports whether all that structured content says is text.
+func holdsText(data []byte, text string) bool {
+	var object map[string]any
+	if json.Unmarshal(data, &object) != nil || len(object) != 1 {
+		return false
+	}
+	for _, value := range object {
+		s, ok := value.(string)
+		return ok && strings.TrimSpace(s) == strings.TrimSpace(text)
+	}
+	return false
 }
 
 // sameJSON reports whether text is data, written in another way.

@@ -159,7 +159,7 @@ func golden(t *testing.T, name, got string) {
 func TestStatusLooksAsPromised(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	yes := false
-	doc := statusDocument{URL: "http://127.0.0.1:7575", RequireToken: &yes, Notices: []noticeDocument{{"recording paused: disk full"}}}
+	doc := statusDocument{URL: "http://127.0.0.1:7575", RequireToken: &yes, Notices: []noticeDocument{{Message: "recording paused: disk full"}}}
 	states := []hub.State{hub.StateRunning, hub.StateCrashed, hub.StateStarting, hub.StateStopped, hub.StateDegraded, hub.StateWaiting,
 		hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval, hub.StateDisabled}
 	for i, state := range states {

@@ -14,7 +14,9 @@ import (
 
 func (p *program) clients() *cobra.Command {
 	cmd := &cobra.Command{Use: "clients", Short: "Connect AI clients of this machine, and take them back", Args: noArgs}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(true) }
+	var all bool
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(all || p.json) }
+	cmd.Flags().BoolVar(&all, "all", false, "those too that are not installed")
 	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
 		p.clientsRestore(), p.clientsForget(), p.clientsSavings(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
 	return cmd
@@ -61,8 +63,10 @@ func (p *program) listClients(all bool) error {
 	}
 	docs := []clientDocument{}
 	t := table{title: "Clients", head: []string{"ID", "Client", "State", "File"}}
+	left := 0
 	for _, s := range c.List() {
 		if !all && !s.Detected && !s.Connected {
+			left++
 			continue
 		}
 		docs = append(docs, clientDocument{s.Client.ID, s.Client.Name, s.Path, s.Detected, s.Connected, s.Problem,
@@ -81,7 +85,15 @@ func (p *program) listClients(all bool) error {
 	if p.json {
 		return p.document(map[string]any{"items": docs, "next": ""})
 	}
-	return t.print(p.Stdout, p.Terminal())
+	if len(t.rows) == 0 {
+		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge knows is installed. List them with: drawbridge clients --all\n", plural(left, "client"))
+		return err
+	}
+	if err := t.print(p.Stdout, p.Terminal()); err != nil || left == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s more can be connected when they are installed: drawbridge clients --all\n", plural(left, "client"))
+	return err
 }
 
 // ask needs a yes. Without a terminal there is nobody to say it.

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -145,6 +146,39 @@ func (d *daemon) serverID(ctx context.Context, text string) string {
 		return text
 	}
 	return s.ID
+}
+
+// clientName is the name of the client that text names without regard to case; text itself
+// when none or several have it.
+func (p *program) clientName(ctx context.Context, text string) string {
+	d, err := p.daemon()
+	if err != nil {
+		return text
+	}
+	var list items[struct {
+		Token string `json:"token"`
+		Name  string `json:"name"`
+	}]
+	if d.get(ctx, "clients", &list) != nil {
+		return text
+	}
+	found := map[string]bool{}
+	for _, c := range list.Items {
+		for _, one := range []string{c.Token, c.Name} {
+			if one == text {
+				return text
+			}
+			if strings.EqualFold(one, text) {
+				found[one] = true
+			}
+		}
+	}
+	if len(found) == 1 {
+		for one := range found {
+			return one
+		}
+	}
+	return text
 }
 
 // items is the shape of every list.

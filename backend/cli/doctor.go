@@ -182,7 +182,7 @@ func (p *program) uninstall() *cobra.Command {
 				return nil
 			}
 			if held, err := loopback.Held(folders.Data); err != nil || held {
-				return errors.Join(err, errors.New("Drawbridge is running: quit it before its data is deleted"))
+				return errors.Join(err, &hub.Error{Code: hub.CodeConflict, Message: "Drawbridge is running, and its data cannot be deleted", Hint: "Run: drawbridge quit. Then: drawbridge uninstall --delete-data"})
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -25,15 +26,24 @@ type explanation struct {
 
 func (p *program) explainCall() *cobra.Command {
 	var client string
+	var all, wait bool
+	var limit time.Duration
 	cmd := &cobra.Command{
-		Use: "explain SERVER TOOL", Short: "Say for each check whether a call would pass, and why", Args: between(2, 2),
-		Long:    "Say for each check whether a call of a tool would pass now, and why. No call is made.",
-		Example: "  drawbridge explain files delete_file --client cursor",
+		Use: "explain SERVER TOOL | --all", Short: "Say for each check whether a call would pass, and why", Args: between(0, 2),
+		Long: "Say for each check whether a call of a tool would pass now, and why. No call is made.\n" +
+			"With --all: of every server whether it is ready, and how many of its tools are refused. Exit 1 when one is not ready.",
+		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain --all --wait --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if all && len(args) > 0 || !all && (len(args) != 2 || wait) {
+				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
+			}
+			if all {
+				return p.explainAll(cmd.Context(), client, wait, limit)
+			}
 			var e explanation
 			query := url.Values{"server": {args[0]}, "tool": {args[1]}}
 			if client != "" {
-				query.Set("client", client)
+				query.Set("client", p.clientName(cmd.Context(), client))
 			}
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "explain", query, nil, &e); done || err != nil {
 				return err
@@ -42,6 +52,9 @@ func (p *program) explainCall() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "as the client whose token has this `NAME`")
+	cmd.Flags().BoolVar(&all, "all", false, "all servers: whether each is ready")
+	cmd.Flags().BoolVar(&wait, "wait", false, "with --all: wait for servers that are starting")
+	cmd.Flags().DurationVar(&limit, "timeout", time.Minute, "with --wait: at most this `DURATION`")
 	return cmd
 }
 
@@ -60,7 +73,7 @@ func (p *program) printExplanation(e *explanation) error {
 	if !e.Passes {
 		word = "A call would be refused"
 	}
-	who := ""
+	who := " by a client"
 	if e.Client != "" {
 		who = " by " + e.Client
 	}

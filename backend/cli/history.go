@@ -61,6 +61,9 @@ func (p *program) history() *cobra.Command {
 		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
+				if _, err := strconv.ParseUint(args[0], 10, 63); err != nil {
+					return usageError{fmt.Errorf("%q is not the id of a call: the last column of drawbridge history has them", args[0])}
+				}
 				return p.oneCall(cmd.Context(), args[0])
 			}
 			if limit < 1 || limit > maxCalls {
@@ -71,6 +74,9 @@ func (p *program) history() *cobra.Command {
 				return err
 			}
 			query.Set("limit", strconv.Itoa(limit))
+			if client := query.Get("client"); client != "" {
+				query.Set("client", p.clientName(cmd.Context(), client))
+			}
 			switch {
 			case follow && asCSV:
 				return usageError{errors.New("--follow has no --csv")}
@@ -96,6 +102,10 @@ func (p *program) history() *cobra.Command {
 func (p *program) calls(ctx context.Context, query url.Values) error {
 	var list items[callRow]
 	if done, err := p.fetch(ctx, http.MethodGet, "calls", query, nil, &list); done || err != nil {
+		return err
+	}
+	if len(list.Items) == 0 && p.Terminal() {
+		_, err := fmt.Fprintln(p.Stdout, "No calls match.")
 		return err
 	}
 	t := table{title: "Calls, newest first", head: []string{"At", "Client", "Server", "Tool", "Outcome", "Took", "ID"}, right: []bool{5: true}}

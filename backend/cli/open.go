@@ -91,12 +91,37 @@ func (p *program) quit() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			ended := d.whatRuns(cmd.Context())
 			if _, err := d.raw(cmd.Context(), http.MethodPost, "quit", nil, struct{}{}); err != nil {
 				return err
 			}
-			return awaitEnd(cmd.Context(), folders.Data)
+			if err := awaitEnd(cmd.Context(), folders.Data); err != nil || p.json {
+				return err
+			}
+			_, err = fmt.Fprintln(p.Stdout, "Ended: "+ended+".")
+			return err
 		},
 	}
+}
+
+// whatRuns says what a daemon takes with it when it ends.
+func (d *daemon) whatRuns(ctx context.Context) string {
+	var s statusDocument
+	if d.get(ctx, "status", &s) != nil {
+		return "Drawbridge"
+	}
+	running, calls := 0, 0
+	for _, server := range s.Servers {
+		if server.State == hub.StateRunning || server.State == hub.StateDegraded {
+			running++
+		}
+		calls += server.InFlight
+	}
+	text := "Drawbridge at " + line(s.URL) + ", with " + plural(running, "running server")
+	if calls > 0 {
+		text += " and " + plural(calls, "call") + " in flight"
+	}
+	return text
 }
 
 // awaitEnd waits until the daemon of a data folder has let go of it.

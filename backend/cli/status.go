@@ -36,6 +36,7 @@ type usageDocument struct {
 }
 
 type noticeDocument struct {
+	Subject string `json:"subject"`
 	Message string `json:"message"`
 }
 
@@ -54,9 +55,13 @@ var stateWords = map[hub.State]string{
 }
 
 func (p *program) status() *cobra.Command {
-	return &cobra.Command{
+	var ack bool
+	cmd := &cobra.Command{
 		Use: "status", Short: "Show the servers and how they are", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if ack {
+				return p.acknowledge(cmd.Context())
+			}
 			var s statusDocument
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "status", nil, nil, &s); done || err != nil {
 				return err
@@ -65,6 +70,32 @@ func (p *program) status() *cobra.Command {
 			return p.printStatus(s, time.Now())
 		},
 	}
+	cmd.Flags().BoolVar(&ack, "ack", false, "acknowledge the notices below the table: they are not shown again")
+	return cmd
+}
+
+// acknowledge takes the notices back that a person has seen. Those that say how things are
+// now stay.
+func (p *program) acknowledge(ctx context.Context) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	var s statusDocument
+	if err := d.get(ctx, "status", &s); err != nil {
+		return err
+	}
+	done := []string{}
+	for _, notice := range s.Notices {
+		_, err := d.raw(ctx, http.MethodDelete, "notices/"+url.PathEscape(notice.Subject), nil, nil)
+		switch {
+		case err == nil:
+			done = append(done, notice.Message)
+		case hub.CodeOf(err) != hub.CodeNotFound:
+			return err
+		}
+	}
+	return p.say(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d cannot be, because they say how things are now.", plural(len(done), "notice"), len(s.Notices)-len(done)))
 }
 
 // versionsNow are the versions that servers run, as far as they are known. The table does
@@ -136,6 +167,9 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	for _, notice := range s.Notices {
 		fmt.Fprintln(p.Stdout, line(notice.Message))
 	}
+	if len(s.Notices) > 0 && p.Terminal() {
+		fmt.Fprintln(p.Stdout, "Acknowledge notices:       drawbridge status --ack")
+	}
 	if s.RequireToken != nil && !*s.RequireToken {
 		fmt.Fprintln(p.Stdout, "No token is needed: every program of this machine can call every tool.")
 	}
@@ -172,7 +206,7 @@ func name(s hub.ServerStatus) string {
 func (p *program) act(action string) *cobra.Command {
 	shorts := map[string]string{
 		"start":   "Start a server now",
-		"stop":    "Stop a server now, until it is started again",
+		"stop":    "Stop a server now; the next call starts it again",
 		"restart": "Stop a server and start it again",
 		"enable":  "Switch a server on in the configuration",
 		"disable": "Switch a server off in the configuration",

@@ -32,6 +32,7 @@ func (t *table) print(w io.Writer, box bool) error {
 	if !box {
 		t.plain(&b, widths)
 	} else {
+		t.fit(widths, columnsOf(w))
 		t.box(&b, widths)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"drawbridge/backend/hub"
+)
+
+// waitForApprovals asks about everything that waits, and about what comes, until it is
+// interrupted or its input ends. While it follows the events, the daemon counts it as
+// somebody who can answer.
+func (p *program) waitForApprovals(ctx context.Context) error {
+	if p.json {
+		return usageError{errors.New("--wait asks questions: it has no --json")}
+	}
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stream, err := d.send(ctx, http.MethodGet, "events", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer stream.Body.Close()
+	changed, answers := make(chan struct{}, 1), make(chan string)
+	go func() { // ends with the stream
+		defer close(changed)
+		noteApprovals(stream.Body, changed)
+	}()
+	go readAnswers(ctx, p.Stdin, answers)
+	fmt.Fprintln(p.Stdout, "Waiting for what needs your answer. Ctrl-C ends it.")
+	asked := map[string]bool{}
+	for {
+		if err := p.askWaiting(ctx, d, asked, answers); err != nil {
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		select {
+		case _, open := <-changed:
+			if !open && ctx.Err() == nil {
+				return errStreamEnded
+			}
+			if !open {
+				return nil
+			}
+		case _, open := <-answers: // typed before anything was asked: it answers nothing
+			if !open {
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// noteApprovals says that something may wait: at the beginning, and after each such event.
+func noteApprovals(stream io.Reader, changed chan<- struct{}) {
+	lines := bufio.NewReaderSize(stream, 64<<10)
+	for {
+		text, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if event, ok := strings.CutPrefix(strings.TrimSpace(text), "event:"); ok {
+			if event = strings.TrimSpace(event); event != "approval" && event != "snapshot" {
+				continue
+			}
+			select {
+			case changed <- struct{}{}:
+			default: // it is known already
+			}
+		}
+	}
+}
+
+// readAnswers hands on lines of the keyboard; answers is closed at their end.
+func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
+	defer close(answers)
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		select {
+		case answers <- lines.Text():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// askWaiting asks about each thing that waits and was not asked about before.
+func (p *program) askWaiting(ctx context.Context, d *daemon, asked map[string]bool, answers <-chan string) error {
+	var list items[waitingItem]
+	if err := d.get(ctx, "approvals", &list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		w := &list.Items[i]
+		if asked[w.ID] {
+			continue
+		}
+		asked[w.ID] = true
+		by := ""
+		if client := w.Client.Token; client != "" || w.Client.Name != "" {
+			if by = " by " + client; client == "" {
+				by = " by " + w.Client.Name
+			}
+		}
+		fmt.Fprintln(p.Stdout, line(w.Server+by+" asks to "+w.asks()))
+		if w.Kind == "form" {
+			fmt.Fprintln(p.Stdout, "  It is a form. Fill it in with: drawbridge open /questions")
+			continue
+		}
+		fmt.Fprint(p.Stdout, "  Allow? [y/N] ")
+		var text string
+		var open bool
+		select {
+		case text, open = <-answers:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !open {
+			fmt.Fprintln(p.Stdout)
+			return io.EOF
+		}
+		if err := p.settle(ctx, d, w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle sends an answer. What no longer waits is said, and no error.
+func (p *program) settle(ctx context.Context, d *daemon, w *waitingItem, text string) error {
+	action, said := "decline", "  Refused."
+	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
+		action, said = "accept", "  Allowed."
+	} else if w.Command != nil {
+		said = "  It goes on waiting and is not run."
+	}
+	_, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": "once"})
+	if code := hub.CodeOf(err); err != nil && (code == hub.CodeNotFound || code == hub.CodeConflict) {
+		said, err = "  It no longer waits.", nil
+	}
+	if err == nil {
+		fmt.Fprintln(p.Stdout, said)
+	}
+	return err
+}

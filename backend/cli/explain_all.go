@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// readiness is one server of explain --all.
+type readiness struct {
+	Server  string    `json:"server"`
+	Label   string    `json:"label"`
+	State   hub.State `json:"state"`
+	Ready   bool      `json:"ready"`
+	Reason  string    `json:"reason"`
+	Tools   int       `json:"tools"`
+	Refused []string  `json:"refused"` // tools that a call would not pass to
+}
+
+// explainAll says of every server whether its tools can be called. With wait it waits up to
+// limit for those that are on their way. A server that is not ready makes the exit code 1;
+// one that is disabled does not count.
+func (p *program) explainAll(ctx context.Context, client string, wait bool, limit time.Duration) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	if client != "" {
+		client = p.clientName(ctx, client)
+	}
+	deadline := time.Now().Add(limit)
+	for {
+		list, pending, err := d.readiness(ctx)
+		if err != nil {
+			return err
+		}
+		if wait && pending && time.Now().Before(deadline) {
+			select {
+			case <-time.After(250 * time.Millisecond):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := d.findRefused(ctx, list, client); err != nil {
+			return err
+		}
+		return p.printReadiness(list)
+	}
+}
+
+// readiness looks at all servers; pending says that one may become ready by itself.
+func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
+	var all items[hub.ServerStatus]
+	if err := d.get(ctx, "servers", &all); err != nil {
+		return nil, false, err
+	}
+	list = []readiness{}
+	for _, s := range all.Items {
+		r := readiness{Server: s.ID, Label: s.Label, State: s.State, Reason: s.Reason, Tools: s.Tools, Refused: []string{}}
+		switch s.State {
+		case hub.StateRunning, hub.StateDegraded:
+			r.Ready = true
+		case hub.StateStopped:
+			r.Ready = !s.ByHand && s.Tools > 0 // the next call starts it
+		case hub.StateStarting, hub.StateBackoff, hub.StateWaiting:
+			pending = true
+		}
+		list = append(list, r)
+	}
+	return list, pending, nil
+}
+
+// findRefused asks of each tool whether a call would pass.
+func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
+	var tools items[toolDocument]
+	if err := d.get(ctx, "tools", &tools); err != nil {
+		return err
+	}
+	at := map[string]*readiness{}
+	for i := range list {
+		at[list[i].Server] = &list[i]
+	}
+	for _, tool := range tools.Items {
+		r := at[tool.Server]
+		if r == nil || !r.Ready {
+			continue
+		}
+		query := url.Values{"server": {tool.Server}, "tool": {tool.Tool}}
+		if client != "" {
+			query.Set("client", client)
+		}
+		var e explanation
+		data, err := d.raw(ctx, http.MethodGet, "explain", query, nil)
+		if err == nil {
+			err = decode(data, &e)
+		}
+		if err != nil {
+			return err
+		}
+		if !e.Passes {
+			r.Refused = append(r.Refused, tool.Tool)
+		}
+	}
+	return nil
+}
+
+func (p *program) printReadiness(list []readiness) error {
+	missing := 0
+	t := table{title: "Readiness", head: []string{"Server", "Ready", "Tools", "Refused", "Why"}, right: []bool{false, false, true, true, false}}
+	for _, r := range list {
+		ready := "yes"
+		switch {
+		case r.State == hub.StateDisabled:
+			ready = "off"
+		case !r.Ready:
+			ready = "no"
+			missing++
+		}
+		why := r.Reason
+		if why == "" && !r.Ready {
+			why = word(r.State)
+		}
+		t.add(bothNames(hub.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why)
+	}
+	var err error
+	if p.json {
+		err = p.document(map[string]any{"ready": missing == 0, "items": list, "next": ""})
+	} else {
+		err = t.print(p.Stdout, p.Terminal())
+	}
+	if err == nil && missing > 0 {
+		err = silentError{fmt.Errorf("%d servers are not ready", missing)}
+	}
+	return err
+}

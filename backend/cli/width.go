@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// narrowest is the least that a column is shortened to.
+const narrowest = 8
+
+// columnsOf is how many columns the terminal behind w has; 0 when there is none.
+func columnsOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// fit shortens columns so that a box has at most limit columns: the right one first, and the
+// others only when that is not enough. A limit of 0 is none.
+func (t *table) fit(widths []int, limit int) {
+	excess := len(widths)*3 + 1 - limit
+	for _, w := range widths {
+		excess += w
+	}
+	for i := len(widths) - 1; i >= 0 && limit > 0 && excess > 0; i-- {
+		cut := min(excess, max(0, widths[i]-narrowest))
+		widths[i] -= cut
+		excess -= cut
+		if cut == 0 {
+			continue
+		}
+		for _, row := range append([][]string{t.head}, t.rows...) {
+			if i < len(row) {
+				row[i] = short(row[i], widths[i])
+			}
+		}
+	}
+}
