@@ -37,6 +37,7 @@ var edges = map[string]string{
 	"backend/oauth":      "backend/hub",
 	"backend/store":      "backend/hub",
 	"backend/serverlog":  "",
+	"backend/netchange":  "", // the daemon alone needs it: it tells the supervisor that the network changed
 	"backend/upstream":   "backend/hub backend/wire",
 	"backend/registry":   "backend/pattern backend/hub config",
 	"backend/trust":      "backend/hub backend/store",

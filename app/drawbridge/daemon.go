@@ -26,6 +26,7 @@ import (
 	"drawbridge/backend/hub"
 	"drawbridge/backend/inbox"
 	"drawbridge/backend/loopback"
+	"drawbridge/backend/netchange"
 	"drawbridge/backend/policy"
 	"drawbridge/backend/process"
 	"drawbridge/backend/registry"
@@ -224,6 +225,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("telemetry", 2*time.Second, sender.run)
 	records.start(life)
 	life.runSlow("supervisor", 6*time.Second, servers.Run)
+	life.run("network", time.Second, func(ctx context.Context) error {
+		return netchange.Watch(ctx, log, servers.NetworkChanged)
+	})
 	life.run("configuration", 2*time.Second, files.Run) // a file that is being written is finished
 	life.run("clients", time.Second, guard.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })

@@ -25,7 +25,7 @@ const (
 	StateStarting      State = "starting"
 	StateRunning       State = "running"  // initialized and listed, not merely started
 	StateDegraded      State = "degraded" // answers, but something is missing; the reason says what
-	StateWaiting       State = "waiting"  // for Docker, or for a container
+	StateWaiting       State = "waiting"  // for Docker, a container, or a remote server that cannot be reached
 	StateBackoff       State = "backoff"  // will be restarted
 	StateCrashed       State = "crashed"  // gave up; a person or a new call starts it again
 	StateNeedsLogin    State = "needs-login"

@@ -43,7 +43,7 @@ var meaning = map[hub.State]string{
 	hub.StateStarting:      "It is being started. Calls wait for it.",
 	hub.StateRunning:       "It runs and has been listed.",
 	hub.StateDegraded:      "It answers, but something is missing.",
-	hub.StateWaiting:       "It waits for Docker or for its container, and starts by itself once that is there.",
+	hub.StateWaiting:       "It waits for what it needs (Docker, its container, or the network and the remote server), and starts by itself once that is there.",
 	hub.StateBackoff:       "It failed and will be started again shortly.",
 	hub.StateCrashed:       "It failed too often and was given up. The next call tries it once more; its log says more.",
 	hub.StateNeedsLogin:    "It wants a login, which a person does in Drawbridge's window.",

@@ -14,6 +14,7 @@ import (
 
 // fail keeps what is known about a failure, for people.
 func (r *runner) fail(err error) {
+	was := r.reason
 	r.reason = r.sentence(err)
 	r.hint = ""
 	if e, ok := errors.AsType[*hub.Error](err); ok && e.Hint != wire.SeeLog {
@@ -24,6 +25,9 @@ func (r *runner) fail(err error) {
 	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
 	r.endedByItself = upstream.Exited(err)
 	r.noteExit()
+	if r.remote.waiting && r.reason == was {
+		return // tried again for ever, and each time the same: told once
+	}
 	r.s.o.Log.Warn(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
 	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.forWhom()+": "+explain(err))
 	if len(r.s.fleet.Load().order) > 1 {

@@ -27,8 +27,15 @@ func (r *runner) arm() {
 // Silence alone never ends a server: a ping has to fail after it, so that a machine
 // that slept does not lose its servers on waking up.
 func (r *runner) heartbeat() {
+	if l := r.primary; l != nil && l.silence() >= r.config().Heartbeat {
+		r.ping()
+	}
+}
+
+// ping asks the server for a sign of life.
+func (r *runner) ping() {
 	l := r.primary
-	if l == nil || r.pinging || l.silence() < r.config().Heartbeat {
+	if l == nil || r.pinging {
 		return
 	}
 	r.pinging, r.pinged = true, time.Now()
@@ -65,7 +72,7 @@ func (r *runner) answered(l *link, err error) {
 	// call's own timeout decides then.
 	if stale > 0 && silence >= stale && l.inFlight.Load() == 0 {
 		r.fail(hub.Errorf(hub.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
-		r.step(evLost)
+		r.step(r.loss())
 		return
 	}
 	r.silent = true

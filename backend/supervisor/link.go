@@ -193,7 +193,7 @@ func (r *runner) begun(session Session, err error) {
 		r.unsigned = errors.Is(err, hub.ErrNeedsLogin)
 		r.fail(err)
 		r.noteAbsent(err)
-		r.step(failureOf(err))
+		r.step(r.failure(err))
 	}
 	r.settle()
 }

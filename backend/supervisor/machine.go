@@ -20,6 +20,7 @@ type state struct {
 	failures int  // starts and runs in a row that ended badly
 	limit    int  // failures after which it gives up; at least 1
 	failed   bool // in phaseStopping: it ended by itself, so the failure counts
+	away     bool // in phaseStopping: it is to be waited for, without counting
 }
 
 // event is what can happen to a server.
@@ -34,6 +35,7 @@ const (
 	evRefused                // the same, and it cannot succeed as it is configured
 	evAbsent                 // the same, because something outside is not there
 	evLost                   // the connection broke, or the server fell silent
+	evAway                   // the same, of a server elsewhere: it is not ours that failed
 	evEnded                  // the stop is complete: nothing is left
 	evTimer                  // the backoff has passed
 	evHealthy                // it has run well for a while
@@ -60,7 +62,7 @@ const (
 //	             └──────────────────▶ crashed
 func next(s state, wanted bool, e event) (state, action) {
 	if e == evRenew {
-		s.failures, s.failed = 0, false
+		s.failures, s.failed, s.away = 0, false, false
 	}
 	switch s.phase {
 	case phaseStopped:
@@ -87,6 +89,10 @@ func next(s state, wanted bool, e event) (state, action) {
 			return stop(s, false)
 		case e == evLost:
 			return stop(s, true)
+		case e == evAway:
+			s, a := stop(s, false)
+			s.away = true
+			return s, a
 		case e == evHealthy:
 			s.failures = 0
 		}
@@ -97,6 +103,9 @@ func next(s state, wanted bool, e event) (state, action) {
 			return state{limit: s.limit}, doNothing
 		case s.failed:
 			return fail(s)
+		case s.away:
+			s.phase, s.away = phaseWaiting, false
+			return s, doWait
 		default:
 			return start(s)
 		}
@@ -104,7 +113,7 @@ func next(s state, wanted bool, e event) (state, action) {
 		switch {
 		case !wanted:
 			return state{limit: s.limit}, doNothing
-		case e == evTimer, e == evRenew:
+		case e == evTimer, e == evRenew, e == evCall && s.phase == phaseWaiting:
 			return start(s)
 		}
 	case phaseCrashed:
@@ -127,7 +136,7 @@ func start(s state) (state, action) {
 }
 
 func stop(s state, failed bool) (state, action) {
-	s.phase, s.failed = phaseStopping, failed
+	s.phase, s.failed, s.away = phaseStopping, failed, false
 	return s, doStop
 }
 

@@ -28,6 +28,11 @@ func TestNext(t *testing.T) {
 		{"or stops, when nobody wants it", state{phase: phaseStopping, limit: 5, failed: true}, false, evEnded, state{limit: 5}, doNothing},
 		{"a restart begins after the end", state{phase: phaseStopping, limit: 5}, true, evEnded, state{phase: phaseStarting, limit: 5}, doStart},
 		{"a late connection does not revive a stop", state{phase: phaseStopping, limit: 5}, true, evConnected, state{phase: phaseStopping, limit: 5}, doNothing},
+		{"a call does not wait for what is outside to be looked for", state{phase: phaseWaiting, limit: 5, failures: 2}, true, evCall, state{phase: phaseStarting, limit: 5, failures: 2}, doStart},
+		{"a lost server elsewhere is cleared away first", state{phase: phaseRunning, limit: 1}, true, evAway, state{phase: phaseStopping, limit: 1, away: true}, doStop},
+		{"then it is waited for without counting", state{phase: phaseStopping, limit: 1, away: true}, true, evEnded, state{phase: phaseWaiting, limit: 1}, doWait},
+		{"or stops, when nobody wants it elsewhere", state{phase: phaseStopping, limit: 1, away: true}, false, evEnded, state{limit: 1}, doNothing},
+		{"or starts at once for a person", state{phase: phaseStopping, limit: 1, away: true}, true, evRenew, state{phase: phaseStopping, limit: 1}, doNothing},
 		{"health forgives", state{phase: phaseRunning, limit: 5, failures: 4}, true, evHealthy, state{phase: phaseRunning, limit: 5}, doNothing},
 		{"the timer starts again", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evTimer, state{phase: phaseStarting, limit: 5, failures: 2}, doStart},
 		{"a call does not shorten the backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evCall, state{phase: phaseBackoff, limit: 5, failures: 2}, doNothing},
@@ -80,7 +85,7 @@ func (w *world) send(e event) error {
 
 // try lets one thing happen, if it can happen at all.
 func (w *world) try(b byte) error {
-	switch b % 11 {
+	switch b % 12 {
 	case 0, 1: // somebody changes their mind
 		w.wanted = !w.wanted
 		return w.send(evWanted)
@@ -96,7 +101,7 @@ func (w *world) try(b byte) error {
 	case 5, 6, 7: // the start fails
 		if w.starting && !w.stopping {
 			w.starting = false
-			return w.send([]event{evFailed, evRefused, evAbsent}[b%11-5])
+			return w.send([]event{evFailed, evRefused, evAbsent}[b%12-5])
 		}
 	case 8:
 		if w.processes > 0 && !w.stopping {
@@ -106,6 +111,10 @@ func (w *world) try(b byte) error {
 		if w.stopping {
 			w.stopping, w.starting, w.processes = false, false, 0
 			return w.send(evEnded)
+		}
+	case 11:
+		if w.processes > 0 && !w.stopping {
+			return w.send(evAway)
 		}
 	case 10:
 		if w.timer {
@@ -140,6 +149,7 @@ func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 4, 8, 9, 10, 4, 0, 9})
 	f.Add([]byte{0, 5, 10, 5, 10, 5, 10, 5, 10, 5, 3, 5, 2, 4})
 	f.Add([]byte{0, 2, 2, 9, 7, 10, 6, 3, 0, 0, 9})
+	f.Add([]byte{0, 4, 11, 9, 3, 7, 10, 4, 11, 2, 9})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		w := &world{s: state{limit: 3}}
 		for i, b := range script {

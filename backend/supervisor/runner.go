@@ -56,6 +56,7 @@ type runner struct {
 	watch     *time.Ticker // of phaseStarting: what is it doing?
 	rested    bool         // stopped because nobody called it
 	unsigned  bool         // in phaseWaiting: for a person to sign in
+	remote    remoteWait
 	pinging   bool
 	pinged    time.Time // when the last ping was sent
 	pingTook  time.Duration
@@ -207,7 +208,7 @@ func (r *runner) run() {
 			r.refresh()
 		case <-r.primary.lost():
 			r.fail(r.primary.Conn.Err())
-			r.step(evLost)
+			r.step(r.loss())
 		case <-r.sibling.lost():
 			r.closeSibling("connection lost")
 		case <-quit:
@@ -224,6 +225,7 @@ func (r *runner) step(e event) {
 		r.wanted = false
 	}
 	was := r.state.phase
+	r.remote.note(e)
 	r.state.limit = limit(r.config())
 	var a action
 	r.state, a = next(r.state, r.wanted, e)
@@ -272,7 +274,12 @@ func (r *runner) act(a action) {
 	case doStop:
 		r.end()
 	case doWait:
-		r.timer.Reset(r.delay())
+		d := r.delay()
+		if d <= 0 && r.remote.waiting && r.state.phase == phaseWaiting {
+			r.step(evTimer) // at once: a call that comes meanwhile waits for it
+			return
+		}
+		r.timer.Reset(d)
 		if r.state.phase == phaseWaiting {
 			r.awaitOutside()
 		}
@@ -291,6 +298,9 @@ func (r *runner) delay() time.Duration {
 	c := r.config()
 	if r.state.phase == phaseWaiting && r.unsigned {
 		return jitter(loginDelay)
+	}
+	if r.state.phase == phaseWaiting && r.remote.waiting {
+		return r.remote.delay()
 	}
 	if r.state.phase == phaseWaiting {
 		return jitter(waitingDelay)

@@ -144,6 +144,9 @@ func (r *runner) catalog() *hub.Catalog {
 func (r *runner) words(c *config.Server) (hub.State, string) {
 	switch r.state.phase {
 	case phaseStarting:
+		if r.remote.waiting { // it is still waited for: each try is no news
+			return hub.StateWaiting, r.reason
+		}
 		return hub.StateStarting, r.again()
 	case phaseRunning:
 		if r.silent {
@@ -157,6 +160,8 @@ func (r *runner) words(c *config.Server) (hub.State, string) {
 		switch {
 		case r.state.failed:
 			return hub.StateBackoff, r.reason
+		case r.state.away:
+			return hub.StateWaiting, r.reason
 		case r.wanted:
 			return hub.StateStarting, "restarting"
 		case c.Disabled:

@@ -18,7 +18,8 @@ type Upstream = interface {
 // For returns the upstream that serves call, in the era of the call where the
 // server speaks it, and sets call.Instance. A server that is starting, stopped or
 // in backoff is waited for within its startupTimeoutMs, and a stopped one is
-// started, unless only a person may (start: manual). A crashed server is tried once
+// started, unless only a person may (start: manual). A remote server that waits for the
+// network is tried at once. A crashed server is tried once
 // more, at most every 30 s. Whatever else keeps it from serving is an error at once.
 func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) {
 	fl := s.fleet.Load()
@@ -89,6 +90,9 @@ func (r *runner) called() error {
 		return r.disabled()
 	case !r.wanted && c.Start == config.StartManual && r.own == nil && !r.rested:
 		return r.manual()
+	case r.state.phase == phaseWaiting && r.remote.mayRetry(r.began):
+		r.step(evCall)
+		return nil
 	case r.state.phase == phaseCrashed:
 		if time.Since(r.lastCall) < retryCrashed {
 			return nil

@@ -169,6 +169,14 @@ func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 	return c.t.Notify(ctx, method, params)
 }
 
+// CloseIdle closes the connections of a remote server that no request uses, because the
+// network that they went over is gone.
+func (c *Conn) CloseIdle() {
+	if c.remote != nil {
+		c.remote.CloseIdle()
+	}
+}
+
 // Close ends the server and waits until nothing of the connection is left, or ctx
 // ends. It may be called any number of times.
 func (c *Conn) Close(ctx context.Context) error {

@@ -154,6 +154,9 @@ func (r *Remote) fail(err error) {
 	})
 }
 
+// CloseIdle closes the connections that no request uses.
+func (r *Remote) CloseIdle() { r.http.CloseIdleConnections() }
+
 // closeLimit bounds the farewell to a server.
 const closeLimit = 3 * time.Second
 

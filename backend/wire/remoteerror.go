@@ -2,11 +2,16 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"syscall"
+	"time"
 
 	"drawbridge/backend/hub"
 )
@@ -19,7 +24,10 @@ type redirectError struct{ origin string }
 func (e *redirectError) Error() string { return "the server redirects to another origin: " + e.origin }
 
 // StatusError is the cause of an error that an HTTP status stands behind.
-type StatusError struct{ Status int }
+type StatusError struct {
+	Status int
+	After  time.Duration // Retry-After: when the server wants to be asked again; 0 is not said
+}
 
 func (e *StatusError) Error() string { return fmt.Sprintf("HTTP status %d", e.Status) }
 
@@ -59,17 +67,74 @@ func (r *Remote) status(resp *http.Response) error { return statusError(r.o.Serv
 
 func statusError(server string, resp *http.Response) error {
 	e := hub.Errorf(hub.CodeUnavailable, "server %q answered with HTTP status %d", server, resp.StatusCode)
-	e.Cause = &StatusError{resp.StatusCode}
+	after := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+	e.Cause = &StatusError{Status: resp.StatusCode, After: after}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		e.Code, e.Hint = hub.CodeUnauthorized, "Log in to the server, or check the headers in its configuration."
 	case resp.StatusCode == http.StatusTooManyRequests:
 		e.Code, e.Retriable = hub.CodeRateLimited, true
+		if after > 0 {
+			e.Hint = fmt.Sprintf("Try again in %s.", after)
+		}
 	case resp.StatusCode >= 500:
 		e.Retriable = true
+		if after > 0 {
+			e.Hint = fmt.Sprintf("Try again in %s.", after)
+		}
 	case resp.StatusCode == http.StatusOK:
 		e.Message = fmt.Sprintf("server %q answered %.60s, which is no MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
 		e.Hint = "Check that the url is that of an MCP endpoint."
 	}
 	return e
+}
+
+// maxRetryAfter bounds how long a server may put us off.
+const maxRetryAfter = time.Hour
+
+// retryAfter reads the header of that name, which is a number of seconds or a date. It is
+// rounded up to seconds; 0 is nothing that can be read.
+func retryAfter(value string, now time.Time) time.Duration {
+	var wait time.Duration
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		wait = at.Sub(now)
+	}
+	wait = min(max(wait, 0), maxRetryAfter)
+	return (wait + time.Second - 1).Truncate(time.Second)
+}
+
+// Unreachable reports whether err says that a remote server cannot be reached, or cannot
+// serve at the moment, which may pass by itself: no name or route, a connection refused or
+// broken off, a time limit, or a status that says so. after is when the server wants to be
+// asked again, 0 where it did not say. A certificate that does not hold, a redirect
+// elsewhere and what is not HTTP do not pass by themselves.
+func Unreachable(err error) (after time.Duration, yes bool) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
+		switch status.Status {
+		case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return status.After, true
+		}
+		return 0, false
+	}
+	if _, ok := errors.AsType[*redirectError](err); ok {
+		return 0, false
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return 0, true
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return 0, true
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return 0, true
+	}
+	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed, context.DeadlineExceeded} {
+		if errors.Is(err, broken) {
+			return 0, true
+		}
+	}
+	return 0, false
 }

@@ -1,0 +1,40 @@
+package netchange
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A new address is told by the kernel. The test has a network of its own.
+func TestANewAddressIsToldByTheKernel(t *testing.T) {
+	news, done := make(chan struct{}, 1), make(chan string, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its network
+		if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
+			done <- "no network of its own can be made here: " + err.Error()
+			return
+		}
+		if err := subscribe(ctx, news); err != nil {
+			t.Error(err)
+		}
+		if err := exec.Command("ip", "addr", "add", "192.0.2.77/32", "dev", "lo").Run(); err != nil {
+			done <- "no address can be added here: " + err.Error()
+			return
+		}
+		done <- ""
+	}()
+	if skip := <-done; skip != "" {
+		t.Skip(skip)
+	}
+	select {
+	case <-news:
+	case <-time.After(5 * time.Second):
+		t.Error("not told within 5 s")
+	}
+}

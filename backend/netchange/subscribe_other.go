@@ -1,0 +1,13 @@
+//go:build !linux
+
+package netchange
+
+import (
+	"context"
+	"errors"
+)
+
+// subscribe is not there: the addresses are polled.
+func subscribe(context.Context, chan<- struct{}) error {
+	return errors.ErrUnsupported
+}
