@@ -196,6 +196,29 @@ func TestNoZombieStays(t *testing.T) {
 
 // What lost its parent falls to us, and nobody waits for its end: some time after it the
 // zombie is collected, or at once when it stood in a group of ours.
+// TestDeadProcessesAreCollectedWhileOthersKeepEnding: a server that starts something several
+// times a second must not fill the table of processes.
+func TestDeadProcessesAreCollectedWhileOthersKeepEnding(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "zombies", 1)
+	defer p.Stop(t.Context())
+	group := p.PID()
+	zombies := func() (n int) {
+		for _, one := range offspring() {
+			if one.zombie && one.pgid == group {
+				n++
+			}
+		}
+		return n
+	}
+	most := 0
+	for begun := time.Now(); time.Since(begun) < 3*time.Second; time.Sleep(20 * time.Millisecond) {
+		most = max(most, zombies())
+	}
+	if most == 0 || most > 25 { // 20 end each second
+		t.Errorf("%d dead processes at once", most)
+	}
+}
+
 func TestReaperCollectsWhatNobodyWaitsFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		direct, group bool

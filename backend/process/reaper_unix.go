@@ -23,6 +23,9 @@ type reaper struct {
 // reapAfter is how long an unknown zombie may wait for its own parent's Wait.
 const reapAfter = 5 * time.Second
 
+// reapDelay is how long after the end of a process a sweep begins.
+const reapDelay = 250 * time.Millisecond
+
 func newReaper(owns func(pid, pgid int) (direct, group bool)) *reaper {
 	return &reaper{owns: owns, since: make(map[string]time.Time)}
 }
@@ -33,14 +36,22 @@ func (r *reaper) run(quit <-chan struct{}) {
 	defer signal.Stop(died)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	due := time.Now()
 	for {
 		select {
 		case <-quit:
 			return
 		case <-died:
-			timer.Reset(250 * time.Millisecond) // one look for a whole dying tree
+			// One sweep for a whole dying tree. One that is due is never put off: with a
+			// server whose children end all the time there would be none.
+			if soon := time.Now().Add(reapDelay); due.IsZero() || soon.Before(due) {
+				due = soon
+				timer.Reset(reapDelay)
+			}
 		case <-timer.C:
+			due = time.Time{}
 			if r.sweep() {
+				due = time.Now().Add(reapAfter)
 				timer.Reset(reapAfter)
 			}
 		}
