@@ -109,7 +109,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	vault := secret.For(o.Folders.Data, os.Getenv)
-	logins := newLogins(vault, log)
+	logins := newLogins(o.Folders.Data, vault, log)
 	life.onStop("sign-ins", 3*time.Second, logins.Close)
 	records := newRecords(history, views, log, vault, logins.keeper)
 	logins.learned = records.keeper.again
@@ -183,7 +183,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	port := uint16(listener.Addr().(*net.TCPAddr).Port)
 	url := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
-	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: clock})
+	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: clock,
+		Ended: func(code string) { forgetBrowserFiles(o.Folders.Data, code) }})
+	forgetBrowserFiles(o.Folders.Data, "")
 	startedAt := time.Now().UTC()
 
 	connector, guard, err := watchClients(o, bus, tokens, vault, url, log)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -100,7 +101,8 @@ func (d *desk) open(to string) {
 	if d.pages.Focus(to) {
 		return
 	}
-	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, false, os.Stderr))
+	// What show says holds the address: the daemon's output may be a journal that others read.
+	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, false, io.Discard))
 }
 
 func (d *desk) facts() tray.Facts {

@@ -6,12 +6,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"sync/atomic"
+	"time"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/oauth"
-	"drawbridge/backend/process"
 	"drawbridge/backend/secret"
 	"drawbridge/backend/supervisor"
 	"drawbridge/config"
@@ -20,14 +19,15 @@ import (
 // logins connect the sign-ins with the servers and the person. All methods may be called
 // from any goroutine.
 type logins struct {
+	data    string // the data folder
 	keeper  *oauth.Keeper
 	guests  *oauth.Keeper // of servers that are tried and not configured
 	learned func()        // set before the first server starts
 	servers atomic.Pointer[supervisor.Supervisor]
 }
 
-func newLogins(vault *secret.Store, log *slog.Logger) *logins {
-	l := &logins{learned: func() {}}
+func newLogins(data string, vault *secret.Store, log *slog.Logger) *logins {
+	l := &logins{data: data, learned: func() {}}
 	l.keeper = oauth.New(oauth.Options{
 		Vault: vault.Private("oauth"), Log: log,
 		Learned: func() { l.learned() },
@@ -108,12 +108,12 @@ func (l *logins) Open(id string) error {
 	if st.Pending == nil {
 		return hub.Errorf(hub.CodeNotFound, "no sign-in to server %q is under way", id)
 	}
-	return browse(st.Pending.URL)
+	return l.browse(st.Pending.URL)
 }
 
-// browse opens an address of the web in the browser. It is handed over as one argument, and
-// no shell ever sees it.
-func browse(address string) error {
+// browse opens an address of the web in the browser. No shell ever sees it, nor does another
+// user of the machine: it holds the state of the sign-in.
+func (l *logins) browse(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return hub.Errorf(hub.CodeValidation, "only web addresses are opened")
@@ -121,12 +121,14 @@ func browse(address string) error {
 	if !hasScreen() {
 		return errNoBrowser
 	}
-	for _, opener := range openers() {
-		if path, err := exec.LookPath(opener[0]); err == nil {
-			return process.Launch(nil, path, append(opener[1:], u.String())...)
-		}
+	err = openBrowser(l.data, u.String())
+	if errors.Is(err, errNoOpener) {
+		return errNoBrowser
 	}
-	return errNoBrowser
+	if err == nil {
+		time.AfterFunc(browserFileLife+time.Second, func() { forgetBrowserFiles(l.data, "") })
+	}
+	return err
 }
 
 var errNoBrowser = &hub.Error{Code: hub.CodeUnavailable, Cause: errors.New("no program for it"),

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -18,9 +18,9 @@ import (
 const windowLimit = 5 * time.Second
 
 // show brings the page at url to the person: in our window, else in the browser,
-// else as an address on out; with browser never in our window. data is the daemon's folder, in which the window finds it
-// again. url holds a one-time code, so it is never an argument
-// of our own window; a browser cannot be told in another way.
+// else as an address on out; with browser never in our window. data is the daemon's folder,
+// in which the window finds it again. url holds a one-time code, so it is never an argument
+// of a program: the window gets it in its environment, the browser in a private file.
 func show(url, data string, browser bool, out io.Writer) error {
 	if !hasScreen() {
 		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
@@ -34,16 +34,18 @@ func show(url, data string, browser bool, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "The window cannot be shown (%v; it needs a display, GTK 3 and WebKitGTK 4.1). The browser opens instead.\n", err)
 	}
-	for _, opener := range openers() {
-		if path, err := exec.LookPath(opener[0]); err == nil {
-			if err := process.Launch(nil, path, append(opener[1:], url)...); err != nil || !ours {
-				return err
-			}
-			_, err := fmt.Fprintln(out, "Where none opens, use this address (it works once, for two minutes):\n"+url)
-			return err
-		}
+	err := openBrowser(data, url)
+	switch {
+	case err == nil && !ours:
+		return nil
+	case err == nil:
+		_, err = fmt.Fprintln(out, "Where none opens, use this address (it works once, for two minutes):\n"+url)
+	case errors.Is(err, errNoOpener):
+		_, err = fmt.Fprintln(out, "Open this in a browser (the link works once, for two minutes):\n"+url)
+	default:
+		_, werr := fmt.Fprintf(out, "The browser was not opened (%v). Open this in one (the link works once, for two minutes):\n%s\n", err, url)
+		err = werr
 	}
-	_, err := fmt.Fprintln(out, "Open this in a browser (the link works once, for two minutes):\n"+url)
 	return err
 }
 

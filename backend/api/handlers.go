@@ -285,6 +285,10 @@ func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, er
 // openSession takes a one-time code for a cookie and a key. It is a plain handler,
 // because it is the one that needs no token.
 func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
+	if err := loopback.RefuseOtherUser(r); err != nil {
+		writeProblem(w, err)
+		return
+	}
 	var body struct {
 		Code string `json:"code"`
 	}

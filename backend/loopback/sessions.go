@@ -36,6 +36,7 @@ type Sessions struct {
 	now    func() time.Time
 	log    *slog.Logger
 	wrong  *throttle
+	ended  func(code string)
 
 	mu       sync.Mutex // guards what follows
 	codes    []code
@@ -75,6 +76,8 @@ type SessionOptions struct {
 	Port    uint16
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // may be nil
+	// Ended is called with a code that was used, or whose time is over; nil: nobody is told.
+	Ended func(code string)
 }
 
 // OpenSessions reads the sessions of earlier runs. A file that cannot be read ends
@@ -86,7 +89,11 @@ func OpenSessions(o SessionOptions) *Sessions {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Ended == nil {
+		o.Ended = func(string) {}
+	}
 	s := &Sessions{
+		ended:  o.Ended,
 		path:   filepath.Join(o.DataDir, "sessions.json"),
 		cookie: "drawbridge_" + strconv.Itoa(int(o.Port)),
 		now:    o.Now, log: o.Log, wrong: &throttle{now: o.Now},
@@ -109,6 +116,7 @@ func (s *Sessions) CookieName() string { return s.cookie }
 // NewCode returns a code that lets one browser in, once, within CodeLife.
 func (s *Sessions) NewCode() string {
 	secret := newSecret()
+	time.AfterFunc(CodeLife+time.Second, func() { s.ended(secret) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.codes = append(s.codes, code{digestOf(secret), s.now().Add(CodeLife)})
@@ -124,6 +132,14 @@ func (s *Sessions) OpenURL(base string) string { return base + "/#code=" + s.New
 
 // Exchange takes a code for a session. The cookie and the key are shown this once.
 func (s *Sessions) Exchange(secret string) (cookie *http.Cookie, key string, err error) {
+	cookie, key, err = s.exchange(secret)
+	if err == nil {
+		s.ended(secret)
+	}
+	return cookie, key, err
+}
+
+func (s *Sessions) exchange(secret string) (cookie *http.Cookie, key string, err error) {
 	sum := digestOf(secret)
 	s.mu.Lock()
 	defer s.mu.Unlock()

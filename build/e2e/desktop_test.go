@@ -313,7 +313,7 @@ func TestDesktopWithoutItsParts(t *testing.T) {
 		program, tools := filepath.Join(t.TempDir(), "drawbridge"), t.TempDir()
 		run(t, exec.Command("cp", binary, program), 0)
 		opened := filepath.Join(tools, "opened")
-		script := "#!/bin/sh\necho \"$1\" >" + strconv.Quote(opened+".new") + "\nmv " + strconv.Quote(opened+".new") + " " + strconv.Quote(opened) + "\n"
+		script := "#!/bin/sh\n" + ledTo + "ledTo \"$1\" >" + strconv.Quote(opened+".new") + "\nmv " + strconv.Quote(opened+".new") + " " + strconv.Quote(opened) + "\n"
 		if err := os.WriteFile(filepath.Join(tools, "xdg-open"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}

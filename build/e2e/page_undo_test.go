@@ -18,7 +18,7 @@ func TestWhatThePageDestroysComesBackOrIsAskedAbout(t *testing.T) {
 	// The browser that a daemon opens: it goes where it is led to, and notes where that was.
 	programs := t.TempDir()
 	opened, opener := filepath.Join(programs, "opened"), filepath.Join(programs, "xdg-open")
-	put(t, opener, "#!/bin/sh\necho \"$1\" >>"+opened+"\nexec "+node+" -e 'fetch(process.argv[1]).then((reply) => reply.text())' \"$1\"\n")
+	put(t, opener, "#!/bin/sh\n"+ledTo+"to=$(ledTo \"$1\")\necho \"$to\" >>"+opened+"\nexec "+node+" -e 'fetch(process.argv[1]).then((reply) => reply.text())' \"$to\"\n")
 	if err := os.Chmod(opener, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func TestAPageThatDiesAtItsBirthComesBack(t *testing.T) {
 	b := births(t)
 	tools := t.TempDir()
 	opened := filepath.Join(tools, "opened")
-	script := "#!/bin/sh\necho \"$1\" >>" + strconv.Quote(opened) + "\n"
+	script := "#!/bin/sh\n" + ledTo + "ledTo \"$1\" >>" + strconv.Quote(opened) + "\n"
 	if err := os.WriteFile(filepath.Join(tools, "xdg-open"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,45 @@
+package loopback
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+
+	"drawbridge/backend/hub"
+)
+
+// RefuseOtherUser returns an error when the process at the other end of r's TCP connection
+// belongs to another user of this machine, or cannot be found although the system lists
+// connections. Where the system does not say (anywhere but on Linux) nobody is refused. The
+// socket of a data folder lets no other user connect in the first place.
+func RefuseOtherUser(r *http.Request) error {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok {
+		return nil
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return nil
+	}
+	uid, answer := tcpPeerUser(local.AddrPort(), peer)
+	switch {
+	case answer == peerUnknown:
+		return nil
+	case answer == peerFound && (uid == os.Getuid() || uid == 0): // root can read our files anyway
+		return nil
+	}
+	return &hub.Error{
+		Code: hub.CodeRejected, Message: "the page is opened by another user of this machine",
+		Hint: "Open it in a browser that runs as the user that Drawbridge runs as, and not through a proxy of another user.",
+	}
+}
+
+// peerAnswer is what the system says about the other end of a connection.
+type peerAnswer int
+
+const (
+	peerUnknown peerAnswer = iota // the system does not list connections
+	peerFound
+	peerMissing // it lists ours and not the other end
+)

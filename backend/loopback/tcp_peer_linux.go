@@ -1,0 +1,75 @@
+package loopback
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// peerLooks is how often the tables are read. They are no snapshot: a row may be missed
+// while others come and go.
+const peerLooks = 3
+
+// tcpPeerUser returns the user of the socket at peer that is connected to local. Both are on
+// this machine.
+func tcpPeerUser(local, peer netip.AddrPort) (uid int, answer peerAnswer) {
+	local, peer = unmapped(local), unmapped(peer)
+	for range peerLooks {
+		for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+			f, err := os.Open(table)
+			if err != nil {
+				continue
+			}
+			for lines := bufio.NewScanner(f); lines.Scan(); {
+				from, to, uid, ok := tcpRow(lines.Text())
+				switch {
+				case !ok:
+				case from == peer && to == local:
+					_ = f.Close()
+					return uid, peerFound
+				case from == local && to == peer:
+					answer = peerMissing
+				}
+			}
+			_ = f.Close()
+		}
+	}
+	return 0, answer
+}
+
+// tcpRow reads a line of /proc/net/tcp or tcp6 of a socket that is in use. One without an
+// inode belongs to nobody any more, and its user says nothing.
+func tcpRow(line string) (local, remote netip.AddrPort, uid int, ok bool) {
+	col := strings.Fields(line)
+	if len(col) < 10 || col[9] == "0" {
+		return local, remote, 0, false
+	}
+	local, ok1 := tcpAddress(col[1])
+	remote, ok2 := tcpAddress(col[2])
+	uid, err := strconv.Atoi(col[7])
+	return local, remote, uid, ok1 && ok2 && err == nil
+}
+
+// tcpAddress reads an address as the kernel prints it: words of four bytes in the machine's
+// own order, and the port.
+func tcpAddress(s string) (netip.AddrPort, bool) {
+	words, hexPort, _ := strings.Cut(s, ":")
+	raw, err := hex.DecodeString(words)
+	port, perr := strconv.ParseUint(hexPort, 16, 16)
+	if err != nil || perr != nil || len(raw)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(raw); i += 4 {
+		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
+	}
+	ip, ok := netip.AddrFromSlice(raw)
+	return unmapped(netip.AddrPortFrom(ip, uint16(port))), ok
+}
+
+func unmapped(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+}

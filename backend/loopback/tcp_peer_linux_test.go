@@ -1,0 +1,99 @@
+package loopback
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// init: the test binary is the other user's program, too.
+func init() {
+	address := os.Getenv("DRAWBRIDGE_TEST_ASK")
+	if address == "" {
+		return
+	}
+	reply, err := http.Get(address)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	_, _ = io.Copy(os.Stdout, reply.Body)
+	os.Exit(0)
+}
+
+func asked(t *testing.T, listen, name string, uid uint32) string {
+	t.Helper()
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		t.Skip("cannot listen on", listen, err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := RefuseOtherUser(r); err != nil {
+			fmt.Fprint(w, "refused: ", err)
+			return
+		}
+		fmt.Fprint(w, "welcome")
+	}))
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	defer s.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	cmd := exec.Command("/proc/self/fd/3")
+	f, err := os.Open(self) // others may not search the folder of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd.ExtraFiles, cmd.Dir = []*os.File{f}, "/"
+	cmd.Env = []string{fmt.Sprintf("DRAWBRIDGE_TEST_ASK=http://%s:%d/", name, port), "GORACE=atexit_sleep_ms=0"}
+	if uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// TestAnotherUserOpensNoSession: a code that another user came by is worth nothing to them.
+func TestAnotherUserOpensNoSession(t *testing.T) {
+	for _, at := range []struct{ listen, name string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "[::1]"}, {"[::]:0", "127.0.0.1"}} {
+		if got := asked(t, at.listen, at.name, 0); got != "welcome" {
+			t.Errorf("%v: one's own browser: %s", at, got)
+		}
+		if os.Getuid() != 0 {
+			t.Log("SKIPPED the half with another user: only root can become one")
+			continue
+		}
+		if got := asked(t, at.listen, at.name, 65534); !strings.Contains(got, "another user") {
+			t.Errorf("%v: uid 65534: %s", at, got)
+		}
+	}
+}
+
+func TestARowOfASocketThatIsLeftIsNobodys(t *testing.T) {
+	const line = "  %d: 0100007F:924D 0100007F:86D5 06 00000000:00000000 03:00000A6B 00000000     0        0 %d 3 0000000000000000"
+	rows := bufio.NewScanner(strings.NewReader(fmt.Sprintf(line+"\n"+line, 0, 0, 1, 4711)))
+	var ok []bool
+	for rows.Scan() {
+		_, _, _, used := tcpRow(rows.Text())
+		ok = append(ok, used)
+	}
+	if len(ok) != 2 || ok[0] || !ok[1] {
+		t.Errorf("in use: %v", ok)
+	}
+}

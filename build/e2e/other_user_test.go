@@ -1,0 +1,84 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ledTo is a function for a shell script that stands for a browser: it prints the address to
+// which the file that the browser is given leads.
+const ledTo = `ledTo() { sed -n 's/.*content="0; url=\([^"]*\)".*/\1/p' "$1" | sed 's/&amp;/\&/g'; }
+`
+
+// TestAnotherUserDoesNotTakeOverTheDaemon: a second user who reads all command lines while the
+// page opens in a browser learns no code, and one that he came by lets him in nowhere.
+func TestAnotherUserDoesNotTakeOverTheDaemon(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: only root can act as a second user; CI does")
+	}
+	other := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	d := start(t, object{})
+	tools := t.TempDir()
+	opened := filepath.Join(tools, "opened")
+	put(t, filepath.Join(tools, "xdg-open"), "#!/bin/sh\n"+ledTo+"ledTo \"$1\" >"+opened+".new\nsleep 2\nmv "+opened+".new "+opened+"\n")
+	if err := os.Chmod(filepath.Join(tools, "xdg-open"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	thief := exec.Command("/bin/sh", "-c", `while :; do cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' '; sleep 0.01; done`)
+	thief.SysProcAttr, thief.Dir = other, "/"
+	seen := new(lockedBuffer)
+	thief.Stdout = seen
+	if err := thief.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { thief.Process.Kill(); thief.Wait() }()
+	run(t, command(t, append(d.env(), "DISPLAY=:9999", "PATH="+tools+":/usr/bin:/bin"), binary, "open", "--browser", "--data", d.data), 0)
+	var address string
+	eventually(t, limit(10*time.Second), func() string {
+		raw, err := os.ReadFile(opened)
+		address = strings.TrimSpace(string(raw))
+		if err != nil || !strings.HasPrefix(address, d.url+"/#code=") {
+			return fmt.Sprintf("the browser is led to %q (%v)", address, err)
+		}
+		return ""
+	})
+	thief.Process.Kill()
+	thief.Wait()
+	if !strings.Contains(seen.String(), "xdg-open") {
+		t.Fatal("the second user does not see the browser, which shows nothing")
+	}
+	_, code, _ := strings.Cut(address, "#code=")
+	if strings.Contains(seen.String(), code) {
+		t.Error("the second user reads the code in a command line")
+	}
+	body := fmt.Sprintf(`{"code":%q}`, code)
+	curl := exec.Command("curl", "-sS", "-w", "%{http_code}", "-H", "Content-Type: application/json", "-d", body, d.url+"/api/session")
+	curl.SysProcAttr, curl.Dir = other, "/"
+	if out, err := curl.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "403") {
+		t.Errorf("a stolen code: %s, %v", out, err)
+	}
+	reply, err := http.Post(d.url+"/api/session", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if text, _ := io.ReadAll(reply.Body); reply.StatusCode != 200 {
+		t.Errorf("one's own browser: %d %s", reply.StatusCode, text)
+	}
+	eventually(t, limit(5*time.Second), func() string {
+		if left, _ := filepath.Glob(filepath.Join(d.data, "open", "*")); len(left) > 0 {
+			return fmt.Sprintf("%v stays after its use", left)
+		}
+		return ""
+	})
+}
