@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"drawbridge/backend/console"
 	"drawbridge/backend/process"
 )
 
@@ -123,7 +124,7 @@ func browserFileFolder(data string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	entry, err := exec.CommandContext(ctx, settings, "get", "default-web-browser").Output()
+	entry, err := console.Hide(exec.CommandContext(ctx, settings, "get", "default-web-browser")).Output()
 	home, herr := os.UserHomeDir()
 	if err != nil || herr != nil {
 		return own
