@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -107,6 +108,13 @@ func (c Copies) Read(name string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Put writes a whole configuration file, as an editor does: a symbolic link stays, and so
-// do the permissions of a file that is there.
-func Put(file string, text []byte) error { return atomicfile.Replace(file, text, 0o600) }
+// Put writes a whole configuration file while no other writer of ours does: a symbolic link
+// stays, and so do the permissions of a file that is there.
+func Put(ctx context.Context, file string, text []byte) error {
+	unlock, err := atomicfile.Lock(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return atomicfile.Replace(file, text, 0o600)
+}

@@ -23,7 +23,12 @@ func WriteFleeting(path string, data []byte, perm os.FileMode) error {
 	return write(path, data, perm, false)
 }
 
-func write(path string, data []byte, perm os.FileMode, lasting bool) (err error) {
+func write(path string, data []byte, perm os.FileMode, lasting bool) error {
+	return writeIf(path, data, perm, lasting, func() error { return nil })
+}
+
+// writeIf is write that asks ready right before the file takes its place, and gives up with its error.
+func writeIf(path string, data []byte, perm os.FileMode, lasting bool, ready func() error) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -47,15 +52,16 @@ func write(path string, data []byte, perm os.FileMode, lasting bool) (err error)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	if err = ready(); err != nil {
+		return err
+	}
 	return Rename(f.Name(), path)
 }
 
 // Replace is Write for a file that a person keeps too: a symbolic link stays, and what it
 // points to is replaced; the file keeps its permissions. A new one gets perm.
 func Replace(path string, data []byte, perm os.FileMode) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
+	path = target(path)
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"drawbridge/backend/atomicfile"
 	"drawbridge/backend/hub"
 	"drawbridge/config"
 )
@@ -175,27 +176,29 @@ func (o *ownChange) carryOut(ctx context.Context) error {
 	if err := o.keepSecrets(ctx); err != nil {
 		return err
 	}
-	err := o.write()
+	err := o.write(ctx)
 	if err != nil {
 		err = errors.Join(err, o.dropSecrets(ctx, slices.Collect(maps.Keys(o.values))))
 	}
 	return err
 }
 
-func (o *ownChange) write() error {
+func (o *ownChange) write(ctx context.Context) error {
 	if len(o.Servers) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
+	unlock, err := atomicfile.Lock(ctx, o.Path)
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	return replace(o.Path, o.before, o.Existed, o.after)
 }
 
 // undo takes out what was added: byte for byte when nobody wrote the file since, else
 // the servers that are still as they came. Their secrets go with them.
 func (o *ownChange) undo(ctx context.Context) (Undone, error) {
-	how, err := o.undoFile()
+	how, err := o.undoFile(ctx)
 	if err != nil {
 		return how, err
 	}
@@ -206,7 +209,12 @@ func (o *ownChange) undo(ctx context.Context) (Undone, error) {
 	return how, o.dropSecrets(ctx, names)
 }
 
-func (o *ownChange) undoFile() (Undone, error) {
+func (o *ownChange) undoFile(ctx context.Context) (Undone, error) {
+	unlock, err := atomicfile.Lock(ctx, o.Path)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	now, existed, err := read(o.Path)
 	if err != nil || !existed || len(o.Servers) == 0 {
 		return WasAbsent, err

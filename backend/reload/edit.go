@@ -80,10 +80,25 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	src, err := config.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		src, err = config.Starter(), nil
+	unlock, err := atomicfile.Lock(ctx, file)
+	if err != nil {
+		return cannotWrite(file, err)
 	}
+	defer unlock()
+	for try := 1; ; try++ {
+		err := r.editOnce(file, change)
+		// An editor, which takes no lock, saved in between: the change is made to its text.
+		if !errors.Is(err, atomicfile.ErrChanged) || try == maxEditTries {
+			return err
+		}
+	}
+}
+
+// maxEditTries bounds how often an edit begins anew because an editor saved in between.
+const maxEditTries = 5
+
+func (r *Reloader) editOnce(file string, change func(*Document) error) error {
+	src, existed, err := readOrStarter(file)
 	if err != nil {
 		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read " + file, Cause: err}
 	}
@@ -94,16 +109,22 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 	if err := change(d); err != nil {
 		return err
 	}
-	return r.write(ctx, file, src, d.Bytes())
+	return r.write(file, src, existed, d.Bytes())
+}
+
+// readOrStarter returns the bytes of file, or the starter where there is no such file.
+func readOrStarter(file string) (src []byte, existed bool, err error) {
+	src, err = config.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return config.Starter(), false, nil
+	}
+	return src, true, err
 }
 
 // Text returns the main file and a tag of its bytes.
 func (r *Reloader) Text() (path string, text []byte, etag string, err error) {
 	path = r.o.Sources.Main()
-	text, err = config.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = config.Starter(), nil
-	}
+	text, _, err = readOrStarter(path)
 	return path, text, Tag(text), err
 }
 
@@ -118,18 +139,34 @@ func Tag(text []byte) string {
 func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	path, old, tag, err := r.Text()
+	path := r.o.Sources.Main()
+	unlock, err := atomicfile.Lock(ctx, path)
+	if err != nil {
+		return cannotWrite(path, err)
+	}
+	defer unlock()
+	old, existed, err := readOrStarter(path)
 	if err != nil {
 		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read " + path, Cause: err}
 	}
-	if tag != etag {
-		return &hub.Error{Code: hub.CodeConflict, Message: "the configuration file was changed meanwhile", Hint: "Load it again and repeat the edit."}
+	if Tag(old) != etag {
+		return changedMeanwhile(nil)
 	}
-	return r.write(ctx, path, old, text)
+	return r.write(path, old, existed, text)
 }
 
-// write checks, writes and applies new text of a file. It needs r.mu.
-func (r *Reloader) write(_ context.Context, file string, old, text []byte) error {
+func changedMeanwhile(cause error) error {
+	return &hub.Error{Code: hub.CodeConflict, Message: "the configuration file was changed meanwhile", Hint: "Load it again and repeat the edit.", Cause: cause}
+}
+
+func cannotWrite(file string, cause error) error {
+	return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: cause}
+}
+
+// write checks, writes and applies new text of a file that held old. It needs r.mu and the
+// lock of the file. Its error wraps atomicfile.ErrChanged when the file holds something else
+// by now, and nothing was written.
+func (r *Reloader) write(file string, old []byte, existed bool, text []byte) error {
 	// Problems that were there before are no reason to refuse.
 	// Another file may have what one names, so that it is not valid alone.
 	was, before := config.Parse(file, old)
@@ -137,9 +174,12 @@ func (r *Reloader) write(_ context.Context, file string, old, text []byte) error
 	if c == nil && was != nil || countErrors(after) > countErrors(before) {
 		return invalid(after)
 	}
-	if string(old) != string(text) || !exists(file) {
-		if err := atomicfile.Replace(file, text, 0o600); err != nil {
-			return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: err}
+	if string(old) != string(text) || !existed {
+		switch err := atomicfile.ReplaceUnchanged(file, old, existed, text, 0o600); {
+		case errors.Is(err, atomicfile.ErrChanged):
+			return changedMeanwhile(err)
+		case err != nil:
+			return cannotWrite(file, err)
 		}
 	}
 	loaded, problems := r.load()

@@ -1,0 +1,51 @@
+package atomicfile
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestReplaceUnchangedWritesOnlyOverWhatWasRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := ReplaceUnchanged(path, nil, false, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]error{
+		"a file that is new":     ReplaceUnchanged(path, nil, false, []byte("lost"), 0o600),
+		"a file with other text": ReplaceUnchanged(path, []byte("zero"), true, []byte("lost"), 0o600),
+		"a file that has gone":   ReplaceUnchanged(path+".gone", []byte("one"), true, []byte("lost"), 0o600),
+	} {
+		if !errors.Is(try, ErrChanged) {
+			t.Errorf("%s: %v", name, try)
+		}
+	}
+	if err := ReplaceUnchanged(path, []byte("one"), true, []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "two" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+func TestLockIsHeldByOneAndWaitsWithALimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "folder", "file")
+	unlock, err := Lock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := Lock(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the second lock: %v", err)
+	}
+	unlock()
+	again, err := Lock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}

@@ -1,0 +1,117 @@
+package reload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"drawbridge/backend/atomicfile"
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// An editor knows no lock. What it saves between our reading and writing stays.
+func TestEditKeepsWhatAnEditorSavedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r, file := editable(t)
+	saves := 0
+	err := r.Edit(t.Context(), file, func(d *Document) error {
+		if saves++; saves == 1 {
+			if err := os.WriteFile(file, []byte(`{"mcpServers": {"editor": {"command": "e", "disabled": true}}}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return d.Add("ours", []byte(`{"command": "o", "disabled": true}`))
+	})
+	text, _ := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), `"editor"`) || !strings.Contains(string(text), `"ours"`) {
+		t.Errorf("%v, after %d tries the file holds %s", err, saves, text)
+	}
+}
+
+func TestEditGivesUpOnAFileThatChangesAtEachTry(t *testing.T) {
+	t.Parallel()
+	r, file := editable(t)
+	saves := 0
+	err := r.Edit(t.Context(), file, func(d *Document) error {
+		saves++
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {"editor%d": {"command": "e", "disabled": true}}}`, saves), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return d.Add("ours", []byte(`{"command": "o", "disabled": true}`))
+	})
+	text, _ := os.ReadFile(file)
+	if hub.CodeOf(err) != hub.CodeConflict || saves != maxEditTries || !strings.Contains(string(text), fmt.Sprintf(`"editor%d"`, saves)) {
+		t.Errorf("%v, after %d tries the file holds %s", err, saves, text)
+	}
+}
+
+// An import or a move writes the same file, in this process or another, by the same lock.
+func TestTwoWritersOfTheConfigurationLoseNothing(t *testing.T) {
+	t.Parallel()
+	r, file := editable(t)
+	const rounds = 15
+	var both sync.WaitGroup
+	both.Go(func() {
+		for n := range rounds {
+			if err := r.Add(t.Context(), fmt.Sprintf("daemon%d", n), []byte(`{"command": "d", "disabled": true}`)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	both.Go(func() {
+		for n := range rounds {
+			if err := addAsAnotherProgram(t.Context(), file, fmt.Sprintf("import%d", n)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	both.Wait()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range rounds {
+		for _, name := range []string{"daemon", "import"} {
+			if !strings.Contains(string(text), fmt.Sprintf(`"%s%d"`, name, n)) {
+				t.Errorf("%s%d is lost", name, n)
+			}
+		}
+	}
+}
+
+func addAsAnotherProgram(ctx context.Context, file, label string) error {
+	unlock, err := atomicfile.Lock(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	d, err := NewDocument(before)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Add(label, []byte(`{"command": "i", "disabled": true}`)), atomicfile.ReplaceUnchanged(file, before, true, d.Bytes(), 0o600))
+}
+
+// editable is a reloader with a configuration of one server.
+func editable(t *testing.T) (r *Reloader, file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "config.jsonc")
+	if err := os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r = New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}})
+	if err := r.Load(); err != nil {
+		t.Fatal(err)
+	}
+	return r, file
+}
