@@ -16,7 +16,7 @@ flow('a server is examined, messages only after a click', quiet, async (page, mo
   assert.equal(await page.getByText('"jsonrpc"').count(), 0);
   await page.getByRole('button', { name: 'Show 2 messages' }).click();
   await page.getByText('"jsonrpc"').first().waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
 });
 
 flow('a log is narrowed to warnings and searched', quiet, async (page, mock) => {
@@ -92,7 +92,7 @@ flow(
     await page.goto(`${mock.url}/#/questions`);
     const card = page.getByRole('listitem').filter({ hasText: 'wants to call write_file' });
     await card.getByText('9007199254740993').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     const answer = sent(page, 'POST', '/approvals/call1');
     await card.getByRole('button', { name: 'Allow for 10 minutes' }).click();
     assert.deepEqual((await answer).postDataJSON(), { action: 'accept', scope: 'minutes' });
@@ -101,7 +101,7 @@ flow(
     await page.getByRole('button', { name: 'Take all back' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('cursor → filesystem / write_file').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     await leave(page);
     assert.equal(mock.world.extras.grants().length, 1);
     await page.getByRole('button', { name: 'Take all back' }).click();
@@ -216,7 +216,7 @@ flow(
     await page.getByRole('button', { name: 'New token' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('/home/ada/.cursor/mcp.json').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     const rotate = sent(page, 'POST', '/rotate');
     await dialog.getByRole('button', { name: 'New token' }).click();
     assert.deepEqual((await rotate).postDataJSON(), { dry: false });

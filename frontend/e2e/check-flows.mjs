@@ -32,7 +32,7 @@ flow(
     const dialog = page.getByRole('dialog');
     const name = dialog.getByLabel('Name');
     await focused(name);
-    await inspect(page, true);
+    await inspect(page, 'all');
     await leave(page); // nothing is saved, and the call stays open
     assert.match(page.url(), new RegExp(call.id));
     await page.getByRole('button', { name: 'Save as check' }).focus();
@@ -57,13 +57,13 @@ flow(
     const answer = hold(mock.world);
     await check.getByRole('button', { name: 'Run my-list' }).press('Enter');
     await page.getByText(/Making its calls/).waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     answer();
     await check.getByText('text 1 of those expected is not in the result').waitFor();
     await check.getByText(/Not as expected · .* · run by hand/).waitFor();
     await check.getByRole('button', { name: 'What it expects: my-list' }).press('Enter');
     await check.getByText('Contains “not in any result”').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     await check.getByRole('link', { name: 'Open the call' }).press('Enter');
     await page.waitForURL(/#\/calls\/\d+/);
     await page.goBack();
@@ -75,7 +75,7 @@ flow(
     await dialog.getByRole('button', { name: 'Remove' }).press('Enter');
     await page.getByRole('heading', { name: 'No saved checks' }).waitFor();
     assert.equal(mock.world.checks.length, 0);
-    await inspect(page, true);
+    await inspect(page, 'all');
   },
 );
 
@@ -94,12 +94,12 @@ flow('a check is made of some calls of a session', quiet, async (page, mock) => 
   await boxes.nth(0).press('Space');
   await boxes.nth(1).check();
   await page.getByText('2 chosen').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await next.click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('two-of-them');
   await dialog.getByLabel('Run by itself').selectOption('off');
-  await inspect(page, true);
+  await inspect(page, 'all');
   await dialog.getByRole('button', { name: 'Save check' }).click();
   await item(page, 'two-of-them')
     .getByText(/2 calls · never runs by itself/)
@@ -147,11 +147,11 @@ flow('a backup is written where the person says', quiet, async (page, mock) => {
   answer();
   // What went wrong, and what to do next.
   await recording.getByText(/there is such a file already\. Name another file/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await recording.getByRole('button', { name: 'Choose a folder…' }).click();
   await becomes(() => path.inputValue(), /^\/home\/ada\/Documents\/drawbridge-history-.*\.db$/);
   await write.click();
   await recording.getByText('The backup is written.').waitFor();
   await recording.getByText(/^\/home\/ada\/Documents\/drawbridge-history-/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
 });

@@ -23,7 +23,7 @@ flow('servers of a client are imported one by one, after a diff', quiet, async (
   await page.getByText('This is Drawbridge itself.').waitFor();
   await page.getByLabel(/^filesystem/).uncheck();
   await page.getByText('+    "linear": {').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   const [request] = await Promise.all([
     page.waitForRequest((r) => r.url().endsWith('/import') && r.method() === 'POST'),
     page.getByRole('button', { name: 'Import these' }).click(),
@@ -45,7 +45,7 @@ flow(
     await page.getByRole('button', { name: 'Test', exact: true }).click();
     await page.getByText('It cannot be started: executable not found: no-such').waitFor();
     await page.getByText('sh: no-such: not found').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
   },
 );
 
@@ -55,7 +55,7 @@ flow('a program in a running container is picked', quiet, async (page, mock) => 
   await page.getByText('used by postgres').waitFor();
   await page.getByRole('button', { name: /^notes/ }).click();
   await page.getByText('node, notes-mcp').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('button', { name: 'Run notes-mcp in it' }).click();
   await page.getByText('notes-mcp', { exact: true }).waitFor();
   await becomes(() => page.getByLabel('Name').inputValue(), 'notes');
@@ -106,7 +106,7 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await page.keyboard.press('Enter');
   await page.getByText('Waiting for the first call…').waitFor();
   assert.equal(await ticked('First call').count(), 0);
-  await inspect(page, true);
+  await inspect(page, 'all');
   await live(page);
   mock.send('call', { ...full.calls[5], outcome: 'ok', at: new Date().toISOString() });
   await page.getByText('It worked, and it is recorded.').waitFor();

@@ -11,7 +11,7 @@ flow('a bug report shows each file before it is saved', quiet, async (page, mock
   await panel.getByRole('button', { name: 'Show what is in it' }).press('Enter');
   await panel.getByRole('button', { name: /config\.jsonc\.json/ }).press('Enter');
   await panel.getByText('[masked]').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   const download = page.waitForEvent('download');
   await panel.getByRole('button', { name: 'Save as a zip' }).press('Enter');
   assert.equal((await download).suggestedFilename(), 'drawbridge-diagnostics.zip');

@@ -35,7 +35,7 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   await page.getByText('Fill in first: BRAVE_API_KEY.').waitFor();
   await install.press('Enter'); // nothing but a word about what is missing
   await page.getByText('This is needed.').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByLabel('BRAVE_API_KEY').fill('cnry-key');
   await page.getByLabel('--results').fill('many');
   await page.getByText('arg.3 must be a number').waitFor();
@@ -46,7 +46,7 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   await words.getByText('firefox').waitFor();
   await words.getByText('20').waitFor();
   await page.getByText(/Stored as secrets/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   const answer = hold(mock.world);
   await becomes(() => install.isEnabled(), true);
   await install.press('Enter');
@@ -57,7 +57,7 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   assert.ok(!(await page.content()).includes('cnry-key'));
   assert.equal(mock.world.directory.installed.values['env.BRAVE_API_KEY'], 'cnry-key');
   assert.equal(mock.world.directory.installed.values['arg.1'], 'firefox');
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.keyboard.press('Escape');
   await page
     .getByRole('listitem')
@@ -79,7 +79,7 @@ flow('an installation that fails says why and what to do', quiet, async (page, m
   await page.getByText('the package could not be fetched').waitFor();
   await page.getByText(/Read its last lines/).waitFor();
   await page.getByRole('region', { name: 'What it wrote last' }).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('link', { name: 'Open its page' }).click();
   await page.waitForURL(/#\/servers\/broken/);
 });
@@ -93,13 +93,13 @@ flow('the list is narrowed, asked for anew, and says how old it is', quiet, asyn
   await page.getByText('each start may bring a newer one').waitFor();
   await page.getByRole('button', { name: 'Remote address' }).click();
   await page.getByText('It runs elsewhere, at api.githubcopilot.com').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByLabel('How it runs').selectOption('');
   await page.getByLabel('Which servers').selectOption('installed');
   await card(page, 'Filesystem').waitFor();
   await page.getByRole('searchbox').fill('nothing at all');
   await page.getByRole('heading', { name: 'No server matches' }).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByText(/The option "--call evil" of npx is not allowed/).waitFor();
   const answer = hold(mock.world);
@@ -109,7 +109,7 @@ flow('the list is narrowed, asked for anew, and says how old it is', quiet, asyn
   answer();
   await page.getByText(/does not answer.*The list that was there stays/).waitFor();
   await card(page, 'Linear').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   mock.world.directory.failing = false;
   await page.getByRole('button', { name: 'Ask the registry' }).click();
   await page.getByText(/The list is new: 5 servers/).waitFor();
@@ -120,7 +120,7 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
   await page.getByRole('link', { name: 'Install a file…' }).press('Enter');
   const file = page.getByLabel('Bundle');
   await file.waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await file.setInputFiles(zip('notes.txt', 'PK'));
   await page.getByText('this is no .mcpb file').waitFor();
   await file.setInputFiles(zip('notes.mcpb', ''));
@@ -128,7 +128,7 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
   await file.setInputFiles(zip('evil.mcpb', 'PK ../../evil'));
   await page.getByText(/which leads out of it/).waitFor();
   await page.getByText(/Nothing was unpacked/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   const answer = hold(mock.world);
   await file.setInputFiles(zip('notes.mcpb', `PK${'x'.repeat(4_000_000)}`));
   await page.getByText(/Reading notes.mcpb/).waitFor();
@@ -144,11 +144,11 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
     .getByRole('list', { name: /Program and arguments/ })
     .getByText('/home/ada/notes')
     .waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('button', { name: 'Install', exact: true }).click(); // once it can be
   await page.getByText('It runs and offers 2 tools.').waitFor();
   assert.equal(mock.world.directory.installed.upload, 'UP');
-  await inspect(page, true);
+  await inspect(page, 'all');
 });
 
 flow('a bundle that is dropped and left is forgotten', quiet, async (page, mock) => {

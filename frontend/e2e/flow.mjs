@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { watched } from './harness.mjs';
-import { late, patience } from './waiting.mjs';
+import { late } from './waiting.mjs';
 
 const list = [];
 
@@ -29,28 +28,25 @@ export async function ownPort() {
   }
 }
 
-/** Every flow, each with a daemon and a browser context of its own. */
-export function flows(browser, { check, wants }) {
+/** Every flow, each with a daemon of its own. */
+export function flows(lend, { check, wants }) {
   return list
     .filter(({ name }) => wants(name))
     .map(({ name, options, run }) => async () => {
       await check(name, async () => {
         const port = await options.port?.();
         const mock = await startMock({ delay: late, ...options, port });
-        const context = await browser.newContext({
-          viewport: sizes.desktop,
-          reducedMotion: 'reduce', // what moves is not what flows look at
-        });
-        context.setDefaultTimeout(patience);
-        const page = await watched(context);
         try {
-          await run(page, mock, context);
-          assert.deepEqual(page.troubles, []);
-        } catch (error) {
-          if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
-          throw error;
+          await lend(sizes.desktop, async (page) => {
+            try {
+              await run(page, mock, page.context());
+              assert.deepEqual(page.troubles, []);
+            } catch (error) {
+              if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
+              throw error;
+            }
+          });
         } finally {
-          await context.close();
           await mock.close();
         }
       });

@@ -30,12 +30,30 @@ export async function watched(context) {
   return page;
 }
 
-/** No trouble so far and nothing that sticks out sideways; `deep` asks axe as well. */
-export async function inspect(page, deep) {
+/** Shows the page in the light or dark colours, and waits until nothing of the others is left. */
+export async function recolour(page, colorScheme) {
+  await page.emulateMedia({ colorScheme });
+  // The new colours are on their way with the next frame, and stay with the one after.
+  await page.evaluate(
+    () =>
+      new Promise((drawn) => {
+        requestAnimationFrame(() => requestAnimationFrame(drawn));
+      }),
+  );
+  await page.waitForFunction(() =>
+    document.getAnimations().every((one) => !(one instanceof CSSTransition)),
+  );
+}
+
+/**
+ * No trouble so far and nothing that sticks out sideways; `rules` asks axe as well, for `all`
+ * it knows or only for what the `colours` decide.
+ */
+export async function inspect(page, rules) {
   // A page that was just being replaced has no heading, or is wider for a frame; what is
   // wrong stays wrong.
   await becomes(() => page.evaluate(tooWide), 'nothing');
-  if (deep) await becomes(() => ask(page), []);
+  if (rules) await becomes(() => ask(page, rules), []);
   assert.deepEqual(page.troubles, []);
 }
 
@@ -44,13 +62,20 @@ function tooWide() {
   return scrollWidth <= clientWidth ? 'nothing' : `${scrollWidth - clientWidth} px too wide`;
 }
 
-async function ask(page) {
+async function ask(page, rules) {
   // Through the debugger, which the page's policy does not bind.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
-    return violations.map((v) => `${v.id}: ${v.nodes[0]?.html.slice(0, 200)} (${v.nodes.length})`);
-  });
+  return page.evaluate(
+    async (runOnly) => {
+      // Nothing is loaded for axe, and elements are of no use outside of the page.
+      const options = { resultTypes: ['violations'], preload: false, elementRef: false, runOnly };
+      const { violations } = await window.axe.run(document, options);
+      return violations.map(
+        (v) => `${v.id}: ${v.nodes[0]?.html.slice(0, 200)} (${v.nodes.length})`,
+      );
+    },
+    rules === 'colours' ? ['color-contrast', 'link-in-text-block'] : undefined,
+  );
 }
 
 /** Counts what passed and prints what did not; `only`, a regular expression, runs just those. */

@@ -16,7 +16,7 @@ flow('a note is written to a call, and its tag finds it', quiet, async (page, mo
   await page.getByLabel('Note', { exact: true }).fill('Compare the next release with <b>this</b>.');
   await page.getByLabel('Tag').fill('release');
   await page.getByLabel('Tag').press('Enter');
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Compare the next release with <b>this</b>.').waitFor();
   await page.getByRole('link', { name: 'release' }).click();
@@ -33,7 +33,7 @@ flow(
     await page.getByRole('button', { name: 'Send again' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('9007199254740993').waitFor(); // exactly what would be sent
-    await inspect(page, true);
+    await inspect(page, 'all');
     await leave(page);
     await page.getByRole('button', { name: 'Send again' }).click();
     await dialog.getByRole('button', { name: 'Send again' }).click();
@@ -170,5 +170,5 @@ flow('a call that a mistake of ours ended shows where it happened', quiet, async
   await page.goto(`${mock.url}/#/calls/${call.id}`);
   await page.getByText('goroutine 7 [running]:').waitFor();
   await page.getByRole('button', { name: 'Copy the stack' }).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
 });

@@ -69,7 +69,7 @@ async function walk(browser, tally, offset) {
       }, path);
       await settled(page, path.split('?')[0]);
       assert.deepEqual(await findings(page), [], address);
-      await inspect(page, false);
+      await inspect(page);
     }
     assert.deepEqual(page.strange, []);
     await context.close();

@@ -28,7 +28,7 @@ flow('the file is saved with less history only after a question', quiet, async (
   await box.press('Control+s');
   await dialog.getByText(/^3 of [\d,]+ calls are beyond these limits/).waitFor();
   await dialog.getByText(/^They began between/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await keep(page);
   assert.equal(mock.world.config.text, file);
   assert.equal(await box.inputValue(), narrow); // what was typed is still there
@@ -83,7 +83,7 @@ flow('a copy that keeps less says so before it is put back', quiet, async (page,
   const dialog = page.getByRole('dialog');
   await old.getByRole('button', { name: 'Put it back' }).click();
   await dialog.getByText(/^2 of [\d,]+ calls are beyond these limits/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await keep(page);
   assert.equal(mock.world.restored, undefined);
   await old.getByRole('button', { name: 'Put it back' }).click();
@@ -104,7 +104,7 @@ flow('what is kept of one tool is chosen where its limits are', quiet, async (pa
   await choice.selectOption({ label: 'Record: outline' });
   assert.deepEqual((await post).postDataJSON(), { tool: 'write_file', set: { record: 'meta' } });
   await page.waitForFunction((of) => of.value === 'meta', await choice.elementHandle());
-  await inspect(page, true);
+  await inspect(page, 'all');
   post = sent();
   await choice.selectOption({ label: 'Record: default' });
   assert.deepEqual((await post).postDataJSON(), { tool: 'write_file', set: { record: null } });

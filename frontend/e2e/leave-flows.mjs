@@ -13,7 +13,7 @@ async function asked(page, still) {
   const dialog = question(page);
   await servers.click();
   await dialog.waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await still();

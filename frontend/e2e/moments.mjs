@@ -6,8 +6,8 @@ import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { inspect, settled, watched } from './harness.mjs';
-import { becomes, live, patience } from './waiting.mjs';
+import { inspect, recolour, settled } from './harness.mjs';
+import { becomes, live } from './waiting.mjs';
 
 const output = fileURLToPath(new URL('../../build/e2e/output/moments', import.meta.url));
 const never = () => 3_600_000;
@@ -339,7 +339,7 @@ async function fromMenu(page, item, server = 'filesystem') {
 }
 
 /** One job for each; they take turns in being wide and on a phone, unless all pictures are wanted. */
-export function moment(browser, tally) {
+export function moment(lend, tally) {
   return moments.flatMap(({ name, at, only, rare, both, mock: options, unsettled, go }, index) =>
     ['desktop', 'phone']
       .filter((size) =>
@@ -351,41 +351,25 @@ export function moment(browser, tally) {
         (size) => () =>
           tally.check(`moment ${name} ${size}`, async () => {
             const mock = await startMock({ scene: 'full', rate: 0, ...options });
-            const context = await browser.newContext({
-              viewport: sizes[size],
-              colorScheme: 'light',
-              reducedMotion: 'reduce',
-            });
-            context.setDefaultTimeout(patience);
             try {
-              const page = await watched(context);
-              const address = typeof at === 'function' ? at(mock) : at;
-              await page.goto(`${mock.url}/${address}`);
-              if (!unsettled) await settled(page, address.slice(1).split('?')[0]);
-              await go(page, mock);
-              mkdirSync(output, { recursive: true });
-              for (const colorScheme of ['light', 'dark']) {
-                await page.emulateMedia({ colorScheme });
-                // The new colours are on their way with the next frame, and stay with the one after.
-                await page.evaluate(
-                  () =>
-                    new Promise((drawn) => {
-                      requestAnimationFrame(() => requestAnimationFrame(drawn));
-                    }),
-                );
-                await page.waitForFunction(() =>
-                  document.getAnimations().every((one) => !(one instanceof CSSTransition)),
-                );
-                // axe looks at one of them: at the dark one where it is wide, at the light one on a phone.
-                await inspect(
-                  page,
-                  !unsettled && (size === 'desktop') === (colorScheme === 'dark'),
-                );
-                assert.equal(await outside(page), '');
-                await page.screenshot({ path: `${output}/${name}-${size}-${colorScheme}.png` });
-              }
+              await lend(sizes[size], async (page) => {
+                const address = typeof at === 'function' ? at(mock) : at;
+                await page.goto(`${mock.url}/${address}`);
+                if (!unsettled) await settled(page, address.slice(1).split('?')[0]);
+                await go(page, mock);
+                mkdirSync(output, { recursive: true });
+                for (const colorScheme of ['light', 'dark']) {
+                  await recolour(page, colorScheme);
+                  // axe looks at one of them: at the dark one where it is wide, at the light one on a phone.
+                  await inspect(
+                    page,
+                    !unsettled && (size === 'desktop') === (colorScheme === 'dark') && 'all',
+                  );
+                  assert.equal(await outside(page), '');
+                  await page.screenshot({ path: `${output}/${name}-${size}-${colorScheme}.png` });
+                }
+              });
             } finally {
-              await context.close();
               await mock.close();
             }
           }),

@@ -24,13 +24,13 @@ flow(
     await page.keyboard.type('"keep');
     const list = page.getByRole('listbox', { name: 'What could stand here' });
     await list.getByRole('option', { name: /keepDays/ }).waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     await page.keyboard.press('Enter');
     await list.waitFor({ state: 'detached' });
     await page.keyboard.type('7, "enabeld": true');
     await becomes(() => box.inputValue(), /"keepDays": 7, "enabeld": true/);
     await page.getByText('Did you mean “enabled”?').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     await page.keyboard.press('Control+z'); // what was proposed and taken can be undone
     await box.fill('{ "globalSettings": { "approveNewCommands": "maybe" } }');
     await page.getByText('has to be one of: off, ask').waitFor();
@@ -43,7 +43,7 @@ flow('a token is made and shown once', quiet, async (page, mock) => {
   await tokens.getByLabel('Name of the client').fill('my-script');
   await tokens.getByRole('button', { name: 'Make a token' }).click();
   await tokens.getByText('dbr_made-for-the-mock').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
 });
 
 flow('a token is made new only once its files are named', quiet, async (page, mock) => {
@@ -70,13 +70,13 @@ flow('a client is connected by hand, and an import is taken back', quiet, async 
   await row.getByRole('button', { name: 'By hand…' }).click();
   const link = row.getByRole('link', { name: 'Open in Cursor' });
   await becomes(() => link.getAttribute('href'), /^cursor:/);
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.goto(`${mock.url}/#/add`);
   const taken = page.getByRole('region', { name: 'Taken over before' });
   await taken.getByRole('button', { name: 'Take back' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('taken out of the configuration').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await dialog.getByRole('button', { name: 'Take back' }).click();
   await taken.waitFor({ state: 'detached' });
 });
@@ -87,7 +87,7 @@ flow('a path that a README leaves open is chosen in a dialog', quiet, async (pag
     .getByLabel('Paste a snippet, a command or an address')
     .fill('npx -y @modelcontextprotocol/server-filesystem /path/to/allowed/files');
   await page.getByText('looks like a placeholder').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('button', { name: 'Choose a folder…' }).click();
   await page.getByText('/home/ada/Documents', { exact: true }).waitFor();
   await page.getByText('looks like a placeholder').waitFor({ state: 'detached' });
@@ -102,7 +102,7 @@ flow('a server gets another name, and tags that find it', quiet, async (page, mo
   await more.click();
   await page.getByRole('menuitem', { name: 'Tags' }).click();
   await page.getByRole('textbox', { name: 'Tags' }).fill('home, files, home');
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const tags = () => JSON.parse(mock.world.config.text).mcpServers.filesystem.tags;

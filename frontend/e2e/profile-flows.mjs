@@ -26,7 +26,7 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   await page.getByRole('checkbox', { name: /^search_issues/ }).press('Space');
   await page.getByText(/This profile takes ~[\d,]+ tokens: it saves/).waitFor();
   await page.getByRole('radio', { name: /^Deferred/ }).press('Space');
-  await inspect(page, true);
+  await inspect(page, 'all');
   await save.press('Enter');
   await page.waitForURL(/#\/profiles\/writing/);
   await becomes(() => saved(mock, 'writing'), {
@@ -44,7 +44,7 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   await use.getByRole('checkbox', { checked: true }).waitFor();
   // The page shows what was chosen before the daemon has it.
   await becomes(() => mock.world.profiles.clients[0]?.profile, 'writing');
-  await inspect(page, true);
+  await inspect(page, 'all');
   const remove = page.getByRole('button', { name: 'Delete profile' });
   await remove.press('Enter');
   const dialog = page.getByRole('dialog');
@@ -77,7 +77,7 @@ flow(
     await save.click();
     await page.getByText("'folders' must hold absolute paths", { exact: true }).waitFor();
     await becomes(() => folders.getAttribute('aria-invalid'), 'true');
-    await inspect(page, true);
+    await inspect(page, 'all');
     // Somebody edits the file while the person types.
     saved(mock, 'office').description = 'Changed elsewhere';
     mock.send('config', { applied: true });
@@ -131,7 +131,7 @@ flow('unused tools are hidden in one click and come back', quiet, async (page, m
   await page.getByRole('button', { name: /^Hide \d+ tools, saves ~/ }).press('Enter');
   await page.getByText(/tools are hidden, which saves/).waitFor();
   await becomes(() => mock.world.tools.length < all, true);
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('button', { name: 'Undo' }).press('Enter');
   await page.getByRole('button', { name: /^Hide \d+ tools, saves ~/ }).waitFor();
   await becomes(() => mock.world.tools.length, all);
@@ -141,7 +141,7 @@ flow('unused tools are hidden in one click and come back', quiet, async (page, m
   await before.waitFor();
   await page.getByRole('button', { name: /^Take out \d+ unused tools/ }).press('Enter');
   await page.getByText(/are out; save to keep that/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await page.getByRole('button', { name: 'Undo' }).press('Enter');
   await before.waitFor();
   await page.getByRole('button', { name: /^Take out/ }).press('Enter');
@@ -175,7 +175,7 @@ flow(
     await page.waitForFunction(
       () => document.querySelector('[aria-label="Profile of cursor"]').value === '',
     );
-    await inspect(page, true);
+    await inspect(page, 'all');
   },
 );
 

@@ -26,23 +26,25 @@ import './trouble-flows.mjs';
 import './trust-flows.mjs';
 import './undo-flows.mjs';
 import { hostility } from './hostile.mjs';
+import { tabs } from './tabs.mjs';
 import { slow } from './waiting.mjs';
 
 const started = Date.now();
 const result = tally(process.argv[2]);
 await size(result.check);
 const browser = await launch();
+const lend = tabs(browser);
 for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
   await lanes(
     [
-      ...flows(browser, result),
+      ...pages(browser, result), // long ones first, so that all end together
       ...hostility(browser, result),
-      ...pages(browser, result),
-      ...moment(browser, result),
+      ...stillness(browser, result),
+      ...flows(lend, result),
+      ...moment(lend, result),
     ],
-    2,
+    4,
   );
-  await lanes(stillness(browser, result), 4);
 }
 // Alone, because it measures.
 if (!process.env.E2E_SKIP_LOAD && slow === 1) await load(browser, result.check);

@@ -23,7 +23,7 @@ flow('what is given to others is shown before it is saved', quiet, async (page, 
   await part.getByRole('button', { name: 'Show what is in it' }).press('Enter');
   await part.getByText('filesystem, github').waitFor();
   await part.getByText('office').first().waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     part.getByRole('button', { name: 'Download' }).click(),
@@ -63,7 +63,7 @@ flow(
     const take = part.getByRole('button', { name: 'Take it over' });
     await becomes(() => take.isEnabled(), false); // not before a word about the stored secret
     await part.getByText(/would get secrets that you have stored: GITHUB_TOKEN/).waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     await part.getByLabel('They may have them').press('Space');
     await part.getByLabel('WEATHER_KEY').fill('cnry-weather');
     await take.press('Enter');
@@ -73,7 +73,7 @@ flow(
       secrets: { WEATHER_KEY: 'cnry-weather' },
     });
     assert.ok(!(await page.content()).includes('cnry-weather'));
-    await inspect(page, true);
+    await inspect(page, 'all');
     await part.getByRole('button', { name: 'Take it back' }).click();
     await part.getByText('The configuration is as it was before.').waitFor();
     assert.equal(mock.world.restored, 'config-20261122-080000.000.jsonc');
@@ -95,7 +95,7 @@ flow('a copy of the configuration is kept, looked at and put back', quiet, async
   await old.getByText('+  "old": {}').waitFor();
   await old.getByRole('button', { name: 'The whole copy, secrets masked' }).click();
   await old.getByText('"old-26"').waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await old.getByRole('button', { name: 'Put it back' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('What is there now is kept as a copy first').waitFor();

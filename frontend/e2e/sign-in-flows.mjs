@@ -15,19 +15,19 @@ flow(
     await page.getByText('login.example.com will ask you to sign in.').waitFor();
     const link = page.getByRole('link', { name: 'Open it in this browser' });
     await becomes(() => link.getAttribute('rel'), 'noopener noreferrer');
-    await inspect(page, true);
+    await inspect(page, 'all');
     await page.getByRole('button', { name: 'Give up' }).click();
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('button', { name: 'Open login.example.com' }).press('Enter');
     await page.getByRole('heading', { name: 'Signed in' }).waitFor();
     await page.getByText('https://login.example.com').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     // What a sign-out costs is said before, and nothing is lost without a yes.
     const out = page.getByRole('button', { name: 'Sign out' });
     await out.click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('https://login.example.com is asked to end them').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     await keep(page);
     assert.equal(mock.world.servers.find((s) => s.id === 'slack').login, 'done');
     await out.click();
@@ -47,7 +47,7 @@ flow(
       .fill('{"mcpServers":{"mail":{"url":"https://wants-login.example.com/mcp"}}}');
     await page.getByRole('button', { name: 'Test', exact: true }).click();
     await page.getByText('It answers, and wants you to sign in.').waitFor();
-    await inspect(page, true);
+    await inspect(page, 'all');
     await page.getByRole('button', { name: 'Add it, then sign in' }).press('Enter');
     await page.waitForURL(/#\/servers\/mail/);
   },

@@ -61,7 +61,7 @@ flow(
         mock.world.servers.find((s) => s.id === 'memory'),
       );
       await settled(page, path.split('?')[0]);
-      await inspect(page, false);
+      await inspect(page);
     }
   },
 );
@@ -94,7 +94,7 @@ flow(
       daemon = await startMock({ scene: 'full', rate: 0, port });
       await live(page);
       await settled(page, path.split('?')[0]);
-      await inspect(page, false);
+      await inspect(page);
       await page.getByText('This page could not be shown').waitFor({ state: 'detached' });
     }
     await daemon.close();

@@ -25,7 +25,7 @@ flow(
     await becomes(() => title.inputValue(), 'Mine'); // nothing that was typed is lost either
     await becomes(() => save.isEnabled(), false);
     assert.equal(call.note.title, 'Theirs');
-    await inspect(page, true);
+    await inspect(page, 'all');
     await page.getByRole('button', { name: 'Write mine over it' }).click();
     await page.getByText('The note is saved over the one before.').waitFor();
     assert.equal(call.note.title, 'Mine');
@@ -59,7 +59,7 @@ flow('less is kept only after how many calls go was said', quiet, async (page, m
   await save.click();
   await dialog.getByText(/^3 of [\d,]+ calls are beyond these limits/).waitFor();
   await dialog.getByText(/^They began between/).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await keep(page);
   assert.doesNotMatch(mock.world.config.text, /keepDays/);
   await becomes(() => days.inputValue(), '7'); // what was typed is still there
@@ -106,7 +106,7 @@ flow('an entry is forgotten only after what that loses was said', quiet, async (
   await row.getByRole('button', { name: 'I removed it on purpose' }).click();
   await dialog.getByText('no longer knows what stood there').waitFor();
   await dialog.getByText(cursor.path).waitFor();
-  await inspect(page, true);
+  await inspect(page, 'all');
   await keep(page);
   assert.equal(cursor.state, 'vanished');
   await row.getByRole('button', { name: 'I removed it on purpose' }).click();
@@ -123,5 +123,5 @@ flow('what was typed into a profile and given up comes back', quiet, async (page
   await becomes(() => about.inputValue(), 'What the day job needs');
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
   await becomes(() => about.inputValue(), 'Half a thought');
-  await inspect(page, false);
+  await inspect(page);
 });
