@@ -71,15 +71,6 @@ func play(role string) int {
 			_ = exec.Command("/bin/sh", "-c", "/bin/true &").Run()
 			time.Sleep(50 * time.Millisecond)
 		}
-	case "reforks": // is replaced by its child again and again, each in a session of its own
-		ready()
-		for {
-			child := again("reforks")
-			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-			if child.Start() == nil {
-				return 0
-			}
-		}
 	case "deaf": // ignores the end of its input, and every polite signal
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		ready()
