@@ -95,7 +95,8 @@ func (r *runner) sentence(err error) string {
 		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
-	return strings.TrimPrefix(text, ErrAbsent.Error()+": ") // which is the state
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "answered with"
+	return strings.TrimPrefix(text, ErrAbsent.Error()+": ")          // which is the state
 }
 
 func explain(err error) string {

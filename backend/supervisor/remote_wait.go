@@ -23,6 +23,7 @@ type remoteWait struct {
 	tries   int       // in a row, until it has run well for a while
 	asked   time.Time // Retry-After: not before, but for a person
 	atOnce  bool      // the next try has no pause
+	called  bool      // a call waits for the next try, which comes within callPause
 }
 
 // isRemote reports whether a server is reached by an address and runs elsewhere.
@@ -70,6 +71,7 @@ func (w *remoteWait) unreachable(err error) bool {
 // longer and longer, with jitter that never makes it longer than the limit.
 func (w *remoteWait) delay() time.Duration {
 	d := time.Duration(0)
+	w.called = false
 	if w.atOnce {
 		w.atOnce = false
 	} else if w.tries > 0 {
@@ -87,9 +89,25 @@ func (w *remoteWait) mayRetry(began time.Time) bool {
 	return w.waiting && now.Sub(began) >= callPause && !now.Before(w.asked)
 }
 
+// retryForCall tries a waiting server for a call: at once, or when the pause after the last
+// try has passed.
+func (r *runner) retryForCall() {
+	switch w := &r.remote; {
+	case !w.waiting || time.Now().Before(w.asked):
+	case w.mayRetry(r.began):
+		r.step(evCall)
+	case !w.called:
+		w.called = true
+		r.timer.Reset(callPause - time.Since(r.began))
+		r.publish()
+	}
+}
+
 // note takes note of an event before the machine does.
 func (w *remoteWait) note(e event) {
 	switch e {
+	case evTimer, evCall:
+		w.called = false
 	case evConnected:
 		w.waiting = false
 	case evHealthy:

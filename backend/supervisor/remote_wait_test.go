@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -192,11 +193,14 @@ func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
 		if message, _ := hub.Describe(err); hub.CodeOf(err) != hub.CodeUnavailable || !strings.HasPrefix(message, `server "web" is waiting: `) {
 			t.Errorf("%v", err)
 		}
+		var calls sync.WaitGroup
 		for range 100 { // however many call
-			_, _ = g.For(context.Background(), call("web"))
+			calls.Go(func() { _, _ = g.For(context.Background(), call("web")) })
 		}
-		if n := len(g.started("web")) - before; n != 1 {
-			t.Errorf("%d starts for calls", n)
+		began := time.Now()
+		calls.Wait()
+		if n := len(g.started("web")) - before; n != 2 || time.Since(began) > callPause {
+			t.Errorf("%d starts for calls, in %s", n, time.Since(began))
 		}
 		pass(callPause)
 		up = true

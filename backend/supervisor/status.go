@@ -26,6 +26,8 @@ type live struct {
 	hope    bool
 	rest    time.Time
 	opening time.Time
+	// soon is set in phaseWaiting when the next try comes within a second, for a call.
+	soon bool
 	// conflicts are the part of the status's warnings that comes from other servers.
 	conflicts []string
 	process   Process
@@ -37,7 +39,7 @@ type live struct {
 func (r *runner) publish() {
 	old := r.live.Load()
 	l := &live{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
-	l.conflicts = r.conflicts()
+	l.conflicts, l.soon = r.conflicts(), r.state.phase == phaseWaiting && r.remote.called
 	l.status = r.status(old.status)
 	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {

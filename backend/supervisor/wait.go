@@ -60,7 +60,7 @@ func (r *runner) await(ctx context.Context) (*live, error) {
 		switch {
 		case l.primary.usable():
 			return l, nil
-		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting && !r.admitted(l):
+		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting && !l.soon && !r.admitted(l):
 			return nil, r.unavailable(l)
 		}
 		select {
@@ -90,8 +90,8 @@ func (r *runner) called() error {
 		return r.disabled()
 	case !r.wanted && c.Start == config.StartManual && r.own == nil && !r.rested:
 		return r.manual()
-	case r.state.phase == phaseWaiting && r.remote.mayRetry(r.began):
-		r.step(evCall)
+	case r.state.phase == phaseWaiting && r.wanted:
+		r.retryForCall()
 		return nil
 	case r.state.phase == phaseCrashed:
 		if time.Since(r.lastCall) < retryCrashed {

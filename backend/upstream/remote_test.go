@@ -156,6 +156,22 @@ func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
 	}
 }
 
+// A server that says when to try again is quoted: in seconds, or as a date.
+func TestRetryAfterOfARemoteServerIsToldToTheClient(t *testing.T) {
+	for value, want := range map[string]string{
+		"3": "Try again in 3s.", time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat): "Try again in 1m",
+		"999999": "Try again in 1h0m0s.", "": "", "soon": "", "-5": "",
+	} {
+		_, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) {
+			w.Header().Set("Retry-After", value)
+			w.WriteHeader(http.StatusTooManyRequests)
+		})
+		if _, hint := hub.Describe(err); !strings.HasPrefix(hint, want) || want == "" && hint != "" {
+			t.Errorf("%q: %q, want %q", value, hint, want)
+		}
+	}
+}
+
 func TestRemoteStatusesBecomeCodes(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]hub.Code{401: hub.CodeUnauthorized, 403: hub.CodeUnauthorized, 429: hub.CodeRateLimited, 500: hub.CodeUnavailable, 418: hub.CodeUnavailable} {
