@@ -100,12 +100,16 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	own := newOwn(views, history)
 	questions := inbox.New(inbox.Options{Bus: bus})
 	me := newDesk(o.Folders, log)
-	var pages *api.API // set below, before anybody can call
+	var pages *api.API                 // set below, before anybody can call
+	var servers *supervisor.Supervisor // set below, before a breaker can open
 	rules := policy.New(policy.Options{
 		Views: own, Inbox: questions,
 		// A question that nobody sees is not asked: the call is refused and says so.
 		Reachable: func() bool { return pages.Watched() || me.notifies() },
-		OnBreaker: func(b policy.BreakerStatus) { noteBreaker(b, bus, log) },
+		OnBreaker: func(b policy.BreakerStatus) {
+			noteBreaker(b, bus, log)
+			servers.Announce(b.Server)
+		},
 	})
 	var front *bridge.Bridge // set below: a server cannot say anything before it runs
 	vault := secret.For(o.Folders.Data, os.Getenv)
@@ -129,8 +133,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			return front.Ask(ctx, server, method, params)
 		},
 	}
-	servers := supervisor.New(supervisor.Options{
+	servers = supervisor.New(supervisor.Options{
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
+		Impaired: func(server string) string { b, _ := rules.Breaker(server); return b.Reason },
 		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
 		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: approved{history}, Logins: logins.keeper.Login,
 	})

@@ -327,16 +327,19 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) healthReasons() []HealthReason {
 	reasons := []HealthReason{}
-	for _, s := range a.Servers.Statuses() {
-		switch s.State {
-		case hub.StateRunning, hub.StateStarting, hub.StateStopped, hub.StateDisabled:
-		default:
-			reasons = append(reasons, HealthReason{Server: s.ID, State: string(s.State), Reason: s.Reason})
-		}
-	}
+	resting := map[string]bool{} // servers that are degraded by an open breaker, and told as such
 	if a.Rules != nil {
 		for _, b := range a.Rules.Breakers() {
+			resting[b.Server] = true
 			reasons = append(reasons, HealthReason{Server: b.Server, State: "breaker", Reason: b.Reason})
+		}
+	}
+	for _, s := range a.Servers.Statuses() {
+		switch {
+		case s.State == hub.StateRunning, s.State == hub.StateStarting, s.State == hub.StateStopped, s.State == hub.StateDisabled:
+		case s.State == hub.StateDegraded && resting[s.ID]:
+		default:
+			reasons = append(reasons, HealthReason{Server: s.ID, State: string(s.State), Reason: s.Reason})
 		}
 	}
 	if st := a.Recorder.Stats(); st.State != "recording" {

@@ -25,6 +25,14 @@ func (p *Policy) Breakers() []BreakerStatus {
 	return list
 }
 
+// Breaker returns the breaker of one server while calls do not go through; false otherwise.
+func (p *Policy) Breaker(server string) (BreakerStatus, bool) {
+	if s := p.rules.Load().servers[server]; s != nil {
+		return s.breaker.now()
+	}
+	return BreakerStatus{}, false
+}
+
 // Loads lists the servers with a concurrency limit that have work, by id.
 func (p *Policy) Loads() []Load {
 	list := []Load{}

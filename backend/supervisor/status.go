@@ -77,6 +77,13 @@ func (r *runner) conflicts() []string {
 	return r.s.o.Registry.All().Conflicts(r.id)
 }
 
+// Announce tells the onlookers what is known of a server by now. It does not block.
+func (s *Supervisor) Announce(id string) {
+	if r := s.fleet.Load().byID[id]; r != nil {
+		r.post(r.announce)
+	}
+}
+
 // noteConflicts publishes the servers whose conflicts have changed. It does not block.
 func (s *Supervisor) noteConflicts() {
 	for _, r := range s.fleet.Load().order {
@@ -232,6 +239,11 @@ func (r *runner) current(l *live) hub.ServerStatus {
 		st.Updated = heard
 	}
 	r.among(&st)
+	if st.State == hub.StateRunning && r.s.o.Impaired != nil {
+		if reason := r.s.o.Impaired(r.id); reason != "" {
+			st.State, st.Reason = hub.StateDegraded, reason
+		}
+	}
 	if st.Updated.IsZero() {
 		st.Updated = st.Since
 	}

@@ -121,6 +121,9 @@ type Options struct {
 	Log      *slog.Logger
 	Bus      *events.Bus
 	Registry *registry.Registry
+	// Impaired tells why calls to a running server are refused, "" while they are not; nil:
+	// never. Whoever answers calls Announce when it changes. It must not block.
+	Impaired func(server string) (reason string)
 	Connect  Connect
 	Catalogs Catalogs // nil: nothing is remembered
 	Eras     Eras     // nil: found out once for each run

@@ -225,3 +225,33 @@ func TestAPersonAllowsACallFromThePage(t *testing.T) {
 		return ""
 	})
 }
+
+// A server whose calls are refused is not shown as well: status, API and page say degraded
+// with the reason, and running again once a call has gone through.
+func TestServerWithAnOpenBreakerIsShownAsDegraded(t *testing.T) {
+	t.Parallel()
+	entry := demo()
+	entry["requestTimeoutMs"], entry["breaker"] = 200, object{"failures": 1, "openMs": 1000}
+	d := start(t, object{"mcpServers": object{"demo": entry}})
+	d.running("demo")
+	d.cli(1, "call", "demo", "slow", "{}")
+	eventually(t, limit(5*time.Second), func() string {
+		var list struct{ Items []server }
+		d.get("/api/v1/servers", &list)
+		if s := list.Items[0]; s.State != "degraded" || !strings.Contains(s.Reason, "failed 1 times in a row") {
+			return fmt.Sprintf("the server is %q: %s", s.State, s.Reason)
+		}
+		return ""
+	})
+	if out := d.cli(0, "status"); !strings.Contains(out, "Degraded") || !strings.Contains(out, "in a row") {
+		t.Errorf("status prints\n%s", out)
+	}
+	eventually(t, limit(10*time.Second), func() string { // refused until the rest is over
+		cmd := command(t, d.env(), binary, "call", "demo", "echo", `{"text":"again"}`, "--data", d.data)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return string(out)
+		}
+		return ""
+	})
+	d.running("demo")
+}
