@@ -83,7 +83,9 @@ function Outcome({ server }: { server: ServerStatus }) {
           <CircleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
           <span className="min-w-0">
             {plain(server.reason.slice(0, 2000))}
-            {server.detail && !server.reason.includes(server.detail) && ` ${plain(server.detail.slice(0, 2000))}`}
+            {server.detail &&
+              !server.reason.includes(server.detail) &&
+              ` ${plain(server.detail.slice(0, 2000))}`}
           </span>
         </p>
       )}
