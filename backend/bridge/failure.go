@@ -136,7 +136,7 @@ func toolFailure(a about, server string) []byte {
 		suffix += " retriable=true"
 	}
 	suffix += ")"
-	if away := a.Code == hub.CodeUnavailable && a.Retriable && server != ""; away {
+	if (a.Code == hub.CodeUnavailable || a.Code == hub.CodeBreakerOpen) && a.Retriable && server != "" {
 		text(server + " is temporarily unavailable. Please try again later." + suffix)
 		out = append(out, ',')
 		text(reason)

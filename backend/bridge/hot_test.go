@@ -204,6 +204,9 @@ func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
 			`"result":{"content":[{"type":"text","text":"math is temporarily unavailable. Please try again later. (code=unavailable retriable=true)"},` +
 				`{"type":"text","text":"server \"math\" is not running. Start it."}],"isError":true,"_meta":{"status":"degraded",` +
 				`"drawbridge/error":{"code":"unavailable","message":"server \"math\" is not running","hint":"Start it.","retriable":true}}}`},
+		{&hub.Error{Code: hub.CodeBreakerOpen, Message: "server \"math\" failed 5 times in a row and rests", Hint: "Try again in 30s.", Retriable: true}, tool,
+			`"result":{"content":[{"type":"text","text":"math is temporarily unavailable. Please try again later. (code=breaker_open retriable=true)"},` +
+				`{"type":"text","text":"server \"math\" failed 5 times in a row and rests. Try again in 30s."}],"isError":true,"_meta":{"status":"degraded",`},
 		{&hub.Error{Code: hub.CodeValidation, Message: "the arguments do not fit", Fields: []hub.FieldError{{Field: "a", Error: "is required"}}}, tool,
 			`"result":{"content":[{"type":"text","text":"the arguments do not fit (code=validation)"}],"isError":true,"_meta":{"drawbridge/error":{"code":"validation","message":"the arguments do not fit","errors":[{"field":"a","error":"is required"}]}}}`},
 		{hub.Errorf(hub.CodeUnauthorized, "log in"), tool, `"text":"log in (code=unauthorized)"`},
