@@ -175,6 +175,12 @@ func limit(s map[string]any, key string) (float64, bool) {
 	return 0, false
 }
 
+// boundWords say what a number must be, before its bound.
+var boundWords = map[string]string{
+	"minimum": "must be at least", "exclusiveMinimum": "must be greater than",
+	"maximum": "must be at most", "exclusiveMaximum": "must be less than",
+}
+
 func (m *misfits) number(s map[string]any, v float64, at []string) {
 	for key, wrong := range map[string]func(limit float64) bool{
 		"minimum": func(l float64) bool { return v < l }, "exclusiveMinimum": func(l float64) bool { return v < l },
@@ -186,21 +192,21 @@ func (m *misfits) number(s map[string]any, v float64, at []string) {
 		if !ok || !wrong(l) && !(strings.HasPrefix(key, "exclusive") && v == l && v > -1<<53 && v < 1<<53) {
 			continue
 		}
-		if strings.HasSuffix(strings.ToLower(key), "minimum") {
-			m.add(at, "is too small")
-		} else {
-			m.add(at, "is too large")
-		}
+		m.add(at, "%s %v", boundWords[key], s[key])
 	}
 }
 
+// sizeUnits name what the bounds of a length count.
+var sizeUnits = map[string]string{"Length": "characters", "Items": "items", "Properties": "properties"}
+
 // length looks at how much there is of something.
 func (m *misfits) length(s map[string]any, of string, n int, at []string) {
+	unit := sizeUnits[of]
 	if l, ok := limit(s, "min"+of); ok && float64(n) < l {
-		m.add(at, "is too short")
+		m.add(at, "has %d %s, at least %v are required", n, unit, s["min"+of])
 	}
 	if l, ok := limit(s, "max"+of); ok && float64(n) > l {
-		m.add(at, "is too long")
+		m.add(at, "has %d %s, at most %v are allowed", n, unit, s["max"+of])
 	}
 }
 
