@@ -24,6 +24,7 @@ type Message struct {
 	Server  string    `json:"server,omitempty"`
 	Bytes   int       `json:"bytes" doc:"Of the whole"`
 	Text    string    `json:"text" doc:"Without secrets, at most 8 KiB"`
+	HTTP    string    `json:"http,omitempty" doc:"Of a remote server: request line or status, and headers, a line each, without secrets"`
 }
 
 func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {
@@ -38,7 +39,7 @@ func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]]
 	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
 	page, next := a.Timeline.Frames(in.Session, in.Server, before, in.Limit)
 	for _, f := range page {
-		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text})
+		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text, f.HTTP})
 	}
 	if next != 0 {
 		list.Next = strconv.FormatInt(next, 10)

@@ -22,7 +22,7 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 		d.Stderr[i] = serverlog.Clean(d.Stderr[i])
 	}
 	for i := range d.Frames {
-		d.Frames[i].Text = a.Redact(d.Frames[i].Text)
+		d.Frames[i].Text, d.Frames[i].HTTP = a.Redact(d.Frames[i].Text), a.Redact(d.Frames[i].HTTP)
 	}
 	d.Written = a.Redact(d.Written) // an entry may hold --api-key VALUE in the clear
 	return reply(d)

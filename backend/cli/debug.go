@@ -38,6 +38,7 @@ type debugDocument struct {
 		Sent  bool      `json:"sent"`
 		Text  string    `json:"text"`
 		Bytes int       `json:"bytes"`
+		HTTP  string    `json:"http"`
 	} `json:"frames"`
 	Timings struct {
 		Began      time.Time     `json:"began"`
@@ -140,7 +141,16 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 			if f.Sent {
 				arrow = "->"
 			}
-			fmt.Fprintf(&b, "  %s %s %d bytes  %s\n", f.At.Local().Format("15:04:05.000"), arrow, f.Bytes, line(f.Text))
+			first, headers, _ := strings.Cut(f.HTTP, "\n")
+			if first != "" {
+				fmt.Fprintf(&b, "  %s %s %s\n", f.At.Local().Format("15:04:05.000"), arrow, line(first))
+			}
+			for header := range strings.Lines(headers) {
+				b.WriteString("      " + line(strings.TrimSuffix(header, "\n")) + "\n")
+			}
+			if first == "" || f.Bytes > 0 {
+				fmt.Fprintf(&b, "  %s %s %d bytes  %s\n", f.At.Local().Format("15:04:05.000"), arrow, f.Bytes, line(f.Text))
+			}
 		}
 	}
 	_, err := p.Stdout.Write([]byte(b.String()))

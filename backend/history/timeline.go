@@ -25,6 +25,7 @@ type Frame struct {
 	Client  string // of a client's connection
 	Server  string // of a server's connection, or of a client's that leads to one server
 	Bytes   int    // of the whole message
+	HTTP    string // request line or status, and headers, of a remote server; without secrets
 	Text    string // without secrets, at most MaxFrame bytes
 }
 
@@ -89,6 +90,9 @@ func (t *Timeline) Add(f Frame, text []byte) {
 	f.Text = strings.ToValidUTF8(string(text[:min(len(text), MaxFrame+frameAhead)]), "\ufffd")
 	if t.Redact != nil {
 		f.Text = t.Redact(f.Text)
+		if f.HTTP != "" {
+			f.HTTP = t.Redact(f.HTTP)
+		}
 	}
 	if len(f.Text) > MaxFrame {
 		cut := MaxFrame
@@ -102,10 +106,10 @@ func (t *Timeline) Add(f Frame, text []byte) {
 	t.last++
 	f.ID = t.last
 	t.frames = append(t.frames, f)
-	t.bytes += len(f.Text)
+	t.bytes += len(f.Text) + len(f.HTTP)
 	old := 0
 	for len(t.frames)-old > maxFrames || t.bytes > maxFrameBytes {
-		t.bytes -= len(t.frames[old].Text)
+		t.bytes -= len(t.frames[old].Text) + len(t.frames[old].HTTP)
 		t.frames[old] = Frame{}
 		old++
 	}
@@ -113,12 +117,12 @@ func (t *Timeline) Add(f Frame, text []byte) {
 }
 
 // Message keeps a message between a server and us.
-func (t *Timeline) Message(server string, sent bool, at time.Time, head []byte, bytes int) {
+func (t *Timeline) Message(server string, sent bool, at time.Time, http string, head []byte, bytes int) {
 	from := "server"
 	if sent {
 		from = "drawbridge"
 	}
-	t.Add(Frame{At: at, From: from, Server: server, Bytes: bytes}, head)
+	t.Add(Frame{At: at, From: from, Server: server, Bytes: bytes, HTTP: http}, head)
 }
 
 // Frames returns the newest frames of a session, or of a server, newest first. next is

@@ -30,7 +30,7 @@ type Debug struct {
 	Instructions string           `json:"instructions,omitempty"`
 	BothEras     bool             `json:"bothEras"` // a second connection, in the modern era, is open
 	Stderr       []string         `json:"stderr"`   // the last 20 lines, safe to show
-	Frames       []Frame          `json:"frames"`   // the last 5 of the newest connection
+	Frames       []Frame          `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
 	Timings      Timings          `json:"timings"`
 }
 

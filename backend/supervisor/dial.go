@@ -112,7 +112,7 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 		if err != nil {
 			return Session{}, err
 		}
-		at.OnMessage = d.looking(c.ID)
+		at.OnMessage = d.looking(c.ID, started.tape())
 		o.Remote, started.Command = at, shown
 		if at.HTTP, err = d.signIn(ctx, c, at, env); err != nil {
 			return Session{Process: started.describe()}, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"drawbridge/backend/hub"
@@ -78,4 +79,15 @@ func TestRemoteServersAreReachedWithTheirHeaders(t *testing.T) {
 		}
 	}
 	g.wait("nowhere", hub.StateCrashed)
+	d, err := g.Debug("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, f := range d.Frames {
+		text += f.HTTP + "\n" + f.Text + "\n"
+	}
+	if len(d.Frames) != remoteFrames || !strings.Contains(text, "HTTP 200 OK\n") || !strings.Contains(text, "tools/call") || !strings.Contains(text, "Authorization: [redacted]") || strings.Contains(text, "sesame") {
+		t.Errorf("frames %q", text)
+	}
 }

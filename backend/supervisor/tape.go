@@ -12,8 +12,9 @@ import (
 
 // What a tape keeps of a connection.
 const (
-	tapeFrames = 5
-	tapeBytes  = 512 // of each frame
+	tapeFrames   = 5
+	remoteFrames = 10  // the head of an HTTP answer is one of its own
+	tapeBytes    = 512 // of each frame
 )
 
 // Frame is a message, or what stood in its place, as it went over a server's pipe.
@@ -22,13 +23,17 @@ type Frame struct {
 	Sent  bool      `json:"sent"`  // by us
 	Text  string    `json:"text"`  // the first 512 bytes; it holds what clients and servers said, secrets too
 	Bytes int       `json:"bytes"` // its whole length
+	// HTTP is the request line or the status, and the headers, a line each, of a remote
+	// server. What may be secret in them is left out.
+	HTTP string `json:"http,omitempty"`
 }
 
 // tape keeps the beginnings of the last frames of one connection. It is always on,
 // and costs a search for the line's end and a copy of a few bytes.
 type tape struct {
 	mu     sync.Mutex
-	frames [tapeFrames]kept
+	frames [remoteFrames]kept
+	most   int // frames that are kept; 0 is tapeFrames
 	next   int
 }
 
@@ -38,12 +43,20 @@ type kept struct {
 	sent  bool
 	text  []byte
 	bytes int
+	http  string
 }
 
-func (t *tape) add(at time.Time, sent bool, text []byte, bytes int) {
+func (t *tape) size() int {
+	if t.most > 0 {
+		return t.most
+	}
+	return tapeFrames
+}
+
+func (t *tape) add(at time.Time, sent bool, http string, text []byte, bytes int) {
 	t.mu.Lock()
-	k := &t.frames[t.next%tapeFrames]
-	k.at, k.sent, k.text, k.bytes = at, sent, append(k.text[:0], text...), bytes
+	k := &t.frames[t.next%t.size()]
+	k.at, k.sent, k.http, k.text, k.bytes = at, sent, http, append(k.text[:0], text...), bytes
 	t.next++
 	t.mu.Unlock()
 }
@@ -52,10 +65,11 @@ func (t *tape) add(at time.Time, sent bool, text []byte, bytes int) {
 func (t *tape) last() []Frame {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	list := make([]Frame, 0, tapeFrames)
-	for i := max(0, t.next-tapeFrames); i < t.next; i++ {
-		k := &t.frames[i%tapeFrames]
-		list = append(list, Frame{At: k.at, Sent: k.sent, Text: whole(k.text), Bytes: k.bytes})
+	size := t.size()
+	list := make([]Frame, 0, size)
+	for i := max(0, t.next-size); i < t.next; i++ {
+		k := &t.frames[i%size]
+		list = append(list, Frame{At: k.at, Sent: k.sent, HTTP: k.http, Text: whole(k.text), Bytes: k.bytes})
 	}
 	return list
 }
@@ -63,8 +77,9 @@ func (t *tape) last() []Frame {
 // Onlooker is shown the messages of those servers that somebody looks into.
 type Onlooker interface {
 	Server(id string) bool
-	// Message gets the beginning of a message, valid until it returns, and its whole length.
-	Message(server string, sent bool, at time.Time, head []byte, bytes int)
+	// Message gets the beginning of a message, valid until it returns, and its whole length;
+	// http is that of Frame.
+	Message(server string, sent bool, at time.Time, http string, head []byte, bytes int)
 }
 
 // onlookerBytes is how much of a message an Onlooker is shown.
@@ -99,9 +114,9 @@ func (h *head) see(p []byte) {
 		if h.bytes > 0 {
 			now := time.Now().UTC()
 			if h.watched {
-				h.onlooker.Message(h.server, h.sent, now, h.text, h.bytes)
+				h.onlooker.Message(h.server, h.sent, now, "", h.text, h.bytes)
 			}
-			h.tape.add(now, h.sent, h.text[:min(len(h.text), tapeBytes)], h.bytes)
+			h.tape.add(now, h.sent, "", h.text[:min(len(h.text), tapeBytes)], h.bytes)
 		}
 		h.text, h.bytes, p = h.text[:0], 0, rest
 	}

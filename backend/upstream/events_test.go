@@ -166,7 +166,7 @@ func TestMessagesOfTheOlderTransportAreSeen(t *testing.T) {
 	var seen []string
 	c := connectRemote(t, s, "", func(o *Options) {
 		o.Remote.Events = true
-		o.Remote.OnMessage = func(sent bool, text []byte) {
+		o.Remote.OnMessage = func(sent bool, _ string, text []byte) {
 			mu.Lock()
 			defer mu.Unlock()
 			who := "server"

@@ -36,9 +36,9 @@ type Remote struct {
 	// AllowInsecure permits plain http to another machine, where everybody on the way
 	// reads and changes what is sent, tokens among it.
 	AllowInsecure bool
-	// OnMessage sees every message as it travels, until it returns. It must not block.
-	// May be nil; the older transport shows nothing.
-	OnMessage func(sent bool, text []byte)
+	// OnMessage sees every message as it travels, and the HTTP around it, until it returns;
+	// see wire.RemoteOptions. It must not block. May be nil.
+	OnMessage func(sent bool, http string, text []byte)
 }
 
 // Options says how to reach a server and what to do with what it says. Server and

@@ -62,7 +62,11 @@ func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
 		}
 		return nil, err
 	}
-	resp, err := e.request(e.ctx, http.MethodGet, e.o.URL, nil)
+	req, err := e.request(e.ctx, http.MethodGet, e.o.URL, nil)
+	if err != nil {
+		return fail(err)
+	}
+	resp, err := e.o.do(e.http, req, nil)
 	if err != nil {
 		return fail(unreachable(e.o.Server, err))
 	}
@@ -109,7 +113,7 @@ func (e *Events) address(events *eventReader, at *url.URL) (string, error) {
 	return "", hub.Errorf(hub.CodeUnavailable, "server %q named no address to post to", e.o.Server)
 }
 
-func (e *Events) request(ctx context.Context, method, to string, body []byte) (*http.Response, error) {
+func (e *Events) request(ctx context.Context, method, to string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func (e *Events) request(ctx context.Context, method, to string, body []byte) (*
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		req.Header.Set("Content-Type", "application/json")
 	}
-	return e.http.Do(req)
+	return req, nil
 }
 
 // read passes on what the server says until the stream ends.
@@ -142,9 +146,7 @@ func (e *Events) read(events *eventReader, body io.Closer) {
 			continue
 		}
 		message := oneLine(ev.data)
-		if e.o.OnMessage != nil {
-			e.o.OnMessage(false, message)
-		}
+		e.o.show(false, "", message)
 		if _, err := e.out.Write(append(message, '\n')); err != nil {
 			return // nobody reads any more
 		}
@@ -204,14 +206,20 @@ func (e *Events) post(message []byte) error {
 	case <-e.ctx.Done():
 		return io.ErrClosedPipe
 	}
-	if e.o.OnMessage != nil { // here, because posts may overtake each other
-		e.o.OnMessage(true, message)
+	ctx, cancel := context.WithTimeout(e.ctx, postLimit)
+	req, err := e.request(ctx, http.MethodPost, e.to, message)
+	if err != nil {
+		cancel()
+		<-e.slots
+		return err
 	}
+	e.o.showRequest(req, message) // here, because posts may overtake each other
 	sent := make(chan struct{})
 	e.posts.Go(func() {
 		defer func() { <-e.slots }()
 		defer close(sent)
-		e.deliver(message)
+		defer cancel()
+		e.deliver(req, message)
 	})
 	timer := time.NewTimer(postPatience)
 	defer timer.Stop()
@@ -228,10 +236,8 @@ var undelivered = []byte(`{"undelivered":true}`)
 
 // deliver posts message. A request that the server does not take is answered in its
 // place; a server that no longer knows us ends the connection.
-func (e *Events) deliver(message []byte) {
-	ctx, cancel := context.WithTimeout(e.ctx, postLimit)
-	defer cancel()
-	resp, err := e.request(ctx, http.MethodPost, e.to, message)
+func (e *Events) deliver(req *http.Request, message []byte) {
+	resp, err := e.o.answered(e.http.Do(req))
 	if err == nil {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		resp.Body.Close()

@@ -34,9 +34,11 @@ type RemoteOptions struct {
 	// OnRenewed is called after a session that the server had forgotten was replaced:
 	// what was set in the old one is gone. It must not block.
 	OnRenewed func()
-	// OnMessage sees every message as it travels, of a stream one at a time. The text is
-	// valid until it returns. It must not block. May be nil.
-	OnMessage func(sent bool, text []byte)
+	// OnMessage sees every message as it travels, of a stream one at a time. http is the
+	// request line or the status, and the headers, without what may be secret in them; an
+	// answer's come on their own, before its messages. The text is valid until it returns.
+	// It must not block. May be nil.
+	OnMessage func(sent bool, http string, text []byte)
 	Log       *slog.Logger
 }
 
@@ -282,6 +284,9 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, metho
 	if len(data) > r.o.MaxMessage {
 		return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
+	if mediaType(resp) != "application/json" {
+		r.o.show(false, "", data) // what is no message may explain why
+	}
 	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 	if mediaType(resp) == "application/json" && !denied {
 		if reply, ok, err := r.reply(data, f.id, resp.StatusCode); ok || err != nil {
@@ -314,9 +319,7 @@ func (r *Remote) reply(data []byte, id int64, status int) (hub.Reply, bool, erro
 
 // scan also reports whether text had to be repaired.
 func (r *Remote) scan(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
-	if r.o.OnMessage != nil && len(data) > 0 {
-		r.o.OnMessage(false, data)
-	}
+	r.o.show(false, "", data)
 	env, err = Scan(data)
 	if err == nil && env.Dirty() {
 		if repaired = env.Broken; repaired {

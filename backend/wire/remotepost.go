@@ -40,9 +40,6 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 	if err != nil {
 		return nil, err
 	}
-	if r.o.OnMessage != nil {
-		r.o.OnMessage(true, body)
-	}
 	for name, values := range header {
 		req.Header[name] = values
 	}
@@ -57,7 +54,7 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 			req.Header.Set("Mcp-Name", HeaderValue(name))
 		}
 	}
-	return r.http.Do(req)
+	return r.o.do(r.http, req, body)
 }
 
 // routedName is what the header Mcp-Name repeats.

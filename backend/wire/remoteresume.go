@@ -100,7 +100,7 @@ func (r *Remote) get(ctx context.Context, last string) (*http.Response, error) {
 	if last != "" {
 		req.Header.Set("Last-Event-Id", last)
 	}
-	return r.http.Do(req)
+	return r.o.do(r.http, req, nil)
 }
 
 // Run keeps the stream open on which a legacy server announces what belongs to no

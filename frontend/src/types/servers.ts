@@ -14,6 +14,7 @@ export interface Frame {
   sent: boolean;
   text: string;
   bytes: number;
+  http?: string;
 }
 
 /** Moments are of year 1, and durations 0, for "not yet". */

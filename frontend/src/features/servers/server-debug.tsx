@@ -160,7 +160,12 @@ function Frames({ frames, now }: { frames: Frame[]; now: number }) {
                 <span>{clock(frame.at, now)}</span>
                 <span className="ml-auto">{bytes(frame.bytes)}</span>
               </p>
-              {isJson(frame.text) ? (
+              {frame.http && (
+                <p className="mb-1 rounded-md border bg-sunken p-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+                  {frame.http}
+                </p>
+              )}
+              {frame.http && frame.bytes === 0 ? null : isJson(frame.text) ? (
                 <JsonView text={frame.text} label={frame.sent ? t.sent : t.received} />
               ) : (
                 <p className="rounded-md border bg-sunken p-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">

@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// show tells whoever looks on of a message, of an HTTP head, or of both.
+func (o *RemoteOptions) show(sent bool, http string, text []byte) {
+	if o.OnMessage != nil && (http != "" || len(text) > 0) {
+		o.OnMessage(sent, http, text)
+	}
+}
+
+// do makes a request and shows it, and the status and headers of its answer.
+func (o *RemoteOptions) do(c *http.Client, req *http.Request, body []byte) (*http.Response, error) {
+	if o.OnMessage == nil {
+		return c.Do(req)
+	}
+	o.showRequest(req, body)
+	return o.answered(c.Do(req))
+}
+
+// showRequest shows a request and its message.
+func (o *RemoteOptions) showRequest(req *http.Request, body []byte) {
+	if o.OnMessage != nil {
+		o.show(true, o.head(req.Method+" "+req.URL.Path, req.Header), body)
+	}
+}
+
+// answered shows the status and the headers of an answer, or why there is none.
+func (o *RemoteOptions) answered(resp *http.Response, err error) (*http.Response, error) {
+	if o.OnMessage == nil {
+		return resp, err
+	}
+	if err != nil {
+		cause := err
+		if outer, ok := errors.AsType[*url.Error](err); ok {
+			cause = outer.Err // without the address, whose query may hold a secret
+		}
+		o.show(false, fmt.Sprintf("no answer: %.200s", cause.Error()), nil)
+		return nil, err
+	}
+	o.show(false, o.head("HTTP "+resp.Status, resp.Header), nil)
+	return resp, nil
+}
+
+const (
+	maxHead      = 4 << 10 // of what is shown of the headers
+	maxHeadValue = 256     // of each value
+)
+
+// head is the first line and the headers, a line each, by name. The values of those that
+// were configured, and of those whose name speaks of a secret, are left out.
+func (o *RemoteOptions) head(first string, h http.Header) string {
+	var b strings.Builder
+	b.WriteString(first)
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		value := strings.Join(h[name], ", ")
+		if configured := o.Header.Values(name); len(configured) > 0 || speaksOfSecret(name) {
+			value = "[redacted]"
+		}
+		if b.Len() > maxHead {
+			b.WriteString("\n…")
+			break
+		}
+		fmt.Fprintf(&b, "\n%.100s: %.*s", name, maxHeadValue, strings.Map(printable, value))
+	}
+	return b.String()
+}
+
+func speaksOfSecret(header string) bool {
+	header = strings.ToLower(header)
+	for _, word := range []string{"auth", "cookie", "token", "secret", "key", "session", "credential", "password", "signature"} {
+		if strings.Contains(header, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7F {
+		return '\uFFFD'
+	}
+	return r
+}

@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// Whoever looks on sees the status and the headers of a remote server, and what it says
+// beside messages; no value of a configured header, and none whose name speaks of a secret.
+func TestHTTPOfARemoteServerIsShownWithoutItsSecrets(t *testing.T) {
+	d := &dialectServer{refuse: refusal(404, "", "")}
+	down := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "tools/call") {
+			w.Header().Set("Set-Cookie", "sid=hush")
+			w.Header().Set("X-Request-Id", "r-1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "upstream is being deployed")
+			close(down)
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		d.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	var mu sync.Mutex
+	var seen []string
+	r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL + "/mcp?key=hush", Header: http.Header{"X-Tenant": {"hush"}},
+		OnMessage: func(sent bool, http string, text []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, map[bool]string{true: "> ", false: "< "}[sent]+http+"\n"+string(text))
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Speak(hub.Legacy, "2025-11-25")
+	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), hub.Span{}, nil); err == nil {
+		t.Error("no error")
+	}
+	<-down
+	r.fail(io.EOF) // no farewell
+	_ = r.Close(context.Background())
+	mu.Lock()
+	defer mu.Unlock()
+	all := strings.Join(seen, "\n")
+	for _, want := range []string{
+		"> POST /mcp\n", "X-Tenant: [redacted]\n", `"method":"initialize"`, "< HTTP 200 OK\n", "Mcp-Session-Id: [redacted]", `"protocolVersion"`,
+		"Mcp-Protocol-Version: 2025-11-25\n", "< HTTP 503 Service Unavailable\n", "Set-Cookie: [redacted]\n", "X-Request-Id: r-1", "upstream is being deployed",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not shown", want)
+		}
+	}
+	if strings.Contains(all, "hush") || strings.Contains(all, "s1\n") {
+		t.Errorf("a secret is shown:\n%s", all)
+	}
+}
+
+// Where no answer comes, the reason stands in its place, without the address.
+func TestAnHTTPRequestWithoutAnAnswerIsShown(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	address := server.URL
+	server.Close()
+	var last string
+	r, err := NewRemote(RemoteOptions{Server: "s", URL: address + "/mcp?key=hush", OnMessage: func(_ bool, http string, _ []byte) { last = http }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil)
+	if !strings.HasPrefix(last, "no answer: ") || strings.Contains(last, "hush") {
+		t.Errorf("%q", last)
+	}
+}
