@@ -111,7 +111,7 @@ report() {
 		word=FAIL
 		failed+=("$1")
 	fi
-	printf '%-4s %-8s %4d s   %s\n' "$word" "$1" "$2" "$([ "$3" = 0 ] && tail -n 1 "$4")"
+	printf '%-4s %-8s %4d s   %s\n' "$word" "$1" "$2" "$(grep -E '^[0-9]+ passed' "$4" | tail -n 1)"
 	if [ "$3" = 0 ]; then grep '^skipped ' "$4" || true; else cat "$4"; fi
 }
 
