@@ -114,9 +114,13 @@ func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
 func TestALocalServerIsStillGivenUp(t *testing.T) {
 	up := false
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
-		g.apply(server("local"))
+		g.apply(server("local"),
+			elsewhere("served", func(s *config.Server) { s.Command = "serve-it" }), // a program that serves its url
+			server("entrypoint", func(s *config.Server) { s.Type, s.Command = hub.Docker, "" }))
 		pass(10 * time.Minute)
-		g.want("local", hub.StateCrashed)
+		for _, id := range []string{"local", "served", "entrypoint"} {
+			g.want(id, hub.StateCrashed)
+		}
 	})
 }
 

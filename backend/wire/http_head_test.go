@@ -68,6 +68,18 @@ func TestHTTPOfARemoteServerIsShownWithoutItsSecrets(t *testing.T) {
 	}
 }
 
+// A message of a stream is shown once.
+func TestAReplyInAStreamIsShownOnce(t *testing.T) {
+	d := &dialectServer{refuse: refusal(404, "", ""), call: refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"once\":1}}\n\n")}
+	r := d.open(t)
+	shown := 0
+	r.o.OnMessage = func(_ bool, _ string, text []byte) { shown += strings.Count(string(text), "once") }
+	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), hub.Span{}, nil); err != nil || shown != 1 {
+		t.Errorf("shown %d times, %v", shown, err)
+	}
+	r.o.OnMessage = nil
+}
+
 // Where no answer comes, the reason stands in its place, without the address.
 func TestAnHTTPRequestWithoutAnAnswerIsShown(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -305,6 +305,11 @@ func (r *Remote) reply(data []byte, id int64, status int) (hub.Reply, bool, erro
 	} else if err != nil {
 		return hub.Reply{}, false, r.broken("an answer that cannot be read", err)
 	}
+	return r.replyIn(data, env, repaired, id, status)
+}
+
+// replyIn takes the reply to a request out of a message that was scanned.
+func (r *Remote) replyIn(data []byte, env Envelope, repaired bool, id int64, status int) (hub.Reply, bool, error) {
 	got, ok := Int(data, env.ID)
 	switch {
 	case env.Kind != Response:

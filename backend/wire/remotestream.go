@@ -54,8 +54,7 @@ func (r *Remote) events(ctx context.Context, body io.Reader, f *flight, place *r
 				r.stats.late.Add(1)
 				continue
 			}
-			reply, ok, err := r.reply(data, f.id, http.StatusOK)
-			reply.Repaired = repaired
+			reply, ok, err := r.replyIn(data, env, repaired, f.id, http.StatusOK)
 			if ok || err != nil {
 				return reply, true, err
 			}
