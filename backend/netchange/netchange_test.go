@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,8 +12,8 @@ import (
 
 // rig is a watcher of a machine that the test moves.
 type rig struct {
-	asleep time.Duration
-	known  []string
+	asleep atomic.Int64
+	known  atomic.Pointer[[]string]
 	news   chan<- struct{}
 	told   int
 }
@@ -20,13 +21,14 @@ type rig struct {
 func watched(t *testing.T, tells bool, f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r := &rig{known: []string{"192.0.2.1/24"}}
+		r := &rig{}
+		r.known.Store(&[]string{"192.0.2.1/24"})
 		w := watcher{
 			clock: func() (time.Duration, time.Duration) {
 				monotonic := time.Since(began)
-				return monotonic + r.asleep, monotonic
+				return monotonic + time.Duration(r.asleep.Load()), monotonic
 			},
-			addresses: func() []string { return r.known },
+			addresses: func() []string { return *r.known.Load() },
 			subscribe: func(_ context.Context, news chan<- struct{}) error {
 				r.news = news
 				if !tells {
@@ -59,12 +61,12 @@ func TestWakingUpIsToldWithinFiveSeconds(t *testing.T) {
 		if r.told != 0 {
 			t.Fatalf("told %d times of nothing", r.told)
 		}
-		r.asleep = 8 * time.Hour
+		r.asleep.Store(int64(8 * time.Hour))
 		pass(lookEvery)
 		if r.told != 1 {
 			t.Errorf("told %d times", r.told)
 		}
-		r.asleep -= time.Hour // a clock that is set back is no sleep
+		r.asleep.Add(-int64(time.Hour)) // a clock that is set back is no sleep
 		pass(time.Minute)
 		if r.told != 1 {
 			t.Errorf("told %d times", r.told)
@@ -91,7 +93,7 @@ func TestAFlockOfChangesIsToldOnce(t *testing.T) {
 func TestAddressesArePolledWhereTheSystemDoesNotTell(t *testing.T) {
 	watched(t, false, func(r *rig) {
 		pass(time.Minute)
-		r.known = []string{"192.0.2.1/24", "198.51.100.7/24"}
+		r.known.Store(&[]string{"192.0.2.1/24", "198.51.100.7/24"})
 		pass(lookEvery)
 		if r.told != 1 {
 			t.Errorf("told %d times", r.told)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,10 +35,10 @@ var errRefused = &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: 
 	Message: `server "web" cannot be reached: connection refused`, Cause: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
 
 // untilUp lets starts fail with err until up is set.
-func untilUp(up *bool, err error) func(*rig, *Options) {
+func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
 	return func(g *rig, _ *Options) {
 		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
-			if *up {
+			if up.Load() {
 				return nil, nil
 			}
 			return nil, err
@@ -63,7 +64,7 @@ func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
 		"gateway timed out":   statusError(http.StatusGatewayTimeout, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
-			up := false
+			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
 				if st := g.want("web", hub.StateWaiting); st.Reason == "" {
@@ -80,7 +81,7 @@ func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
 						t.Errorf("pause %d is %s", i, d)
 					}
 				}
-				up = true
+				up.Store(true)
 				pass(maxRemoteBackoff)
 				g.want("web", hub.StateRunning)
 			})
@@ -96,7 +97,7 @@ func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
 		"no HTTP": errors.New("malformed HTTP response"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			up := false
+			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(elsewhere("web"))
 				pass(10 * time.Minute)
@@ -112,7 +113,7 @@ func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
 // A local server that cannot be reached is a program that does not work: the rule is for
 // servers elsewhere.
 func TestALocalServerIsStillGivenUp(t *testing.T) {
-	up := false
+	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(server("local"),
 			elsewhere("served", func(s *config.Server) { s.Command = "serve-it" }), // a program that serves its url
@@ -127,12 +128,12 @@ func TestALocalServerIsStillGivenUp(t *testing.T) {
 // A change of the network, or waking up, is followed by a try at once, also where the
 // pause has grown to a minute.
 func TestANetworkChangeBringsAWaitingServerBackAtOnce(t *testing.T) {
-	up := false
+	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
 		pass(10*time.Minute + 7*time.Second)
 		g.want("web", hub.StateWaiting)
-		up = true
+		up.Store(true)
 		for range 5 { // changes come in flocks
 			g.NetworkChanged()
 		}
@@ -164,12 +165,12 @@ func TestATryThatHangsIsEndedWhenTheNetworkChanges(t *testing.T) {
 // A server that runs is asked for a sign of life when the network changes, and one that
 // was given up gets one more chance.
 func TestANetworkChangeIsNoNewsToAServerThatRuns(t *testing.T) {
-	up := false
+	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
 		g.apply(elsewhere("web"))
 		pass(time.Minute)
 		g.want("web", hub.StateCrashed)
-		up = true
+		up.Store(true)
 		g.NetworkChanged()
 		pass(0)
 		g.want("web", hub.StateRunning)
@@ -188,7 +189,7 @@ func TestANetworkChangeIsNoNewsToAServerThatRuns(t *testing.T) {
 // A call tries a waiting server at once, and is served by it; while it is still away, the
 // call fails with the reason.
 func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
-	up := false
+	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
 		pass(10*time.Minute + 7*time.Second)
@@ -207,7 +208,7 @@ func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
 			t.Errorf("%d starts for calls, in %s", n, time.Since(began))
 		}
 		pass(callPause)
-		up = true
+		up.Store(true)
 		if _, err := g.For(context.Background(), call("web")); err != nil {
 			t.Error(err)
 		}
@@ -218,7 +219,7 @@ func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
 // A server that says when it wants to be asked again is asked then, and not before by
 // calls or the network; a person may.
 func TestRetryAfterIsHonoured(t *testing.T) {
-	up := false
+	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusServiceUnavailable, 3*time.Minute)), func(g *rig) {
 		g.apply(elsewhere("web"))
 		pass(2 * time.Minute)
@@ -232,7 +233,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		if n := len(g.started("web")); n != 2 {
 			t.Errorf("%d starts at its time", n)
 		}
-		up = true
+		up.Store(true)
 		if err := g.Start(context.Background(), "web"); err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +245,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 // A remote server that was connected and is lost is tried at once, then waited for; ten
 // minutes later it is back within the pause. A call that comes in between is served.
 func TestARemoteServerThatIsLostComesBack(t *testing.T) {
-	up := true
+	var up atomic.Bool
+	up.Store(true)
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
 		g.want("web", hub.StateRunning)
@@ -252,7 +254,7 @@ func TestARemoteServerThatIsLostComesBack(t *testing.T) {
 		if _, err := g.For(context.Background(), call("web")); err != nil { // it is there: a call is served
 			t.Error(err)
 		}
-		up = false
+		up.Store(false)
 		g.conn("web").die()
 		pass(0)
 		g.want("web", hub.StateWaiting)
@@ -260,7 +262,7 @@ func TestARemoteServerThatIsLostComesBack(t *testing.T) {
 		if st := g.want("web", hub.StateWaiting); st.Tools != 1 {
 			t.Errorf("%d tools are listed meanwhile", st.Tools)
 		}
-		up = true
+		up.Store(true)
 		pass(maxRemoteBackoff)
 		g.want("web", hub.StateRunning)
 	})
@@ -268,7 +270,8 @@ func TestARemoteServerThatIsLostComesBack(t *testing.T) {
 
 // A stream that ends again and again is opened again with growing pauses, not in a circle.
 func TestAConnectionThatNeverLastsIsNotOpenedInACircle(t *testing.T) {
-	up := true
+	var up atomic.Bool
+	up.Store(true)
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
 		until := time.Now().Add(10 * time.Minute)
