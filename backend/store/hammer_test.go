@@ -50,7 +50,7 @@ func hammerIfAsked() bool {
 // they wait most of the time.
 const lanes = 5
 
-// rounds is how often a process is killed: 5 times, 50 with CI=true, or as often as
+// rounds is how often a process is killed: 5 times, 15 with CI=true, or as often as
 // DRAWBRIDGE_KILL_ROUNDS says.
 func rounds(t *testing.T) int {
 	if said := os.Getenv("DRAWBRIDGE_KILL_ROUNDS"); said != "" {
@@ -61,7 +61,7 @@ func rounds(t *testing.T) int {
 		return n
 	}
 	if os.Getenv("CI") == "true" {
-		return 50
+		return 15
 	}
 	return 5
 }
