@@ -9,9 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
+
+// containers counts those of this process, so that each test has its own.
+var containers atomic.Int32
 
 // container runs one that holds nothing but our own program, so that no registry is needed.
 func container(t testing.TB) (name string) {
@@ -34,7 +38,7 @@ func container(t testing.TB) (name string) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	name = fmt.Sprintf("drawbridge-e2e-%d", os.Getpid())
+	name = fmt.Sprintf("drawbridge-e2e-%d-%d", os.Getpid(), containers.Add(1))
 	load := exec.Command("docker", "import", "-", name)
 	load.Stdin = &image
 	run(t, load, 0)
