@@ -112,8 +112,12 @@ func (p *visitor) use() error {
 		if code == 200 && strings.Contains(body, `"success":true`) {
 			return nil
 		}
-		if _, login, err = p.settled(); err != nil || login != "more" && login != "needed" {
-			return fmt.Errorf("the call fails with %d %s, sign-in is %q (%v)", code, body, login, err)
+		// The state is told after the call's answer, by an event.
+		login = ""
+		for begun := time.Now(); login != "more" && login != "needed"; time.Sleep(30 * time.Millisecond) {
+			if _, login, err = p.settled(); err != nil || time.Since(begun) > 3*time.Second {
+				return fmt.Errorf("the call fails with %d %s, sign-in is %q (%v)", code, body, login, err)
+			}
 		}
 	}
 	return errors.New("the server is never content")
