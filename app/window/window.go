@@ -46,6 +46,7 @@ func Main() {
 	// ours ends with the window; wails' context carries its runtime and does not.
 	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
+	var asked wish
 	revive(&life{past: past, daemon: d, lead: lead, awaited: awaited})
 	calls := make(chan string, 8) // links that the system hands over; "" is a start without one
 	if d.folder() == "" && lead.base() == "" {
@@ -71,9 +72,11 @@ func Main() {
 		OnDomReady: func(c context.Context) {
 			ready()
 			following.Do(func() {
-				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, lead, cmd) })
+				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, lead, &asked, cmd) })
 				watchPage()
 			})
+			// GTK's thread calls this, and it is what runs scripts.
+			go follow(c, asked.place(time.Now()), lead)
 		},
 		OnBeforeClose: func(c context.Context) bool {
 			p := place{Maximised: runtime.WindowIsMaximised(c)}
@@ -193,14 +196,20 @@ func back(ctx context.Context, d *daemon, lead *entrance) {
 	}
 }
 
+// follow leads the page to a place of itself; "" is where it is.
+func follow(ctx context.Context, to string, lead *entrance) {
+	if js := script(to, lead.page()); js != "" {
+		runtime.WindowExecJS(ctx, js)
+	}
+}
+
 // obey does what the daemon asks for.
-func obey(ctx context.Context, d *daemon, lead *entrance, c command) {
+func obey(ctx context.Context, d *daemon, lead *entrance, asked *wish, c command) {
 	switch c.Command {
 	case "focus":
+		asked.set(c.To, time.Now())
 		front(ctx)
-		if js := script(c.To, lead.page()); js != "" {
-			runtime.WindowExecJS(ctx, js)
-		}
+		follow(ctx, c.To, lead)
 	case "pick":
 		var path string
 		var err error
