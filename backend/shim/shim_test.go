@@ -383,6 +383,9 @@ func TestMessagesAreReadWhileEveryRequestSlotIsTaken(t *testing.T) {
 	const calls = maxInFlight + 3
 	for n := range calls {
 		term.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait"}}`, n+1)
+		if n == 0 { // which of the others get a place is not certain
+			expectHeard(t, heard, "call 1")
+		}
 	}
 	// The answer to a question of the server, and a cancellation, behind all of them.
 	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
