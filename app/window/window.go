@@ -46,7 +46,7 @@ func Main() {
 	// ours ends with the window; wails' context carries its runtime and does not.
 	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
-	var asked wish
+	var asked recentLink
 	revive(&life{past: past, daemon: d, lead: lead, awaited: awaited})
 	calls := make(chan string, 8) // links that the system hands over; "" is a start without one
 	if d.folder() == "" && lead.base() == "" {
@@ -204,7 +204,7 @@ func follow(ctx context.Context, to string, lead *entrance) {
 }
 
 // obey does what the daemon asks for.
-func obey(ctx context.Context, d *daemon, lead *entrance, asked *wish, c command) {
+func obey(ctx context.Context, d *daemon, lead *entrance, asked *recentLink, c command) {
 	switch c.Command {
 	case "focus":
 		asked.set(c.To, time.Now())
