@@ -100,6 +100,8 @@ type Policy struct {
 // ClientPolicy is what the calls of one client are held to.
 type ClientPolicy struct {
 	Approval string // one of Approvals, or "" for what holds anyway
+	// RateLimit takes the place of those of servers and tools; nil leaves them.
+	RateLimit *RateLimit
 }
 
 // rules are what one level of the configuration says; nil and "" mean nothing.
@@ -159,7 +161,7 @@ func policyFields(s *rules, clients *map[string]ClientPolicy) []field {
 		oneOf("preset", &s.preset, PresetStrict),
 		objects("clients", func(r *reader, m member) {
 			var c ClientPolicy
-			r.object(m.value, []field{oneOf("approval", &c.Approval, Approvals...)})
+			r.object(m.value, []field{oneOf("approval", &c.Approval, Approvals...), rateLimitField(&c.RateLimit)})
 			if *clients == nil {
 				*clients = make(map[string]ClientPolicy)
 			}
@@ -259,5 +261,11 @@ func (r Retry) equal(o Retry) bool {
 }
 
 func (p Policy) equal(o Policy) bool {
-	return p.Rules.equal(o.Rules) && maps.Equal(p.Clients, o.Clients)
+	return p.Rules.equal(o.Rules) && maps.EqualFunc(p.Clients, o.Clients, ClientPolicy.equal)
 }
+
+func (c ClientPolicy) equal(o ClientPolicy) bool {
+	return c.Approval == o.Approval && same(c.RateLimit, o.RateLimit, RateLimit.equal)
+}
+
+func (l RateLimit) equal(o RateLimit) bool { return l == o }

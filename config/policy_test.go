@@ -61,11 +61,12 @@ func TestTheNearestLevelOfRulesWins(t *testing.T) {
 
 func TestWhatIsWrongWithARuleIsSaid(t *testing.T) {
 	for src, want := range map[string]string{
-		`"retry": 3`:                                            "'retry' in server 'a' must be an object, not a number",
-		`"retry": {"attempts": 21}`:                             "'attempts' in server 'a' must be a whole number from 0 to 20",
-		`"retry": {"delaysMs": [1, "x"]}`:                       "'delaysMs[1]' in server 'a' must be a number, not a string",
-		`"rateLimit": {"perSecond": 0}`:                         "'perSecond' in server 'a' must be a number above 0, at most 1e+06",
-		`"rateLimit": {"perSeconds": 5}`:                        "unknown key 'perSeconds' in server 'a' (did you mean 'perSecond'?)",
+		`"retry": 3`:                      "'retry' in server 'a' must be an object, not a number",
+		`"retry": {"attempts": 21}`:       "'attempts' in server 'a' must be a whole number from 0 to 20",
+		`"retry": {"delaysMs": [1, "x"]}`: "'delaysMs[1]' in server 'a' must be a number, not a string",
+		`"rateLimit": {"perSecond": 0}`:   "'perSecond' in server 'a' must be a number above 0, at most 1e+06",
+		`"rateLimit": {"perSeconds": 5}`:  "unknown key 'perSeconds' in server 'a' (did you mean 'perSecond'?)",
+		`"tools": {"t": {"clients": {"x": {"rateLimit": {"burst": 0}}}}}`: "'burst' in server 'a' must be a whole number from 1 to 1000000",
 		`"approval": "asks"`:                                    "'approval' in server 'a' must be one of never, ask, deny, destructive (did you mean 'ask'?)",
 		`"tools": {"t": true}`:                                  "'t' in server 'a' must be an object, not true or false",
 		`"tools": {"t": {"renamed": "x"}}`:                      "unknown key 'renamed' in server 'a' (did you mean 'rename'?)",
@@ -93,6 +94,7 @@ func TestARuleThatChangedIsAChangeOfItsServer(t *testing.T) {
 		`, "retry": {"attempts": 1}`, `, "retry": {"delaysMs": [1]}`, `, "breaker": {"openMs": 10}`, `, "rateLimit": {}`, `, "concurrency": {"max": 1}`,
 		`, "approval": "ask"`, `, "validateInput": "reject"`, `, "includeTools": ["a"]`, `, "excludeTools": ["a"]`, `, "honorTtl": true`,
 		`, "tools": {"t": {"enabled": false}}`, `, "tools": {"t": {"allowClients": ["x"]}}`, `, "tools": {"t": {"retry": {}}}`, `, "tools": {"t": {"rateLimit": {}}}`,
+		`, "tools": {"t": {"clients": {"x": {"rateLimit": {}}}}}`,
 	} {
 		if _, changed, _ := Diff(parse(""), parse(extra)); len(changed) != 1 || !Same(parse(extra), parse(extra)) {
 			t.Errorf("%s: %v", extra, changed)
@@ -101,6 +103,9 @@ func TestARuleThatChangedIsAChangeOfItsServer(t *testing.T) {
 	global := func(src string) *Config { c, _ := Parse("c.json", []byte(src)); return c }
 	if Same(global(`{}`), global(`{"policy": {"clients": {"cursor": {"approval": "ask"}}}}`)) {
 		t.Error("a client's rule is no change")
+	}
+	if limited := global(`{"policy": {"clients": {"cursor": {"rateLimit": {"burst": 1}}}}}`); Same(global(`{"policy": {"clients": {"cursor": {}}}}`), limited) {
+		t.Error("a client's limit is no change")
 	}
 }
 

@@ -32,6 +32,9 @@ type Tool struct {
 	Record         string // RecordFull, RecordMeta or RecordOff; it wins over the server's
 	Retry          *Retry
 	RateLimit      *RateLimit
+	// ClientLimits are the rate limits of single clients, by the name of their token.
+	// They win over RateLimit and over that of the client.
+	ClientLimits map[string]RateLimit
 }
 
 // Why a tool is hidden: the key that says so.
@@ -148,7 +151,7 @@ func (t Tool) equal(o Tool) bool {
 	return t.Disabled == o.Disabled && t.Rename == o.Rename && t.Description == o.Description &&
 		t.RequestTimeout == o.RequestTimeout && t.MaxRequest == o.MaxRequest && t.CacheTTL == o.CacheTTL &&
 		t.Approval == o.Approval && slices.Equal(t.AllowClients, o.AllowClients) && t.ValidateInput == o.ValidateInput && t.Record == o.Record &&
-		same(t.Retry, o.Retry, Retry.equal) && same(t.RateLimit, o.RateLimit, func(a, b RateLimit) bool { return a == b })
+		same(t.Retry, o.Retry, Retry.equal) && same(t.RateLimit, o.RateLimit, RateLimit.equal) && maps.Equal(t.ClientLimits, o.ClientLimits)
 }
 
 func same[T any](a, b *T, equal func(T, T) bool) bool {
@@ -198,6 +201,17 @@ func toolFields(t *Tool) []field {
 		oneOf("record", &t.Record, RecordFull, RecordMeta, RecordOff),
 		retryField(&t.Retry),
 		rateLimitField(&t.RateLimit),
+		objects("clients", func(r *reader, m member) {
+			var limit *RateLimit
+			r.object(m.value, []field{rateLimitField(&limit)})
+			if limit == nil {
+				return
+			}
+			if t.ClientLimits == nil {
+				t.ClientLimits = make(map[string]RateLimit)
+			}
+			t.ClientLimits[m.name] = *limit
+		}),
 	}
 }
 

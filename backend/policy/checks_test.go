@@ -109,6 +109,70 @@ func TestABucketForEachCallerAndTool(t *testing.T) {
 	})
 }
 
+func TestClientsAndClientsOfAToolHaveLimitsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := `, "rateLimit": {"perSecond": 1, "burst": 5}, "tools": {"put": {"rateLimit": {"perSecond": 1, "burst": 4}, "clients": {"cursor": {"rateLimit": {"perSecond": 0.5, "burst": 1}}}}}`
+		root := `"policy": {"clients": {"cursor": {"rateLimit": {"perSecond": 1, "burst": 2}}, "batch": {"rateLimit": {"perSecond": 100, "burst": 50}}}}, `
+		s := withRules(t, server, root, Options{})
+		made := func(tool, token string) *hub.Call { c := call(tool, ""); c.Client.Token = token; return c }
+		allowed := func(tool, token string) (passed int, refused string) {
+			for range 60 {
+				if _, err := s.make(made(tool, token), "{}", nil); err == nil {
+					passed++
+				} else if refused = err.Error(); hub.CodeOf(err) != hub.CodeRateLimited {
+					t.Fatal(err)
+				}
+			}
+			return passed, refused
+		}
+		for _, c := range []struct {
+			tool, token string
+			want        int
+			says        string
+		}{
+			{"plain", "cursor", 2, `1 times a second by client "cursor", 2 at once (policy.clients.cursor.rateLimit)`},
+			{"put", "cursor", 1, `0.5 times a second by client "cursor", 1 at once (tools.put.clients.cursor.rateLimit)`},
+			{"put", "batch", 50, `100 times a second by client "batch", 50 at once (policy.clients.batch.rateLimit)`},
+			{"plain", "other", 5, `1 times a second by each client, 5 at once (rateLimit)`},
+			{"put", "other", 4, `1 times a second by each client, 4 at once (tools.put.rateLimit)`},
+			{"put", "", 4, `by each client, 4 at once`},
+		} {
+			if n, says := allowed(c.tool, c.token); n != c.want || !strings.Contains(says, c.says) {
+				t.Errorf("%s of %q: %d passed, then %s", c.tool, c.token, n, says)
+			}
+		}
+		_, err := s.make(made("put", "cursor"), "{}", nil)
+		if _, hint := hub.Describe(err); hint != "Try again in 2s." {
+			t.Error(hint)
+		}
+		if e, _ := s.Explain("files", "put", "cursor"); e.Passes || e.Checks[5].Key != "mcpServers.files.tools.put.clients.cursor.rateLimit" {
+			t.Errorf("%+v", e.Checks[5])
+		}
+		if e, _ := s.Explain("files", "plain", "cursor"); e.Passes || e.Checks[5].Key != "policy.clients.cursor.rateLimit" {
+			t.Errorf("%+v", e.Checks[5])
+		}
+		s.apply(server, root)
+		if n, _ := allowed("put", "cursor"); n != 0 {
+			t.Error("a new configuration with the same limits fills the buckets")
+		}
+		s.apply(server, "")
+		if n, _ := allowed("plain", "cursor"); n != 5 {
+			t.Errorf("%d calls pass where the client has no limit of its own any more", n)
+		}
+	})
+}
+
+func TestALimitOfAClientAloneCounts(t *testing.T) {
+	t.Parallel()
+	s := withRules(t, ``, `"policy": {"clients": {"cursor": {"rateLimit": {"perSecond": 0.001, "burst": 1}}}}, `, Options{})
+	_, first := s.make(call("plain", ""), "{}", nil)
+	_, second := s.make(call("plain", ""), "{}", nil)
+	if first != nil || hub.CodeOf(second) != hub.CodeRateLimited {
+		t.Error(first, second)
+	}
+}
+
 func TestCallersThatAreInventedDoNotFillTheMemory(t *testing.T) {
 	s := withRules(t, `, "rateLimit": {"perSecond": 0.001, "burst": 1}`, ``, Options{})
 	for i := range maxBuckets + 100 {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ type tool struct {
 	allow                  []string
 	retry                  config.Retry
 	buckets                *buckets
+	ownLimits              map[string]*buckets // of single clients, by token
 	cacheTTL               time.Duration
 	validate               bool
 }
@@ -70,7 +72,7 @@ func (p *Policy) Apply(c *config.Config) {
 	p.applying.Lock()
 	defer p.applying.Unlock()
 	old := p.rules.Load()
-	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), other: p.compile(&config.Server{Rules: config.DefaultRules()}, nil)}
+	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), other: p.compile(&config.Server{Rules: config.DefaultRules()}, nil, nil)}
 	next.other.breaker = nil
 	for token, client := range c.Policy.Clients {
 		if client.Approval != "" {
@@ -85,7 +87,7 @@ func (p *Policy) Apply(c *config.Config) {
 		if old != nil {
 			was = old.servers[c.Servers[i].ID]
 		}
-		next.servers[c.Servers[i].ID] = p.compile(&c.Servers[i], was)
+		next.servers[c.Servers[i].ID] = p.compile(&c.Servers[i], c.Policy.Clients, was)
 	}
 	p.rules.Store(next)
 	p.cache.clear()
@@ -103,7 +105,10 @@ func (p *Policy) Apply(c *config.Config) {
 }
 
 // compile puts one server together. was is what it was before, or nil.
-func (p *Policy) compile(c *config.Server, was *server) *server {
+func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolicy, was *server) *server {
+	if was == nil {
+		was = &server{} // which has no counters to go on with
+	}
 	s := &server{
 		id: c.ID, label: c.Label, trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
 		honorTTL: c.HonorTTL, filter: c.Filter, rules: c.Rules,
@@ -112,21 +117,21 @@ func (p *Policy) compile(c *config.Server, was *server) *server {
 	if s.label == "" {
 		s.label = s.id
 	}
-	if s.breaker = newBreaker(s.id, c.Rules.Breaker, p.OnBreaker); was != nil {
-		s.breaker = was.breaker.same(s.breaker)
-	}
-	if s.slots = newSlots(s.id, c.Rules.Concurrency); was != nil && was.rules.Concurrency == c.Rules.Concurrency {
+	s.breaker = was.breaker.same(newBreaker(s.id, c.Rules.Breaker, p.OnBreaker))
+	if s.slots = newSlots(s.id, c.Rules.Concurrency); was.rules.Concurrency == c.Rules.Concurrency {
 		s.slots = was.slots
 	}
 	s.base = tool{
 		timeoutKey: "requestTimeoutMs", ceilingKey: "maxRequestMs",
 		approval: c.Rules.Approval, approvalKey: serverApproval,
 		retry: c.Rules.Retry, validate: c.Rules.ValidateInput == config.ValidateReject,
-		buckets: newBuckets(c.Rules.RateLimit),
+		buckets: newBuckets(c.Rules.RateLimit, "", "rateLimit", was.base.buckets),
 	}
 	s.base.times(c.RequestTimeout, c.MaxRequest)
-	if was != nil && was.rules.RateLimit == c.Rules.RateLimit {
-		s.base.buckets = was.base.buckets
+	for token, client := range clients {
+		if client.RateLimit != nil {
+			s.base.limitClient(token, *client.RateLimit, "policy.clients."+token+".rateLimit", was.base.ownLimits)
+		}
 	}
 	s.base.settle(s)
 	s.plain = tool{
@@ -173,20 +178,31 @@ func (s *server) override(name string, set config.Tool, was *server) *tool {
 	if set.Retry != nil {
 		t.retry = *set.Retry
 	}
+	before := was.tools[name]
+	if before == nil {
+		before = &tool{}
+	}
 	if set.RateLimit != nil {
-		t.buckets = newBuckets(*set.RateLimit)
-		if was != nil && was.filter != nil {
-			if before := was.filter.Tools[name].RateLimit; before != nil && *before == *set.RateLimit {
-				t.buckets = was.tools[name].buckets
-			}
-		}
+		t.buckets = newBuckets(*set.RateLimit, "", path+"rateLimit", before.buckets)
+	}
+	t.ownLimits = maps.Clone(t.ownLimits)
+	for token, limit := range set.ClientLimits {
+		t.limitClient(token, limit, path+"clients."+token+".rateLimit", before.ownLimits)
 	}
 	t.cacheTTL = set.CacheTTL
 	t.settle(s)
 	return &t
 }
 
+// limitClient gives the calls of one client a limit of their own.
+func (t *tool) limitClient(token string, limit config.RateLimit, setting string, was map[string]*buckets) {
+	if t.ownLimits == nil {
+		t.ownLimits = make(map[string]*buckets)
+	}
+	t.ownLimits[token] = newBuckets(limit, token, setting, was[token])
+}
+
 // settle notes whether t asks for more than what every call needs.
 func (t *tool) settle(s *server) {
-	t.plain = t.approval == config.ApprovalNever && t.buckets == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
+	t.plain = t.approval == config.ApprovalNever && t.buckets == nil && t.ownLimits == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
 }

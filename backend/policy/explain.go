@@ -124,13 +124,14 @@ func (p *Policy) explainInput(call *hub.Call, t *tool, target registry.Target) V
 }
 
 func explainRate(call *hub.Call, t *tool) Verdict {
-	if t.buckets == nil {
+	b := t.limit(call.Client.Token)
+	if b == nil {
 		return Verdict{"rate", Off, "There is no limit.", ""}
 	}
-	if wait := t.buckets.peek(t.buckets.key(call)); wait > 0 {
-		return Verdict{"rate", Refuse, fmt.Sprintf("It was called too often: %s. The next call may come in %s.", t.buckets, atLeast(wait)), "rateLimit"}
+	if wait := b.peek(b.key(call)); wait > 0 {
+		return Verdict{"rate", Refuse, fmt.Sprintf("It was called too often: %s. The next call may come in %s.", b, atLeast(wait)), b.setting}
 	}
-	return Verdict{"rate", Pass, "It may be called " + t.buckets.String() + ".", "rateLimit"}
+	return Verdict{"rate", Pass, "It may be called " + b.String() + ".", b.setting}
 }
 
 func (p *Policy) explainApproval(call *hub.Call, rules *ruleset, s *server, t *tool, hints registry.Hints) Verdict {

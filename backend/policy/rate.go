@@ -20,6 +20,8 @@ type buckets struct {
 	limit     rate.Limit
 	burst     int
 	bySession bool
+	client    string // whose limit it is, "" for one of all clients
+	setting   string // the key that it comes from, below the server's or policy.clients
 
 	mu  sync.Mutex // guards all
 	all map[bucketKey]*rate.Limiter
@@ -27,24 +29,39 @@ type buckets struct {
 
 type bucketKey struct{ who, tool string }
 
-// newBuckets returns nil for no limit.
-func newBuckets(c config.RateLimit) *buckets {
+// newBuckets returns nil for no limit, and was where that is the same limit.
+func newBuckets(c config.RateLimit, client, setting string, was *buckets) *buckets {
 	if c.PerSecond <= 0 {
 		return nil
 	}
-	return &buckets{limit: rate.Limit(c.PerSecond), burst: max(c.Burst, 1), bySession: c.By == config.BySession, all: map[bucketKey]*rate.Limiter{}}
+	b := &buckets{limit: rate.Limit(c.PerSecond), burst: max(c.Burst, 1), bySession: c.By == config.BySession, client: client, setting: setting}
+	if was != nil && was.limit == b.limit && was.burst == b.burst && was.bySession == b.bySession && was.setting == b.setting {
+		return was
+	}
+	b.all = make(map[bucketKey]*rate.Limiter)
+	return b
+}
+
+// limit returns the buckets of a client's calls: its own for the tool, else its own,
+// else those of the tool, else those of the server.
+func (t *tool) limit(token string) *buckets {
+	if own := t.ownLimits[token]; own != nil {
+		return own
+	}
+	return t.buckets
 }
 
 // rateOf refuses a call of a tool that its caller calls too often.
 func rateOf(call *hub.Call, t *tool) error {
-	if t.buckets == nil || call.Method != "tools/call" || call.Continues {
+	b := t.limit(call.Client.Token)
+	if b == nil || call.Method != "tools/call" || call.Continues {
 		return nil
 	}
-	wait := t.buckets.take(t.buckets.key(call), time.Now())
+	wait := b.take(b.key(call), time.Now())
 	if wait == 0 {
 		return nil
 	}
-	e := hub.Errorf(hub.CodeRateLimited, "tool %q of server %q may be called %s", call.Name, call.Server, t.buckets)
+	e := hub.Errorf(hub.CodeRateLimited, "tool %q of server %q may be called %s (%s)", call.Name, call.Server, b, b.setting)
 	e.Hint = fmt.Sprintf("Try again in %s.", atLeast(wait))
 	e.Retriable = true
 	return e
@@ -101,11 +118,16 @@ func (b *buckets) bucket(key bucketKey, now time.Time) *rate.Limiter {
 
 // String says the limit in words.
 func (b *buckets) String() string {
-	by := "client"
-	if b.bySession {
-		by = "session"
+	by := "each client"
+	switch {
+	case b.bySession && b.client != "":
+		by = fmt.Sprintf("each session of client %q", b.client)
+	case b.bySession:
+		by = "each session"
+	case b.client != "":
+		by = fmt.Sprintf("client %q", b.client)
 	}
-	return fmt.Sprintf("%g times a second by each %s, %d at once", float64(b.limit), by, b.burst)
+	return fmt.Sprintf("%g times a second by %s, %d at once", float64(b.limit), by, b.burst)
 }
 
 // atLeast rounds up to what a person can read.
