@@ -1,12 +1,14 @@
 // Package metrics counts what happens and answers Prometheus. It looks on from the bus
-// and is never on the call path. Labels are bounded: servers are configured, outcomes
-// and states a fixed set, and tools and clients are no labels at all.
+// and is never on the call path. Labels are bounded: servers are configured, outcomes,
+// states and status codes a fixed set, tools are counted (see toolLabels), and clients
+// are no labels at all.
 package metrics
 
 import (
 	"cmp"
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -46,9 +48,13 @@ type Metrics struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
+	ofTools  *prometheus.CounterVec
+	toolTook *prometheus.HistogramVec
 	restarts *prometheus.CounterVec
 	requests *prometheus.CounterVec
 	answered *prometheus.HistogramVec
+
+	tools toolLabels
 
 	mu     sync.Mutex     // guards what follows
 	inARow map[string]int // restarts of each server, as last heard
@@ -61,12 +67,14 @@ func New(o Options) *Metrics {
 		inARow:   make(map[string]int),
 		calls:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Calls that ended, by how."}, []string{"server", "outcome"}),
 		took:     prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "How long calls took.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
+		ofTools:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_tool_calls_total", Help: "Calls of a tool that ended, by how. Tools beyond 64 of a server or 256 in all, and names that no server answered to, are other."}, []string{"server", "tool", "outcome"}),
+		toolTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_tool_call_duration_seconds", Help: "How long calls of a tool took.", Buckets: []float64{.01, .1, 1, 10, 60}}, []string{"server", "tool"}),
 		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_server_restarts_total", Help: "Restarts of a server."}, []string{"server"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_http_requests_total", Help: "HTTP requests that were answered."}, []string{"route", "status"}),
 		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_http_request_duration_seconds", Help: "How long HTTP requests took.", Buckets: prometheus.DefBuckets}, []string{"route", "status"}),
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.calls, m.took, m.restarts, m.requests, m.answered, &looked{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m.calls, m.took, m.ofTools, m.toolTook, m.restarts, m.requests, m.answered, &looked{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry = registry
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
@@ -86,16 +94,21 @@ func (m *Metrics) Call(c hub.Call) {
 	server := cmp.Or(c.Server, "none")
 	m.calls.WithLabelValues(server, string(c.Outcome)).Inc()
 	m.took.WithLabelValues(server).Observe(c.Took.Seconds())
+	if c.Method == "tools/call" {
+		tool := m.tools.label(&c)
+		m.ofTools.WithLabelValues(server, tool, string(c.Outcome)).Inc()
+		m.toolTook.WithLabelValues(server, tool).Observe(c.Took.Seconds())
+	}
 }
 
 // Request counts an HTTP request. Its route is a pattern of the table of routes, never a path.
 func (m *Metrics) Request(route string, status int, took time.Duration) {
-	class := "other"
+	code := "other"
 	if status >= 100 && status < 600 {
-		class = string(rune('0'+status/100)) + "xx"
+		code = strconv.Itoa(status)
 	}
-	m.requests.WithLabelValues(route, class).Inc()
-	m.answered.WithLabelValues(route, class).Observe(took.Seconds())
+	m.requests.WithLabelValues(route, code).Inc()
+	m.answered.WithLabelValues(route, code).Observe(took.Seconds())
 }
 
 // Server counts the restarts of a server, of which its status tells those in a row.
@@ -115,6 +128,9 @@ func (m *Metrics) Forget(server string) {
 	match := prometheus.Labels{"server": server}
 	m.calls.DeletePartialMatch(match)
 	m.took.DeletePartialMatch(match)
+	m.ofTools.DeletePartialMatch(match)
+	m.toolTook.DeletePartialMatch(match)
+	m.tools.forget(server)
 	m.restarts.DeletePartialMatch(match)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -84,12 +84,13 @@ func TestMetricsAndTracesLeaveTheDaemon(t *testing.T) {
 	for _, name := range []string{"drawbridge_calls_total", "drawbridge_call_duration_seconds", "drawbridge_calls_in_flight", "drawbridge_http_requests_total",
 		"drawbridge_http_request_duration_seconds", "drawbridge_http_connections", "drawbridge_sessions", "drawbridge_server_restarts", "drawbridge_server_breaker_state",
 		"drawbridge_recorder_queue", "drawbridge_recorder_dropped_total", "drawbridge_store_write_duration_seconds", "drawbridge_store_query_duration_seconds",
-		"drawbridge_server_restarts_total", "drawbridge_server_resident_memory_bytes", "drawbridge_server_cpu_ratio", "drawbridge_server_state"} {
+		"drawbridge_server_restarts_total", "drawbridge_server_resident_memory_bytes", "drawbridge_server_cpu_ratio", "drawbridge_server_state",
+		"drawbridge_tool_calls_total", "drawbridge_tool_call_duration_seconds"} {
 		if len(families[name].GetMetric()) == 0 {
 			t.Errorf("/metrics has no %s", name)
 		}
 	}
 	if strings.Contains(text, c.session) || strings.Contains(text, "demo__echo") {
-		t.Error("a label has as many values as there are sessions or tools")
+		t.Error("a label has as many values as there are sessions or public names")
 	}
 }

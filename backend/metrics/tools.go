@@ -1,0 +1,57 @@
+package metrics
+
+import (
+	"sync"
+	"unicode/utf8"
+
+	"drawbridge/backend/hub"
+)
+
+// Bounds of the tools that have a label of their own. Those that are called after
+// these are taken share the label otherTools, of each server.
+const (
+	maxTools         = 256
+	maxToolsOfServer = 64
+	maxToolName      = 128 // bytes
+	otherTools       = "other"
+)
+
+// toolLabels are the tools that have a label of their own.
+type toolLabels struct {
+	mu    sync.Mutex // guards what follows
+	of    map[string]map[string]bool
+	count int
+}
+
+// label returns the label of the tool that c called. Only a tool that gave a result gets
+// a label: clients can call names that no server has.
+func (l *toolLabels) label(c *hub.Call) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	tools := l.of[c.Server]
+	if tools[c.Name] {
+		return c.Name
+	}
+	answered := c.Outcome == hub.OutcomeOK || c.Outcome == hub.OutcomeToolError
+	if !answered || l.count >= maxTools || len(tools) >= maxToolsOfServer || len(c.Name) > maxToolName || !utf8.ValidString(c.Name) {
+		return otherTools
+	}
+	if tools == nil {
+		if l.of == nil {
+			l.of = make(map[string]map[string]bool)
+		}
+		tools = make(map[string]bool)
+		l.of[c.Server] = tools
+	}
+	tools[c.Name] = true
+	l.count++
+	return c.Name
+}
+
+// forget gives back the labels of a server's tools.
+func (l *toolLabels) forget(server string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count -= len(l.of[server])
+	delete(l.of, server)
+}

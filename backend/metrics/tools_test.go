@@ -1,0 +1,76 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"drawbridge/backend/hub"
+)
+
+// toolCalls are the calls that m counted, by server, tool and outcome.
+func toolCalls(t *testing.T, m *Metrics) map[string]float64 {
+	t.Helper()
+	families, err := m.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != "drawbridge_tool_calls_total" {
+			continue
+		}
+		for _, one := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range one.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			counted[labels["server"]+" "+labels["tool"]+" "+labels["outcome"]] += one.GetCounter().GetValue()
+		}
+	}
+	return counted
+}
+
+func calls(m *Metrics, server, tool string, outcome hub.Outcome, times int) {
+	for range times {
+		m.Call(hub.Call{Server: server, Method: "tools/call", Name: tool, Outcome: outcome, Took: time.Millisecond})
+	}
+}
+
+func TestEachToolThatAnsweredIsALabel(t *testing.T) {
+	t.Parallel()
+	m := New(Options{})
+	calls(m, "files", "read", hub.OutcomeOK, 2)
+	calls(m, "files", "read", hub.OutcomeTimeout, 1)
+	calls(m, "files", "write", hub.OutcomeToolError, 1)
+	calls(m, "files", "invented", hub.OutcomeRejected, 3)
+	calls(m, "files", "\xff", hub.OutcomeOK, 1)
+	calls(m, "files", strings.Repeat("x", 129), hub.OutcomeOK, 1)
+	m.Call(hub.Call{Server: "files", Method: "prompts/get", Name: "greet", Outcome: hub.OutcomeOK})
+	want := map[string]float64{
+		"files read ok": 2, "files read timeout": 1, "files write tool_error": 1, "files other rejected": 3, "files other ok": 2,
+	}
+	if got := toolCalls(t, m); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+func TestToolsBeyondTheBoundsAreOther(t *testing.T) {
+	t.Parallel()
+	m := New(Options{})
+	for s := range 10 {
+		for n := range 100 {
+			calls(m, fmt.Sprint("s", s), fmt.Sprint("t", n), hub.OutcomeOK, 1)
+		}
+	}
+	got := toolCalls(t, m)
+	if len(got) != maxTools+10 || got["s0 t63 ok"] != 1 || got["s0 other ok"] != 100-maxToolsOfServer || got["s9 other ok"] != 100 {
+		t.Errorf("%d series: %v", len(got), got)
+	}
+	m.Forget("s0")
+	calls(m, "s9", "t1", hub.OutcomeOK, 1)
+	if got := toolCalls(t, m); got["s9 t1 ok"] != 1 || got["s0 t0 ok"] != 0 {
+		t.Errorf("the labels of a removed server are not given back: %v", got)
+	}
+}
