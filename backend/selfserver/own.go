@@ -1,11 +1,9 @@
 package selfserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -60,7 +58,7 @@ var tools = []tool{
 	{"analytics_get", "Figures about calls", "Counts your calls by server and tool over the last hours: how many, how many failed, and how long they took.",
 		`"hours":{"type":"integer","minimum":1,"maximum":720,"default":24},"server":{"type":"string","description":"only this server"}`, (*Own).analytics},
 	{"history_search", "Search in the call history", "Finds your earlier calls, newest first. The text is looked for in names, arguments and results.",
-		`"text":{"type":"string"},"server":{"type":"string"},"tool":{"type":"string"},` +
+		`"text":{"type":"string","maxLength":1000},"server":{"type":"string"},"tool":{"type":"string"},` +
 			`"outcome":{"enum":["ok","tool_error","protocol_error","timeout","cancelled","rejected"]},` +
 			`"before":{"type":"string","description":"the next of an earlier answer"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Own).search},
 	{"explain", "Explain a server or a call", "Says why a server is in the state it is in, or why a call of yours ended as it did.",
@@ -120,14 +118,15 @@ func failed(tool string, err error) error {
 
 func reply(answer any, err error) hub.Reply {
 	result := struct {
-		Content []text `json:"content"`
-		Data    any    `json:"structuredContent,omitempty"`
-		IsError bool   `json:"isError,omitempty"`
+		Content []text         `json:"content"`
+		Data    any            `json:"structuredContent,omitempty"`
+		IsError bool           `json:"isError,omitempty"`
+		Meta    map[string]any `json:"_meta,omitempty"`
 	}{Data: answer}
 	if err != nil {
-		message, hint := hub.Describe(err)
-		result.Content = []text{{"text", strings.TrimSpace(message + ". " + hint)}}
-		result.Data, result.IsError = nil, true
+		sentence, about := refusal(err)
+		result.Content, result.Data, result.IsError = []text{{"text", sentence}}, nil, true
+		result.Meta = map[string]any{"drawbridge/error": about}
 	} else {
 		data, err := json.Marshal(answer)
 		if err != nil {
@@ -142,18 +141,4 @@ func reply(answer any, err error) hub.Reply {
 type text struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
-}
-
-// read takes arguments strictly: a name that is not known is more likely a mistake
-// than a wish to be ignored.
-func read(arguments []byte, into any) error {
-	if len(arguments) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return &hub.Error{Code: hub.CodeValidation, Message: "the arguments do not fit the tool", Cause: err}
-	}
-	return nil
 }

@@ -2,9 +2,11 @@ package selfserver
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/store"
@@ -59,6 +61,11 @@ func callFacts(c *hub.Call) oneCall {
 	}
 }
 
+// outcomes are those that history_search looks for.
+var outcomes = []hub.Outcome{
+	hub.OutcomeOK, hub.OutcomeToolError, hub.OutcomeProtocolError, hub.OutcomeTimeout, hub.OutcomeCancelled, hub.OutcomeRejected,
+}
+
 func (o *Own) search(ctx context.Context, who hub.Client, arguments []byte) (any, error) {
 	in := struct {
 		Text    string      `json:"text"`
@@ -71,8 +78,11 @@ func (o *Own) search(ctx context.Context, who hub.Client, arguments []byte) (any
 	if err := read(arguments, &in); err != nil {
 		return nil, err
 	}
-	if len(in.Text) > store.MaxText {
-		return nil, hub.Errorf(hub.CodeValidation, "the text is too long")
+	if n := utf8.RuneCountInString(in.Text); n > store.MaxText {
+		return nil, invalid("text", fmt.Sprintf("has %d characters, at most %d are allowed", n, store.MaxText))
+	}
+	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
+		return nil, invalid("outcome", fmt.Sprintf("must be one of %q", outcomes))
 	}
 	q := o.mine(who, store.Query{
 		Text: in.Text, Server: in.Server, Tool: in.Tool, Outcome: in.Outcome, Limit: min(max(in.Limit, 1), 100),
@@ -80,7 +90,7 @@ func (o *Own) search(ctx context.Context, who hub.Client, arguments []byte) (any
 	if in.Before != "" {
 		var err error
 		if q.Before, err = strconv.ParseInt(in.Before, 10, 64); err != nil {
-			return nil, hub.Errorf(hub.CodeValidation, "before is no next of an earlier answer")
+			return nil, invalid("before", "is not the next of an earlier answer")
 		}
 	}
 	if o.nobody(who) {

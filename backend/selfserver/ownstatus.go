@@ -63,7 +63,7 @@ func (o *Own) explain(ctx context.Context, who hub.Client, arguments []byte) (an
 	case in.Call != "":
 		return o.explainCall(ctx, who, in.Call)
 	case in.Server == "":
-		return nil, hub.Errorf(hub.CodeValidation, "say which server or which call")
+		return nil, invalid("server", "is missing: name a server or a call")
 	}
 	for _, s := range o.o.Status() {
 		if s.ID == in.Server {
