@@ -89,6 +89,15 @@ func TestClientIsNamedWithoutRegardToCase(t *testing.T) {
 	}
 }
 
+func TestOneCallSaysThatItsResultDoesNotFit(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
+	if got := f.run(true, "history", "7"); got.code != 0 || !strings.Contains(got.out, "\ninvalid: the result does not fit the tool's outputSchema: sum must be number\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestApprovalsAreAnsweredAsTheyCome has one call that waits, and one that comes while the
 // first is answered.
 func TestApprovalsAreAnsweredAsTheyCome(t *testing.T) {

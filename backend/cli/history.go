@@ -28,6 +28,7 @@ type callRow struct {
 	Workspace string      `json:"workspace"`
 	Outcome   hub.Outcome `json:"outcome"`
 	Reason    string      `json:"reason"`
+	Invalid   string      `json:"invalid"` // what of the result does not fit the tool's schema
 	TookNs    int64       `json:"tookNs"`
 	Arguments string      `json:"arguments"`
 	Result    string      `json:"result"`
@@ -123,6 +124,9 @@ func (p *program) oneCall(ctx context.Context, id string) error {
 	fmt.Fprintln(p.Stdout, line(strings.Join(c.cells(), "  ")))
 	if c.Reason != "" {
 		fmt.Fprintln(p.Stdout, line(c.Reason))
+	}
+	if c.Invalid != "" {
+		fmt.Fprintln(p.Stdout, "invalid: the result does not fit the tool's outputSchema: "+line(c.Invalid))
 	}
 	for _, part := range []struct{ title, text string }{{"Arguments", c.Arguments}, {"Result", c.Result}, {"Error", c.Error}} {
 		if part.text == "" {

@@ -3,13 +3,13 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"unicode/utf8"
+	"strings"
 
 	"drawbridge/backend/hub"
 )
 
-// maxReason bounds the sentence that a call keeps about its failure.
-const maxReason = 500
+// maxReason bounds the sentence that a call keeps about its failure, in characters.
+const maxReason = excerptLength
 
 // classify says how call ended. A foreign error keeps an empty Code: codes are ours.
 func classify(call *hub.Call, reply hub.Reply, err error, at stage) {
@@ -30,7 +30,8 @@ func classify(call *hub.Call, reply hub.Reply, err error, at stage) {
 		call.BytesOut = len(reply.Result)
 		if call.Method == "tools/call" && isError(reply.Result) {
 			call.Outcome = hub.OutcomeToolError
-			call.Reason = shorten(FailureOf(reply.Result).Text)
+			f := FailureOf(reply.Result)
+			call.Reason = shorten(strings.TrimSuffix(f.Text, f.suffix)) + f.suffix
 		}
 	}
 	call.Repaired = call.Repaired || reply.Repaired
@@ -103,13 +104,17 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
+// shorten cuts what is longer than maxReason; what was cut before stays as it is.
 func shorten(s string) string {
 	if len(s) <= maxReason {
 		return s
 	}
-	cut := maxReason
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
+	n := 0
+	for at := range s {
+		if n == maxReason && s[at:] != "…" {
+			return s[:at] + "…"
+		}
+		n++
 	}
-	return s[:cut] + "…"
+	return s
 }

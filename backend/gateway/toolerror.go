@@ -12,6 +12,8 @@ type ToolFailure struct {
 	Code      string          // the tool's own, or ""
 	Retriable *bool           // nil when it says nothing
 	Cause     json.RawMessage // the whole structuredContent, or nil
+
+	suffix string // the end of Text that says what kind of failure it is, or ""
 }
 
 // excerptLength is how many characters of a raw result stand for a text that is not there.
@@ -60,7 +62,8 @@ func FailureOf(result []byte) ToolFailure {
 		suffix = append(suffix, "retriable="+map[bool]string{true: "true", false: "false"}[*f.Retriable])
 	}
 	if len(suffix) > 0 {
-		f.Text += " (" + strings.Join(suffix, " ") + ")"
+		f.suffix = " (" + strings.Join(suffix, " ") + ")"
+		f.Text += f.suffix
 	}
 	return f
 }

@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"drawbridge/backend/hub"
 )
 
 func TestAFailedToolIsReadAsItMeansIt(t *testing.T) {
@@ -33,6 +36,30 @@ func TestAFailedToolIsReadAsItMeansIt(t *testing.T) {
 	}
 	if f := FailureOf([]byte(`{"structuredContent":{"message":"M","deep":[1.0,{"a":2}]}}`)); string(f.Cause) != `{"message":"M","deep":[1.0,{"a":2}]}` {
 		t.Errorf("the cause is %s", f.Cause)
+	}
+}
+
+// What a tool says of its failure is kept as docs/errors.md has it: 2,000 characters, and
+// the suffix whole.
+func TestTheReasonOfAFailedToolHas2000Characters(t *testing.T) {
+	t.Parallel()
+	long, cut := strings.Repeat("é", 5000), strings.Repeat("é", 2000)+"…"
+	for result, want := range map[string]string{
+		`{"isError":true,"content":[{"type":"text","text":"` + long + `"}]}`:                                         cut,
+		`{"isError":true,"content":[],"structuredContent":{"message":"` + long + `","code":"E_X","retriable":true}}`: cut + " (code=E_X retriable=true)",
+		`{"isError":true,"content":[{"type":"text","text":"` + long[:4000] + `"}]}`:                                  long[:4000],
+		`{"isError":true,"content":[],"structuredContent":{"message":"M","code":"E_X"}}`:                             "M (code=E_X)",
+		`{"isError":true,"content":[],"structuredContent":{"code":"E_X","x":"` + strings.Repeat("x", 5000) + `"}}`:   `{"code":"E_X","x":"` + strings.Repeat("x", 1981) + "… (code=E_X)",
+	} {
+		call := &hub.Call{Method: "tools/call"}
+		classify(call, hub.Reply{Result: json.RawMessage(result)}, nil, sending)
+		if call.Outcome != hub.OutcomeToolError || call.Reason != want {
+			t.Errorf("%d characters: …%s", utf8.RuneCountInString(call.Reason), call.Reason[max(len(call.Reason)-40, 0):])
+		}
+	}
+	call := &hub.Call{Method: "tools/call"}
+	if classify(call, hub.Reply{Error: json.RawMessage(`{"code":-1,"message":"` + long + `"}`)}, nil, sending); call.Reason != cut {
+		t.Errorf("%d characters of an error", utf8.RuneCountInString(call.Reason))
 	}
 }
 
