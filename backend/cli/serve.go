@@ -32,7 +32,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 	f.BoolVar(&o.NoTray, "no-tray", false, "show no icon in the tray")
 	f.BoolVar(&o.Strict, "strict", false, "do not start with a wrong configuration")
 	f.BoolVar(&check, "validate-config", false, "check the configuration and exit")
-	f.BoolVar(&o.Debug, "debug", false, "log more")
+	f.BoolVar(&o.Debug, "debug", false, "log more, each call among it (also DRAWBRIDGE_DEBUG=1)")
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "mcp-config" {
 			name = "config"
@@ -60,9 +60,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 				return usageError{errors.New(message + ". " + hint)}
 			}
 		}
-		if debug := p.Getenv("DRAWBRIDGE_DEBUG"); debug != "" && debug != "0" && debug != "false" {
-			o.Debug = true
-		}
+		o.Debug = o.Debug || p.debugging()
 		if p.Attended() && !p.json {
 			o.Ask = func(question string) bool { return p.sure(question, "") == nil }
 		}
@@ -71,4 +69,13 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		}
 		return run(cmd.Context(), o)
 	}
+}
+
+// debugging reports whether the environment asks for a log that tells more.
+func (p *program) debugging() bool {
+	switch strings.ToLower(strings.TrimSpace(p.Getenv("DRAWBRIDGE_DEBUG"))) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
 }

@@ -65,7 +65,7 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
-	if flags.debug || p.Getenv("DRAWBRIDGE_DEBUG") == "1" {
+	if flags.debug || p.debugging() {
 		log = slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	finder := &finder{folders: folders, path: path, client: flags.client, own: folders.Own, log: log}

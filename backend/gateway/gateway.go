@@ -201,6 +201,7 @@ func (g *Gateway) end(call *hub.Call, reply hub.Reply, err error, at stage) {
 		g.report(call, err)
 		call.Stack = stackOf(err)
 	}
+	g.logCall(call, at)
 	g.recorder.Record(call, reply)
 	g.running.remove(call.ID)
 	g.bus.PublishCall(call)

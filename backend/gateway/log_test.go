@@ -1,0 +1,40 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// The log tells of each call once it is asked to, and never what was said in it.
+func TestTheLogTellsOfEachCallWhenItIsAskedToTellMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.send = answer(`{"content":[{"type":"text","text":"a secret result"}]}`)
+	for level, want := range map[slog.Level]int{slog.LevelDebug: 2, slog.LevelInfo: 0} {
+		var log bytes.Buffer
+		f.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
+		f.refuse = nil
+		call := toolCall()
+		call.Client.Name = "Cursor"
+		call.Params = json.RawMessage(`{"name":"read","arguments":{"path":"a secret argument"}}`)
+		_, _ = f.Call(t.Context(), call, nil)
+		f.refuse = hub.Errorf(hub.CodeNotFound, "there is no such tool")
+		refused := toolCall()
+		refused.Name = "a-secret-name"
+		_, _ = f.Call(t.Context(), refused, nil)
+
+		said := log.String()
+		if strings.Count(said, `msg="Call ended"`) != want || strings.Contains(said, "secret") {
+			t.Errorf("at %s:\n%s", level, said)
+		}
+		if want > 0 && !(strings.Contains(said, "client=Cursor server=files method=tools/call outcome=ok took=") &&
+			strings.Contains(said, "name=read") && strings.Contains(said, "outcome=rejected") && strings.Contains(said, "code=not_found")) {
+			t.Errorf("at %s:\n%s", level, said)
+		}
+	}
+}
