@@ -2,7 +2,7 @@
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 ldflags := -s -w -X main.version=$(version)
-export GOFLAGS ?= -buildvcs=false
+export GOFLAGS ?= -buildvcs=false -trimpath
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build

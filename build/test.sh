@@ -9,7 +9,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-export GOFLAGS=${GOFLAGS:--buildvcs=false} # the version comes from the Makefile
+# As the Makefile builds the programs: packages are compiled once for them and the tests.
+export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 fast=(format vet unit page smoke)
 rest=(lint race window e2e browser)
