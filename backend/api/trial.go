@@ -67,11 +67,8 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	if a.Try == nil {
 		return nil, hub.Errorf(hub.CodeUnavailable, "servers cannot be tried here")
 	}
-	out := TestResult{
-		Stage: "configuration", Problems: []config.Problem{}, Tools: []Tool{}, Prompts: []TestItem{}, Resources: []TestItem{},
-		Templates: []TestItem{}, Warnings: []string{}, Log: []string{},
-	}
-	server, as, err := a.candidate(&in.Body, &out)
+	out := newTestResult()
+	server, as, err := candidate(a.Files.Current(), &in.Body, &out)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +86,48 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	return reply(out)
 }
 
+// TryOnce answers what POST /api/v1/test would with the configuration c, where no daemon
+// runs. The request is the JSON of a TestRequest.
+func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string) supervisor.Trial) (*TestResult, error) {
+	var in TestRequest
+	if err := json.Unmarshal(request, &in); err != nil {
+		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Cause: err}
+	}
+	if in.Server != "" {
+		names := make([]hub.ServerName, len(c.Servers))
+		for i := range c.Servers {
+			names[i] = hub.ServerName{ID: c.Servers[i].ID, Label: c.Servers[i].Label}
+		}
+		id, err := hub.FindServer(names, in.Server)
+		switch {
+		case err != nil:
+			return nil, err
+		case id == "":
+			return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		}
+		in.Server = id
+	}
+	out := newTestResult()
+	server, as, err := candidate(c, &in, &out)
+	if err == nil && server != nil {
+		out.Transport = server.Type
+		out.take(try(ctx, server, as))
+	}
+	return &out, err
+}
+
+func newTestResult() TestResult {
+	return TestResult{
+		Stage: "configuration", Problems: []config.Problem{}, Tools: []Tool{}, Prompts: []TestItem{}, Resources: []TestItem{},
+		Templates: []TestItem{}, Warnings: []string{}, Log: []string{},
+	}
+}
+
 // candidate is the server to try; nil when its entry is no server, which out then says. as is
 // the configured server whose sign-in it may use: one that is reached in the same way.
-func (a *API) candidate(in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
+func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
 	if in.Server != "" {
-		s, ok := a.Files.Current().Server(in.Server)
+		s, ok := now.Server(in.Server)
 		if !ok {
 			return nil, "", hub.Errorf(hub.CodeNotFound, "there is no such server")
 		}
@@ -127,7 +161,7 @@ func (a *API) candidate(in *TestRequest, out *TestResult) (server *config.Server
 		return nil, "", nil
 	}
 	server = &parsed.Servers[0]
-	if s, ok := a.Files.Current().Server(server.ID); ok && s.Type == server.Type && s.URL == server.URL && reflect.DeepEqual(s.OAuth, server.OAuth) {
+	if s, ok := now.Server(server.ID); ok && s.Type == server.Type && s.URL == server.URL && reflect.DeepEqual(s.OAuth, server.OAuth) {
 		as = s.ID
 	}
 	return server, as, nil

@@ -32,6 +32,9 @@ type Options struct {
 	// PutBack makes a copy of the history the history, while no daemon runs. aside is what
 	// became of the one that was there.
 	PutBack func(ctx context.Context, f config.Folders, backup string) (aside string, err error)
+	// TryServer starts or reaches a server for once where no daemon runs. It takes and
+	// returns the documents of POST /api/v1/test. nil: a daemon is needed.
+	TryServer func(ctx context.Context, o ServeOptions, request []byte) (result []byte, err error)
 	// Show brings an address with a one-time code to the person, in the browser only if
 	// browser. nil prints it.
 	Show func(url string, f config.Folders, browser bool) error

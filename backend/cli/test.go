@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
+
+	"drawbridge/backend/loopback"
+	"drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -45,7 +50,8 @@ func (p *program) test() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test SERVER | URL | -- COMMAND [ARGS...]", Short: "Start a server once to see whether it works and what it offers; nothing is kept",
 		Long: "Start or reach a server once, show what it offers, and end it again. Nothing is kept.\n" +
-			"The server is one of the configuration, an address, a command, or an image of Docker.",
+			"The server is one of the configuration, an address, a command, or an image of Docker.\n" +
+			"Where Drawbridge is not running, this command starts the server itself, with the configuration that applies.",
 		Example: "  drawbridge test files\n  drawbridge test https://example.com/mcp\n  drawbridge test -- npx -y @modelcontextprotocol/server-filesystem /tmp\n  drawbridge test --image mcp/time",
 		Args: func(cmd *cobra.Command, args []string) error {
 			dashed := cmd.ArgsLenAtDash() == 0
@@ -67,17 +73,15 @@ func (p *program) test() *cobra.Command {
 				body = map[string]any{"server": args[0]}
 			}
 			var t trial
-			done, err := p.fetch(cmd.Context(), http.MethodPost, "test", nil, body, &t)
-			if err != nil {
+			done, err := p.tryServer(cmd.Context(), body, &t)
+			if err != nil || done {
 				return err
 			}
-			if !done {
-				if err := p.printTrial(&t, schemas); err != nil {
-					return err
-				}
-				if !t.OK {
-					return errTrial
-				}
+			if err := p.printTrial(&t, schemas); err != nil {
+				return err
+			}
+			if !t.OK {
+				return errTrial
 			}
 			return nil
 		},
@@ -85,6 +89,34 @@ func (p *program) test() *cobra.Command {
 	cmd.Flags().StringVar(&image, "image", "", "make a container from this `IMAGE`; arguments go to its program")
 	cmd.Flags().BoolVar(&schemas, "schemas", false, "show the input schema of each tool")
 	return cmd
+}
+
+// tryServer asks the daemon to try a server. Where none runs, this program does it itself
+// with the configuration that a daemon would have.
+func (p *program) tryServer(ctx context.Context, request any, to *trial) (done bool, err error) {
+	folders, err := p.folders()
+	if err != nil {
+		return false, err
+	}
+	if _, running, err := loopback.FindDaemon(folders.Data); running || err != nil || p.TryServer == nil {
+		return p.fetch(ctx, http.MethodPost, "test", nil, request, to)
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return false, err
+	}
+	if !p.json {
+		fmt.Fprintln(p.Stderr, "Drawbridge is not running: this command starts the server itself.")
+	}
+	data, err := p.TryServer(ctx, ServeOptions{Folders: folders, Sources: config.SourcesFor("", folders, p.Getenv)}, body)
+	if err != nil {
+		return false, err
+	}
+	if p.json {
+		_, err := fmt.Fprintf(p.Stdout, "%s\n", data)
+		return true, err
+	}
+	return false, decode(data, to)
 }
 
 func (p *program) printTrial(t *trial, schemas bool) error {

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"drawbridge/backend/hub"
 )
 
 func TestAServerIsTriedFromTheCommandLine(t *testing.T) {
@@ -38,5 +41,40 @@ func TestAServerIsTriedFromTheCommandLine(t *testing.T) {
 		if got := f.run(false, args...); got.code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}
+	}
+}
+
+func TestAServerIsTriedByThisProgramWhereNoDaemonRuns(t *testing.T) {
+	t.Parallel()
+	answer, fails := `{"ok":true,"stage":"done","command":"npx x","tools":[{"name":"read"}]}`, error(nil)
+	var asked string
+	run := func(args ...string) (code int, out, errOut string) {
+		var stdout, stderr strings.Builder
+		code = Main(t.Context(), append([]string{"--data", t.TempDir()}, args...), Options{
+			Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" },
+			TryServer: func(_ context.Context, o ServeOptions, request []byte) ([]byte, error) {
+				asked = string(request)
+				if o.Folders.Data == "" || o.Sources.Main() == "" {
+					t.Errorf("no configuration: %+v", o)
+				}
+				return []byte(answer), fails
+			},
+		})
+		return code, stdout.String(), stderr.String()
+	}
+	code, out, errOut := run("test", "files")
+	if code != 0 || asked != `{"server":"files"}` || !strings.Contains(out, "works: npx x\n1 tool") || !strings.Contains(errOut, "not running: this command starts the server itself") {
+		t.Errorf("%d %s %s, asked for %s", code, out, errOut, asked)
+	}
+	if code, out, errOut := run("test", "files", "--json"); code != 0 || out != answer+"\n" || errOut != "" {
+		t.Errorf("%d %s %s", code, out, errOut)
+	}
+	answer = `{"ok":false,"stage":"start","error":"executable not found"}`
+	if code, out, _ := run("test", "--", "x"); code != 1 || asked != `{"entry":{"command":"x"},"name":"server"}` || !strings.Contains(out, "failed at start: executable not found") {
+		t.Errorf("%d %s, asked for %s", code, out, asked)
+	}
+	fails = hub.Errorf(hub.CodeNotFound, "there is no such server")
+	if code, _, errOut := run("test", "gone"); code != 1 || !strings.Contains(errOut, "there is no such server") {
+		t.Errorf("%d %s", code, errOut)
 	}
 }

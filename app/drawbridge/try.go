@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"drawbridge/backend/api"
+	"drawbridge/backend/cli"
+	"drawbridge/backend/process"
+	"drawbridge/backend/secret"
+	"drawbridge/backend/serverlog"
+	"drawbridge/backend/store"
+	"drawbridge/backend/supervisor"
+	"drawbridge/config"
+)
+
+// tryServer starts or reaches a server for once while no daemon runs, with the
+// configuration, the secrets and the sign-ins that a daemon would use. Nothing is left of
+// it: neither a process nor a file, but for a token that a sign-in renews.
+func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result []byte, err error) {
+	c, err := o.Sources.Load()
+	if err != nil {
+		var in api.TestRequest
+		if json.Unmarshal(request, &in) != nil || in.Server != "" {
+			return nil, err
+		}
+		c = config.Default() // the server stands in the request
+	}
+	lobby, err := os.MkdirTemp("", "drawbridge-test-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder for the server: %w", err)
+	}
+	defer os.RemoveAll(lobby)
+
+	log := slog.New(slog.DiscardHandler)
+	spawner := process.NewSpawner(process.Options{Log: log}) // no ledger: that is the daemon's
+	vault := secret.For(o.Folders.Data, os.Getenv)
+	logins := newLogins(o.Folders.Data, vault, log)
+	logs := serverlog.Open("")
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*time.Second)
+		defer cancel()
+		err = errors.Join(err, logins.Close(ctx), spawner.Close(ctx), logs.Close())
+	}()
+	dialer := &supervisor.Dialer{
+		Secret: vault.Get, SignIn: logins, Guest: guest{logins}, Spawner: spawner, Logs: logs, Log: log, Lobby: lobby,
+		ClientInfo: clientInfo(),
+	}
+	t, err := api.TryOnce(ctx, c, request, dialer.Try)
+	if err != nil {
+		return nil, err
+	}
+	for _, value := range vault.Known() { // it is not shown to whoever looks over a shoulder
+		if len(value) >= 4 {
+			t.Command = strings.ReplaceAll(t.Command, value, "•••")
+		}
+	}
+	t.Command = store.Redacted(t.Command)
+	return json.Marshal(t)
+}
