@@ -115,6 +115,7 @@ func (a *API) registerConnections(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
 	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Take a connection back, put a lost entry back, or forget it", a.changeConnection)
 	a.registerTaking(doc)
+	a.registerTakeover(doc)
 	op(a, doc, "GET", "/api/v1/savings", "The servers that clients start by themselves", a.savings)
 }
 

@@ -55,21 +55,55 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 		_, err := p.tokenOf(client)
 		return err
 	}
-	if err := t.Apply(ctx, token); err != nil {
-		return err
+	var done doneAll
+	failed := t.Apply(ctx, token, func(d clientconf.OneDone) { done = append(done, d) })
+	if p.json {
+		return errors.Join(p.document(map[string]any{"items": done.documents(t), "skipped": skipped(t), "next": ""}), failed)
 	}
+	fmt.Fprintln(p.Stdout, done.sentences())
+	return failed
+}
+
+// doneAll is what became of each client.
+type doneAll []clientconf.OneDone
+
+func (all doneAll) documents(t *clientconf.Together) []map[string]any {
 	docs := []map[string]any{}
-	sentences := []string{"Done: " + counted(t) + ". To take all of it back: drawbridge clients undo --all"}
-	for _, plan := range t.Plans {
-		docs = append(docs, planDocument(plan))
-		if plan.Client.Reload != "" && !strings.HasPrefix(plan.Client.Reload, "nothing to do") {
-			sentences = append(sentences, line("  "+plan.Client.Name+": "+strings.TrimSuffix(plan.Client.Reload, ".")+"."))
+	for n, d := range all {
+		doc := map[string]any{}
+		if n < len(t.Plans) {
+			doc = planDocument(t.Plans[n])
+		} else {
+			i := t.Imports[n-len(t.Plans)]
+			doc["items"], doc["path"] = i.Servers, i.Path
+		}
+		doc["client"] = d.Client.ID
+		if d.Err != nil {
+			doc["error"] = d.Reason()
+		}
+		docs = append(docs, doc)
+	}
+	return docs
+}
+
+// sentences says how much was done, and what to do for each client to notice.
+func (all doneAll) sentences() string {
+	servers, clients, lines := 0, 0, []string{}
+	for _, d := range all {
+		if d.Err != nil {
+			lines = append(lines, line("  Left as it was: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
+			continue
+		}
+		servers, clients = servers+d.Servers, clients+1
+		if d.Client.Reload != "" && !strings.HasPrefix(d.Client.Reload, "nothing to do") {
+			lines = append(lines, line("  "+d.Client.Name+": "+strings.TrimSuffix(d.Client.Reload, ".")+"."))
 		}
 	}
-	for _, i := range t.Imports {
-		docs = append(docs, map[string]any{"items": i.Servers, "path": i.Path})
+	first := "Nothing was done."
+	if clients > 0 {
+		first = "Done: " + countedOf(servers, clients) + ". To take all of it back: drawbridge clients undo --all"
 	}
-	return p.say(map[string]any{"items": docs, "skipped": skipped(t), "next": ""}, strings.Join(sentences, "\n"))
+	return strings.Join(append([]string{first}, lines...), "\n")
 }
 
 func (p *program) showTogether(t *clientconf.Together) {
@@ -97,11 +131,13 @@ func skipped(t *clientconf.Together) []map[string]string {
 }
 
 // counted is how much a step is about.
-func counted(t *clientconf.Together) string {
-	if n := t.Servers(); n > 0 {
-		return plural(n, "server") + " from " + plural(t.Clients(), "client")
+func counted(t *clientconf.Together) string { return countedOf(t.Servers(), t.Clients()) }
+
+func countedOf(servers, clients int) string {
+	if servers > 0 {
+		return plural(servers, "server") + " from " + plural(clients, "client")
 	}
-	return plural(t.Clients(), "client")
+	return plural(clients, "client")
 }
 
 // undoAll takes everything back that connect, move and import did, after one question.

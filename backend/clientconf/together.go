@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -130,34 +131,84 @@ func (v *pendingVault) Get(ctx context.Context, name string) (string, error) {
 	return v.Vault.Get(ctx, name)
 }
 
-// Apply carries all of it out, in the order of the plans; before is called with each client
-// whose file is about to be written. It stops at the first failure, because the plans behind
-// it no longer begin where it ends.
-func (t *Together) Apply(ctx context.Context, before func(client string) error) error {
-	for n, p := range t.Plans {
-		err := before(p.Client.ID)
-		if err == nil {
-			err = t.c.Apply(ctx, p)
-		}
-		if err != nil {
-			return stoppedAt(p.Client.Name, n, err)
-		}
-	}
-	for n, i := range t.Imports {
-		if _, err := i.Apply(ctx); err != nil {
-			return stoppedAt(i.client, n, err)
-		}
-	}
-	return nil
+// OneDone is what became of one client in a step for all.
+type OneDone struct {
+	Client  Client
+	Servers int   // that were taken over
+	Err     error // why the client was left as it was; nil when it is done
 }
 
-func stoppedAt(client string, done int, err error) error {
-	message, _ := hub.Describe(err)
-	e := &hub.Error{Code: hub.CodeOf(err), Message: fmt.Sprintf("cannot go on at %s: %s", client, message), Cause: err}
-	if done > 0 {
-		e.Hint = fmt.Sprintf("%d clients before it are done. Run it again for the others, or take all of it back with: drawbridge clients undo --all.", done)
+// Reason is why the client was left as it was, for people; empty when it is done.
+func (d OneDone) Reason() string {
+	var known *hub.Error
+	switch {
+	case d.Err == nil:
+		return ""
+	case errors.As(d.Err, &known):
+		message, _ := hub.Describe(d.Err)
+		return message
 	}
-	return e
+	return d.Err.Error() // of a file of this machine: nothing in it is to be hidden
+}
+
+// Apply carries all of it out, in the order of the plans; before is called with each client
+// whose file is about to be written, and tell with what became of it. A client that fails
+// does not stop the others: those behind it are planned anew from where it left our
+// configuration, so that a name there may differ from the one that was shown. The error
+// names each client that failed.
+func (t *Together) Apply(ctx context.Context, before func(client string) error, tell func(OneDone)) error {
+	var failed error
+	note := func(client Client, servers int, err error) {
+		done := OneDone{client, servers, err}
+		if err != nil {
+			done.Servers = 0
+			failed = errors.Join(failed, fmt.Errorf("%s: %s", client.Name, done.Reason()))
+		}
+		tell(done)
+	}
+	for _, p := range t.Plans {
+		err := before(p.Client.ID)
+		if err == nil {
+			err = t.c.applyBehind(ctx, p, failed != nil)
+		}
+		note(p.Client, p.Moves(), err)
+	}
+	for _, i := range t.Imports {
+		client, err := ByID(i.client)
+		if err == nil {
+			err = t.c.takeBehind(ctx, i, failed != nil)
+		}
+		note(client, len(i.Servers), err)
+	}
+	return failed
+}
+
+// applyBehind carries a plan out; again when one before it failed, so that our configuration
+// is not where the plan begins.
+func (c *Connector) applyBehind(ctx context.Context, p *Plan, again bool) error {
+	if !again || p.own == nil {
+		return c.Apply(ctx, p)
+	}
+	now, err := c.Move(Choice{Client: p.Client.ID}, nil, false)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now.before, p.before) || now.Moves() != p.Moves() {
+		return hub.Errorf(hub.CodeConflict, "the file changed since the change was shown")
+	}
+	return c.Apply(ctx, now)
+}
+
+func (c *Connector) takeBehind(ctx context.Context, i *Taking, again bool) error {
+	if again {
+		now, err := c.Take(Choice{Client: i.client}, nil)
+		if err != nil {
+			return err
+		}
+		i = now
+	}
+	_, err := i.Apply(ctx)
+	return err
 }
 
 type undoStep struct {
@@ -194,9 +245,30 @@ func (c *Connector) UndoAll(ctx context.Context, imports, force bool, tell func(
 			steps = append(steps, undoStep{at: i.At, one: UndoneOne{Import: i.ID}})
 		}
 	}
+	return c.undoSteps(ctx, steps, force, tell)
+}
+
+// UndoSome takes the connections with these keys back as UndoAll does. A key without a
+// connection is left out: it was taken back before.
+func (c *Connector) UndoSome(ctx context.Context, keys []string, tell func(UndoneOne)) error {
+	records, err := c.records()
+	if err != nil {
+		return err
+	}
+	var steps []undoStep
+	for key, r := range records {
+		if slices.Contains(keys, key) {
+			steps = append(steps, undoStep{at: r.At, one: UndoneOne{Key: key}})
+		}
+	}
+	return c.undoSteps(ctx, steps, false, tell)
+}
+
+func (c *Connector) undoSteps(ctx context.Context, steps []undoStep, force bool, tell func(UndoneOne)) error {
 	slices.SortFunc(steps, func(a, b undoStep) int { return b.at.Compare(a.at) })
 	var failed error
 	for _, s := range steps {
+		var err error
 		name := s.one.Key
 		if s.one.Import != "" {
 			name = "import " + s.one.Import

@@ -56,7 +56,7 @@ func TestElevenClientsAreMovedAndUndoneInOneStep(t *testing.T) {
 		}
 	}
 	var tokens []string
-	if err := plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }); err != nil {
+	if err := plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }, func(OneDone) {}); err != nil {
 		t.Fatal(err)
 	}
 	if len(tokens) != 11 {
@@ -96,7 +96,7 @@ func TestElevenClientsAreImportedAndUndoneInOneStep(t *testing.T) {
 	if plan.Clients() < 9 || len(plan.Skipped) != 0 {
 		t.Fatalf("%d servers of %d clients, left out %v", plan.Servers(), plan.Clients(), plan.Skipped)
 	}
-	if err := plan.Apply(t.Context(), nil); err != nil {
+	if err := plan.Apply(t.Context(), nil, func(OneDone) {}); err != nil {
 		t.Fatal(err)
 	}
 	compare("after the import")
@@ -119,7 +119,7 @@ func TestClientsAreConnectedInOneStepAndABrokenFileIsLeftOut(t *testing.T) {
 	if plan.Clients() != 10 || len(plan.Skipped) != 1 || !strings.Contains(plan.Skipped[0].Client, "LM Studio") {
 		t.Fatalf("%d clients, left out %+v", plan.Clients(), plan.Skipped)
 	}
-	if err := plan.Apply(t.Context(), func(string) error { return nil }); err != nil {
+	if err := plan.Apply(t.Context(), func(string) error { return nil }, func(OneDone) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.UndoAll(t.Context(), true, false, func(UndoneOne) {}); err != nil {
@@ -127,4 +127,47 @@ func TestClientsAreConnectedInOneStepAndABrokenFileIsLeftOut(t *testing.T) {
 	}
 	write(t, filepath.Join(home, ".lmstudio/mcp.json"), elevenClients[".lmstudio/mcp.json"])
 	compare("after undo")
+}
+
+// TestAClientThatCannotBeWrittenDoesNotStopTheOthers makes the first of eleven files one that
+// changes behind the plan, so that all behind it begin elsewhere than they were planned.
+func TestAClientThatCannotBeWrittenDoesNotStopTheOthers(t *testing.T) {
+	c, vault, home, config := newSafe(t)
+	compare := elevenFilesOf(t, home)
+	plan := c.MoveAll()
+	first := plan.Plans[0]
+	changed := string(first.before) + " "
+	write(t, first.Path, changed)
+	var done []OneDone
+	err := plan.Apply(t.Context(), func(string) error { return nil }, func(d OneDone) { done = append(done, d) })
+	if err == nil || !strings.Contains(err.Error(), first.Client.Name) || strings.Contains(err.Error(), plan.Plans[1].Client.Name) {
+		t.Errorf("the error is %v", err)
+	}
+	if len(done) != 11 || done[0].Err == nil || done[0].Servers != 0 {
+		t.Fatalf("done: %+v", done)
+	}
+	for n, d := range done[1:] {
+		if d.Err != nil || d.Servers != plan.Plans[n+1].Moves() {
+			t.Errorf("%s: %d servers, %v", d.Client.Name, d.Servers, d.Err)
+		}
+	}
+	if got := content(t, first.Path); got != changed {
+		t.Errorf("the file that changed is\n%s", got)
+	}
+	if now := content(t, config); strings.Contains(now, "mcp/postgres") || !strings.Contains(now, "context7") {
+		t.Errorf("our configuration is\n%s", now)
+	}
+	var keys []string
+	for _, p := range plan.Plans {
+		keys = append(keys, p.Key())
+	}
+	undone := 0
+	if err := c.UndoSome(t.Context(), keys, func(UndoneOne) { undone++ }); err != nil || undone != 10 {
+		t.Errorf("undone %d, %v", undone, err)
+	}
+	write(t, first.Path, string(first.before))
+	compare("after undo")
+	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
+		t.Errorf("after undo: %v, secrets %v", err, vault.values)
+	}
 }

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+
+	"drawbridge/backend/clientconf"
+	"drawbridge/backend/hub"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// TakeoverPlan is what taking over the servers of all clients changes.
+type TakeoverPlan struct {
+	Servers int              `json:"servers" doc:"How many servers are taken over"`
+	Clients []TakeoverClient `json:"clients" nullable:"false" doc:"In the order in which they are changed"`
+	Skipped []TakeoverSkip   `json:"skipped" nullable:"false"`
+	Plan    string           `json:"plan" doc:"Names what is shown here, for the request that carries it out"`
+}
+
+// TakeoverClient is what changes for one client.
+type TakeoverClient struct {
+	Key      string   `json:"key"`
+	Name     string   `json:"name"`
+	Path     string   `json:"path"`
+	Servers  int      `json:"servers"`
+	Diff     string   `json:"diff" doc:"Of our configuration and of the client's file; secrets are masked"`
+	Warnings []string `json:"warnings" nullable:"false"`
+}
+
+// TakeoverSkip is a client that is left out.
+type TakeoverSkip struct {
+	Client string `json:"client"`
+	Reason string `json:"reason"`
+}
+
+// TakeoverRequest carries out what was shown.
+type TakeoverRequest struct {
+	Plan string `json:"plan" minLength:"1" maxLength:"64" doc:"Of the plan that was shown: another one is refused"`
+}
+
+// TakeoverResult is what became of one client.
+type TakeoverResult struct {
+	Key     string `json:"key"`
+	Name    string `json:"name"`
+	Servers int    `json:"servers" doc:"How many of its servers were taken over"`
+	Error   string `json:"error" doc:"Why it was left as it was; empty when it is done"`
+	Reload  string `json:"reload" doc:"What to do for the client to notice"`
+}
+
+// TakeoverUndone is what became of one client that was put back.
+type TakeoverUndone struct {
+	Key    string `json:"key"`
+	Result string `json:"result" doc:"restored, removed or wasAbsent; empty after an error"`
+	Error  string `json:"error"`
+}
+
+type takeoverInput struct{ Body TakeoverRequest }
+
+type takeoverUndoInput struct {
+	Body struct {
+		Keys []string `json:"keys" minItems:"1" maxItems:"200" doc:"Of the clients that were taken over"`
+	}
+}
+
+func (a *API) registerTakeover(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/takeover", "What taking over the servers of all clients changes; nothing is written", a.planTakeover)
+	op(a, doc, "POST", "/api/v1/takeover", "Take over the servers of all clients, one after the other", a.takeOver)
+	op(a, doc, "POST", "/api/v1/takeover/undo", "Put clients that were taken over back, the newest first", a.undoTakeover)
+}
+
+func (a *API) planTakeover(context.Context, *none) (*answer[TakeoverPlan], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	return reply(takeoverPlan(c.MoveAll()))
+}
+
+func takeoverPlan(t *clientconf.Together) TakeoverPlan {
+	out := TakeoverPlan{Servers: t.Servers(), Clients: []TakeoverClient{}, Skipped: []TakeoverSkip{}}
+	digest := sha256.New()
+	for _, p := range t.Plans {
+		out.Clients = append(out.Clients, TakeoverClient{
+			Key: p.Key(), Name: p.Client.Name, Path: p.Path, Servers: p.Moves(), Diff: p.Diff,
+			Warnings: append([]string{}, p.Warnings...),
+		})
+		digest.Write([]byte(p.Key() + "\x00" + p.Diff + "\x00"))
+	}
+	for _, s := range t.Skipped {
+		out.Skipped = append(out.Skipped, TakeoverSkip(s))
+	}
+	out.Plan = hex.EncodeToString(digest.Sum(nil))
+	return out
+}
+
+func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[TakeoverResult]], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	t := c.MoveAll()
+	if takeoverPlan(t).Plan != in.Body.Plan {
+		return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "a file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+	}
+	if err := c.KeepSavings(os.Getpid()); err != nil {
+		return nil, err
+	}
+	token := func(client string) error { // the client may start the shim at once
+		_, err := a.Tokens.Create(client)
+		return err
+	}
+	out := List[TakeoverResult]{Items: []TakeoverResult{}}
+	_ = t.Apply(ctx, token, func(d clientconf.OneDone) { // each answer holds its own error
+		one := TakeoverResult{Key: d.Client.ID, Name: d.Client.Name, Servers: d.Servers, Error: d.Reason()}
+		if one.Error == "" {
+			one.Reload = d.Client.Reload
+		}
+		out.Items = append(out.Items, one)
+	})
+	return reply(out)
+}
+
+func (a *API) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*answer[List[TakeoverUndone]], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	out := List[TakeoverUndone]{Items: []TakeoverUndone{}}
+	failed := c.UndoSome(ctx, in.Body.Keys, func(u clientconf.UndoneOne) {
+		out.Items = append(out.Items, TakeoverUndone{Key: u.Key, Result: string(u.Undone), Error: u.Error})
+	})
+	if failed != nil && len(out.Items) == 0 { // else each answer holds its own error
+		return nil, failed
+	}
+	return reply(out)
+}
