@@ -89,6 +89,7 @@ func (r *Reloader) Load() error {
 		r.mainWas = exists(r.o.Sources.Main())
 		r.current.Store(c)
 		r.keep(c)
+		r.log(c.Problems)
 		return nil
 	}
 	problems := problemsOf(err)
@@ -212,17 +213,23 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 }
 
 func (r *Reloader) report(applied bool, changed []string, problems []config.Problem) {
+	r.log(problems)
 	lines := make([]string, 0, len(problems))
 	for _, p := range problems {
 		lines = append(lines, p.String())
-		if p.Warning {
-			r.o.Log.Warn("Configuration", "problem", p.String())
-		} else {
-			r.o.Log.Error("Configuration", "problem", p.String())
-		}
 	}
 	r.told = r.seen
 	r.o.Bus.Publish(event.Config, event.ConfigChange{Applied: applied, Problems: lines, Changed: changed})
+}
+
+func (r *Reloader) log(problems []config.Problem) {
+	for _, p := range problems {
+		level := slog.LevelError
+		if p.Warning {
+			level = slog.LevelWarn
+		}
+		r.o.Log.Log(context.Background(), level, "Configuration", "problem", p.String())
+	}
 }
 
 // keep writes the last good copy.

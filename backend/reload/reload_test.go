@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -211,6 +212,24 @@ func TestFoldersMayAppearLateAndGoAndComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.expect("folder back", "a=a b=b")
+}
+
+// What is wrong with single servers stands in the log of a start, too, and not only in
+// that of a change.
+func TestTheFirstConfigurationIsLoggedWithItsProblems(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config.jsonc")
+	write(t, file, `{"mcpServers": {"a": {"command": "a"}, "b": {"command": 7}}, "mcpServer": {}}`)
+	var log strings.Builder
+	r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := r.Load(); err != nil || ids(r.Current()) != "a=a" {
+		t.Fatalf("%v, %s", err, ids(r.Current()))
+	}
+	for _, want := range []string{"level=ERROR msg=Configuration", "'command' in server 'b'", "level=WARN msg=Configuration", "did you mean 'mcpServers'?"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, log.String())
+		}
+	}
 }
 
 func TestFailedReloadKeepsServersRunning(t *testing.T) {

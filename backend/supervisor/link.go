@@ -155,9 +155,18 @@ func (r *runner) start(ctx context.Context, request Request, limit time.Duration
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = &hub.Error{Code: hub.CodeTimeout, Retriable: true, Cause: err,
-			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit)}
+			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit), Hint: slowHint(request.Server)}
 	}
 	return session, err
+}
+
+// slowHint is what to do about a server that did not answer while it was started. One that
+// reads only messages with a header gets none that it understands, and looks as if it hung.
+func slowHint(c *config.Server) string {
+	if c.Type != hub.Stdio || c.Framing != "" && c.Framing != config.FramingAuto {
+		return ""
+	}
+	return `If it only needs longer, raise startupTimeoutMs. If it reads messages with a Content-Length header, set "framing": "content-length".`
 }
 
 // slot waits for a turn to start. The turn is given back after slotTime even when

@@ -110,6 +110,27 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	})
 }
 
+// A server that reads only messages with a header gets none that it understands: what may
+// help is said of those whose framing nobody has set.
+func TestSlowStartSaysWhatMayHelp(t *testing.T) {
+	for framing, want := range map[string]string{config.FramingAuto: `"framing": "content-length"`, "ndjson": ""} {
+		inBubble(t, func(g *rig, _ *Options) {
+			g.start = func(ctx context.Context, _ Request, _ int) (*hub.Catalog, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}, func(g *rig) {
+			g.apply(server("a", func(s *config.Server) {
+				s.StartupTimeout, s.Restart.MaxAttempts, s.Framing = 20*time.Second, 0, framing
+			}))
+			pass(21 * time.Second)
+			if st := g.want("a", hub.StateCrashed); !strings.Contains(st.Hint, want) || (st.Hint == "") != (want == "") {
+				t.Errorf("framing %s: %q", framing, st.Hint)
+			}
+		})
+	}
+}
+
 func TestStoppedServerStartsWithACallAndAManualOneDoesNot(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("m", func(s *config.Server) { s.Start = config.StartManual }),
@@ -128,6 +149,8 @@ func TestStoppedServerStartsWithACallAndAManualOneDoesNot(t *testing.T) {
 		g.want("m", hub.StateStopped)
 		if _, err := g.For(context.Background(), call("m")); hub.CodeOf(err) != hub.CodeUnavailable {
 			t.Fatalf("a manual server: %v", err)
+		} else if _, hint := hub.Describe(err); !strings.Contains(hint, "drawbridge start m") {
+			t.Errorf("a manual server: %s", hint)
 		}
 		if err := g.Start(context.Background(), "m"); err != nil {
 			t.Fatal(err)

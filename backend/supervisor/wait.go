@@ -115,7 +115,7 @@ func (r *runner) disabled() error {
 
 func (r *runner) manual() error {
 	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
-		Hint: "Start it in the window or the tray menu."}
+		Hint: "Ask the person to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
 }
 
 // unavailable says why there is no connection. What a server wrote to stderr stays
