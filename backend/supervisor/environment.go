@@ -62,6 +62,9 @@ func (e environment) of(c *config.Server) (map[string]string, error) {
 		env["PATH"] = path
 	}
 	maps.Copy(env, e.reach())
+	if name := launcher(c.Command); c.Type == hub.Stdio && (name == "docker" || name == "podman") {
+		maps.Copy(env, e.engine())
+	}
 	for _, name := range inherited(c.InheritEnv) {
 		if value, ok := e.lookup(name); ok {
 			env[name] = value

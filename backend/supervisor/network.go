@@ -51,6 +51,23 @@ func (e environment) reach() map[string]string {
 	return env
 }
 
+// engines say which Docker Engine is meant and how to reach it: addresses, names and paths.
+var engines = []string{
+	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION", "CONTAINER_HOST",
+}
+
+// engine are the variables that the commands of Docker and Podman get unasked, so that they
+// speak to the Engine that servers of type docker are run by.
+func (e environment) engine() map[string]string {
+	env := map[string]string{}
+	for _, name := range engines {
+		if value, _ := e.lookup(name); value != "" {
+			env[name] = value
+		}
+	}
+	return env
+}
+
 // holdsPassword says that a proxy's address has a user, or anything behind a question
 // mark: too careful is a warning, too careless a password in a stranger's process.
 func holdsPassword(proxy string) bool { return strings.ContainsAny(proxy, "@?") }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"drawbridge/backend/hub"
 	"drawbridge/config"
 )
 
@@ -45,6 +46,25 @@ func TestAServerReachesTheNetworkAsTheTerminalDoes(t *testing.T) {
 	own := config.Server{Env: map[string]string{"HTTPS_PROXY": "", "NODE_EXTRA_CA_CERTS": "/other.pem"}}
 	if vars, err = e.of(&own); err != nil || vars["HTTPS_PROXY"] != "" || vars["NODE_EXTRA_CA_CERTS"] != "/other.pem" {
 		t.Errorf("%v, %v", vars, err)
+	}
+}
+
+func TestDockerAsACommandMeansTheEngineOfTheTerminal(t *testing.T) {
+	quietNetwork(t)
+	for _, name := range engines {
+		t.Setenv(name, "")
+	}
+	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
+	e := environment{login: map[string]string{"DOCKER_CONTEXT": "far"}}
+	for command, want := range map[string]string{"docker": "tcp://10.0.0.1:2375 far", "/usr/bin/docker": "tcp://10.0.0.1:2375 far", "podman": "tcp://10.0.0.1:2375 far", "npx": " "} {
+		vars, err := e.of(&config.Server{Type: hub.Stdio, Command: command, Args: []string{"run", "-i", "--rm", "x"}})
+		if got := vars["DOCKER_HOST"] + " " + vars["DOCKER_CONTEXT"]; err != nil || got != want {
+			t.Errorf("%s: %q, %v", command, got, err)
+		}
+	}
+	own := config.Server{Type: hub.Stdio, Command: "docker", Env: map[string]string{"DOCKER_HOST": "unix:///own.sock"}}
+	if vars, err := e.of(&own); err != nil || vars["DOCKER_HOST"] != "unix:///own.sock" {
+		t.Errorf("%v, %v", vars["DOCKER_HOST"], err)
 	}
 }
 
