@@ -55,7 +55,8 @@ func TestDockerAsACommandMeansTheEngineOfTheTerminal(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
-	e := environment{login: map[string]string{"DOCKER_CONTEXT": "far"}}
+	t.Setenv("DOCKER_CONTEXT", "far")
+	e := environment{}
 	for command, want := range map[string]string{"docker": "tcp://10.0.0.1:2375 far", "/usr/bin/docker": "tcp://10.0.0.1:2375 far", "podman": "tcp://10.0.0.1:2375 far", "npx": " "} {
 		vars, err := e.of(&config.Server{Type: hub.Stdio, Command: command, Args: []string{"run", "-i", "--rm", "x"}})
 		if got := vars["DOCKER_HOST"] + " " + vars["DOCKER_CONTEXT"]; err != nil || got != want {
