@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestEchoPassesBothWays(t *testing.T) {
@@ -316,6 +318,27 @@ func TestStdinTakesAWriteDeadline(t *testing.T) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("err = %v", err)
 	}
+}
+
+// Else the data folder of a test, or of a daemon that was just ended, could be written to
+// after it was removed.
+func TestCloseWaitsUntilTheLedgerKnowsOfAnEarlierEnd(t *testing.T) {
+	s := newTestSpawner(t)
+	p, _ := start(t, s, "exit3", 0)
+	s.ledger.mu.Lock() // the end cannot be written yet
+	gone := func() bool { return errors.Is(unix.Kill(p.pid, 0), unix.ESRCH) }
+	for deadline := time.Now().Add(10 * time.Second); !gone() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond) // only makes a failure more certain
+	s.mu.Lock()
+	_, known := s.live[p.pid]
+	s.mu.Unlock()
+	s.ledger.mu.Unlock()
+	if !known {
+		t.Error("Close would not wait for a process whose end is not written yet")
+	}
+	<-p.Done()
 }
 
 func TestNothingIsInheritedButTheMark(t *testing.T) {

@@ -240,10 +240,16 @@ func (s *Spawner) remember(p *Process, mark string) {
 	}
 }
 
+// forget is called when p has ended. It stays alive for Close until the ledger is written:
+// nothing writes there any more when Close has returned.
 func (s *Spawner) forget(p *Process) {
-	s.mu.Lock()
-	delete(s.live, p.pid)
-	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.live[p.pid] == p { // the system may have given the number away already
+			delete(s.live, p.pid)
+		}
+	}()
 	if s.ledger == nil {
 		return
 	}
