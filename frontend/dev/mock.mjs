@@ -150,6 +150,15 @@ export function startMock({
         return json(response, { items: world.connections, next: '' });
       case 'POST connections':
         return respond(response, world.connect(path[1], path[2]));
+      case 'GET takeover':
+        return json(response, world.takeover());
+      case 'POST takeover': {
+        const asked = JSON.parse(text);
+        const items = path[1] === 'undo' ? world.putBack(asked.keys) : world.takeOver(asked.plan);
+        if (items) return json(response, { items, next: '' });
+        const detail = 'a file changed since the change was shown';
+        return json(response, { status: 409, code: 'conflict', detail }, 409);
+      }
       case 'GET approvals':
         return json(response, { items: world.questions, next: '' });
       case 'POST approvals': {

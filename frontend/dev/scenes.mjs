@@ -599,6 +599,45 @@ export function makeScene(scene) {
       found.state = found.connected ? 'connected' : 'notConnected';
       return action === 'connect' ? plan : { key, result: 'restored' };
     },
+    /** Keys of clients whose file cannot be written. */
+    unwritable: new Set(),
+    takeover() {
+      const here = this.connections.filter((c) => c.state === 'notConnected');
+      const one = (c) => ({
+        key: c.key,
+        name: c.name,
+        path: c.path,
+        servers: 2,
+        diff: this.connect(c.key, 'plan').diff,
+        warnings: c.key === 'zed' ? [this.say('pg: set the variable PGPASSWORD.')] : [],
+      });
+      return {
+        servers: 2 * here.length,
+        clients: here.map(one),
+        skipped: this.connections
+          .filter((c) => c.state === 'unreadable')
+          .map((c) => ({ client: c.name, reason: this.say(c.problem) })),
+        plan: here.map((c) => c.key).join('+') || 'none',
+      };
+    },
+    takeOver(plan) {
+      const shown = this.takeover();
+      if (shown.plan !== plan) return undefined;
+      return shown.clients.map(({ key, name }) => {
+        const failed = this.unwritable.has(key);
+        if (!failed) this.connect(key, 'connect');
+        return {
+          key,
+          name,
+          servers: failed ? 0 : 2,
+          error: failed ? 'the file is read-only' : '',
+          reload: failed ? '' : this.say('Restart it to see the tools.'),
+        };
+      });
+    },
+    putBack(keys) {
+      return keys.map((key) => ({ ...this.connect(key, 'undo'), error: '' }));
+    },
     live: scene !== 'empty' && scene !== 'hostile',
     clients: known,
     config: {

@@ -72,6 +72,52 @@ flow('what clients start twice is told, and what passes for whom', quiet, async 
   await table.getByText('not this client').first().waitFor();
 });
 
+flow(
+  'the servers of all clients are taken over with one question, and put back with one click',
+  { scene: 'empty', rate: 0 },
+  async (page, mock) => {
+    const full = (await import('../dev/scenes.mjs')).makeScene('full');
+    mock.world.connections.push(...full.connections);
+    mock.world.unwritable.add('zed');
+    await page.goto(`${mock.url}/#/welcome`);
+    const all = page.getByRole('button', { name: 'Take over 4 servers from 2 clients' });
+    const dialog = page.getByRole('dialog', { name: 'Take over 4 servers from 2 clients' });
+    await tabTo(page, all);
+    await page.keyboard.press('Enter');
+    // The safe answer has the focus, and nothing is written by looking.
+    await focused(dialog.getByRole('button', { name: 'Cancel' }));
+    await dialog.getByRole('region', { name: 'What changes for Cursor' }).waitFor();
+    await dialog.getByRole('region', { name: 'What changes for Zed' }).waitFor();
+    await inspect(page, 'all');
+    await page.keyboard.press('Escape');
+    await focused(all);
+    assert.equal(mock.world.connections.filter((one) => one.connected).length, 2);
+    // A file that changed meanwhile is not written.
+    await page.keyboard.press('Enter');
+    const { takeOver } = mock.world;
+    mock.world.takeOver = () => undefined;
+    await dialog.getByRole('button', { name: 'Take over' }).press('Enter');
+    await dialog.getByText('a file changed since the change was shown').waitFor();
+    mock.world.takeOver = takeOver;
+    await dialog.getByRole('button', { name: 'Take over' }).press('Enter');
+    const results = page.getByRole('region', { name: 'What became of each client' });
+    await results.getByText('2 servers taken over').waitFor();
+    await results.getByText('Left as it was: the file is read-only').waitFor();
+    assert.equal(mock.world.connections.filter((one) => one.connected).length, 3);
+    await inspect(page, 'all');
+    // The way back is still there after a look elsewhere.
+    await page.goto(`${mock.url}/#/clients`);
+    await page.getByText('Works, sees 31 tools').waitFor();
+    await page.goto(`${mock.url}/#/welcome`);
+    await tabTo(page, results.getByRole('button', { name: 'Undo' }));
+    await page.keyboard.press('Enter');
+    await page.getByText('Every file is as it was before.').waitFor();
+    await becomes(() => results.count(), 0);
+    assert.equal(mock.world.connections.filter((one) => one.connected).length, 2);
+    await all.waitFor();
+  },
+);
+
 flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (page, mock) => {
   const full = (await import('../dev/scenes.mjs')).makeScene('full');
   mock.world.connections.push(...full.connections);
@@ -81,7 +127,9 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await page.keyboard.press('Enter');
   await page.getByText('Found 7 servers in 3 clients').waitFor();
   await page.getByRole('heading', { name: 'Take your servers over' }).waitFor();
-  // The first client's servers stand there already.
+  // One client's servers can be copied by themselves.
+  await tabTo(page, page.getByRole('button', { name: 'From a client on this computer' }));
+  await page.keyboard.press('Enter');
   await tabTo(page, page.getByRole('button', { name: 'Import these' }));
   await page.keyboard.press('Enter');
   await page.getByText('Imported. The servers are starting.').waitFor();

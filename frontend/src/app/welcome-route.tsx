@@ -14,11 +14,17 @@ import { Button, buttonClasses } from '@/components/button';
 import { Boundary, LoadingPage, PageHeader } from '@/components/page';
 import { liveCallsQuery, useLiveCalls } from '@/features/calls/api';
 import { callName } from '@/features/calls/call-row';
-import { clientsQuery, connectionsQuery, savingsQuery } from '@/features/clients/api';
+import {
+  clientsQuery,
+  connectionsQuery,
+  savingsQuery,
+  takeoverQuery,
+} from '@/features/clients/api';
 import { ConnectionRow } from '@/features/clients/connections';
 import { ImportPanel } from '@/features/clients/import-panel';
 import { isOnline } from '@/features/clients/online';
 import { sentence } from '@/features/clients/savings';
+import { TakeOver } from '@/features/clients/take-over';
 import { serversQuery } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
 import { useAllIn } from '@/lib/all-in';
@@ -78,6 +84,7 @@ function Welcome() {
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),
+    useQuery(takeoverQuery),
   ]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the next step begins at its heading
   useEffect(() => heading.current?.focus(), [step, ready]);
@@ -154,6 +161,8 @@ function Servers() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const [untouched] = useState(servers.length === 0);
   const { data: connections } = useQuery(connectionsQuery);
+  const { data: takeover } = useQuery(takeoverQuery);
+  const [all] = useState((takeover?.clients ?? []).length > 0);
   const toImport = (connections ?? []).some((one) => one.detected && one.state !== 'unreadable');
   return (
     <div className="space-y-5">
@@ -163,9 +172,10 @@ function Servers() {
           {savings.copies > 0 && <p className="text-sm text-ink2">{t.share}</p>}
         </Box>
       )}
+      <TakeOver />
       <div className="space-y-3">
         <div className="flex flex-wrap gap-2">
-          <ImportPanel begin={untouched} />
+          <ImportPanel begin={untouched && !all} />
           <Link
             to="/directory"
             className={buttonClasses(untouched && !toImport ? 'primary' : 'secondary')}

@@ -439,6 +439,25 @@ export const texts = bare({
     run: 'Import these',
     done: 'Imported. The servers are starting.',
   },
+  takeOver: {
+    action: (servers: number, clients: number) =>
+      `Take over ${servers === 1 ? '1 server' : `${servers} servers`} from ${clients === 1 ? '1 client' : `${clients} clients`}`,
+    hint: 'You see every change before it is written, and one click puts every file back.',
+    body: 'The servers move into Drawbridge. In each client, an entry of Drawbridge takes the place of each of them under the same name, so that its permission rules keep working.',
+    changes: (client: string) => `What changes for ${client}`,
+    skipped: (client: string, reason: string) => `Left out: ${client}: ${reason}`,
+    run: 'Take over',
+    results: 'What became of each client',
+    done: (servers: number) =>
+      servers === 1 ? '1 server taken over' : `${servers} servers taken over`,
+    failed: 'Left as it was',
+    undo: 'Undo',
+    undone: 'Every file is as it was before.',
+    notUndone: (clients: number) =>
+      clients === 1
+        ? '1 client could not be put back.'
+        : `${clients} clients could not be put back.`,
+  },
   signIn: {
     title: 'Sign-in',
     start: 'Sign in',
@@ -1287,7 +1306,7 @@ export const texts = bare({
       servers: {
         name: 'Servers',
         title: 'Take your servers over',
-        body: 'Import what your clients have set up, or add a server by hand. Nothing changes in a client yet.',
+        body: 'Take over what your clients have set up, or add a server by hand. Nothing is written before you have seen it.',
       },
       clients: {
         name: 'Clients',

@@ -1,7 +1,14 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request } from '@/lib/request';
 import type { Client, Connection, ConnectionPlan, List, LiveConnection } from '@/types/api';
-import type { ClientFeatures, ImportableServer, Savings } from '@/types/connect';
+import type {
+  ClientFeatures,
+  ImportableServer,
+  Savings,
+  TakeoverPlan,
+  TakeoverResult,
+  TakeoverUndone,
+} from '@/types/connect';
 
 /** No event tells of clients alone, so the list is read again while it is shown. */
 export const clientsQuery = queryOptions({
@@ -174,5 +181,61 @@ export function useUndoImport() {
       client.invalidateQueries({ queryKey: ['imports'] });
       client.invalidateQueries({ queryKey: ['connections'] });
     },
+  });
+}
+
+/** What taking over the servers of all clients would write; nothing is. */
+export const takeoverQuery = queryOptions({
+  queryKey: ['connections', 'takeover'],
+  queryFn: ({ signal }) => request<TakeoverPlan>('GET', '/api/v1/takeover', { signal }),
+  retry: false,
+});
+
+const takenOver = ['taken-over'];
+
+/** What became of each client; kept while the page is open, so that it can be undone later. */
+export const takenOverQuery = queryOptions({
+  queryKey: takenOver,
+  queryFn: (): TakeoverResult[] => [],
+  staleTime: Number.POSITIVE_INFINITY,
+  gcTime: Number.POSITIVE_INFINITY,
+});
+
+/** Writes what was shown; each client has a result of its own. */
+export function useTakeOver() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (plan: string) =>
+      (await request<List<TakeoverResult>>('POST', '/api/v1/takeover', { body: { plan } })).items ??
+      [],
+    onSuccess: (results) => {
+      const now = new Set(results.map((one) => one.key));
+      client.setQueryData(takenOver, (old: TakeoverResult[] | undefined) => [
+        ...(old ?? []).filter((one) => !now.has(one.key)),
+        ...results,
+      ]);
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
+  });
+}
+
+/**
+ * Puts every client back that was taken over; those that could not be stay in the list.
+ * onDone is called however soon the list goes.
+ */
+export function useUndoTakeover(onDone: (failed: TakeoverUndone[]) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (keys: string[]) =>
+      (await request<List<TakeoverUndone>>('POST', '/api/v1/takeover/undo', { body: { keys } }))
+        .items ?? [],
+    onSuccess: (undone) => {
+      const failed = undone.filter((one) => one.error !== '');
+      client.setQueryData(takenOver, (old: TakeoverResult[] | undefined) =>
+        (old ?? []).filter((one) => failed.some((other) => other.key === one.key)),
+      );
+      onDone(failed);
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
   });
 }
