@@ -49,6 +49,7 @@ func (a *API) statusNow() Status {
 		Servers:  full(a.Servers.Statuses()), Notices: []event.Notice{},
 	}
 	s.Usage = a.usageOf(s.Servers)
+	s.Visible = a.visibleTools(cfg, s.Servers)
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
 	}
@@ -65,6 +66,30 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, a.Notices()...)
 	}
 	return s
+}
+
+// visibleTools counts the tools that clients see, of servers of which they do not see all.
+func (a *API) visibleTools(cfg *config.Config, servers []hub.ServerStatus) map[string]int {
+	some := map[string]int{}
+	for i := range servers {
+		if c, ok := cfg.Server(servers[i].ID); ok && c.Filter != nil && servers[i].Tools > 0 && !c.Disabled {
+			some[c.ID] = 0
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	for _, item := range a.Views.All().Items(hub.Tools) {
+		if _, asked := some[item.Server]; asked {
+			some[item.Server]++
+		}
+	}
+	for i := range servers {
+		if n, asked := some[servers[i].ID]; asked && n >= servers[i].Tools {
+			delete(some, servers[i].ID)
+		}
+	}
+	return some
 }
 
 func (a *API) listServers(context.Context, *none) (*answer[List[hub.ServerStatus]], error) {

@@ -34,6 +34,7 @@ type Status struct {
 	Notices      []event.Notice     `json:"notices" nullable:"false"`
 	Servers      []hub.ServerStatus `json:"servers" nullable:"false"`
 	Usage        []ServerUsage      `json:"usage" nullable:"false" doc:"What servers with a process on this machine take"`
+	Visible      map[string]int     `json:"visibleTools,omitempty" doc:"How many tools clients see, by the id of a server whose configuration hides some"`
 }
 
 // ServerUsage is what one server takes of this machine, all its processes together.

@@ -166,6 +166,8 @@ func TestStatusLooksAsPromised(t *testing.T) {
 		s := hub.ServerStatus{ID: string(state), Label: string(state), State: state, Tools: i * 7, Updated: now.Add(-time.Duration(1<<(2*i)) * 2 * time.Second)}
 		doc.Servers = append(doc.Servers, s)
 	}
+	doc.Visible = map[string]int{string(hub.StateStopped): 2}
+	doc.Servers[1].Tools = 0 // never listed
 	doc.Servers[0].Label = "日本 files"
 	doc.Servers[0].Warnings = []string{"8 of 9 tools"}
 	doc.Servers[1].Reason = "exit code 1\x1b[31m: no such file"

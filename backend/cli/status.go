@@ -24,6 +24,7 @@ type statusDocument struct {
 	Notices      []noticeDocument   `json:"notices"`
 	Servers      []hub.ServerStatus `json:"servers"`
 	Usage        []usageDocument    `json:"usage"`
+	Visible      map[string]int     `json:"visibleTools"`
 
 	versions map[string]string // of packages, by server; from GET versions
 }
@@ -132,7 +133,7 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
 	}
 	for _, server := range s.Servers {
-		cells := []string{bothNames(server), word(server.State), strconv.Itoa(server.Tools), ago(now, server.Updated)}
+		cells := []string{bothNames(server), word(server.State), s.tools(server), ago(now, server.Updated)}
 		if len(s.versions) > 0 {
 			cells = append(cells, short(s.versions[server.ID], 24))
 		}
@@ -177,6 +178,18 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		fmt.Fprintln(p.Stdout, "\nList what they offer:      drawbridge tools\nSee what a server says:    drawbridge logs SERVER")
 	}
 	return nil
+}
+
+// tools is how many tools a server has, and how many of them clients see where that is
+// less; "-" where it was never listed.
+func (s *statusDocument) tools(server hub.ServerStatus) string {
+	if n, some := s.Visible[server.ID]; some && n < server.Tools {
+		return fmt.Sprintf("%d of %d", n, server.Tools)
+	}
+	if server.Tools == 0 && server.State != hub.StateRunning && server.State != hub.StateDegraded {
+		return "-"
+	}
+	return strconv.Itoa(server.Tools)
 }
 
 func word(s hub.State) string {

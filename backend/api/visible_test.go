@@ -1,0 +1,46 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/registry"
+	"drawbridge/config"
+)
+
+func TestTheStatusTellsHowManyToolsClientsSee(t *testing.T) {
+	t.Parallel()
+	cfg, problems := config.Parse("c.json", []byte(`{"mcpServers": {
+		"files": {"command": "x", "includeTools": ["read"]},
+		"whole": {"command": "x", "tools": {"read": {"approval": "ask"}}},
+		"plain": {"command": "x"},
+		"never": {"command": "x", "includeTools": ["read"]}}}`))
+	if cfg == nil {
+		t.Fatal(problems)
+	}
+	r := registry.New(registry.Options{})
+	var servers []registry.Server
+	var statuses []hub.ServerStatus
+	for _, c := range cfg.Servers {
+		servers = append(servers, registry.Server{ID: c.ID, Filter: c.Filter})
+	}
+	r.Arrange("", servers)
+	for _, c := range cfg.Servers {
+		if c.ID == "never" {
+			statuses = append(statuses, hub.ServerStatus{ID: c.ID})
+			continue
+		}
+		catalog := &hub.Catalog{}
+		for _, name := range []string{"read", "write", "list"} {
+			catalog.Tools = append(catalog.Tools, hub.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)})
+		}
+		r.Set(c.ID, "", catalog)
+		statuses = append(statuses, hub.ServerStatus{ID: c.ID, Tools: 3})
+	}
+	a := &API{Options: Options{Views: r}}
+	if got := fmt.Sprint(a.visibleTools(cfg, statuses)); got != "map[files:1]" {
+		t.Errorf("clients see %s", got)
+	}
+}
