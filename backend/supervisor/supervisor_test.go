@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -108,6 +109,23 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})
+}
+
+// Whoever is alerted by the log hears of a server that does not start.
+func TestAFailedStartIsAWarningInTheLog(t *testing.T) {
+	var log strings.Builder
+	inBubble(t, func(g *rig, o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+			return nil, hub.Errorf(hub.CodeUnavailable, "executable not found")
+		}
+	}, func(g *rig) {
+		g.apply(server("a", func(s *config.Server) { s.Restart.MaxAttempts = 0 }))
+		g.want("a", hub.StateCrashed)
+	})
+	if want := `level=WARN msg="MCP server 'a' connection failed: `; !strings.Contains(log.String(), want) {
+		t.Errorf("the log lacks %s:\n%s", want, log.String())
+	}
 }
 
 // A server that reads only messages with a header gets none that it understands: what may
