@@ -14,12 +14,13 @@ import (
 func patient(current func() *config.Config) func(context.Context) (doctor.Options, error) {
 	return func(ctx context.Context) (doctor.Options, error) {
 		path := os.Getenv("PATH")
-		if env, err := process.LoginEnv(ctx); err == nil && env["PATH"] != "" {
-			path = env["PATH"]
+		login, noLogin := process.LoginEnv(ctx)
+		if login["PATH"] != "" {
+			path = login["PATH"]
 		}
 		return doctor.Options{
 			Config: current(), Getenv: os.Getenv, Listening: doctor.Listening, Docker: doctor.AskDocker,
-			LookPath: func(program string) (string, error) { return process.Resolve(program, path) },
+			LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShell: noLogin,
 		}, nil
 	}
 }

@@ -44,23 +44,34 @@ func (k *keeper) apply(c *config.Config) {
 
 func (k *keeper) run(ctx context.Context) error {
 	for {
+		var c *config.Config
 		select {
 		case <-ctx.Done():
 			return nil
-		case c := <-k.changed:
-			login, err := process.LoginEnv(ctx)
-			if err != nil || ctx.Err() != nil {
+		case c = <-k.changed:
+		case <-process.LoginEnvChanges():
+			if c = k.current(); c == nil {
 				continue
 			}
-			k.set(c, func(name string) (string, bool) {
-				if v, ok := os.LookupEnv(name); ok {
-					return v, true
-				}
-				v, ok := login[name]
-				return v, ok
-			})
 		}
+		login, err := process.LoginEnv(ctx)
+		if err != nil || ctx.Err() != nil {
+			continue
+		}
+		k.set(c, func(name string) (string, bool) {
+			if v, ok := os.LookupEnv(name); ok {
+				return v, true
+			}
+			v, ok := login[name]
+			return v, ok
+		})
 	}
+}
+
+func (k *keeper) current() *config.Config {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now
 }
 
 func (k *keeper) set(c *config.Config, lookup func(string) (string, bool)) {

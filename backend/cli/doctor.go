@@ -128,12 +128,13 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 		return o, err
 	}
 	path := p.Getenv("PATH")
-	if env, err := process.LoginEnv(ctx); err == nil && env["PATH"] != "" {
-		path = env["PATH"]
+	login, noLogin := process.LoginEnv(ctx)
+	if noLogin == nil && login["PATH"] != "" {
+		path = login["PATH"]
 	}
 	o = doctor.Options{
 		Config: current, Getenv: p.Getenv, Clients: c.List(), Listening: doctor.Listening, Docker: doctor.AskDocker,
-		LookPath: func(program string) (string, error) { return process.Resolve(program, path) },
+		LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShell: noLogin,
 		Restore: func(ctx context.Context, key string) error {
 			_, err := c.Restore(ctx, key, p.tokenOf)
 			return err

@@ -29,7 +29,7 @@ const (
 
 // Finding is one thing that was looked at.
 type Finding struct {
-	Check   string `json:"check"` // stable: daemon, port, runtime, docker, proxy, config, secret, list, client
+	Check   string `json:"check"` // stable: daemon, port, shell, runtime, docker, proxy, config, secret, list, client
 	Subject string `json:"subject"`
 	Level   Level  `json:"level"`
 	Message string `json:"message"`
@@ -48,6 +48,8 @@ type Options struct {
 	// Getenv reads the environment; LookPath finds a program as servers would.
 	Getenv   func(string) string
 	LookPath func(program string) (path string, err error)
+	// LoginShell is why the login shell did not tell the environment of servers; nil when it did.
+	LoginShell error
 	// Daemon is the running one's address; "" when none runs.
 	Daemon string
 	// Listening reports whether somebody listens at an address.
@@ -88,6 +90,7 @@ func Examine(ctx context.Context, o Options) []Finding {
 	all = append(all, o.daemon()...)
 	all = append(all, o.configuration()...)
 	all = append(all, o.secrets()...)
+	all = append(all, o.shell()...)
 	all = append(all, o.runtimes()...)
 	all = append(all, o.docker(ctx)...)
 	all = append(all, o.proxies()...)
@@ -157,6 +160,15 @@ func (o Options) configuration() (all []Finding) {
 		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + counted(len(o.Config.Servers), "server")}}
 	}
 	return all
+}
+
+// shell finds a login shell that does not tell its PATH: programs that it knows are missing then.
+func (o Options) shell() []Finding {
+	if o.LoginShell == nil {
+		return nil
+	}
+	return []Finding{{Check: "shell", Level: Warning, Message: o.LoginShell.Error() + "; servers get the PATH that Drawbridge was started with",
+		Fix: "Find out what its start-up files wait for, such as a question or the network. They are read again when a server is restarted."}}
 }
 
 func (o Options) runtimes() (all []Finding) {

@@ -74,6 +74,13 @@ func TestAServersOwnAdviceIsItsFix(t *testing.T) {
 	}
 }
 
+func TestALoginShellThatDoesNotAnswerIsFound(t *testing.T) {
+	all := examine(t, `{}`, func(o *Options) { o.LoginShell = errors.New("login shell /bin/zsh did not answer within 10s") })
+	if f := find(t, all, "shell", Warning); !strings.HasPrefix(f.Message, "login shell /bin/zsh did not answer within 10s") || f.Fix == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestHealthyMachineHasNoFindings(t *testing.T) {
 	for _, f := range examine(t, `{"mcpServers": {"a": {"command": "npx"}}}`, func(o *Options) {
 		o.Clients = []clientconf.Status{{Key: "cursor", State: clientconf.Connected}, {Key: "zed", State: clientconf.NotConnected}}

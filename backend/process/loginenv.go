@@ -6,25 +6,31 @@ import (
 	"maps"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
-// loginLimit is how long the login shell may take.
-const loginLimit = 5 * time.Second
+// defaultLoginLimit is how long the login shell may take unless the configuration says otherwise.
+const defaultLoginLimit = 10 * time.Second
 
-// loginReader reads the environment of a login shell once and keeps the answer.
+// loginReader reads the environment of a login shell when it is first asked for it, and
+// again once the answer has expired.
 type loginReader struct {
-	read  func() (map[string]string, error)
-	begin chan struct{} // holds one token until somebody asked
-	done  chan struct{}
-	env   map[string]string
-	err   error
+	read    func(limit time.Duration) (map[string]string, error)
+	changed chan struct{} // holds one token after each reading but the first
+
+	mu    sync.Mutex
+	limit time.Duration
+	done  chan struct{} // closed when the newest reading has ended; nil before the first one
+	ended time.Time     // of the newest reading; zero while it goes on
+	stale bool
+	env   map[string]string // of the newest reading that succeeded, else our own
+	known bool              // env is a login shell's
+	err   error             // of the newest reading
 }
 
-func newLoginReader(read func() (map[string]string, error)) *loginReader {
-	r := &loginReader{read: read, begin: make(chan struct{}, 1), done: make(chan struct{})}
-	r.begin <- struct{}{}
-	return r
+func newLoginReader(read func(limit time.Duration) (map[string]string, error)) *loginReader {
+	return &loginReader{read: read, limit: defaultLoginLimit, changed: make(chan struct{}, 1)}
 }
 
 var login = newLoginReader(readLoginEnv)
@@ -32,31 +38,69 @@ var login = newLoginReader(readLoginEnv)
 // LoginEnv is the environment of the person's login shell, which knows the PATH
 // that a start from a desktop does not: node, nvm, uv, brew. The first call
 // starts reading it in the background; every call waits for the answer or for
-// ctx. It is read once in the life of the process, within 5 s. When that fails,
-// the error comes together with our own environment, to carry on with.
+// ctx. It is read again only after ExpireLoginEnv. When that fails, the error comes
+// together with what an earlier reading told, else our own environment, to carry on with.
 func LoginEnv(ctx context.Context) (map[string]string, error) { return login.get(ctx) }
 
+// ExpireLoginEnv has the next LoginEnv read again what was read longer than age ago, and
+// reports whether it will.
+func ExpireLoginEnv(age time.Duration) bool { return login.expire(age) }
+
+// LoginEnvChanges gets a value after each reading but the first. It has one receiver.
+func LoginEnvChanges() <-chan struct{} { return login.changed }
+
 func (r *loginReader) get(ctx context.Context) (map[string]string, error) {
-	select {
-	case <-r.begin:
-		go func() {
-			defer close(r.done)
-			r.env, r.err = r.read()
-			if r.err != nil {
-				r.env = ownEnv()
-			}
-			delete(r.env, keepVariable)
-			delete(r.env, MarkVariable)
-			delete(r.env, watchdogVariable)
-		}()
-	default:
+	r.mu.Lock()
+	if r.done == nil || r.stale {
+		again := r.done != nil
+		r.done, r.stale, r.ended = make(chan struct{}), false, time.Time{}
+		go r.run(r.limit, r.done, again)
 	}
+	done := r.done
+	r.mu.Unlock()
 	select {
-	case <-r.done:
+	case <-done:
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		return maps.Clone(r.env), r.err
 	case <-ctx.Done():
 		return ownEnv(), fmt.Errorf("cannot wait for the login shell: %w", ctx.Err())
 	}
+}
+
+func (r *loginReader) run(limit time.Duration, done chan struct{}, again bool) {
+	env, err := r.read(limit)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer close(done)
+	r.err, r.ended = err, time.Now()
+	switch {
+	case err == nil:
+		r.env, r.known = env, true
+	case !r.known:
+		r.env = ownEnv()
+	}
+	for _, name := range []string{keepVariable, MarkVariable, watchdogVariable} {
+		delete(r.env, name)
+	}
+	if again {
+		select {
+		case r.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (r *loginReader) expire(age time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended.IsZero() { // nobody has asked yet, or it is just being read
+		return false
+	}
+	if time.Since(r.ended) >= age {
+		r.stale = true
+	}
+	return r.stale
 }
 
 func ownEnv() map[string]string { return asMap(os.Environ()) }

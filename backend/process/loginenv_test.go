@@ -81,7 +81,7 @@ func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
 	t.Setenv("MINE", "1")
 	reads := 0
 	release := make(chan struct{})
-	r := newLoginReader(func() (map[string]string, error) {
+	r := newLoginReader(func(time.Duration) (map[string]string, error) {
 		reads++
 		<-release
 		return nil, errors.New("no shell")
@@ -100,6 +100,53 @@ func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
 		env["MINE"] = "changed by one caller"
 	}
 	if reads != 1 {
+		t.Errorf("read %d times", reads)
+	}
+}
+
+// A program that was installed since is found, and a shell that hangs does not take away
+// what an earlier one told.
+func TestLoginEnvIsReadAgainOnceItHasExpired(t *testing.T) {
+	t.Parallel()
+	answers := []struct {
+		path string
+		err  error
+	}{{"/old", nil}, {"/new", nil}, {"", errors.New("no answer")}}
+	reads := 0
+	r := newLoginReader(func(time.Duration) (map[string]string, error) {
+		a := answers[reads]
+		reads++
+		return map[string]string{"PATH": a.path}, a.err
+	})
+	if r.expire(0) {
+		t.Error("what nobody has read has expired")
+	}
+	get := func(want string, failed bool) {
+		t.Helper()
+		env, err := r.get(t.Context())
+		if env["PATH"] != want || (err != nil) != failed {
+			t.Errorf("PATH %q, %v; want %q", env["PATH"], err, want)
+		}
+	}
+	get("/old", false)
+	if r.expire(time.Hour) {
+		t.Error("a new answer has expired")
+	}
+	get("/old", false)
+	if len(r.changed) != 0 {
+		t.Error("the first reading counts as a change")
+	}
+	if !r.expire(0) {
+		t.Error("an old answer has not expired")
+	}
+	get("/new", false)
+	if len(r.changed) != 1 {
+		t.Error("nobody hears of the second reading")
+	}
+	r.expire(0)
+	get("/new", true)
+	get("/new", true)
+	if reads != 3 {
 		t.Errorf("read %d times", reads)
 	}
 }

@@ -18,7 +18,9 @@ import (
 	"time"
 )
 
-func readLoginEnv() (map[string]string, error) { return askShell(loginShell(), loginLimit) }
+func readLoginEnv(limit time.Duration) (map[string]string, error) {
+	return askShell(loginShell(), limit)
+}
 
 // askShell runs shell as an interactive login shell, because people extend PATH
 // in either kind of start-up file, and lets it print its environment between two

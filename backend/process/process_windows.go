@@ -267,7 +267,7 @@ func detached(more uint32) func(*exec.Cmd) {
 }
 
 // readLoginEnv is our own environment: Windows gives a desktop start the same one.
-func readLoginEnv() (map[string]string, error) { return ownEnv(), nil }
+func readLoginEnv(time.Duration) (map[string]string, error) { return ownEnv(), nil }
 
 // executable finds path as it is or with one of the extensions of PATHEXT.
 func executable(path string) (string, error) {

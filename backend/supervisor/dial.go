@@ -58,15 +58,31 @@ type Dialer struct {
 
 	once    bool // nothing is started a second time: an exit is followed by the other era at once
 	running running
-	eras    eras // by launchKey: what servers turned out to speak
+	// How the login shell is asked, and asked again; nil means by package process.
+	loginEnv func(context.Context) (map[string]string, error)
+	expire   func(age time.Duration) bool
+	eras     eras // by launchKey: what servers turned out to speak
 	// OnNotification and OnRequest get what a server says outside of any call.
 	// Both may be nil; see upstream.Options.
 	OnNotification func(server, method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (hub.Reply, error)
 }
 
-// Connect starts the server of r by its transport, shakes hands and lists it.
+// Connect starts the server of r by its transport, shakes hands and lists it. Where the
+// executable is not found, the login shell is asked again, once: it may just have been installed.
 func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
+	session, err := d.connect(ctx, r)
+	if err == nil || r.Server.Command == "" {
+		return session, err
+	}
+	if errors.Is(err, process.ErrNotFound) && d.expireLogin(loginAgeNotFound) {
+		return d.connect(ctx, r)
+	}
+	d.expireLogin(loginAgeFailed)
+	return session, err
+}
+
+func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	c := r.Server
 	if d.Ready != nil {
 		if err := d.Ready(ctx); err != nil {
@@ -90,7 +106,7 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 			return d.OnRequest(ctx, c.ID, method, params)
 		}
 	}
-	env := readEnvironment(ctx, d.Secret)
+	env := d.readEnvironment(ctx)
 	started := &started{tell: r.Started}
 	var err error
 	if env.workspace, err = d.workspace(r); err != nil {
@@ -164,7 +180,11 @@ func (d *Dialer) spec(c *config.Server, env environment, s *started) (process.Sp
 	}
 	path, err := process.Resolve(command, vars["PATH"])
 	if err != nil {
-		return process.Spec{}, refusal(command, err)
+		err = refusal(command, err)
+		if e, ok := errors.AsType[*hub.Error](err); ok && env.failed != nil && errors.Is(err, process.ErrNotFound) {
+			e.Hint = fmt.Sprintf("The PATH may lack folders, for the %v. %s", env.failed, e.Hint)
+		}
+		return process.Spec{}, err
 	}
 	// Arguments as they are written: expanded ones may hold a secret.
 	s.Command = strings.Join(append([]string{path}, c.Args...), " ")

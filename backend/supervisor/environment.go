@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/process"
@@ -18,20 +19,41 @@ import (
 // variables, then those of the login shell, then secrets.
 type environment struct {
 	login  map[string]string
+	failed error                             // why the login shell did not tell it
 	secret func(name string) (string, error) // may be nil
 	// workspace is the value of ${workspaceFolder}.
 	workspace string
 }
 
-// readEnvironment waits for the login shell, which is read once and within 5 s.
-// Without an answer our own environment has to do.
-func readEnvironment(ctx context.Context, secret func(context.Context, string) (string, error)) environment {
-	login, _ := process.LoginEnv(ctx)
-	e := environment{login: login}
-	if secret != nil {
-		e.secret = func(name string) (string, error) { return secret(ctx, name) }
+// When what the login shell told is read again: an executable that was not found may just
+// have been installed, a restart is often the answer to a changed start-up file, and other
+// failures may have either cause.
+const (
+	loginAgeNotFound = 5 * time.Second // servers that fail together share one reading
+	loginAgeRestart  = time.Second
+	loginAgeFailed   = 10 * time.Minute
+)
+
+// readEnvironment waits for the login shell. Without an answer our own environment has to do.
+func (d *Dialer) readEnvironment(ctx context.Context) environment {
+	read := d.loginEnv
+	if read == nil {
+		read = process.LoginEnv
+	}
+	login, err := read(ctx)
+	e := environment{login: login, failed: err}
+	if d.Secret != nil {
+		e.secret = func(name string) (string, error) { return d.Secret(ctx, name) }
 	}
 	return e
+}
+
+// expireLogin has the login shell asked again where it was asked longer than age ago.
+func (d *Dialer) expireLogin(age time.Duration) bool {
+	if d.expire != nil {
+		return d.expire(age)
+	}
+	return process.ExpireLoginEnv(age)
 }
 
 // lookup finds the value of ${name}, unless it is a secret.

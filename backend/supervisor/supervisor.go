@@ -245,9 +245,11 @@ func (s *Supervisor) Start(ctx context.Context, id string) error {
 	})
 }
 
-// Restart ends a server's process, if there is one, and starts a new one. Calls in
+// Restart ends a server's process, if there is one, and starts a new one, in the
+// environment that the login shell tells now. Calls in
 // flight end with an error. It returns when that has begun.
 func (s *Supervisor) Restart(ctx context.Context, id string) error {
+	process.ExpireLoginEnv(loginAgeRestart)
 	return s.command(ctx, id, func(r *runner) error {
 		r.retireInstances()
 		r.wanted = true
