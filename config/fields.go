@@ -284,7 +284,7 @@ func patterns(name string, to *[]string) field {
 				r.errorf(n.items[i].at, key, "'%s'%s must have at most %d bytes", key, r.in(), maxPattern)
 				return
 			case err != nil:
-				r.errorf(n.items[i].at, key, "'%s'%s is no regular expression: %v", key, r.in(), err)
+				r.errorf(n.items[i].at, key, "'%s'%s is not a regular expression: %v", key, r.in(), err)
 				return
 			case p.MatchString(""):
 				r.errorf(n.items[i].at, key, "'%s'%s must not match the empty text", key, r.in())

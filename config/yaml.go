@@ -24,7 +24,7 @@ func yamlTree(file string, src []byte) (root *node, problem *Problem) {
 	// The parser is a stranger's: a file it cannot bear is refused like any other.
 	defer func() {
 		if r := recover(); r != nil {
-			root, problem = nil, refuse(where.at(0), "file is no valid YAML", "")
+			root, problem = nil, refuse(where.at(0), "file is not valid YAML", "")
 		}
 	}()
 	parsed, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
@@ -56,7 +56,7 @@ func yamlProblem(where *lines, err error) *Problem {
 		}
 		return refuse(where.at(0), bad.GetMessage(), "")
 	}
-	return refuse(where.at(0), "file is no valid YAML", "")
+	return refuse(where.at(0), "file is not valid YAML", "")
 }
 
 // dashes finds a line that opens more than maxDepth nested lists, or returns -1.

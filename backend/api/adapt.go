@@ -94,7 +94,7 @@ func init() {
 		case status == http.StatusRequestEntityTooLarge:
 			p.Detail = "the request is too large"
 		case status == http.StatusBadRequest && len(errs) == 0:
-			p.Detail = "the body is missing or no valid JSON"
+			p.Detail = "the body is missing or not valid JSON"
 		}
 		for _, err := range errs {
 			d, ok := err.(huma.ErrorDetailer)

@@ -178,7 +178,7 @@ func readBundle(path string) ([]byte, error) {
 	case err != nil:
 		return nil, hub.Errorf(hub.CodeNotFound, "there is no file %q", path)
 	case !info.Mode().IsRegular():
-		return nil, hub.Errorf(hub.CodeValidation, "%q is no file", path)
+		return nil, hub.Errorf(hub.CodeValidation, "%q is not a file", path)
 	case info.Size() > directory.MaxBundle:
 		return nil, hub.Errorf(hub.CodeValidation, "the bundle is larger than %d MiB", directory.MaxBundle>>20)
 	}

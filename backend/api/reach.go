@@ -201,7 +201,7 @@ func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
 func (a *API) draft(raw []byte) (config.Profile, error) {
 	text, err := json.Marshal(map[string]any{"profiles": map[string]json.RawMessage{"draft": raw}})
 	if err != nil {
-		return config.Profile{}, hub.Errorf(hub.CodeValidation, "the profile is no JSON object")
+		return config.Profile{}, hub.Errorf(hub.CodeValidation, "the profile is not a JSON object")
 	}
 	c, problems := config.Parse("profile", text)
 	if c == nil || len(c.Profiles) != 1 {

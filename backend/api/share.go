@@ -130,7 +130,7 @@ func readShared(text string) (*sharedFile, error) {
 	}
 	file := &sharedFile{}
 	if err := json.Unmarshal([]byte(text), file); err != nil {
-		return nil, hub.Errorf(hub.CodeValidation, "the file is no export of Drawbridge: its servers or profiles are no objects")
+		return nil, hub.Errorf(hub.CodeValidation, "the file is not an export of Drawbridge: its servers or profiles are not objects")
 	}
 	switch {
 	case len(file.Servers)+len(file.Profiles) == 0:
@@ -220,7 +220,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 		}
 	}
 	if c == nil || len(c.Servers) != 1 {
-		return refuse("it is no server")
+		return refuse("it is not a server")
 	}
 	s := c.Servers[0]
 	one.URL = s.URL

@@ -139,7 +139,7 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(in.Entry, &object) != nil || object == nil {
-		return nil, "", &hub.Error{Code: hub.CodeValidation, Message: "the entry is no JSON object", Fields: []hub.FieldError{{Field: "entry", Error: "no JSON object"}}}
+		return nil, "", &hub.Error{Code: hub.CodeValidation, Message: "the entry is not a JSON object", Fields: []hub.FieldError{{Field: "entry", Error: "not a JSON object"}}}
 	}
 	// A server that is off is tried all the same.
 	delete(object, "disabled")
@@ -151,7 +151,7 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	parsed, problems := config.Parse("entry", text)
 	out.Problems = append(out.Problems, problems...)
 	if parsed == nil || len(parsed.Servers) != 1 {
-		out.Code, out.Error = hub.CodeValidation, "this is no valid server"
+		out.Code, out.Error = hub.CodeValidation, "this is not a valid server"
 		for _, p := range problems {
 			if !p.Warning {
 				out.Error, out.Hint = p.Message, p.Suggestion

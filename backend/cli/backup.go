@@ -52,7 +52,7 @@ func (p *program) backupRestore() *cobra.Command {
 			}
 			next, problems := config.Parse(main, src)
 			if next == nil {
-				return fmt.Errorf("the copy is no valid configuration: %w", config.Problems(problems))
+				return fmt.Errorf("the copy is not a valid configuration: %w", config.Problems(problems))
 			}
 			if !yes && !p.json && p.Attended() {
 				if err := p.askKeepLess(cmd.Context(), main, next.History, src); err != nil {

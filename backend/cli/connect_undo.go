@@ -13,13 +13,13 @@ import (
 var undoneWords = map[clientconf.Undone]string{
 	clientconf.Restored:  "The file is byte for byte what it was before.",
 	clientconf.Removed:   "Our entry is removed; the rest of the file was changed since and stays.",
-	clientconf.WasAbsent: "Our entry was gone already.",
+	clientconf.WasAbsent: "There was no entry of ours to remove.",
 }
 
 var undoneImportWords = map[clientconf.Undone]string{
 	clientconf.Restored:  "Our configuration is byte for byte what it was before.",
 	clientconf.Removed:   "The servers of the import are removed; what was changed since stays.",
-	clientconf.WasAbsent: "The servers of the import were gone already.",
+	clientconf.WasAbsent: "None of the servers of the import were left to remove.",
 }
 
 func (p *program) clientsDisconnect() *cobra.Command {

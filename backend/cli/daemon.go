@@ -148,6 +148,16 @@ func (d *daemon) serverID(ctx context.Context, text string) string {
 	return s.ID
 }
 
+// knownServer is the id of the server that a person names, which there must be.
+func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
+	var s hub.ServerStatus
+	err := d.get(ctx, "servers/"+url.PathEscape(text), &s)
+	if hub.CodeOf(err) == hub.CodeNotFound {
+		return "", &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("no server is called %q", text), Hint: "List them with: drawbridge status"}
+	}
+	return s.ID, err
+}
+
 // clientName is the name of the client that text names without regard to case; text itself
 // when none or several have it.
 func (p *program) clientName(ctx context.Context, text string) string {

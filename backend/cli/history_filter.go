@@ -83,5 +83,5 @@ func moment(text string, now time.Time) (string, error) {
 			return at.UTC().Format(time.RFC3339Nano), nil
 		}
 	}
-	return "", fmt.Errorf("%q is no time such as 2026-01-31, 2026-01-31T10:00:00Z or 2h", text)
+	return "", fmt.Errorf("%q is not a time such as 2026-01-31, 2026-01-31T10:00:00Z or 2h", text)
 }

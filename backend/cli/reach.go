@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -33,9 +34,17 @@ func (p *program) profiles() *cobra.Command {
 		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
 		Args:    between(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
 			servers := map[string]map[string]any{}
 			for _, arg := range args[1:] {
-				id, tools, some := strings.Cut(arg, ":")
+				name, tools, some := strings.Cut(arg, ":")
+				id, err := d.knownServer(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
 				one := map[string]any{}
 				if some {
 					one["includeTools"] = strings.Split(tools, ",")
@@ -66,9 +75,15 @@ func (p *program) profiles() *cobra.Command {
 	}
 	var profile, list string
 	use := &cobra.Command{
-		Use: "use CLIENT", Short: "Bind a client to a profile, or choose how its tools are listed; without flags both are taken back", Args: between(1, 1),
-		Long: "Bind a client, by the name of its token, to a profile: it can use no other then, at any address. Without flags it sees everything again.",
+		Use: "use CLIENT [PROFILE]", Short: "Bind a client to a profile, or choose how its tools are listed; with the client alone both are taken back", Args: between(1, 2),
+		Long: "Bind a client, by the name of its token, to a profile: it can use no other then, at any address. With the client alone it sees everything again.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				if profile != "" && profile != args[1] {
+					return usageError{errors.New("name one profile, as an argument or with --profile")}
+				}
+				profile = args[1]
+			}
 			return p.do(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done; it holds for the next request of "+args[0]+".")
 		},
 	}

@@ -78,7 +78,7 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 	case err != nil:
 		return fmt.Errorf("cannot read the export: %w", err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("cannot read the export: %s is no file", path)
+		return fmt.Errorf("cannot read the export: %s is not a file", path)
 	case info.Size() > maxShared:
 		return fmt.Errorf("cannot read the export: it is larger than %d KiB", maxShared>>10)
 	}

@@ -121,7 +121,7 @@ func (p *program) versionsNow(ctx context.Context) map[string]string {
 }
 
 func (p *program) printStatus(s statusDocument, now time.Time) error {
-	t := table{title: "MCP servers at " + line(s.URL), head: []string{"Server", "Status", "Tools", "Updated"}, right: []bool{false, false, true, false}}
+	t := table{title: "MCP servers at " + line(s.URL), head: []string{"Server", "Status", "Tools", "Changed"}, right: []bool{false, false, true, false}}
 	takes := map[string]usageDocument{}
 	for _, u := range s.Usage {
 		takes[u.Server] = u

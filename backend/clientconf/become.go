@@ -162,7 +162,7 @@ func (b *becoming) table(v any) map[string]string {
 			out[key] = fmt.Sprint(value)
 		case nil:
 		default:
-			b.note("%q is no text and is not taken over", key)
+			b.note("%q is not text and is not taken over", key)
 		}
 	}
 	return out

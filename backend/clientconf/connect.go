@@ -127,6 +127,8 @@ func (c *Connector) open(choice Choice) (*Plan, error) {
 		return nil, hub.Errorf(hub.CodeValidation, "the folder of a project must be absolute")
 	case client.Project == "":
 		return nil, hub.Errorf(hub.CodeValidation, "%s has no file for projects", client.Name)
+	case !exists(choice.Project):
+		return nil, hub.Errorf(hub.CodeNotFound, "there is no folder %s", choice.Project)
 	default:
 		p.Path = filepath.Join(choice.Project, filepath.FromSlash(client.Project))
 	}

@@ -210,6 +210,12 @@ func TestDuplicatesAcrossClientsAreRecognised(t *testing.T) {
 func TestTokenIsNeverWrittenIntoAFileThatLeavesTheMachine(t *testing.T) {
 	c, home := newConnector(t)
 	project := filepath.Join(home, "site")
+	if _, err := c.Plan(Choice{Client: "codex", Project: project}); hub.CodeOf(err) != hub.CodeNotFound {
+		t.Errorf("a project without a folder: %v", err)
+	}
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	http := Choice{HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_secret"}
 	for _, id := range []string{"claude-code", "vscode", "opencode"} {
 		choice := http

@@ -47,11 +47,11 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 	if client.Format == JSON && !json.Valid(f.src) {
 		var any any
 		err := json.Unmarshal(f.src, &any)
-		return nil, fmt.Errorf("the file is no valid JSON: %w", err)
+		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
 	}
 	value, err := hujson.Parse(f.src)
 	if err != nil {
-		return nil, fmt.Errorf("the file is no valid JSON: %w", err)
+		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
 	}
 	root, ok := nodeOf(value)
 	if !ok {
@@ -98,7 +98,7 @@ func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
 		}
 		child, ok := nodeOf(member.Value)
 		if !ok {
-			return node{}, nil, fmt.Errorf("%s is no object", quote(strings.Join(path[:i+1], ".")))
+			return node{}, nil, fmt.Errorf("%s is not an object", quote(strings.Join(path[:i+1], ".")))
 		}
 		o = child
 	}

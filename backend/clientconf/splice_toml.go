@@ -39,7 +39,7 @@ func parseTOML(src []byte, client Client) (*tomlFile, error) {
 	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
 	var all map[string]any
 	if err := toml.Unmarshal(f.src, &all); err != nil {
-		return nil, fmt.Errorf("the file is no valid TOML: %w", err)
+		return nil, fmt.Errorf("the file is not valid TOML: %w", err)
 	}
 	if bytes.Contains(f.src, []byte("\r\n")) {
 		f.newline = "\r\n"
@@ -62,7 +62,7 @@ func parseTOML(src []byte, client Client) (*tomlFile, error) {
 		f.tables = append(f.tables, t)
 	}
 	if err := p.Error(); err != nil {
-		return nil, fmt.Errorf("the file is no valid TOML: %w", err)
+		return nil, fmt.Errorf("the file is not valid TOML: %w", err)
 	}
 	for i := range f.tables {
 		t := &f.tables[i]

@@ -52,7 +52,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 		err = yaml.Unmarshal(text, &f.all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the file is no valid YAML: %w", errors.New(strings.SplitN(err.Error(), "\n", 2)[0]))
+		return nil, fmt.Errorf("the file is not valid YAML: %w", errors.New(strings.SplitN(err.Error(), "\n", 2)[0]))
 	}
 	if f.all == nil {
 		f.all = map[string]any{}

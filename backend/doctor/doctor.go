@@ -232,7 +232,7 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 			if !s.Detected {
 				continue
 			}
-			f.Level, f.Message, f.Fix = Warning, s.Path+": "+s.Problem, "Correct the file; "+s.Client.Name+" cannot read it either."
+			f.Level, f.Message, f.Fix = Warning, s.Path+": "+s.Problem, "Correct the file. Drawbridge does not write a file that it cannot read."
 		default:
 			f = o.reach(ctx, s, f)
 		}

@@ -147,7 +147,7 @@ func (d *Document) Set(value any, path ...string) error {
 		}
 		inner, ok := object.Members[i].Value.Value.(*hujson.Object)
 		if !ok {
-			return hub.Errorf(hub.CodeValidation, "cannot set %s: '%s' is no object", strings.Join(path, "."), key)
+			return hub.Errorf(hub.CodeValidation, "cannot set %s: '%s' is not an object", strings.Join(path, "."), key)
 		}
 		object = inner
 	}

@@ -68,7 +68,7 @@ func (d *Document) child(o *hujson.Object, name string, depth int) (*hujson.Obje
 	}
 	inner, ok := o.Members[i].Value.Value.(*hujson.Object)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeValidation, "cannot set '%s': it is no object", name)
+		return nil, hub.Errorf(hub.CodeValidation, "cannot set '%s': it is not an object", name)
 	}
 	return inner, nil
 }
