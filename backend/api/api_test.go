@@ -214,6 +214,19 @@ func TestFailedCallSaysWhy(t *testing.T) {
 	}
 }
 
+// A call that was made is answered with 200, whatever came of it: docs/errors.md says so.
+func TestAFailedCallIsAnAnswerAndNoProblem(t *testing.T) {
+	s := newSite(t)
+	for _, code := range []hub.Code{hub.CodeNotFound, hub.CodeTimeout, hub.CodeUnavailable, hub.CodeInternal} {
+		s.call = func(context.Context, *hub.Call) (hub.Reply, error) { return hub.Reply{}, hub.Errorf(code, "no") }
+		status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"echo"}`)
+		var r CallResult
+		if err := json.Unmarshal([]byte(body), &r); err != nil || status != 200 || r.Success || r.Code != code || r.Error != "no" || r.CallID == "" {
+			t.Errorf("%s: %d %s", code, status, body)
+		}
+	}
+}
+
 func TestServersAreCommanded(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
