@@ -61,6 +61,9 @@ type Config struct {
 type Global struct {
 	RequestTimeout time.Duration // globalSettings.timeout
 	Debug          bool          // globalSettings.debug
+	// LoginShellTimeout is globalSettings.loginShellTimeoutMs: how long the login shell may
+	// take to tell its environment.
+	LoginShellTimeout time.Duration
 	// ApproveNewCommands is globalSettings.approveNewCommands: a command that is new
 	// or was changed waits for a person's word.
 	ApproveNewCommands bool
@@ -295,7 +298,7 @@ const (
 func Default() *Config {
 	return &Config{
 		MCPEnabled: true,
-		Global:     Global{RequestTimeout: DefaultRequestTimeout},
+		Global:     Global{RequestTimeout: DefaultRequestTimeout, LoginShellTimeout: 10 * time.Second},
 		Policy:     Policy{Rules: DefaultRules()},
 		Bridge: Bridge{
 			Listen:       DefaultListen,

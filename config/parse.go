@@ -151,6 +151,7 @@ func globalSettings(g *Global) field {
 	return section("globalSettings",
 		millis("timeout", 1, &g.RequestTimeout),
 		boolean("debug", &g.Debug),
+		millis("loginShellTimeoutMs", 100*time.Millisecond, &g.LoginShellTimeout),
 		oneOfThen("approveNewCommands", []string{ApproveOff, ApproveAsk}, func(word string) { g.ApproveNewCommands = word == ApproveAsk }),
 	)
 }

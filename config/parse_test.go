@@ -123,11 +123,14 @@ func TestAliasesAndGlobalDefaults(t *testing.T) {
 			"b": {"command": "b", "enabled": false},
 			"c": {"command": "c", "timeout": 5000, "requestTimeoutMs": 7000},
 		},
-		"globalSettings": {"timeout": 9000, "debug": true},
+		"globalSettings": {"timeout": 9000, "debug": true, "loginShellTimeoutMs": 25000},
 	}`)
 	a, b, both := c.Servers[0], c.Servers[1], c.Servers[2]
 	if a.RequestTimeout.Milliseconds() != 5000 || !a.Disabled || !a.Trust || a.Debug || a.Cwd != "/x" {
 		t.Errorf("%+v", a)
+	}
+	if c.Global.LoginShellTimeout != 25*time.Second || Default().Global.LoginShellTimeout != 10*time.Second {
+		t.Errorf("the login shell has %s", c.Global.LoginShellTimeout)
 	}
 	if b.RequestTimeout.Milliseconds() != 9000 || !b.Disabled || !b.Debug {
 		t.Errorf("%+v", b)

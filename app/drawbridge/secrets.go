@@ -34,6 +34,7 @@ func newKeeper(recorder *store.Recorder, others ...Known) *keeper {
 // apply takes a new configuration. What our own environment tells counts at once; what
 // the login shell tells, a moment later: reading it may take seconds.
 func (k *keeper) apply(c *config.Config) {
+	process.SetLoginLimit(c.Global.LoginShellTimeout)
 	k.set(c, os.LookupEnv)
 	select {
 	case <-k.changed:

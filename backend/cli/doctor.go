@@ -128,6 +128,7 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 		return o, err
 	}
 	path := p.Getenv("PATH")
+	process.SetLoginLimit(current.Global.LoginShellTimeout)
 	login, noLogin := process.LoginEnv(ctx)
 	if noLogin == nil && login["PATH"] != "" {
 		path = login["PATH"]

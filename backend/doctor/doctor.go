@@ -168,7 +168,7 @@ func (o Options) shell() []Finding {
 		return nil
 	}
 	return []Finding{{Check: "shell", Level: Warning, Message: o.LoginShell.Error() + "; servers get the PATH that Drawbridge was started with",
-		Fix: "Find out what its start-up files wait for, such as a question or the network. They are read again when a server is restarted."}}
+		Fix: "Find out what its start-up files wait for, such as a question or the network, or raise loginShellTimeoutMs in globalSettings. They are read again when a server is restarted."}}
 }
 
 func (o Options) runtimes() (all []Finding) {

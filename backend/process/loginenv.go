@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// defaultLoginLimit is how long the login shell may take unless the configuration says otherwise.
+// defaultLoginLimit is how long the login shell may take unless SetLoginLimit says otherwise.
 const defaultLoginLimit = 10 * time.Second
 
 // loginReader reads the environment of a login shell when it is first asked for it, and
@@ -45,6 +45,10 @@ func LoginEnv(ctx context.Context) (map[string]string, error) { return login.get
 // ExpireLoginEnv has the next LoginEnv read again what was read longer than age ago, and
 // reports whether it will.
 func ExpireLoginEnv(age time.Duration) bool { return login.expire(age) }
+
+// SetLoginLimit sets how long the login shell may take from its next reading on. That
+// comes with the next LoginEnv where the newest one failed under another limit.
+func SetLoginLimit(limit time.Duration) { login.setLimit(limit) }
 
 // LoginEnvChanges gets a value after each reading but the first. It has one receiver.
 func LoginEnvChanges() <-chan struct{} { return login.changed }
@@ -89,6 +93,15 @@ func (r *loginReader) run(limit time.Duration, done chan struct{}, again bool) {
 		default:
 		}
 	}
+}
+
+func (r *loginReader) setLimit(limit time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if limit != r.limit && r.err != nil && !r.ended.IsZero() {
+		r.stale = true
+	}
+	r.limit = limit
 }
 
 func (r *loginReader) expire(age time.Duration) bool {

@@ -151,6 +151,26 @@ func TestLoginEnvIsReadAgainOnceItHasExpired(t *testing.T) {
 	}
 }
 
+func TestALongerLimitHasAShellAskedAgainThatTimedOut(t *testing.T) {
+	t.Parallel()
+	r := newLoginReader(func(limit time.Duration) (map[string]string, error) {
+		if limit < time.Minute {
+			return nil, errors.New("no answer")
+		}
+		return map[string]string{"PATH": "/slow"}, nil
+	})
+	if _, err := r.get(t.Context()); err == nil {
+		t.Error("it answered within 10 s")
+	}
+	r.setLimit(time.Minute)
+	for _, limit := range []time.Duration{time.Minute, time.Second} { // what is known stays
+		if env, err := r.get(t.Context()); err != nil || env["PATH"] != "/slow" {
+			t.Errorf("PATH %q, %v", env["PATH"], err)
+		}
+		r.setLimit(limit)
+	}
+}
+
 func TestBaseEnvHoldsNoSecretOfOthers(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "x")
 	t.Setenv("LC_TIME", "C")
