@@ -30,8 +30,49 @@ type ownEntry struct {
 type becoming struct {
 	client Client
 	dir    string // the project's folder, or ""
+	inputs map[string]promptedInput
 	notes  []string
 	unsafe bool // it holds what only a command could evaluate
+}
+
+// promptedInput is a value that VS Code asks for, by its id.
+type promptedInput struct {
+	password bool
+	standard string // what is taken when nothing is entered
+}
+
+// inputsIn reads the inputs beside the container at path.
+func inputsIn(m map[string]any, path []string) map[string]promptedInput {
+	for _, key := range path[:max(0, len(path)-1)] {
+		m, _ = m[key].(map[string]any)
+	}
+	all := map[string]promptedInput{}
+	list, _ := m["inputs"].([]any)
+	for _, one := range list {
+		object, _ := one.(map[string]any)
+		id, _ := object["id"].(string)
+		password, _ := object["password"].(bool)
+		standard, _ := object["default"].(string)
+		all[id] = promptedInput{password, standard}
+	}
+	return all
+}
+
+// input is the reference in the place of a value that the client asks for.
+func (b *becoming) input(id string) string {
+	name := strings.Trim(notName().ReplaceAllString(id, "_"), "_")
+	variable := strings.ToUpper(name)
+	asked := b.inputs[id]
+	switch {
+	case asked.password && name != "":
+		b.note("%s asks for %q: store it with drawbridge secret set %s", b.client.Name, id, name)
+		return "${secret:" + name + "}"
+	case asked.standard != "" && !strings.ContainsAny(asked.standard, "${}"):
+		b.note("%s asks for %q: it is %q unless the variable %s is set", b.client.Name, id, asked.standard, variable)
+		return "${" + variable + ":-" + asked.standard + "}"
+	}
+	b.note("%s asks for %q: set the variable %s", b.client.Name, id, variable)
+	return "${" + variable + "}"
 }
 
 func (b *becoming) note(format string, args ...any) {
@@ -218,9 +259,7 @@ func (b *becoming) reference(ref string, has func(string) bool) string {
 	case !braces:
 		return ref
 	case kind == "input" && has("${input:}"):
-		v := strings.ToUpper(strings.Trim(notName().ReplaceAllString(name, "_"), "_"))
-		b.note("%s asks for %q: set the variable %s", b.client.Name, name, v)
-		return "${" + v + "}"
+		return b.input(name)
 	case strings.HasPrefix(inner, "secrets."):
 		return "${" + strings.TrimPrefix(inner, "secrets.") + "}"
 	case strings.HasPrefix(inner, "workspaceFolder"):

@@ -118,13 +118,14 @@ func importsAt(p *Plan, m map[string]any, path []string, dir string) (all []Impo
 			}
 		}
 	}
+	inputs := inputsIn(m, path)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		raw, err := json.Marshal(entries[name])
 		if err != nil || isOurs(raw) {
 			continue
 		}
 		i := Import{Client: p.Client.ID, Name: name, Label: name, path: path, value: raw}
-		b := becoming{client: p.Client, dir: dir}
+		b := becoming{client: p.Client, dir: dir, inputs: inputs}
 		entry, err := b.from(entries[name])
 		if err != nil {
 			i.Skip = err.Error()

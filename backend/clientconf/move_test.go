@@ -60,6 +60,11 @@ func TestServersOfEveryShapeBecomeOurs(t *testing.T) {
 		{"vibe list", "mistral-vibe", ".vibe/config.toml", "[[mcp_servers]]\nname = \"a\"\ntransport = \"stdio\"\ncommand = \"uvx\"\nargs = [\"f\"]\n", `{"command":"uvx","args":["f"]}`},
 		{"vscode input", "vscode", ".config/Code/User/mcp.json", `{"servers": {"a": {"type": "http", "url": "https://x", "headers": {"A": "${input:gh-token}"}}}}`,
 			`{"type":"http","url":"https://x","headers":{"A":"${GH_TOKEN}"}}`},
+		{"vscode password is a secret, and a choice keeps its default", "vscode", ".config/Code/User/mcp.json", `{"servers": {"a": {"command": "x", "env": {"K": "${input:pp-key}", "R": "${input:region}", "U": "${input:user}"}}},
+			"inputs": [{"id": "pp-key", "type": "promptString", "password": true}, {"id": "region", "type": "pickString", "options": ["eu", "us"], "default": "eu"}, {"id": "user", "type": "promptString", "default": "${HOME}"}]}`,
+			`{"command":"x","env":{"K":"${secret:pp_key}","R":"${REGION:-eu}","U":"${USER}"}}`},
+		{"vscode inputs of the settings", "vscode", ".config/Code/User/settings.json", `{"mcp": {"servers": {"a": {"command": "x", "args": ["${input:k}"]}}, "inputs": [{"id": "k", "password": true}]}}`,
+			`{"command":"x","args":["${secret:k}"]}`},
 		{"windsurf", "windsurf", ".codeium/windsurf/mcp_config.json", `{"mcpServers": {"a": {"serverUrl": "https://x/mcp"}}}`, `{"type":"http","url":"https://x/mcp"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
