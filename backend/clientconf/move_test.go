@@ -65,6 +65,7 @@ func TestServersOfEveryShapeBecomeOurs(t *testing.T) {
 			`{"command":"x","env":{"K":"${secret:pp_key}","R":"${REGION:-eu}","U":"${USER}"}}`},
 		{"vscode inputs of the settings", "vscode", ".config/Code/User/settings.json", `{"mcp": {"servers": {"a": {"command": "x", "args": ["${input:k}"]}}, "inputs": [{"id": "k", "password": true}]}}`,
 			`{"command":"x","args":["${secret:k}"]}`},
+		{"cursor with a comment", "cursor", ".cursor/mcp.json", "{\n  // the team's\n  \"mcpServers\": {\"a\": {\"command\": \"x\"}}\n}", `{"command":"x"}`},
 		{"windsurf", "windsurf", ".codeium/windsurf/mcp_config.json", `{"mcpServers": {"a": {"serverUrl": "https://x/mcp"}}}`, `{"type":"http","url":"https://x/mcp"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
