@@ -65,3 +65,18 @@ func TestCallDuringACrashIsToldHowTheServerEnded(t *testing.T) {
 		t.Errorf("got %q", message)
 	}
 }
+
+// The line reaches clients and the page, so secrets in it are masked, and it is short.
+func TestASecretInTheLastWordsOfAServerReachesNobody(t *testing.T) {
+	g := newReal(t)
+	g.dialer.Logs.Redact(func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })
+	g.apply(ending("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))
+	st := g.wait("a", hub.StateCrashed)
+	if !strings.HasPrefix(st.Reason, "exited with status 1: Error: key [redacted] is not valid") || len(st.Reason) > 1000 {
+		t.Errorf("reason of %d bytes: %.200s", len(st.Reason), st.Reason)
+	}
+	_, _, err := g.call("a", "anything", hub.Legacy)
+	if message, hint := hub.Describe(err); strings.Contains(message+hint+st.Hint, "hunter2") || len(message) > 1000 {
+		t.Errorf("message of %d bytes: %.200s; hint %.200s", len(message), message, hint)
+	}
+}
