@@ -211,7 +211,8 @@ export const texts = bare({
     emptyFileBody: 'Servers that stand in the file appear here within a second.',
     emptyWhere: 'Configuration file',
     noMatch: 'No server matches this search.',
-    tools: (n: number) => (n === 1 ? '1 tool' : `${new Intl.NumberFormat('en').format(n)} tools`),
+    tools: (n: number, visible = n) =>
+      `${visible < n ? `${new Intl.NumberFormat('en').format(visible)} of ` : ''}${n === 1 ? '1 tool' : `${new Intl.NumberFormat('en').format(n)} tools`}`,
     columns: {
       server: 'Server',
       state: 'State',

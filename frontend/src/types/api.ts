@@ -140,6 +140,8 @@ export interface Status {
   recorder: RecorderStatus;
   notices?: Notice[] | null;
   servers?: ServerStatus[] | null;
+  /** How many tools clients see, by the id of a server whose configuration hides some. */
+  visibleTools?: Record<string, number> | null;
 }
 
 /** How a call ended; "" while it runs. */

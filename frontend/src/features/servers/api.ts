@@ -4,7 +4,7 @@ import { messageOf, request, requestText } from '@/lib/request';
 import { findServer } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { List, LogLine, ServerDetail, ServerStatus } from '@/types/api';
+import type { List, LogLine, ServerDetail, ServerStatus, Status } from '@/types/api';
 import type { Debug, ServerUse } from '@/types/servers';
 import type { ServerVersion } from '@/types/trust';
 import { applyAnswer, toldMeanwhile } from './events';
@@ -77,6 +77,15 @@ export const serverUseQuery = queryOptions({
   queryKey: ['server-usage'],
   queryFn: async ({ signal }) =>
     (await request<List<ServerUse>>('GET', '/api/v1/server-usage', { signal })).items ?? [],
+  refetchInterval: 5000,
+  retry: false,
+});
+
+/** How many tools clients see, of servers whose configuration hides some. */
+export const visibleToolsQuery = queryOptions({
+  queryKey: ['visible-tools'],
+  queryFn: async ({ signal }) =>
+    (await request<Status>('GET', '/api/v1/status', { signal })).visibleTools ?? {},
   refetchInterval: 5000,
   retry: false,
 });

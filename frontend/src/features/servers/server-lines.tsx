@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { StateBadge } from '@/components/state-badge';
 import { bytes, count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import { serversQuery, serverUseQuery } from './api';
+import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 
 const most = 12;
 
@@ -11,13 +11,14 @@ const most = 12;
 export function ServerLines({ calls }: { calls: Map<string, number> | undefined }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: use } = useQuery(serverUseQuery);
+  const { data: visible } = useQuery(visibleToolsQuery);
   const memory = new Map(use?.map((one) => [one.server, one.rssBytes]));
   return (
     <ul className="@container overflow-hidden rounded-lg border bg-panel shadow-card">
       {servers.slice(0, most).map((server) => (
         <li
           key={server.id}
-          className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover @lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_4.5rem_4.5rem]"
+          className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover @lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_6rem_4.5rem]"
         >
           <Link
             to="/servers/$id"
@@ -30,7 +31,9 @@ export function ServerLines({ calls }: { calls: Map<string, number> | undefined 
           <Amount
             text={calls?.get(server.id) && texts.clients.calls(count(calls.get(server.id) ?? 0))}
           />
-          <Amount text={server.tools > 0 && texts.servers.tools(server.tools)} />
+          <Amount
+            text={server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id])}
+          />
           <Amount text={memory.has(server.id) && bytes(memory.get(server.id))} />
         </li>
       ))}

@@ -23,11 +23,14 @@ export function ServerRow({
   selected,
   filter,
   version,
+  visible,
 }: {
   server: ServerStatus;
   selected: boolean;
   /** Of its package, as far as it is known. */
   version?: string | undefined;
+  /** How many of its tools clients see, where that is not all of them. */
+  visible?: number | undefined;
   filter: string | undefined;
 }) {
   const login = wantsLogin(server);
@@ -42,7 +45,7 @@ export function ServerRow({
       )}
     >
       <div className="@container min-w-0 flex-1">
-        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-0.5 @xl:grid-cols-[minmax(0,1fr)_9.5rem_5rem_7.5rem]">
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-0.5 @xl:grid-cols-[minmax(0,1fr)_9.5rem_6.5rem_7.5rem]">
           <div className="min-w-0">
             <Link
               to="/servers/$id"
@@ -70,7 +73,7 @@ export function ServerRow({
                 </span>
               ))}
               {server.tools > 0 && (
-                <span className="@xl:hidden"> · {texts.servers.tools(server.tools)}</span>
+                <span className="@xl:hidden"> · {texts.servers.tools(server.tools, visible)}</span>
               )}
             </div>
           </div>
@@ -81,7 +84,7 @@ export function ServerRow({
             </div>
           </div>
           <div className="hidden text-right text-sm text-ink2 @xl:block">
-            {server.tools > 0 && texts.servers.tools(server.tools)}
+            {server.tools > 0 && texts.servers.tools(server.tools, visible)}
           </div>
           <div className="hidden text-right text-sm text-ink3 @xl:block">
             <StateAge since={server.since} />

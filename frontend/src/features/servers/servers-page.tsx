@@ -6,7 +6,7 @@ import { SearchField } from '@/components/fields';
 import { PageHeader } from '@/components/page';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
-import { serversQuery, versionsQuery } from './api';
+import { serversQuery, versionsQuery, visibleToolsQuery } from './api';
 import { NoServers } from './no-servers';
 import { ServerRow } from './server-row';
 
@@ -30,6 +30,7 @@ function matchesServer(server: ServerStatus, filter: string): boolean {
 export function ServersPage({ selected }: { selected: string | undefined }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: versions } = useQuery(versionsQuery);
+  const { data: visible } = useQuery(visibleToolsQuery);
   const { q = '' } = route.useSearch();
   const navigate = route.useNavigate();
   const shown = servers.filter((server) => matchesServer(server, q));
@@ -72,6 +73,7 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
                 selected={server.id === selected}
                 filter={q || undefined}
                 version={versions?.get(server.id)}
+                visible={visible?.[server.id]}
               />
             ))}
           </ul>

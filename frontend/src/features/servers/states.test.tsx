@@ -29,11 +29,17 @@ const words: Record<string, string> = {
   disabled: 'off',
 };
 
-function show(server: ServerStatus, version?: string) {
+function show(server: ServerStatus, version?: string, visible?: number) {
   const root = createRootRoute({
     component: () => (
       <ul>
-        <ServerRow server={server} selected={false} filter={undefined} version={version} />
+        <ServerRow
+          server={server}
+          selected={false}
+          filter={undefined}
+          version={version}
+          visible={visible}
+        />
       </ul>
     ),
   });
@@ -70,6 +76,14 @@ describe('each state is shown with its reason', () => {
       expect(seen).toContain(state);
     }
   });
+});
+
+test('the tools that clients see are counted where some are hidden', async () => {
+  const one = { ...readings[0]?.status, tools: 13 } as unknown as ServerStatus;
+  show(one, undefined, 3);
+  expect((await screen.findAllByText(/3 of 13 tools/)).length).toBeGreaterThan(0);
+  show(one);
+  expect((await screen.findAllByText(/^13 tools/)).length).toBeGreaterThan(0);
 });
 
 describe('a server says which version it runs', () => {
