@@ -138,6 +138,17 @@ func TestApprovalsAreAnsweredAsTheyCome(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatIsAboutApprovalsAsksAgain(t *testing.T) {
+	t.Parallel()
+	for event, want := range map[string]int{"snapshot": 1, "approval": 1, "call": 0, "server": 0} {
+		changed := make(chan struct{}, 1)
+		noteApprovals(strings.NewReader("event: "+event+"\ndata: {}\n\n"), changed)
+		if len(changed) != want {
+			t.Errorf("%s: %d", event, len(changed))
+		}
+	}
+}
+
 func TestReadinessOfAllServersHasAnExitCode(t *testing.T) {
 	f := newFake(t)
 	var looks atomic.Int32
