@@ -111,8 +111,8 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	})
 }
 
-// Whoever is alerted by the log hears of a server that does not start.
-func TestAFailedStartIsAWarningInTheLog(t *testing.T) {
+// Whoever is alerted by the log hears of a server that does not start, and of one that is given up.
+func TestAFailedStartIsAWarningInTheLogAndTheLastOneAnError(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, func(g *rig, o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -123,8 +123,10 @@ func TestAFailedStartIsAWarningInTheLog(t *testing.T) {
 		g.apply(server("a", func(s *config.Server) { s.Restart.MaxAttempts = 0 }))
 		g.want("a", hub.StateCrashed)
 	})
-	if want := `level=WARN msg="MCP server 'a' connection failed: `; !strings.Contains(log.String(), want) {
-		t.Errorf("the log lacks %s:\n%s", want, log.String())
+	for _, want := range []string{`level=WARN msg="MCP server 'a' connection failed: `, `level=ERROR msg="MCP server changed state" server=a state=crashed`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, log.String())
+		}
 	}
 }
 
