@@ -178,9 +178,18 @@ func (d *desk) trayOptions(ctx context.Context, o tray.Options) tray.Options {
 
 // notifications are the watcher of what a person should hear of.
 func (d *desk) notifications(o *desktop.Watcher) *desktop.Watcher {
-	o.Log, o.Connect, o.Open = d.log, desktop.NewNotifier, d.open
+	o.Log, o.Connect, o.Open, o.Present = d.log, desktop.NewNotifier, d.open, d.present
 	d.watcher.Store(o)
 	return o
+}
+
+// present is how things are, for a watcher that lost events.
+func (d *desk) present() desktop.Present {
+	now := desktop.Present{Servers: d.servers.Statuses(), Questions: d.questions.List(), Commands: map[string]string{}}
+	for _, n := range d.servers.Notices() {
+		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message
+	}
+	return now
 }
 
 // notifies reports whether a notification would reach the person now.

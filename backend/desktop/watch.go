@@ -22,6 +22,9 @@ const quiet = time.Minute
 // maxSubjects bounds what is remembered; beyond it nothing new is shown.
 const maxSubjects = 256
 
+// queued is how many events may wait for the watcher before it loses some.
+const queued = 512
+
 // Watcher turns events into notifications: a server that gave up or waits for the
 // person, a question or an approval that waits, a client's entry that was lost, a
 // command that changed.
@@ -35,6 +38,8 @@ type Watcher struct {
 	Enabled func() bool
 	// Open shows a place of the page. It may block.
 	Open func(to string)
+	// Present returns how things are now. It is asked when events were lost.
+	Present func() Present
 
 	reachable atomic.Bool
 }
@@ -85,18 +90,19 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-silence.C:
 			r.due(ctx)
 		case e, open := <-sub.Events():
-			if !open { // too slow: the next events tell what is still so
-				sub = w.subscribe()
-				continue
+			if open {
+				r.take(ctx, e)
+				break
 			}
-			r.take(ctx, e)
+			sub = w.subscribe() // too slow: what was lost may have ended what is shown
+			r.catchUp(ctx, w.Present())
 		}
 		silence.Reset(r.untilDue())
 	}
 }
 
 func (w *Watcher) subscribe() *event.Subscription {
-	return w.Bus.Subscribe(512, event.Server, event.Removed, event.Health, event.Approval)
+	return w.Bus.Subscribe(queued, event.Server, event.Removed, event.Health, event.Approval)
 }
 
 // take works out what an event means for the person.

@@ -42,8 +42,12 @@ func (s *screen) Withdraw(_ context.Context, subject string) {
 	s.log = append(s.log, "withdrawn "+subject)
 	delete(s.visible, subject)
 }
-func (s *screen) Clicked() <-chan Notification { return s.click }
-func (s *screen) Close()                       { s.closed++ }
+func (s *screen) Clicked() <-chan Notification {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.click
+}
+func (s *screen) Close() { s.closed++ }
 
 type desk struct {
 	*screen
@@ -54,6 +58,17 @@ type desk struct {
 	opened  []string
 	connect error
 	tries   int
+	now     Present
+}
+
+// lose makes the watcher's queue overflow: it waits for the screen meanwhile.
+func (d *desk) lose() {
+	d.mu.Lock()
+	for range 2 * queued {
+		d.bus.Publish(event.Health, event.Notice{Subject: "nothing", Message: "of interest"})
+	}
+	d.mu.Unlock()
+	synctest.Wait()
 }
 
 // watching runs do against a Watcher, in a time of its own.
@@ -64,6 +79,7 @@ func watching(t *testing.T, do func(d *desk)) {
 		w := &Watcher{
 			Bus: d.bus, Log: slog.New(slog.DiscardHandler), Enabled: func() bool { return !d.off },
 			Connect: d.dial,
+			Present: func() Present { return d.now },
 			Open:    func(to string) { d.opened = append(d.opened, to) },
 		}
 		d.watcher = w
@@ -283,6 +299,43 @@ func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 		d.said("a does not run: 1", "z does not run: 0")
 		if tries := d.connects(nil) - before; tries != 2 || !d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
+		}
+	})
+}
+
+// A watcher that was too slow may have missed how things ended.
+func TestWhatEndedWhileEventsWereLostIsNoLongerShown(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.publish(event.Approval, inbox.Item{ID: "1", Server: "files", Message: "may I?"})
+		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "git", Message: "a new command"})
+		d.server("web", hub.StateCrashed, "exit 1")
+		if len(d.visible) != 3 {
+			t.Fatalf("shown: %v", d.visible)
+		}
+		// The present, which the watcher could not follow event by event.
+		d.now = Present{Servers: []hub.ServerStatus{{ID: "web", State: hub.StateRunning}}}
+		d.lose()
+		if len(d.visible) != 0 {
+			t.Errorf("still shown: %v", d.visible)
+		}
+		time.Sleep(2 * quiet)
+		d.publish(event.Approval, inbox.Item{ID: "2", Server: "files", Message: "and now?"})
+		if n := d.visible["waiting"]; n.Title != "files asks" {
+			t.Errorf("the next question is shown as %+v", n)
+		}
+	})
+}
+
+func TestWhatBeganWhileEventsWereLostIsShown(t *testing.T) {
+	watching(t, func(d *desk) {
+		d.now = Present{
+			Servers:   []hub.ServerStatus{{ID: "web", State: hub.StateCrashed, Reason: "exit 1"}},
+			Questions: []inbox.Item{{ID: "1", Server: "files", Message: "may I?"}},
+			Commands:  map[string]string{"git": "a new command"},
+		}
+		d.lose()
+		if len(d.visible) != 3 {
+			t.Errorf("shown: %v", d.visible)
 		}
 	})
 }

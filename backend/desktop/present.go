@@ -1,0 +1,58 @@
+package desktop
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"drawbridge/backend/hub"
+	"drawbridge/backend/inbox"
+)
+
+// Present is how things are now, of what the events that a Watcher follows tell.
+type Present struct {
+	Servers   []hub.ServerStatus
+	Questions []inbox.Item      // those that wait
+	Commands  map[string]string // what is told of new commands, by server
+}
+
+// catchUp takes what is no longer so from the screen, and shows what is new in now.
+func (r *watch) catchUp(ctx context.Context, now Present) {
+	servers, questions := map[string]bool{}, map[string]bool{}
+	for _, s := range now.Servers {
+		servers[s.ID] = true
+	}
+	for id := range r.states {
+		if !servers[id] {
+			delete(r.states, id)
+			r.withdraw(ctx, "server/"+id)
+		}
+	}
+	for _, s := range now.Servers {
+		r.server(ctx, s)
+	}
+	for _, q := range now.Questions {
+		questions[q.ID] = true
+	}
+	for id, q := range r.waiting {
+		if !questions[id] {
+			q.State = "withdrawn" // or answered: what matters is that it waits no more
+			r.question(ctx, q)
+		}
+	}
+	for _, q := range now.Questions {
+		if _, known := r.waiting[q.ID]; !known {
+			r.question(ctx, q)
+		}
+	}
+	for id := range r.commands {
+		if now.Commands[id] == "" {
+			r.command(ctx, id, "")
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(now.Commands)) {
+		if r.commands[id] != now.Commands[id] {
+			r.command(ctx, id, now.Commands[id])
+		}
+	}
+}
