@@ -206,6 +206,23 @@ func (p *Process) Usage() (Usage, error) {
 
 func signalOf(*os.ProcessState) string { return "" }
 
+// direct is s without the command interpreter where it would only be in the way.
+func (s Spec) direct() Spec {
+	s.Path, s.Args = withoutCmd(s.Path, s.Args, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	}, func() string {
+		for _, kv := range s.Env {
+			if name, path, _ := strings.Cut(kv, "="); strings.EqualFold(name, "PATH") {
+				node, _ := Resolve("node.exe", path)
+				return node
+			}
+		}
+		return ""
+	})
+	return s
+}
+
 // checkArgs refuses arguments that cmd.exe would interpret: a .cmd or .bat file
 // runs through it, and no quoting is safe from it.
 func checkArgs(path string, args []string) error {

@@ -94,6 +94,7 @@ func NewSpawner(o Options) *Spawner {
 // Start starts a process. The error says in words what is missing: the
 // executable, its interpreter, the right to run it, or the working directory.
 func (s *Spawner) Start(spec Spec) (*Process, error) {
+	spec = spec.direct()
 	if err := spec.check(); err != nil {
 		return nil, err
 	}

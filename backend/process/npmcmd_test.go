@@ -1,0 +1,41 @@
+package process
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNpmsCommandFilesAreStartedWithoutTheInterpreter(t *testing.T) {
+	t.Parallel()
+	const nodejs, global = `C:\Program Files\nodejs\`, `C:\Users\a b\AppData\Roaming\npm\`
+	files := []string{
+		nodejs + "node.exe", nodejs + "npx.cmd", nodejs + "npm.cmd", global + "npx.cmd",
+		nodejs + `node_modules\npm\bin\npx-cli.js`, nodejs + `node_modules\npm\bin\npm-cli.js`,
+		global + `node_modules\npm\bin\npx-cli.js`,
+	}
+	exists := func(path string) bool { return slices.Contains(files, path) }
+	args := []string{"-y", `pkg@1 & % " < > | ^ !`}
+	for _, c := range []struct {
+		path, node, program, script string
+	}{
+		{nodejs + "npx.cmd", "", nodejs + "node.exe", nodejs + `node_modules\npm\bin\npx-cli.js`},
+		{nodejs + "NPX.CMD", "", nodejs + "node.exe", nodejs + `node_modules\npm\bin\npx-cli.js`},
+		{nodejs + "npm.cmd", "", nodejs + "node.exe", nodejs + `node_modules\npm\bin\npm-cli.js`},
+		{global + "npx.cmd", nodejs + "node.exe", nodejs + "node.exe", global + `node_modules\npm\bin\npx-cli.js`},
+		{global + "npx.cmd", "", global + "npx.cmd", ""},           // no node
+		{`C:\scoop\npx.cmd`, "x", `C:\scoop\npx.cmd`, ""},          // not npm's own
+		{nodejs + "tsx.cmd", "x", nodejs + "tsx.cmd", ""},          // another program
+		{nodejs + "npx.exe", "x", nodejs + "npx.exe", ""},          // no command file
+		{"npx.cmd", nodejs + "node.exe", "npx.cmd", ""},            // its folder is not known
+		{global + "npm.cmd", nodejs + "x", global + "npm.cmd", ""}, // half of an npm
+	} {
+		program, got := withoutCmd(c.path, args, exists, func() string { return c.node })
+		want := args
+		if c.script != "" {
+			want = append([]string{c.script}, args...)
+		}
+		if program != c.program || !slices.Equal(got, want) {
+			t.Errorf("%s becomes %s %q, want %s %q", c.path, program, got, c.program, want)
+		}
+	}
+}
