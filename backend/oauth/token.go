@@ -57,6 +57,16 @@ func (e *tokenError) Error() string {
 	return e.code
 }
 
+// busyError is an answer of a token endpoint that passes by itself.
+type busyError struct{ status int }
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("its token endpoint answers with HTTP status %d", e.status)
+}
+
+// Unreachable has a server that needs a new token waited for like one that cannot be reached.
+func (e *busyError) Unreachable() bool { return true }
+
 // The bounds of a token: it becomes a header.
 const (
 	maxToken = 16 << 10
@@ -77,7 +87,7 @@ func (g *guard) ask(ctx context.Context, endpoint string, c client, form url.Val
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
-		return nil, fmt.Errorf("its token endpoint answers with HTTP status %d", resp.StatusCode)
+		return nil, &busyError{resp.StatusCode}
 	case resp.StatusCode != http.StatusOK:
 		return nil, refusal(resp.StatusCode, body)
 	case !strings.HasSuffix(media, "json"):

@@ -16,6 +16,7 @@ import (
 
 	"drawbridge/backend/hub"
 	"drawbridge/backend/secret"
+	"drawbridge/backend/wire"
 )
 
 func TestAnExpiredTokenIsRefreshedOnceForAll(t *testing.T) {
@@ -72,8 +73,12 @@ func TestARefusedRefreshAsksForASignIn(t *testing.T) {
 			return r.URL.Path == "/token"
 		}
 	})
-	if _, err := r.post(s, "hello"); errors.Is(err, hub.ErrNeedsLogin) || hub.CodeOf(err) != hub.CodeUnavailable {
+	_, err := r.post(s, "hello")
+	if errors.Is(err, hub.ErrNeedsLogin) || hub.CodeOf(err) != hub.CodeUnavailable {
 		t.Errorf("a broken token endpoint: %v", err)
+	}
+	if _, passes := wire.Unreachable(err); !passes {
+		t.Errorf("a server whose token endpoint is broken is not waited for: %v", err)
 	}
 	p.set(func() { p.special = nil })
 	r.says(s, "200 hello") // it was no reason to sign in

@@ -108,7 +108,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 // Unreachable reports whether err says that a remote server cannot be reached, or cannot
 // serve at the moment, which may pass by itself: no name or route, a connection refused or
 // broken off, a time limit, or a status that says so. after is when the server wants to be
-// asked again, 0 where it did not say. A certificate that does not hold, a redirect
+// asked again, 0 where it did not say. The cause may say it of itself with a method
+// Unreachable() bool, as where a token cannot be had. A certificate that does not hold, a redirect
 // elsewhere and what is not HTTP do not pass by themselves.
 func Unreachable(err error) (after time.Duration, yes bool) {
 	if status, ok := errors.AsType[*StatusError](err); ok {
@@ -121,6 +122,12 @@ func Unreachable(err error) (after time.Duration, yes bool) {
 	}
 	if _, ok := errors.AsType[*redirectError](err); ok {
 		return 0, false
+	}
+	if e, ok := errors.AsType[interface {
+		error
+		Unreachable() bool
+	}](err); ok {
+		return 0, e.Unreachable()
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return 0, true
