@@ -137,6 +137,9 @@ func (r *Recorder) step(ctx context.Context) time.Duration {
 	f := faultOf(err)
 	if ctx.Err() != nil && err != nil {
 		f = faultOther // says nothing about the disk
+	} else if f == faultOther && r.store.broken() {
+		r.putBack(batch) // somebody found the file damaged or gone; the next step says so
+		return time.Millisecond
 	} else if f == faultOther && err != nil {
 		r.store.o.Log.Error("Cannot write calls", "calls", len(batch), "error", err)
 		batch = r.salvage(ctx, batch)

@@ -59,10 +59,11 @@ func (s *Store) SaveFact(ctx context.Context, key string, value []byte) error {
 	if value == nil {
 		value = []byte{}
 	}
-	return s.exec(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`,
-		key, value, s.o.Now().UnixMicro())
+	return s.exec(ctx, saveFact, key, value, s.o.Now().UnixMicro())
 }
+
+const saveFact = `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
+	ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`
 
 // DualEra returns whether server speaks both eras, as far as that is known for key.
 func (s *Store) DualEra(ctx context.Context, server, key string) (dual, known bool, err error) {

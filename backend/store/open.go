@@ -37,6 +37,7 @@ type handle struct {
 	// not look up every row that a call refers to: the same transaction has just done so.
 	calls  *sql.DB
 	insert inserter // of calls
+	files  fileIdentity
 }
 
 func (h *handle) close() error {
@@ -47,12 +48,13 @@ func (h *handle) close() error {
 // openFile opens or makes the database and brings it to the newest schema. Its connections
 // wait for busyTimeout when another connection has the lock.
 func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*handle, error) {
-	if err := makePrivate(path); err != nil {
+	file, err := makePrivate(path)
+	if err != nil {
 		return nil, err
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
 	pragmas := []string{busy}
-	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+	if file.Size() == 0 {
 		pragmas = append(pragmas, "auto_vacuum(incremental)") // before the first table; later it would only write
 	}
 	// Statements of many rows note what they change, which would be a file.
@@ -91,6 +93,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 		_ = h.close()
 		return nil, err
 	}
+	h.files = identify(path, file)
 	return h, nil
 }
 
@@ -105,21 +108,21 @@ func dsn(path, lock string, pragmas ...string) string {
 }
 
 // makePrivate makes the file before SQLite does, whose own would be readable by
-// others. The files beside it get the same mode.
-func makePrivate(path string) error {
+// others. The files beside it get the same mode. It returns what it found there.
+func makePrivate(path string) (fs.FileInfo, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		err = f.Chmod(0o600)
 	}
-	return err
+	return info, err
 }
 
 // look reads what migrate will rely on, because its library takes a table that cannot

@@ -63,6 +63,8 @@ type Store struct {
 	fault  fault
 	cause  error // behind fault, for the log
 	closed bool
+	// displaced says that the next file that is opened begins without the recording rules.
+	displaced bool
 }
 
 // Open opens the database at o.Path, or makes it. A file that cannot be used is no
@@ -128,6 +130,11 @@ func (s *Store) reopen(ctx context.Context) fault {
 			s.replace()
 		}
 	}
+	return s.open(ctx)
+}
+
+// open opens the file, and begins a new one in place of one that is unusable. It needs s.mu.
+func (s *Store) open(ctx context.Context) fault {
 	h, err := openFile(ctx, s.o.Path, s.o.busyTimeout)
 	if unusable(ctx, err) && s.replace() {
 		h, err = openFile(ctx, s.o.Path, s.o.busyTimeout)
@@ -136,6 +143,10 @@ func (s *Store) reopen(ctx context.Context) fault {
 		var m *moved
 		m, err = loadMoved(ctx, h.read)
 		s.moved.Store(m)
+	}
+	if err == nil && s.displaced {
+		s.keepRecording(ctx, h)
+		s.displaced = false
 	}
 	s.h, s.fault = h, faultOf(err)
 	if err != nil && (s.cause == nil || s.cause.Error() != err.Error()) {
@@ -171,12 +182,15 @@ func (s *Store) replace() bool {
 	}
 	s.o.Log.Error("History was damaged, a new one begins", "setAside", aside)
 	s.replaced.Add(1)
+	s.displaced = true
 	s.recorder.noteReplaced("the history file was damaged; it was set aside as " + filepath.Base(aside) + " and a new one begun")
 	return true
 }
 
-// use runs f with the open file. A damaged file is noticed here, whoever meets it.
+// use runs f with the open file. A damaged file is noticed here, whoever meets it, and so is
+// one that was removed or replaced: f then gets what is at the path now.
 func (s *Store) use(f func(*handle) error) error {
+	s.followPath()
 	s.mu.RLock()
 	if s.h == nil || s.fault != faultNone {
 		sentence := s.fault.sentence()

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHistoryRemovedWhileRunningBeginsANewFile removes the history the ways people do.
+// Every call that ends after the removal is in the new file, and the user is told.
+func TestHistoryRemovedWhileRunningBeginsANewFile(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(path string) error{
+		"file":            os.Remove,
+		"file and log":    func(path string) error { removeFiles(path); return nil },
+		"moved elsewhere": func(path string) error { return os.Rename(path, path+".old") },
+		"folder":          func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "data", "history.db")
+			b := open(t, path)
+			record(t, b, 0, 10)
+			count(t, b)
+			want := Recording{Rules: []Rule{{Server: "private", Keep: KeepNothing}}}
+			if err := b.SaveRecording(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			if err := remove(path); err != nil {
+				t.Fatal(err)
+			}
+			record(t, b, 10, 5)
+			flushed(t, b)
+			if n := count(t, b); n != 5 {
+				t.Errorf("%d of the 5 calls since then are there", n)
+			}
+			if b.Replaced() != 1 {
+				t.Errorf("the file was replaced %d times, not once", b.Replaced())
+			}
+			if st := b.Recorder().Stats(); st.State != "recording" || st.Dropped != 0 || !strings.Contains(st.Reason, "history file was removed") {
+				t.Errorf("the recorder is at %+v", st)
+			}
+			if said := b.sentences(); len(said) != 1 || !strings.Contains(said[0], "history file was removed") {
+				t.Errorf("the user was told %q", said)
+			}
+			b.stop()
+			again := open(t, path)
+			if n := count(t, again); n != 5 {
+				t.Errorf("after a restart %d of 5 calls are there", n)
+			}
+			if got := again.Recording().Rules; len(got) != 1 || got[0] != want.Rules[0] {
+				t.Errorf("after a restart the recording rules are %+v", got)
+			}
+			sound(t, again)
+		})
+	}
+}
+
+// TestMovedHistoryKeepsItsCalls: what was recorded before the move is in the moved file, also
+// where its log of changes stayed behind.
+func TestMovedHistoryKeepsItsCalls(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	record(t, b, 0, 10)
+	count(t, b)
+	moved := filepath.Join(t.TempDir(), "moved.db")
+	if err := os.Rename(b.path, moved); err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 10, 5)
+	flushed(t, b)
+	if n := count(t, b); n != 5 {
+		t.Errorf("%d of 5 calls are in the new file", n)
+	}
+	if n := count(t, open(t, moved)); n != 10 {
+		t.Errorf("%d of 10 calls are in the moved file", n)
+	}
+	sound(t, b)
+}
+
+// TestHistoryReplacedWhileRunningIsUsed: another history is moved to the place of the open one.
+func TestHistoryReplacedWhileRunningIsUsed(t *testing.T) {
+	t.Parallel()
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	b := fresh(t)
+	record(t, b, 0, 10)
+	flushed(t, b)
+	if err := b.Backup(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 10, 20)
+	flushed(t, b)
+	if err := os.Rename(copied, b.path); err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 30, 5)
+	flushed(t, b)
+	if n := count(t, b); n != 15 {
+		t.Errorf("%d calls are there, not the 10 of the copy and 5 newer ones", n)
+	}
+	if said := b.sentences(); len(said) != 1 || !strings.Contains(said[0], "history file was replaced") {
+		t.Errorf("the user was told %q", said)
+	}
+	sound(t, b)
+}
+
+// TestRemovedLogOfChangesLosesNoCall: only history.db-wal is removed.
+func TestRemovedLogOfChangesLosesNoCall(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	record(t, b, 0, 10)
+	flushed(t, b)
+	if err := os.Remove(b.path + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 10, 5)
+	flushed(t, b)
+	b.stop()
+	again := open(t, b.path)
+	if n := count(t, again); n != 15 || b.Replaced() != 0 {
+		t.Errorf("%d of 15 calls are there, replaced %d times", n, b.Replaced())
+	}
+	sound(t, again)
+}
+
+// TestRemovedHistoryThatCannotBeginAgainIsPaused: where no new file can be made, recording says
+// so, and keeps the calls until it can.
+func TestRemovedHistoryThatCannotBeginAgainIsPaused(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	b := open(t, filepath.Join(dir, "history.db"))
+	record(t, b, 0, 1)
+	flushed(t, b)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 1, 3)
+	paused(t, b, "cannot be written")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	recordingAgain(t, b)
+	if n := count(t, b); n != 3 {
+		t.Errorf("%d of 3 calls are there", n)
+	}
+}
