@@ -106,8 +106,9 @@ func (b *Bridge) listed(at endpoint, view *registry.View, kind hub.Kind) []byte 
 // name that leads nowhere makes a call without a server, which the gateway refuses
 // and records.
 func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure) {
+	now := b.Now()
 	call := &hub.Call{
-		At: b.Now().UTC(), Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
+		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
 		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
 		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
 		Repaired: rq.repaired, Profile: rq.at.scope,

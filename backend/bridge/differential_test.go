@@ -105,7 +105,7 @@ func TestTheHotPathAndTheLongWayAnswerAlike(t *testing.T) {
 	}
 	for i, a := range hot.gw.seen {
 		b := cold.gw.seen[i]
-		a.At, a.Session, b.Session = b.At, "", ""
+		a.At, a.Began, a.Session, b.Session = b.At, b.Began, "", ""
 		if d := cmp.Diff(a, b); d != "" {
 			t.Errorf("the gateway sees a difference in %s %s:\n%s", a.Method, a.Params, d)
 		}

@@ -42,8 +42,9 @@ func (b *Bridge) fulfil(ctx context.Context, call *hub.Call, sink hub.Sink, repl
 // repeat makes a call like the first one that brings answers, members of params, and
 // says that the client can do capabilities, unless these are nil.
 func (b *Bridge) repeat(call *hub.Call, answers, capabilities []byte) *hub.Call {
+	now := b.Now()
 	again := &hub.Call{
-		At: b.Now().UTC(), Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Era: call.Era, Server: call.Server,
+		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Era: call.Era, Server: call.Server,
 		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
 		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
 	}

@@ -177,8 +177,9 @@ func (b *Bridge) unsubscribeAll(who *mcp.ServerSession) {
 // whose wish it was. Both methods exist in the legacy era only.
 func (b *Bridge) tell(ctx context.Context, method string, key resourceKey, who *mcp.ServerSession) error {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
+	now := b.Now()
 	call := &hub.Call{
-		At: b.Now().UTC(), Era: hub.Legacy, Server: key.server, Method: method,
+		At: now.UTC(), Began: now, Era: hub.Legacy, Server: key.server, Method: method,
 		Client: b.sessions.client(who.ID()), Session: who.ID(),
 		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
 	}

@@ -188,6 +188,9 @@ func (g *Gateway) begin(call *hub.Call) {
 	if call.At.IsZero() {
 		call.At = now.UTC()
 	}
+	if call.Began.IsZero() {
+		call.Began = now // At has no monotonic reading: it would follow the steps of the clock
+	}
 	call.BytesIn = len(call.Params)
 	g.running.add(call)
 	g.bus.PublishCall(call)
@@ -195,7 +198,7 @@ func (g *Gateway) begin(call *hub.Call) {
 
 // end fills in how call ended, records it and tells the onlookers.
 func (g *Gateway) end(call *hub.Call, reply hub.Reply, err error, at stage) {
-	call.Took = g.now().Sub(call.At)
+	call.Took = g.now().Sub(call.Began)
 	classify(call, reply, err, at)
 	if call.Code == hub.CodeInternal {
 		g.report(call, err)

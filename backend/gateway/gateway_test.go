@@ -341,3 +341,21 @@ func TestACallIsRunningUntilItEnds(t *testing.T) {
 		t.Error("the call still runs after it has ended")
 	}
 }
+
+// TestStepOfTheClockDoesNotChangeDurations: the wall clock was moved between the arrival of a
+// call and its end, as after the machine slept or by a time server.
+func TestStepOfTheClockDoesNotChangeDurations(t *testing.T) {
+	t.Parallel()
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		f := newFixture()
+		call := toolCall()
+		call.Began = time.Now()
+		call.At = call.Began.UTC().Add(-step) // as the clock had it then
+		if _, err := f.Call(t.Context(), call, nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := f.recorded[0].Took; took < 0 || took > 10*time.Minute {
+			t.Errorf("a step of %s makes a call take %s", step, took)
+		}
+	}
+}

@@ -65,6 +65,7 @@ func (s Span) Empty() bool { return s.End <= s.Start }
 type Call struct {
 	ID     int64     // ours, unique and growing: microseconds since 1970, made distinct
 	At     time.Time // when it reached us, UTC
+	Began  time.Time // the same moment with its monotonic reading: Took is measured from it
 	Client Client
 	// Session is the legacy session id, or "" in the modern era.
 	Session string

@@ -59,7 +59,7 @@ func (r *runner) answered(l *link, err error) {
 		return
 	}
 	if err == nil {
-		r.pingTook = took
+		r.pingTook = time.Since(r.pinged) // of the monotonic clock, which never steps back
 		l.hear()
 		if r.silent {
 			r.silent, r.reason = false, ""

@@ -1,0 +1,24 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+
+	"drawbridge/backend/hub"
+)
+
+// TestCallsAreTimedByTheMonotonicClock: the durations of calls must not follow the steps of the
+// wall clock, and At has lost its monotonic reading.
+func TestCallsAreTimedByTheMonotonicClock(t *testing.T) {
+	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		s := newStand(t, nil)
+		if era == hub.Modern {
+			one(t, s.modern("/mcp", "tools/call", "files__read", `"name":"files__read","arguments":{}`))
+		} else {
+			one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files__read","arguments":{}}}`, s.open("/mcp", `{}`)...))
+		}
+		if c := s.gw.last(); !strings.Contains(c.Began.String(), " m=") || !c.Began.Equal(c.At) {
+			t.Errorf("%s: the call began at %s and came at %s", era, c.Began, c.At)
+		}
+	}
+}
