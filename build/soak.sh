@@ -16,8 +16,9 @@ e2e() { # TESTS [TIMEOUT]
 	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | said
 }
 
-# 500 kills each of the daemon, of its watchdog and of both.
+# 500 kills each of the daemon, of its watchdog and of both, and 300 of who writes into a client's file.
 kills() {
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledInTheMiddle ./backend/clientconf | said
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNothingOutlivesAKilledDaemonWatchdogOrBoth
 }
 

@@ -268,10 +268,10 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 
 func TestHistoryStaysWithinItsBounds(t *testing.T) {
 	t.Parallel()
-	now := time.UnixMicro(aCall(900).ID)
+	now := time.UnixMicro(aCall(180).ID)
 	s, err := Open(t.Context(), Options{
 		Path: filepath.Join(t.TempDir(), "history.db"), Now: func() time.Time { return now },
-		Keep: Keep{Age: 200 * time.Millisecond, Bytes: -1}, // of 900 calls, one each millisecond
+		Keep: Keep{Age: 40 * time.Millisecond, Bytes: -1}, // of 180 calls, one each millisecond
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -279,16 +279,16 @@ func TestHistoryStaysWithinItsBounds(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for n := range 900 {
+	for n := range 180 {
 		s.Recorder().Record(aCall(n), aReply)
 	}
 	_ = s.Recorder().Run(ctx)
 	s.tidy(t.Context())
-	calls, _, err := s.Calls(t.Context(), Query{Limit: 1, Before: aCall(701).ID})
-	if err != nil || len(calls) != 1 || calls[0].ID != aCall(700).ID {
+	calls, _, err := s.Calls(t.Context(), Query{Limit: 1, Before: aCall(141).ID})
+	if err != nil || len(calls) != 1 || calls[0].ID != aCall(140).ID {
 		t.Fatalf("the oldest that is kept is %v, %v", calls, err)
 	}
-	if calls, _, _ := s.Calls(t.Context(), Query{Before: aCall(700).ID}); len(calls) != 0 {
+	if calls, _, _ := s.Calls(t.Context(), Query{Before: aCall(140).ID}); len(calls) != 0 {
 		t.Errorf("%d calls are older than what is kept", len(calls))
 	}
 	var orphans int
