@@ -247,6 +247,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	life.run("sweep", 5*time.Second, earlier.run) // after http, which it would keep from its first answers
 	life.run("bridge", time.Second, front.Run)    // ends before http, so that open streams get their last answer
+	drainCalls(life, calls)
 	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt, Config: absolute(o.Sources.Main())}); err != nil {
 		return err
 	}
@@ -273,6 +274,17 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	case err := <-life.ended:
 		return err
 	}
+}
+
+// drainCalls lets calls in flight end before the bridge cancels them, as the supervisor does
+// before it stops their servers.
+func drainCalls(life *lifecycle, calls *gateway.Gateway) {
+	life.onStop("calls", 2*supervisor.DrainLimit, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, supervisor.DrainLimit)
+		defer cancel()
+		calls.Drain(ctx)
+		return nil
+	})
 }
 
 // absolute is path as other processes find it, which have folders of their own.

@@ -148,6 +148,7 @@ func (g *Gateway) try(ctx context.Context, call *hub.Call, sink hub.Sink, plan p
 			return hub.Reply{}, admitting, err
 		}
 	}
+	g.running.send(call.ID)
 	f := g.launch(ctx, call, sink, plan)
 	defer f.land()
 	reply, err := up.Send(f.ctx, call, f)

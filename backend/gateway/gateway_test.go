@@ -359,3 +359,42 @@ func TestStepOfTheClockDoesNotChangeDurations(t *testing.T) {
 		}
 	}
 }
+
+// TestDrainWaitsForCallsThatServersWorkOn: a call that only waits for its server, or that comes
+// later, is not waited for.
+func TestDrainWaitsForCallsThatServersWorkOn(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	sent, answers := make(chan struct{}), make(chan struct{})
+	f.send = func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+		sent <- struct{}{}
+		<-answers
+		return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+	}
+	var calls sync.WaitGroup
+	call := func() { _, _ = f.Call(t.Context(), toolCall(), nil) }
+	calls.Go(call)
+	<-sent
+	expired, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.Drain(expired) // does not wait longer than ctx
+	drained := make(chan struct{})
+	go func() { defer close(drained); f.Drain(t.Context()) }()
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		f.running.mu.Lock()
+		waits = f.running.changed != nil
+		f.running.mu.Unlock()
+	}
+	select {
+	case <-drained:
+		t.Fatal("drained while a call was in flight")
+	default:
+	}
+	calls.Go(call)
+	<-sent
+	answers <- struct{}{} // of either; the other goes on
+	answers <- struct{}{}
+	<-drained
+	calls.Wait()
+	f.Drain(t.Context()) // nothing is left
+}

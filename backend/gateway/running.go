@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"cmp"
+	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -10,8 +12,11 @@ import (
 
 // running are the calls that have begun and not ended.
 type running struct {
-	mu    sync.Mutex // guards calls
+	mu    sync.Mutex // guards what follows
 	calls map[int64]*hub.Call
+	sent  map[int64]struct{} // those of them that were sent to a server
+	// changed is closed when a call ends; nil when nobody drains.
+	changed chan struct{}
 }
 
 func (r *running) add(call *hub.Call) {
@@ -27,6 +32,41 @@ func (r *running) remove(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.calls, id)
+	delete(r.sent, id)
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// send notes that a call is sent to its server.
+func (r *running) send(id int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sent == nil {
+		r.sent = make(map[int64]struct{})
+	}
+	r.sent[id] = struct{}{}
+}
+
+// Drain waits until the calls that servers are working on now have ended, or until ctx ends.
+// Calls that wait for the user or for a server are not waited for. Only one may drain at a time.
+func (g *Gateway) Drain(ctx context.Context) {
+	r := &g.running
+	r.mu.Lock()
+	last := slices.Collect(maps.Keys(r.sent))
+	for slices.ContainsFunc(last, func(id int64) bool { _, ok := r.sent[id]; return ok }) {
+		changed := make(chan struct{})
+		r.changed = changed
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		r.mu.Lock()
+	}
+	r.mu.Unlock()
 }
 
 // Running returns the calls that have begun and not ended, the newest first, with what

@@ -37,6 +37,13 @@ type fakeConn struct {
 }
 
 func (c *fakeConn) Send(ctx context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	if call.Name == "slow" {
+		select {
+		case <-time.After(2 * time.Second):
+		case <-c.ended:
+			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "connection lost")
+		}
+	}
 	if call.Name == "hang" {
 		select {
 		case <-c.ended:
@@ -210,6 +217,8 @@ type rig struct {
 	registry *registry.Registry
 	bus      *events.Bus
 	cfg      *config.Config
+	end      func()        // ends the Supervisor
+	ended    chan struct{} // closed when it has ended
 }
 
 // inBubble runs f with a Supervisor over fake servers, then stops it and checks
@@ -225,14 +234,14 @@ func inBubble(t *testing.T, prepare func(*rig, *Options), f func(*rig)) {
 		}
 		g.Supervisor = New(o)
 		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
+		g.end, g.ended = cancel, make(chan struct{})
 		go func() {
-			defer close(ended)
+			defer close(g.ended)
 			_ = g.Run(ctx)
 		}()
 		defer func() {
 			cancel()
-			<-ended
+			<-g.ended
 			for key, n := range w.alive {
 				if n != 0 {
 					t.Errorf("%d processes of %s are left", n, key)

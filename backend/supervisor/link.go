@@ -276,7 +276,7 @@ func (r *runner) end() {
 func (r *runner) shut(l *link) {
 	r.pending++
 	r.helpers.Go(func() {
-		err := l.Close(context.Background())
+		err := l.Close(r.s.closing)
 		r.post(func() {
 			r.pending--
 			if err != nil {

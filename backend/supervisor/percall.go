@@ -57,7 +57,7 @@ func (e errand) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Re
 	}
 	s.active.Go(func() { // so that Run ends only after this call's process has
 		select {
-		case <-s.quit:
+		case <-s.expired:
 			cancel(errStopped)
 		case <-ctx.Done():
 		}
@@ -81,7 +81,7 @@ func (e errand) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Re
 		return hub.Reply{}, e.unavailable(err)
 	}
 	defer func() {
-		if err := session.Close(context.WithoutCancel(ctx)); err != nil {
+		if err := session.Close(s.closing); err != nil {
 			s.o.Log.Error("Cannot end MCP server", "server", r.id, "error", err)
 			s.o.Journal(r.id, slog.LevelError, err.Error())
 		}

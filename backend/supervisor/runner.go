@@ -181,6 +181,8 @@ func (r *runner) run() {
 	r.beat.Stop()
 	r.watch.Stop()
 	quit := r.s.quit
+	drain := drain{r: r}
+	defer drain.stop()
 	r.act(r.first)
 	if r.own != nil {
 		r.watchIdle()
@@ -213,8 +215,11 @@ func (r *runner) run() {
 			r.closeSibling("connection lost")
 		case <-quit:
 			quit = nil
-			r.closing, r.wanted = true, false
-			r.step(evWanted)
+			drain.begin()
+		case <-drain.look:
+			drain.check()
+		case <-drain.expired:
+			drain.end()
 		}
 	}
 }

@@ -70,3 +70,47 @@ func TestStopReturnsWhenNothingIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// TestCallsInFlightMayEndWhenDrawbridgeStops: a server is stopped when its calls have ended, and
+// after DrainLimit whatever they do; one without a call is stopped at once.
+func TestCallsInFlightMayEndWhenDrawbridgeStops(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("slow"), server("idle"), server("hang"))
+		g.want("hang", hub.StateRunning)
+		failed := make(map[string]chan error)
+		for _, id := range []string{"slow", "hang"} {
+			c := call(id)
+			c.Name = id
+			up, err := g.For(context.Background(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed[id] = make(chan error, 1)
+			go func() {
+				_, err := up.Send(context.Background(), c, nil)
+				failed[id] <- err
+			}()
+		}
+		synctest.Wait()
+		begin := time.Now()
+		g.end()
+		pass(time.Second)
+		if n := g.processes(); n != 2 {
+			t.Errorf("after a second %d servers are there, not the two with a call", n)
+		}
+		if err := <-failed["slow"]; err != nil {
+			t.Errorf("the call that ends in time failed: %v", err)
+		}
+		pass(100 * time.Millisecond)
+		if n := g.processes(); n != 1 {
+			t.Errorf("%d servers are there, not the one whose call hangs", n)
+		}
+		if err := <-failed["hang"]; err == nil {
+			t.Error("the call that hangs did not fail")
+		}
+		<-g.ended
+		if took := time.Since(begin); took != DrainLimit {
+			t.Errorf("it took %s", took)
+		}
+	})
+}

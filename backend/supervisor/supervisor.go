@@ -34,6 +34,7 @@ const (
 	probeTimeout   = 15 * time.Second // to find out whether a server speaks the modern era as well
 	watchEvery     = time.Second      // looks at what a start is doing
 	crashLines     = 5                // of stderr, kept with a crash
+	stopLimit      = 5 * time.Second  // then servers are killed: Drawbridge ends within 6 s
 	modernPatience = 3 * time.Second  // how long a modern call waits for a connection in its own era
 )
 
@@ -148,6 +149,11 @@ type Supervisor struct {
 	o     Options
 	slots chan struct{}
 	quit  chan struct{} // closed when Run is ending
+	// expired is closed DrainLimit after quit: calls in flight are not waited for any longer.
+	expired chan struct{}
+	// closing ends stopLimit after quit, by hurry: servers that still run are killed.
+	closing context.Context
+	hurry   context.CancelFunc
 	// applied is closed by first, once there is a configuration.
 	applied chan struct{}
 	first   sync.Once
@@ -199,7 +205,8 @@ func New(o Options) *Supervisor {
 	if o.Usage == nil {
 		o.Usage = func(string) (process.Usage, error) { return process.Usage{}, errors.New("nothing measures it") }
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}, spoken: map[string]string{}}
+	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), expired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}, spoken: map[string]string{}}
+	s.closing, s.hurry = context.WithCancel(context.Background())
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))
 	o.Registry.OnChange(func(registry.Change) { s.noteConflicts() })
@@ -207,7 +214,7 @@ func New(o Options) *Supervisor {
 }
 
 // Run runs what Apply asks for until ctx ends; then it stops all servers, side by
-// side, and returns when nothing is left of them. It may be called once.
+// side, those with calls in flight when these have ended or after DrainLimit, and returns when nothing is left of them. It may be called once.
 func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.running = true
@@ -220,6 +227,8 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.ended = true
 	s.mu.Unlock()
 	close(s.quit)
+	defer time.AfterFunc(DrainLimit, func() { close(s.expired) }).Stop()
+	defer time.AfterFunc(stopLimit, s.hurry).Stop()
 	s.active.Wait()
 	return nil
 }
