@@ -44,7 +44,7 @@ import (
 // stop runs backwards.
 func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (err error) {
 	if err := o.Folders.Make(); err != nil {
-		return fmt.Errorf("cannot make the data folder, choose another one with --data: %w", err)
+		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
 	}
 	roomyStart()
 	lock, err := loopback.Lock(o.Folders.Data)

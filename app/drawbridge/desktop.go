@@ -38,7 +38,7 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 		}
 	}
 	if err := o.Folders.Make(); err != nil {
-		return fmt.Errorf("cannot make the data folder, choose another one with --data: %w", err)
+		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
 	}
 	held, err := loopback.Held(o.Folders.Data)
 	if err != nil {

@@ -1,0 +1,33 @@
+//go:build !windows
+
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFolderThatOtherUsersMayWriteIsRefused: whoever may write the data folder may replace the
+// configuration in it, and so run commands as this user.
+func TestFolderThatOtherUsersMayWriteIsRefused(t *testing.T) {
+	t.Parallel()
+	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o755: false, 0o775: false, 0o777: true, 0o702: true, 0o777 | os.ModeSticky: true} {
+		data := filepath.Join(t.TempDir(), "data")
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(data, mode); err != nil { // past the umask
+			t.Fatal(err)
+		}
+		f := Folders{Config: data, Data: data, State: data, Logs: data, Own: true}
+		err := f.Make()
+		if refused && (err == nil || !strings.Contains(err.Error(), "chmod o-w") || !strings.Contains(err.Error(), data)) {
+			t.Errorf("mode %v gives %v", mode, err)
+		}
+		if !refused && err != nil {
+			t.Errorf("mode %v is refused: %v", mode, err)
+		}
+	}
+}
