@@ -288,3 +288,30 @@ func TestServerWaitsForWhatIsOutside(t *testing.T) {
 		g.want("a", hub.StateRunning)
 	})
 }
+
+// TestOnDemandServersThatFailAtOnceDoNotStartAllTogether: their lists are wanted by the first
+// client, and each exits as soon as it runs.
+func TestOnDemandServersThatFailAtOnceDoNotStartAllTogether(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+			time.Sleep(10 * time.Millisecond)
+			return nil, errors.New("exited at once")
+		}
+	}, func(g *rig) {
+		var all []config.Server
+		for i := range 300 {
+			all = append(all, server(fmt.Sprintf("s%d", i), func(s *config.Server) { s.Start = config.StartOnDemand }))
+		}
+		g.apply(all...)
+		for _, s := range all {
+			go func() { _, _ = g.For(context.Background(), call(s.ID)) }()
+		}
+		pass(time.Minute)
+		if n := len(g.started("s299")); n == 0 {
+			t.Error("the last one was never started")
+		}
+		if n := g.atOnce(); n != 4 {
+			t.Errorf("%d starts at once, not 4", n)
+		}
+	})
+}
