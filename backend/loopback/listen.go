@@ -99,7 +99,6 @@ func NewServer(h http.Handler) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		ConnContext:       connContext,
 	}
 }
 
@@ -122,7 +121,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		<-b.free
 		return nil, err
 	}
-	return newBoundedConn(c, func() { <-b.free }), nil
+	return &boundedConn{Conn: c, release: func() { <-b.free }}, nil
 }
 
 func (b *bounded) Close() error {
