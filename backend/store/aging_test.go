@@ -2,6 +2,7 @@ package store
 
 import (
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,8 +16,10 @@ const (
 // which somebody may set it right.
 func TestAClockThatIsFarAheadDeletesNothing(t *testing.T) {
 	t.Parallel()
-	now := aCall(0).At
-	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
+	right := aCall(0).At
+	var ahead atomic.Int64 // the index reads it meanwhile
+	clock := func() time.Time { return right.Add(time.Duration(ahead.Load())) }
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), clock)
 	b.SetKeep(Keep{Age: aMonth, Bytes: -1})
 	record(t, b, 0, 100)
 	flushed(t, b)
@@ -36,36 +39,35 @@ func TestAClockThatIsFarAheadDeletesNothing(t *testing.T) {
 		return u.Total.Calls
 	}
 	left("with a clock that is right", 100)
-	right := now
-	now = right.Add(9 * 365 * aDay)
+	ahead.Store(int64(9 * 365 * aDay))
 	left("nine years ahead", 100)
-	if h := b.Held(); h == nil || h.Calls != 100 || !h.All || !h.From.Equal(right) || !h.Until.Equal(now.Add(aDay)) {
+	if h := b.Held(); h == nil || h.Calls != 100 || !h.All || !h.From.Equal(right) || !h.Until.Equal(clock().Add(aDay)) {
 		t.Errorf("what is held is %+v", h)
 	}
 	if n := u(); n != 100 {
 		t.Errorf("the sums have %d calls", n)
 	}
 	for range 23 { // it goes on
-		now = now.Add(time.Hour)
+		ahead.Add(int64(time.Hour))
 		left("hours later", 100)
 	}
-	now = right.Add(time.Hour)
+	ahead.Store(int64(time.Hour))
 	left("set right again", 100)
 	if h := b.Held(); h != nil {
 		t.Errorf("with a clock that is right %+v is held", h)
 	}
-	now = right.Add(9 * 365 * aDay)
+	ahead.Store(int64(9 * 365 * aDay))
 	for range 23 {
 		left("ahead once more", 100)
-		now = now.Add(time.Hour)
+		ahead.Add(int64(time.Hour))
 	}
-	now = now.Add(9 * 365 * aDay)
+	ahead.Add(int64(9 * 365 * aDay))
 	left("and further", 100)
 	for range 23 {
-		now = now.Add(time.Hour)
+		ahead.Add(int64(time.Hour))
 		left("and going on from there", 100)
 	}
-	now = now.Add(time.Hour)
+	ahead.Add(int64(time.Hour))
 	left("a day long", 0)
 	if h := b.Held(); h != nil {
 		t.Errorf("what is gone is held: %+v", h)
