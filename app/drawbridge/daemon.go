@@ -221,7 +221,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	mux.Handle("/", pages)
 	server := loopback.NewServer(counts.requests(loopback.Guard(loopback.GuardOptions{
-		Port: port, AllowedHosts: files.Current().Bridge.AllowedHosts, Shell: api.IsShell,
+		Port: port, AllowedHosts: func() []string { return files.Current().Bridge.AllowedHosts }, Shell: api.IsShell,
 	})(mux)))
 
 	server.ConnState = counts.connection

@@ -5,7 +5,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"drawbridge/backend/hub"
@@ -28,8 +30,10 @@ const (
 
 // GuardOptions say what Guard lets through.
 type GuardOptions struct {
-	Port         uint16        // our port, as it was bound
-	AllowedHosts []string      // more names under which we answer: "host" or "host:port"
+	Port uint16 // our port, as it was bound
+	// AllowedHosts returns more names under which we answer: "host" or "host:port". It is
+	// asked for each request, so that an edit counts at once; nil: none.
+	AllowedHosts func() []string
 	MaxBody      int64         // bytes of a request body; 0: 8 MiB
 	BodyTimeout  time.Duration // for a whole request body; 0: 30 s
 	// Shell reports whether a request asks for the page's static shell, the only
@@ -49,7 +53,10 @@ func Guard(o GuardOptions) func(http.Handler) http.Handler {
 	if o.BodyTimeout <= 0 {
 		o.BodyTimeout = 30 * time.Second
 	}
-	g := &guard{GuardOptions: o, hosts: newHosts(o.Port, o.AllowedHosts)}
+	if o.AllowedHosts == nil {
+		o.AllowedHosts = func() []string { return nil }
+	}
+	g := &guard{GuardOptions: o}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
 	}
@@ -57,17 +64,30 @@ func Guard(o GuardOptions) func(http.Handler) http.Handler {
 
 type guard struct {
 	GuardOptions
-	hosts *hosts
+	hosts atomic.Pointer[hosts] // of the newest AllowedHosts; nil before the first request
+}
+
+// current returns the hosts that are allowed now. They are made anew only when
+// AllowedHosts has changed.
+func (g *guard) current() *hosts {
+	allowed := g.AllowedHosts()
+	h := g.hosts.Load()
+	if h == nil || !slices.Equal(h.allowed, allowed) {
+		h = newHosts(g.Port, allowed)
+		g.hosts.Store(h)
+	}
+	return h
 }
 
 func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if !g.hosts.allows(r.Host) {
+	hosts := g.current()
+	if !hosts.allows(r.Host) {
 		refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "this host name is not allowed",
 			"Use the address that drawbridge open prints, or add the name to bridge.allowedHosts.")
 		return
 	}
 	for _, origin := range r.Header["Origin"] {
-		if !g.hosts.allowsOrigin(origin) {
+		if !hosts.allowsOrigin(origin) {
 			refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "requests of other web pages are not allowed", "")
 			return
 		}

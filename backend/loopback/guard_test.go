@@ -25,7 +25,7 @@ func pass(t *testing.T, method, path string, body io.Reader, header http.Header)
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 		}
 	})
-	guard := Guard(GuardOptions{Port: testPort, AllowedHosts: []string{"drawbridge.test:9000", "host.docker.internal"}, MaxBody: 1000, Shell: shell})(reached)
+	guard := Guard(GuardOptions{Port: testPort, AllowedHosts: func() []string { return []string{"drawbridge.test:9000", "host.docker.internal"} }, MaxBody: 1000, Shell: shell})(reached)
 	r := httptest.NewRequest(method, path, body)
 	r.Host = "127.0.0.1:7575"
 	if h := header.Get("Host"); header.Values("Host") != nil {
@@ -308,4 +308,33 @@ func TestStreamOutlivesTheBodyTimeout(t *testing.T) {
 	if err != nil || !bytes.Contains(answer, []byte(" 408 ")) {
 		t.Errorf("a body that never comes is waited for: %q, %v", answer, err)
 	}
+}
+
+func TestAllowedHostsFollowTheConfiguration(t *testing.T) {
+	t.Parallel()
+	var allowed []string
+	guard := Guard(GuardOptions{Port: testPort, AllowedHosts: func() []string { return allowed }})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	want := func(when, host, origin string, status int) {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		r.Host = host
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		w := httptest.NewRecorder()
+		if guard.ServeHTTP(w, r); w.Code != status {
+			t.Errorf("%s: %s from %q: %d, want %d", when, host, origin, w.Code, status)
+		}
+	}
+	const name, origin = "proxy.test:9000", "https://proxy.test:9000"
+	want("at the start", name, "", http.StatusForbidden)
+	allowed = []string{name}
+	want("once it is added", name, origin, http.StatusOK)
+	want("once it is added", "127.0.0.1:7575", "", http.StatusOK)
+	allowed = []string{"other.test:9000"}
+	want("once it is replaced", name, "", http.StatusForbidden)
+	want("once it is replaced", "127.0.0.1:7575", origin, http.StatusForbidden)
+	allowed = nil
+	want("once all are removed", "other.test:9000", "", http.StatusForbidden)
+	want("once all are removed", "127.0.0.1:7575", "", http.StatusOK)
 }

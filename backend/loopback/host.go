@@ -2,6 +2,7 @@ package loopback
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -63,12 +64,13 @@ func plainName(name string) bool {
 
 // hosts are the Host headers and origins under which we answer. Immutable.
 type hosts struct {
-	host   map[string]bool // as a browser writes them, with the port unless it is 80
-	origin map[string]bool
+	allowed []string        // what they were made from, besides our own
+	host    map[string]bool // as a browser writes them, with the port unless it is 80
+	origin  map[string]bool
 }
 
 func newHosts(port uint16, allowed []string) *hosts {
-	h := &hosts{host: make(map[string]bool), origin: make(map[string]bool)}
+	h := &hosts{allowed: slices.Clone(allowed), host: make(map[string]bool), origin: make(map[string]bool)}
 	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		h.add(name, port, "http")
 	}

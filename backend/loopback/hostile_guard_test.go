@@ -74,7 +74,7 @@ func TestGuardMatrix(t *testing.T) {
 func TestSlowBodiesAreCutOff(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 64)
-	guard := Guard(GuardOptions{Port: testPort, BodyTimeout: 100 * time.Millisecond, AllowedHosts: []string{"x:1"}})
+	guard := Guard(GuardOptions{Port: testPort, BodyTimeout: 100 * time.Millisecond, AllowedHosts: func() []string { return []string{"x:1"} }})
 	srv := httptest.NewServer(guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
 		ended <- err
