@@ -150,10 +150,14 @@ func (a *API) handout(_ context.Context, in *handoutInput) (*answer[clientconf.H
 	}
 	choice := clientconf.Choice{Client: in.Key, HTTP: in.HTTP}
 	if in.HTTP {
-		choice.URL, choice.ByVariable = a.URL, true
-		if t, err := a.Tokens.Create(in.Key); err == nil {
-			choice.Token = t.Token
+		if _, err := clientconf.ByID(in.Key); err != nil {
+			return nil, err // before the token: nobody else would need it
 		}
+		t, err := a.Tokens.Create(in.Key)
+		if err != nil {
+			return nil, err
+		}
+		choice.URL, choice.ByVariable, choice.Token = a.URL, true, t.Token
 	}
 	h, err := c.Handout(choice)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"drawbridge/backend/clientconf"
 	"drawbridge/backend/doctor"
 	"drawbridge/backend/hub"
+	"drawbridge/backend/loopback"
 	"drawbridge/backend/secret"
 	"drawbridge/config"
 )
@@ -257,4 +258,24 @@ func TestDoctorDoesWhatItOffers(t *testing.T) {
 	}
 	s.do(t, "/api/v1/doctor/nothing", "", 404)
 	s.do(t, "/api/v1/doctor/client-cursor", "", 403) // all is well: there is nothing to do
+}
+
+func TestSnippetMakesNoTokenForAnUnknownClientAndReportsAFailedOne(t *testing.T) {
+	s, _, _ := connectable(t)
+	if status, body, _ := s.ask(t, "GET", "/api/v1/connections/nobody/snippet?http=true", ""); status != http.StatusNotFound {
+		t.Errorf("an unknown client: %d %s", status, body)
+	}
+	if _, made, err := s.api.Tokens.Get("nobody"); made || err != nil {
+		t.Errorf("a token for an unknown client: %v %v", made, err)
+	}
+	dir := t.TempDir()
+	tokens, err := loopback.NewTokens(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(dir, "tokens.json"), "not JSON")
+	s.api.Tokens = tokens
+	if status, body, _ := s.ask(t, "GET", "/api/v1/connections/cursor/snippet?http=true", ""); status < 400 {
+		t.Errorf("a token that cannot be made: %d %s", status, body)
+	}
 }
