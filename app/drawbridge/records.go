@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -122,11 +121,12 @@ func (r *records) watch(front *bridge.Bridge) http.Handler {
 	return r.timeline.Clients(front, loopback.ClientHeader, front.ClientOf)
 }
 
-// start runs the parts; each is named in life.
+// start runs the parts; each is named in life. They stop in the reverse order: checks
+// make calls, whose results are judged and recorded without the secrets.
 func (r *records) start(life *lifecycle) {
-	for name, run := range map[string]func(context.Context) error{"results": r.judge.Run, "secrets": r.keeper.run, "checks": r.watchman.Run} {
-		life.run(name, time.Second, run)
-	}
+	life.run("secrets", time.Second, r.keeper.run)
+	life.run("results", time.Second, r.judge.Run)
+	life.run("checks", time.Second, r.watchman.Run)
 }
 
 // keepHistory applies what the configuration says of the history: there, 0 is no bound.
