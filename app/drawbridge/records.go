@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"drawbridge/backend/bridge"
@@ -30,6 +30,7 @@ type records struct {
 
 	views   *registry.Registry
 	servers *supervisor.Supervisor
+	schemas map[string]serverSchemas // by server; only changed uses it
 }
 
 func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, secrets ...Known) *records {
@@ -53,22 +54,51 @@ func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls
 	})
 }
 
-// changed takes what a server offers now.
+// serverSchemas are the outputSchemas of one server's tools, by the server's names for them.
+type serverSchemas struct {
+	view   *registry.View // that they were read from
+	byTool map[string]string
+}
+
+// changed takes what a server offers now. The registry calls it, one change at a time, while
+// all who write to it wait: only servers whose view is another one are read again.
 func (r *records) changed(server string) {
-	schemas := make(map[history.Tool]string)
-	for _, item := range r.views.All().Items(hub.Tools) {
-		if !strings.Contains(string(item.Raw), `"outputSchema"`) {
+	offers := r.views.All().Offers()
+	read := make(map[string]serverSchemas, len(offers))
+	schemas := make(map[string]map[string]string, len(offers))
+	for _, o := range offers {
+		view, ok := r.views.Server(o.Server)
+		if !ok {
+			continue
+		}
+		known := r.schemas[o.Server]
+		if known.view != view {
+			known = serverSchemas{view, outputSchemas(view)}
+		}
+		read[o.Server] = known
+		if len(known.byTool) > 0 {
+			schemas[o.Server] = known.byTool
+		}
+	}
+	r.schemas = read
+	r.judge.SetSchemas(schemas)
+	r.watchman.Changed(server)
+}
+
+func outputSchemas(view *registry.View) map[string]string {
+	schemas := make(map[string]string)
+	for _, item := range view.Items(hub.Tools) {
+		if !bytes.Contains(item.Raw, []byte(`"outputSchema"`)) {
 			continue
 		}
 		var about struct {
 			OutputSchema json.RawMessage `json:"outputSchema"`
 		}
 		if json.Unmarshal(item.Raw, &about) == nil && len(about.OutputSchema) > 0 {
-			schemas[history.Tool{Server: item.Server, Name: item.Name}] = string(about.OutputSchema)
+			schemas[item.Name] = string(about.OutputSchema)
 		}
 	}
-	r.judge.SetSchemas(schemas)
-	r.watchman.Changed(server)
+	return schemas
 }
 
 // apply takes a new configuration.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
 
 	"drawbridge/backend/history"
+	"drawbridge/backend/hub"
 	"drawbridge/backend/registry"
 )
 
@@ -30,5 +33,55 @@ func TestRecordsStopInTheSameOrderEachTime(t *testing.T) {
 		if want := []string{"secrets", "results", "checks"}; !slices.Equal(names, want) {
 			t.Fatalf("started in the order %v", names)
 		}
+	}
+}
+
+// toolsWithSchema is a catalog of n tools that have an outputSchema of a type.
+func toolsWithSchema(n int, kind string) *hub.Catalog {
+	c := &hub.Catalog{}
+	for i := range n {
+		name := fmt.Sprintf("tool%d", i)
+		raw := fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"outputSchema":{"type":%q}}`, name, kind)
+		c.Tools = append(c.Tools, hub.Item{Name: name, Raw: json.RawMessage(raw)})
+	}
+	return c
+}
+
+func TestSchemasFollowWhatEachServerOffers(t *testing.T) {
+	t.Parallel()
+	views := registry.New(registry.Options{})
+	r := recordsFor(views)
+	views.OnChange(func(c registry.Change) { r.changed(c.Server) })
+	views.Set("a", "", toolsWithSchema(2, "object"))
+	views.Set("b", "", toolsWithSchema(1, "object"))
+	if len(r.schemas) != 2 || len(r.schemas["a"].byTool) != 2 || r.schemas["b"].byTool["tool0"] != `{"type":"object"}` {
+		t.Fatalf("after both were listed: %v", r.schemas)
+	}
+	views.Set("b", "", toolsWithSchema(1, "array"))
+	if r.schemas["b"].byTool["tool0"] != `{"type":"array"}` {
+		t.Errorf("after b changed: %v", r.schemas["b"].byTool)
+	}
+	views.Remove("a")
+	if _, there := r.schemas["a"]; there || len(r.schemas) != 1 {
+		t.Errorf("after a was removed: %v", r.schemas)
+	}
+	views.Arrange("", []registry.Server{{ID: "c"}})
+	if _, there := r.schemas["b"]; there {
+		t.Errorf("after the configuration left b out: %v", r.schemas)
+	}
+}
+
+// The registry's writers wait while a change is told, so its cost must not grow with the
+// tools of the servers that did not change.
+func TestChangeOfOneServerReadsNoToolsOfTheOthers(t *testing.T) {
+	const servers, tools = 20, 50
+	views := registry.New(registry.Options{})
+	for i := range servers {
+		views.Set(fmt.Sprintf("server%d", i), "", toolsWithSchema(tools, "object"))
+	}
+	r := recordsFor(views)
+	r.changed("")
+	if n := testing.AllocsPerRun(10, func() { r.changed("server0") }); n > servers*tools/10 {
+		t.Errorf("%.0f allocations for a change that concerns no tool of %d", n, servers*tools)
 	}
 }

@@ -21,9 +21,6 @@ const (
 	judgeLimit  = 10 * time.Second
 )
 
-// Tool names a tool of a server, as the server knows it.
-type Tool struct{ Server, Name string }
-
 // Recorder keeps finished calls; *store.Recorder implements it.
 type Recorder interface {
 	Record(call *hub.Call, reply hub.Reply)
@@ -42,8 +39,8 @@ type Judge struct {
 	next     Recorder
 	verdicts Verdicts
 	log      *slog.Logger
-	levels   atomic.Pointer[map[string]string] // by server; absent: not checked
-	schemas  atomic.Pointer[map[Tool]string]
+	levels   atomic.Pointer[map[string]string]            // by server; absent: not checked
+	schemas  atomic.Pointer[map[string]map[string]string] // by server and its name for the tool
 	queue    chan unjudged
 	skipped  atomic.Uint64
 
@@ -72,8 +69,9 @@ func NewJudge(next Recorder, verdicts Verdicts, log *slog.Logger) *Judge {
 // that is absent is not checked.
 func (j *Judge) SetLevels(byServer map[string]string) { j.levels.Store(&byServer) }
 
-// SetSchemas replaces the schemas, JSON text, of all tools that have one.
-func (j *Judge) SetSchemas(byTool map[Tool]string) { j.schemas.Store(&byTool) }
+// SetSchemas replaces the schemas, JSON text, of all tools that have one: by server, and by
+// the server's name for the tool. Nobody may change the maps afterwards.
+func (j *Judge) SetSchemas(byServer map[string]map[string]string) { j.schemas.Store(&byServer) }
 
 // Skipped is how many results were not checked because too many waited.
 func (j *Judge) Skipped() uint64 { return j.skipped.Load() }
@@ -88,7 +86,7 @@ func (j *Judge) Record(call *hub.Call, reply hub.Reply) {
 	if level == "" {
 		return
 	}
-	schema := (*j.schemas.Load())[Tool{call.Server, call.Name}]
+	schema := (*j.schemas.Load())[call.Server][call.Name]
 	if schema == "" {
 		return
 	}

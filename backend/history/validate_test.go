@@ -32,7 +32,7 @@ func TestAResultThatDoesNotFitItsSchemaIsMarked(t *testing.T) {
 	j := NewJudge(n, n, nil)
 	j.SetLevels(map[string]string{"files": "warn", "strict": "error"})
 	schema := `{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer"}}}`
-	j.SetSchemas(map[Tool]string{{"files", "count"}: schema, {"strict", "count"}: schema, {"off", "count"}: schema})
+	j.SetSchemas(map[string]map[string]string{"files": {"count": schema}, "strict": {"count": schema}, "off": {"count": schema}})
 	record := func(id int64, server, tool, result string) {
 		j.Record(&hub.Call{ID: id, Server: server, Name: tool, Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(result)})
 	}
@@ -61,7 +61,7 @@ func TestCallsNeverWaitForAResultToBeChecked(t *testing.T) {
 	n := &noted{found: map[int64]hub.Verdict{}, told: make(chan struct{}, 10)}
 	j := NewJudge(n, n, nil) // nobody runs it
 	j.SetLevels(map[string]string{"files": "warn"})
-	j.SetSchemas(map[Tool]string{{"files", "count"}: `{"type":"object"}`})
+	j.SetSchemas(map[string]map[string]string{"files": {"count": `{"type":"object"}`}})
 	for i := range 2 * maxUnjudged {
 		j.Record(&hub.Call{ID: int64(i), Server: "files", Name: "count", Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(`{}`)})
 	}
