@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,36 +20,52 @@ import (
 // settings take effect without that. It returns without waiting for any server, but
 // every server that is wanted counts as starting from then on.
 func (s *Supervisor) Apply(cfg *config.Config) {
-	for _, taken := range s.apply(cfg) {
+	for _, taken := range s.applyInTurn(cfg) {
 		taken()
 	}
 }
 
+// applyInTurn is apply, with the store asked before it and told after it.
+func (s *Supervisor) applyInTurn(cfg *config.Config) (notes []func()) {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	known := s.readKnown(cfg)
+	notes, agreed := s.apply(cfg, known)
+	for _, c := range agreed {
+		s.saveApproval(c)
+	}
+	return notes
+}
+
 // apply returns functions that wait until the servers concerned have taken note,
-// to be called without s.mu.
-func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
+// to be called without s.mu, and the servers whose commands are to be remembered as
+// approved. It needs s.applying.
+func (s *Supervisor) apply(cfg *config.Config, known known) (notes []func(), agreed []*config.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listWait.Store(int64(cfg.Bridge.ListWait))
 	old := s.fleet.Load()
 	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg, old)}
-	s.arrange(cfg)
+	s.arrange(cfg, known)
 	began := len(old.order) == 0 && !s.begun
 	s.begun = true
 	var fresh []*config.Server // with a command that nobody has seen
-	var known int
+	var inUse int              // servers that ran before
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
 		if fl.byID[c.ID] != nil {
 			continue // the config's ids are unique; a second one could never be addressed
 		}
-		held, isNew := s.judge(cfg, c)
+		held, isNew := s.judge(cfg, c, known)
 		r, note := s.take(c, held)
 		switch {
 		case isNew && !held:
 			fresh = append(fresh, c)
 		case !isNew && runs(c):
-			known++
+			inUse++
+		}
+		if isNew && !held {
+			agreed = append(agreed, c)
 		}
 		notes = append(notes, note)
 		fl.byID[c.ID] = r
@@ -60,7 +75,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 	s.forgetNotices(fl)
 	for _, c := range fresh {
 		// Where nothing was known before, this is the first start and everything is new.
-		if !began || known > 0 {
+		if !began || inUse > 0 {
 			s.noteCommand(c, s.spoken[c.ID])
 		}
 		s.spoken[c.ID] = spelled(c)
@@ -73,7 +88,7 @@ func (s *Supervisor) apply(cfg *config.Config) (notes []func()) {
 			s.o.Bus.Publish(events.Server, b)
 		}
 	}
-	return notes
+	return notes, agreed
 }
 
 // take returns the runner for c: the one that has this id, told of its new
@@ -133,7 +148,7 @@ func (s *Supervisor) passOn(r *runner, c *config.Server, end bool) {
 
 // arrange gives the servers their places in the registry, and what they offered in
 // an earlier run until they are listed anew. It needs s.mu.
-func (s *Supervisor) arrange(cfg *config.Config) {
+func (s *Supervisor) arrange(cfg *config.Config, known known) {
 	var places []registry.Server
 	for _, c := range cfg.Servers {
 		if !c.Disabled {
@@ -142,27 +157,10 @@ func (s *Supervisor) arrange(cfg *config.Config) {
 	}
 	s.o.Registry.Arrange(registry.Naming(cfg.Bridge.Naming), places)
 	for i := range cfg.Servers {
-		s.recall(&cfg.Servers[i])
-	}
-}
-
-// recall puts the catalog of an earlier run into the registry.
-func (s *Supervisor) recall(c *config.Server) {
-	if c.Disabled || s.o.Catalogs == nil {
-		return
-	}
-	if v, ok := s.o.Registry.Server(c.ID); !ok || v.Offers()[0].Catalog != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
-	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, launchKey(c))
-	if err != nil {
-		s.o.Log.Warn("Cannot read cached catalog", "server", c.ID, "error", err)
-		return
-	}
-	if catalog != nil {
-		s.o.Registry.Update(c.ID, catalog)
+		id := cfg.Servers[i].ID
+		if catalog := known.catalogs[id]; catalog != nil && !s.listed(id) {
+			s.o.Registry.Update(id, catalog)
+		}
 	}
 }
 

@@ -54,8 +54,8 @@ func (s *Supervisor) was(id string) string {
 // "" has to be the one that the person saw: a conflict says that the command has
 // changed since.
 func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.applying.Lock()
+	defer s.applying.Unlock()
 	fl := s.fleet.Load()
 	r := fl.byID[id]
 	if r == nil {
@@ -65,10 +65,14 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	if key != "" && key != commandKey(c) {
 		return &hub.Error{Code: hub.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed since", id), Hint: "Look at it again."}
 	}
-	if err := s.agree(ctx, c); err != nil {
-		return fmt.Errorf("cannot keep the approval: %w", err)
+	if s.o.Approvals != nil {
+		if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
+			return fmt.Errorf("cannot keep the approval: %w", err)
+		}
 	}
-	s.spoken[id] = spelled(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agreed[id], s.spoken[id] = commandKey(c), spelled(c)
 	if r.held.Swap(false) {
 		s.o.Journal(id, slog.LevelInfo, "its command was approved: "+spelled(c))
 		r.post(func() { r.reconfigured(true, true) })
@@ -81,21 +85,12 @@ func runs(c *config.Server) bool { return c.Command != "" || c.Type == hub.Docke
 
 // judge decides whether c may run, and whether its command is one that nobody has
 // agreed to. Without approveNewCommands everything may, and is remembered, so that what
-// was in use needs no approval later. It needs s.mu.
-func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held, isNew bool) {
+// was in use needs no approval later: the caller saves that. It needs s.mu.
+func (s *Supervisor) judge(cfg *config.Config, c *config.Server, known known) (held, isNew bool) {
 	if !runs(c) {
 		return false, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
-	known := s.agreed[c.ID] == commandKey(c)
-	if !known && s.o.Approvals != nil {
-		var err error
-		if known, err = s.o.Approvals.Approved(ctx, c.ID, commandKey(c)); err != nil {
-			s.o.Log.Warn("Cannot read approvals", "server", c.ID, "error", err)
-		}
-	}
-	if known {
+	if s.agreed[c.ID] == commandKey(c) || known.approved[c.ID] {
 		s.agreed[c.ID] = commandKey(c)
 		s.spoken[c.ID] = spelled(c)
 		return false, false
@@ -103,19 +98,8 @@ func (s *Supervisor) judge(cfg *config.Config, c *config.Server) (held, isNew bo
 	if cfg.Global.ApproveNewCommands {
 		return true, true
 	}
-	if err := s.agree(ctx, c); err != nil {
-		s.o.Log.Warn("Cannot keep approval", "server", c.ID, "error", err)
-	}
-	return false, true
-}
-
-// agree notes that c may run. It needs s.mu.
-func (s *Supervisor) agree(ctx context.Context, c *config.Server) error {
 	s.agreed[c.ID] = commandKey(c)
-	if s.o.Approvals == nil {
-		return nil
-	}
-	return s.o.Approvals.Approve(ctx, c.ID, commandKey(c))
+	return false, true
 }
 
 // unapproved says why a server does not run.

@@ -163,6 +163,10 @@ type Supervisor struct {
 	listWait atomic.Int64
 	paused   atomic.Bool // nothing runs, whatever the configuration wants
 
+	// applying is held by whoever changes the configuration or an approval, also while the
+	// store is waited for, which mu never is. It comes before mu.
+	applying sync.Mutex
+
 	mu      sync.Mutex // held by whatever changes the fleet
 	running bool
 	ended   bool

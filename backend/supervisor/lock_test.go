@@ -1,0 +1,83 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"drawbridge/backend/hub"
+	"drawbridge/config"
+)
+
+// lockWatcher is a store that may be slow: whoever asks it must not hold the lock that
+// Pause, calls of per-session servers and the page wait for.
+type lockWatcher struct {
+	agreements
+	t     *testing.T
+	of    *Supervisor
+	asked map[string]int
+}
+
+func (l *lockWatcher) check(what string) {
+	l.asked[what]++
+	if !l.of.mu.TryLock() {
+		l.t.Errorf("%s is waited for with the lock held", what)
+		return
+	}
+	l.of.mu.Unlock()
+}
+
+func (l *lockWatcher) Approved(ctx context.Context, server, key string) (bool, error) {
+	l.check("Approved")
+	return l.agreements.Approved(ctx, server, key)
+}
+
+func (l *lockWatcher) Approve(ctx context.Context, server, key string) error {
+	l.check("Approve")
+	return l.agreements.Approve(ctx, server, key)
+}
+
+func (l *lockWatcher) Catalog(context.Context, string, string) (*hub.Catalog, error) {
+	l.check("Catalog")
+	return &hub.Catalog{}, nil
+}
+
+func (*lockWatcher) SaveCatalog(context.Context, string, string, *hub.Catalog) error { return nil }
+
+func TestSlowStoreIsNotWaitedForWithTheLockHeld(t *testing.T) {
+	kept := &lockWatcher{agreements: agreements{keys: map[string]bool{}}, t: t, asked: map[string]int{}}
+	inBubble(t, func(_ *rig, o *Options) { o.Approvals, o.Catalogs = kept, kept }, func(g *rig) {
+		kept.of = g.Supervisor
+		manual := func(s *config.Server) { s.Start = config.StartManual }
+		g.apply(server("used", manual))
+		g.askFirst(true)
+		g.apply(server("used", manual), server("new", manual))
+		g.want("new", hub.StateNeedsApproval)
+		if err := g.Approve(context.Background(), "new", ""); err != nil {
+			t.Fatal(err)
+		}
+		if kept.asked["Approved"] != 2 || kept.asked["Approve"] != 2 || kept.asked["Catalog"] != 2 {
+			t.Errorf("the store was asked %v", kept.asked)
+		}
+	})
+}
+
+// readOnlyStore cannot save an approval.
+type readOnlyStore struct{ agreements }
+
+func (*readOnlyStore) Approve(context.Context, string, string) error {
+	return errors.New("the disk is full")
+}
+
+func TestApprovalThatCannotBeSavedDoesNotCount(t *testing.T) {
+	kept := &readOnlyStore{agreements{keys: map[string]bool{}}}
+	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {
+		g.askFirst(true)
+		g.apply(server("new"))
+		if err := g.Approve(context.Background(), "new", ""); err == nil {
+			t.Fatal("no error")
+		}
+		g.apply(server("new"), server("other"))
+		g.want("new", hub.StateNeedsApproval)
+	})
+}
