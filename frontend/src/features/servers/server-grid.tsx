@@ -7,7 +7,7 @@ import { age, bytes, capital, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
-import { serversQuery, serverUseQuery } from './api';
+import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 import { ServerMenu } from './server-actions';
 import { wantsLogin } from './sign-in';
 
@@ -19,11 +19,12 @@ export function needsAttention(server: ServerStatus): boolean {
 
 export function useServerNumbers() {
   const { data: servers } = useSuspenseQuery(serversQuery);
+  const { data: visible } = useQuery(visibleToolsQuery);
   return {
     all: servers.filter((server) => server.state !== 'disabled').length,
     up: servers.filter((server) => server.state === 'running' || server.state === 'degraded')
       .length,
-    tools: servers.reduce((sum, server) => sum + server.tools, 0),
+    tools: servers.reduce((sum, server) => sum + (visible?.[server.id] ?? server.tools), 0),
     known: servers.length,
   };
 }
@@ -32,6 +33,7 @@ export function useServerNumbers() {
 export function ServerGrid() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: use } = useQuery(serverUseQuery);
+  const { data: visible } = useQuery(visibleToolsQuery);
   const memory = new Map(use?.map((one) => [one.server, one.rssBytes]));
   return (
     <ul className="grid gap-2 [grid-template-columns:repeat(auto-fill,minmax(13rem,1fr))]">
@@ -52,7 +54,7 @@ export function ServerGrid() {
             <span className="text-xs text-ink3">
               {[
                 memory.has(server.id) && bytes(memory.get(server.id)),
-                server.tools > 0 && texts.servers.tools(server.tools),
+                server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id]),
               ]
                 .filter(Boolean)
                 .join(' · ')}

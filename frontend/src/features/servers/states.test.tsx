@@ -14,6 +14,8 @@ import { capital } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import readings from '@/testdata/server-states.json';
 import type { ServerStatus } from '@/types/api';
+import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+import { ServerGrid, useServerNumbers } from './server-grid';
 import { ServerRow } from './server-row';
 
 const words: Record<string, string> = {
@@ -84,6 +86,38 @@ test('the tools that clients see are counted where some are hidden', async () =>
   expect((await screen.findAllByText(/3 of 13 tools/)).length).toBeGreaterThan(0);
   show(one);
   expect((await screen.findAllByText(/^13 tools/)).length).toBeGreaterThan(0);
+});
+
+function SumAndGrid() {
+  return (
+    <>
+      <p>sum {useServerNumbers().tools}</p>
+      <ServerGrid />
+    </>
+  );
+}
+
+test('and so they are in the grid and in the sum', async () => {
+  const server = (id: string, tools: number) =>
+    ({ ...readings[0]?.status, id, label: id, tools }) as unknown as ServerStatus;
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  client.setQueryData(serversQuery.queryKey, [server('files', 13), server('time', 2)]);
+  client.setQueryData(serverUseQuery.queryKey, []);
+  client.setQueryData(visibleToolsQuery.queryKey, { files: 3 });
+  const root = createRootRoute({ component: SumAndGrid });
+  const detail = createRoute({ getParentRoute: () => root, path: '/servers/$id' });
+  const router = createRouter({
+    routeTree: root.addChildren([detail]),
+    history: createMemoryHistory({ initialEntries: ['/'] }),
+  });
+  render(
+    <QueryClientProvider client={client}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  );
+  expect(await screen.findByText('sum 5')).toBeVisible();
+  expect(screen.getByText(/3 of 13 tools/)).toBeVisible();
+  expect(screen.getByText(/^2 tools/)).toBeVisible();
 });
 
 describe('a server says which version it runs', () => {
