@@ -165,7 +165,7 @@ func (j *Judge) problem(schema string, result []byte) (wrong string) {
 // readSchema returns nil for a schema that cannot be checked safely or at all.
 func readSchema(text string) *jsonschema.Resolved {
 	tree, err := wire.Decode([]byte(text))
-	if err != nil || !bounded(tree) || wire.HasRoundedConstant(tree) {
+	if err != nil || !bounded(tree) || wire.HasInexactNumber(tree) {
 		return nil
 	}
 	var s jsonschema.Schema

@@ -111,6 +111,14 @@ func TestLargeIntegersInAResultAreComparedExactly(t *testing.T) {
 		{`{"properties":{"n":{"type":"integer"}}}`, `{"n":1.0}`, true},
 		{`{"properties":{"n":{"type":"integer","maximum":3}}}`, `{"n":4}`, false},
 		{`{"properties":{"n":{"type":"number","multipleOf":0.5}}}`, `{"n":1.5}`, true},
+		{`{"properties":{"n":{"type":"number","multipleOf":0.5}}}`, `{"n":1.3}`, false},
+		{`{"properties":{"n":{"type":"number","multipleOf":0.1}}}`, `{"n":0.3}`, true},
+		{`{"properties":{"n":{"maximum":9007199254740993}}}`, `{"n":9007199254740993}`, true},
+		{`{"properties":{"n":{"exclusiveMaximum":9007199254740993}}}`, `{"n":9007199254740992}`, true},
+		{`{"properties":{"n":{"minimum":-9007199254740993}}}`, `{"n":-9007199254740993}`, true},
+		{`{"properties":{"n":{"maximum":9007199254740992}}}`, `{"n":9007199254740993}`, false},
+		{`{"properties":{"n":{"maximum":9223372036854775807}}}`, `{"n":"x"}`, true},
+		{`{"properties":{"n":{"maximum":9223372036854775807,"type":"integer"}}}`, `{"n":"x"}`, false},
 	} {
 		wrong := j.problem(c.schema, []byte(`{"structuredContent":`+c.content+`}`))
 		if (wrong == "") != c.fits {

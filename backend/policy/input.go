@@ -137,7 +137,7 @@ func compileSchema(raw []byte) (schema *inputSchema) {
 		return nil
 	}
 	doc, err := wire.Decode(tool.InputSchema)
-	if err != nil || !bounded(doc) || wire.HasRoundedConstant(doc) {
+	if err != nil || !bounded(doc) || wire.HasInexactNumber(doc) {
 		return nil
 	}
 	var s jsonschema.Schema

@@ -44,18 +44,33 @@ func exactNumbers(v any) any {
 	return v
 }
 
-// HasRoundedConstant reports whether const or enum of a decoded schema hold a whole number
-// that a float64 cannot, so that a library that reads them as float64 compares wrongly.
-func HasRoundedConstant(schema any) bool {
+// HasInexactNumber reports whether a decoded schema compares with a number that a float64
+// does not hold, so that a library that reads numbers as float64 decides wrongly.
+func HasInexactNumber(schema any) bool {
 	switch v := schema.(type) {
 	case map[string]any:
 		for key, part := range v {
-			if (key == "const" || key == "enum") && hasRounded(part) || HasRoundedConstant(part) {
+			if inexact(key, part) || HasInexactNumber(part) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, HasRoundedConstant)
+		return slices.ContainsFunc(v, HasInexactNumber)
+	}
+	return false
+}
+
+func inexact(keyword string, value any) bool {
+	switch keyword {
+	case "const", "enum":
+		return hasRounded(value)
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		n, whole := value.(int64)
+		// The largest becomes the number after it: no int64 is between them.
+		return whole && n != math.MaxInt64 && (float64(n) == 1<<63 || int64(float64(n)) != n)
+	case "multipleOf": // of 0.1, a division does not find 0.3 to be a multiple; of 0.5 it finds all
+		f, fraction := value.(float64)
+		return fraction && f*(1<<20) != math.Trunc(f*(1<<20)) || hasRounded(value)
 	}
 	return false
 }
