@@ -119,7 +119,8 @@ func (s *Step) run(ctx context.Context, caller Caller, by hub.Client) StepReport
 		answer = reply.Error
 	}
 	for i, text := range s.Expect.Contains {
-		if !bytes.Contains(answer, []byte(text)) && !bytes.Contains(answer, []byte(strings.Trim(encode(text), `"`))) {
+		quoted := encode(text)
+		if !bytes.Contains(answer, []byte(text)) && !bytes.Contains(answer, []byte(quoted[1:len(quoted)-1])) {
 			r.Wrong = append(r.Wrong, fmt.Sprintf("text %d of those expected is not in the result", i+1))
 		}
 	}
