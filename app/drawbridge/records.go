@@ -37,7 +37,7 @@ func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, s
 	return &records{
 		judge:    history.NewJudge(kept.Recorder(), kept, log),
 		timeline: &history.Timeline{Redact: kept.Recorder().Redact},
-		keeper:   newKeeper(kept.Recorder(), secrets...),
+		keeper:   newKeeper(kept.Recorder(), log, secrets...),
 		views:    views,
 	}
 }

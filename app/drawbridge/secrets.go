@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -19,16 +20,18 @@ type Known interface{ Known() []string }
 // with their variables expanded, and those that others hold.
 type keeper struct {
 	recorder *store.Recorder
+	log      *slog.Logger
 	others   []Known
 	changed  chan *config.Config // the newest that run has not taken yet
 
 	mu     sync.Mutex // guards what follows, and the order in which the recorder hears
 	now    *config.Config
 	lookup func(string) (string, bool)
+	missed int // secrets that the recorder has no room for, as was logged
 }
 
-func newKeeper(recorder *store.Recorder, others ...Known) *keeper {
-	return &keeper{recorder: recorder, others: others, changed: make(chan *config.Config, 1)}
+func newKeeper(recorder *store.Recorder, log *slog.Logger, others ...Known) *keeper {
+	return &keeper{recorder: recorder, log: log, others: others, changed: make(chan *config.Config, 1)}
 }
 
 // apply takes a new configuration. What our own environment tells counts at once; what
@@ -103,7 +106,12 @@ func (k *keeper) tell(c *config.Config, lookup func(string) (string, bool)) {
 			patterns = append(patterns, p)
 		}
 	}
-	k.recorder.SetSecrets(values, patterns)
+	if missed := k.recorder.SetSecrets(values, patterns); missed != k.missed {
+		k.missed = missed
+		if missed > 0 {
+			k.log.Warn("There are too many secrets: some are not taken out of the history. Record the servers that use them with \"record\": \"meta\"", "secrets", missed)
+		}
+	}
 	ceiling, ofTool := make(map[string]store.Keeping, len(c.Servers)), make(map[store.Tool]store.Keeping)
 	for i := range c.Servers {
 		s := &c.Servers[i]

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +25,7 @@ func TestASecretIsKnownToTheRecorderAsSoonAsItIsSet(t *testing.T) {
 	none := map[string]string{"DRAWBRIDGE_KEYRING": "off"}
 	dir := t.TempDir()
 	vault := secret.For(dir, func(name string) string { return none[name] })
-	k := newKeeper(kept.Recorder(), vault)
+	k := newKeeper(kept.Recorder(), slog.New(slog.DiscardHandler), vault)
 	get := k.guarding(vault)
 	k.apply(&config.Config{})
 	text := "before qwx-first-value and qwx-other-value after"
@@ -57,5 +60,29 @@ func TestWhatFollowsASecretAmongArgumentsIsNone(t *testing.T) {
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, []string{"qwx-first-value", "qwx-other-value", "qwx-third-value"}) {
 		t.Errorf("taken for secrets: %q", got)
+	}
+}
+
+// TestSecretsThatTheRecorderHasNoRoomForAreLogged once, and by their number only.
+func TestSecretsThatTheRecorderHasNoRoomForAreLogged(t *testing.T) {
+	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = kept.Close() }()
+	var said bytes.Buffer
+	k := newKeeper(kept.Recorder(), slog.New(slog.NewTextHandler(&said, nil)))
+	c := &config.Config{Servers: []config.Server{{ID: "a", Env: map[string]string{}}}}
+	k.apply(c)
+	if said.Len() > 0 {
+		t.Fatalf("said without a secret: %s", &said)
+	}
+	for n := range 5000 {
+		c.Servers[0].Env[fmt.Sprintf("N%d_TOKEN", n)] = fmt.Sprintf("qwx-value-%d", n)
+	}
+	k.set(c, func(string) (string, bool) { return "", false })
+	k.again()
+	if text := said.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "secrets=904") || strings.Contains(text, "qwx") {
+		t.Errorf("said %s", text)
 	}
 }

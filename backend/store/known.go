@@ -1,18 +1,20 @@
 package store
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of what is looked for by its value.
 const (
 	leastSecret = 6    // bytes; shorter words would be found everywhere
-	mostSecret  = 4096 // bytes of one
+	mostSecret  = 4096 // bytes of one; longer values are looked for in parts
 	mostKnown   = 4096 // spellings in all
 )
 
@@ -24,6 +26,7 @@ type values struct {
 	least  int // bytes of the shortest
 	skip   [skips]uint8
 	ending map[uint16][]string // by the block at the end of their first least bytes; longest first
+	missed int                 // values that are not looked for, or not whole: there are too many
 }
 
 const skips = 1 << 12
@@ -32,21 +35,11 @@ func block(a, b byte) uint16 { return (uint16(a)<<5 ^ uint16(b)) & (skips - 1) }
 
 // newKnown returns nil when there is nothing to look for.
 func newKnown(list []string) *values {
-	var all []string
-	for _, v := range list {
-		v = strings.TrimSpace(v)
-		if len(v) < leastSecret {
-			continue
-		}
-		all = append(all, spellings(v[:min(len(v), mostSecret)])...)
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	all, missed := allSpellings(list)
 	if len(all) == 0 {
 		return nil
 	}
-	all = all[:min(len(all), mostKnown)]
-	k := &values{least: mostSecret, ending: make(map[uint16][]string)}
+	k := &values{missed: missed, least: mostSecret, ending: make(map[uint16][]string)}
 	for _, v := range all {
 		k.least = min(k.least, len(v))
 	}
@@ -66,16 +59,76 @@ func newKnown(list []string) *values {
 	return k
 }
 
+// allSpellings returns at most mostKnown spellings of the values, and of how many values
+// not even the plain one fits. The plain spelling of each value goes before another's rare ones.
+func allSpellings(list []string) (all []string, missed int) {
+	seen := make(map[string]bool)
+	var waiting [][]string // rarer spellings, by part of a value
+	for _, v := range list {
+		v = strings.TrimSpace(v)
+		if len(v) < leastSecret || seen[v] {
+			continue
+		}
+		fits := true
+		for _, part := range cutLong(v) {
+			if !seen[part] && len(all) == mostKnown {
+				fits = false
+				break
+			}
+			if !seen[part] {
+				seen[part], all = true, append(all, part)
+			}
+			waiting = append(waiting, spellings(part))
+		}
+		if !fits {
+			missed++
+		}
+	}
+	for round := 1; len(all) < mostKnown; round++ {
+		more := false
+		for _, of := range waiting {
+			if round >= len(of) || len(all) == mostKnown {
+				continue
+			}
+			more = true
+			if s := of[round]; !seen[s] {
+				seen[s], all = true, append(all, s)
+			}
+		}
+		if !more {
+			break
+		}
+	}
+	return all, missed
+}
+
+// cutLong cuts a long value into parts that are looked for on their own: between letters,
+// and where base64 begins a new group if it can.
+func cutLong(v string) (list []string) {
+	for len(v) > mostSecret {
+		n := mostSecret
+		if len(v) < 2*mostSecret {
+			n = len(v)/2 + 1 // no part so short that it is an ordinary word
+		}
+		n -= n % 3
+		for back := 1; back < utf8.UTFMax && !utf8.RuneStart(v[n]); back++ {
+			n--
+		}
+		list, v = append(list, v[:n]), v[n:]
+	}
+	return append(list, v)
+}
+
 // spellings are a value as it is, and as it stands in JSON, in a URL and in base64.
 func spellings(v string) []string {
 	escaped, _ := json.Marshal(v)
-	inJSON := string(escaped[1 : len(escaped)-1])
-	var plain strings.Builder
+	inJSON := unquoted(escaped)
+	var plain bytes.Buffer
 	e := json.NewEncoder(&plain)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
 	all := []string{
-		v, inJSON, strings.Trim(strings.TrimSpace(plain.String()), `"`), strings.ReplaceAll(inJSON, "/", `\/`),
+		v, inJSON, unquoted(bytes.TrimSpace(plain.Bytes())), strings.ReplaceAll(inJSON, "/", `\/`),
 		url.QueryEscape(v), url.PathEscape(v),
 	}
 	if whole := len(v) / 3 * 3; whole >= 9 { // what follows it would change the rest
@@ -83,6 +136,9 @@ func spellings(v string) []string {
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return len(s) < leastSecret })
 }
+
+// unquoted is what stands between the quotes of a JSON string; one at its end may be its own.
+func unquoted(text []byte) string { return string(text[1 : len(text)-1]) }
 
 // find returns the first secret at or after from. One that the end of the text cuts
 // off counts from as many bytes on as the shortest secret has.

@@ -118,10 +118,15 @@ func (r *Recorder) SetCeiling(byServer map[string]Keeping, byTool map[Tool]Keepi
 }
 
 // SetSecrets says which values must never be kept, in whatever spelling they travel, and
-// what else, by pattern. Values of less than six bytes are not looked for.
-func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) {
+// what else, by pattern. Values of less than six bytes are not looked for. It returns how
+// many of the others are not, because there are too many.
+func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (missed int) {
 	k := newKnown(values)
 	change(&r.rules, func(n *rules) { n.known, n.patterns = k, patterns })
+	if k == nil {
+		return 0
+	}
+	return k.missed
 }
 
 // Redact takes out of a text what is never kept of a call.
