@@ -58,10 +58,25 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 			if err := b.SaveVerdict(t.Context(), planted(3).ID, hub.Verdict{Level: "warn", Problem: "qwxverdict"}); err != nil {
 				t.Fatal(err)
 			}
+			if err := b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}); err != nil {
+				t.Fatal(err)
+			}
+			before, after := filepath.Join(t.TempDir(), "before.db"), filepath.Join(t.TempDir(), "after.db")
+			if err := b.Backup(t.Context(), before); err != nil {
+				t.Fatal(err)
+			}
 			if n, err := b.Erase(t.Context(), sel); err != nil || n != 2 {
 				t.Fatalf("erased %d, %v", n, err)
 			}
 			holds(t, path, "qwx")
+			if err := b.Backup(t.Context(), after); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, after, "qwx")
+			// docs/history.md says so: a copy keeps what was deleted later.
+			if data, err := os.ReadFile(before); err != nil || !strings.Contains(string(data), "qwxresource") {
+				t.Errorf("the backup from before has lost the calls, %v", err)
+			}
 			// What the inserter remembers of names must not lead to rows that are gone.
 			b.Recorder().Record(planted(500), textReply("again"))
 			if n := count(t, b); n != 199 {
