@@ -38,6 +38,8 @@ type Spec struct {
 	Ledger  string    // folder in which running execs are kept for Sweep; "" keeps none
 	// CloseStdin and Term are how long Stop waits after these steps; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
+
+	attribution time.Duration // how long a killed process waits for the end of its container; zero means outputGrace
 }
 
 // Exit is how a process ended.

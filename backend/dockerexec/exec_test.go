@@ -265,9 +265,10 @@ func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	}
 }
 
-// TestContainerThatStopsEndsTheExec runs alone: that an end is the container's is asked of the
-// Engine for a limited time.
+// TestContainerThatStopsEndsTheExec gives a slow Engine longer than the program does to say that
+// the container ended.
 func TestContainerThatStopsEndsTheExec(t *testing.T) {
+	const attribution = time.Minute
 	for name, end := range map[string]func(id string) error{
 		"killed": func(id string) error {
 			_, err := engine.cli.ContainerKill(context.Background(), id, client.ContainerKillOptions{Signal: "KILL"})
@@ -284,13 +285,13 @@ func TestContainerThatStopsEndsTheExec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := box(t, shellImage, true)
-			e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"cat"}})
+			e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"cat"}, attribution: attribution})
 			if err := end(id); err != nil {
 				t.Fatal(err)
 			}
 			select {
 			case <-e.Done():
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * attribution):
 				t.Fatal("the end is not noticed")
 			}
 			if exit := e.Exit(); !exit.Away {

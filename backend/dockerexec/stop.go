@@ -2,6 +2,7 @@ package dockerexec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func (e *Exec) attributed(exit Exit) Exit {
 	if exit.Code != killed {
 		return exit
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), outputGrace)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.spec.attribution, outputGrace))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
