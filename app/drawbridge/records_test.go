@@ -15,7 +15,7 @@ import (
 // recordsFor are records without a history.
 func recordsFor(views *registry.Registry) *records {
 	return &records{
-		judge: history.NewJudge(nil, nil, nil), keeper: newKeeper(nil), watchman: history.NewWatchman(history.Watchman{}), views: views,
+		judge: history.NewJudge(nil, nil, nil), keeper: newKeeper(nil, slog.New(slog.DiscardHandler)), watchman: history.NewWatchman(history.Watchman{}), views: views,
 	}
 }
 
