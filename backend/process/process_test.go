@@ -8,9 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -339,84 +337,6 @@ func TestCloseWaitsUntilTheLedgerKnowsOfAnEarlierEnd(t *testing.T) {
 		t.Error("Close would not wait for a process whose end is not written yet")
 	}
 	<-p.Done()
-}
-
-func TestNothingIsInheritedButTheMark(t *testing.T) {
-	t.Setenv("SECRET_OF_ANOTHER", "x")
-	p, _ := start(t, newTestSpawner(t), "env", 0, func(s *Spec) {
-		s.Env = append(s.Env, "MINE=1", MarkVariable+"=forged/by/the/config")
-	})
-	out, err := io.ReadAll(p.Stdout())
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(out)
-	if strings.Contains(text, "SECRET_OF_ANOTHER") || strings.Contains(text, "forged") {
-		t.Errorf("environment:\n%s", text)
-	}
-	if !strings.Contains(text, "MINE=1\n") || strings.Count(text, MarkVariable+"=") != 1 {
-		t.Errorf("environment:\n%s", text)
-	}
-}
-
-func TestStartSaysWhatIsMissing(t *testing.T) {
-	dir := t.TempDir()
-	plain := filepath.Join(dir, "plain")
-	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	s := newTestSpawner(t)
-	for name, c := range map[string]struct {
-		spec Spec
-		is   error
-		says string
-	}{
-		"absent":         {Spec{Path: filepath.Join(dir, "absent")}, ErrNotFound, "absent"},
-		"not executable": {Spec{Path: plain}, ErrNotExecutable, plain},
-		"interpreter":    {Spec{Path: script}, ErrNotFound, "first line"},
-		"bad folder":     {Spec{Path: os.Args[0], Dir: filepath.Join(dir, "nowhere")}, os.ErrNotExist, "working directory"},
-		"file as folder": {Spec{Path: os.Args[0], Dir: plain}, nil, "not a directory"},
-		"no command":     {Spec{}, nil, "no command"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.spec.Name = "x"
-			_, err := s.Start(c.spec)
-			if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("err = %v", err)
-			}
-		})
-	}
-}
-
-func TestResolveNamesThePathThatWasUsed(t *testing.T) {
-	dir := t.TempDir()
-	tool := filepath.Join(dir, "tool")
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Resolve("tool", "/nowhere:"+dir); err != nil || got != tool {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := Resolve("npx", "/nowhere:/neither"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "/nowhere:/neither") {
-		t.Errorf("err = %v", err)
-	}
-	if err := os.Chmod(tool, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Resolve("tool", dir); !errors.Is(err, ErrNotExecutable) {
-		t.Errorf("err = %v", err)
-	}
-	t.Chdir(dir)
-	if err := os.Chmod(tool, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Resolve("tool", ".:"); err == nil {
-		t.Errorf("found %q through a relative folder of the PATH", got)
-	}
 }
 
 func TestUsageCoversTheTree(t *testing.T) {
