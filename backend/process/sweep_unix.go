@@ -87,11 +87,12 @@ func sweepBy(look func() []info, instance, run string, entries []ledgerEntry) []
 	return swept
 }
 
-// endRun ends what still carries the mark of this run.
+// endRun ends what still carries the mark of this run. What forks itself again and again
+// may be in none of its looks, and is therefore chased as well.
 func (s *Spawner) endRun() {
-	prefix := s.instance + "/" + s.run + "/"
+	ours := func(mark string) bool { return strings.HasPrefix(mark, s.instance+"/"+s.run+"/") }
 	self := os.Getpid()
-	hunt{look: offspring, grace: leftoverGrace, guilty: func(all []info) (guilty []info) {
+	hunt{look: offspring, grace: leftoverGrace, chase: newChase(ours), guilty: func(all []info) (guilty []info) {
 		byPID := make(map[int]info, len(all))
 		for _, p := range all {
 			byPID[p.pid] = p
@@ -103,7 +104,7 @@ func (s *Spawner) endRun() {
 				if _, group := s.owns(p.pid, p.pgid); group && p.ppid == self {
 					reap(p.pid)
 				}
-			case strings.HasPrefix(variable(p.pid, MarkVariable), prefix):
+			case ours(variable(p.pid, MarkVariable)):
 				guilty = append(guilty, p)
 			}
 		}
