@@ -1,8 +1,12 @@
 package process
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -28,5 +32,35 @@ func TestSweepEndsWhatEveryLookMisses(t *testing.T) {
 			t.Fatalf("%d are left", len(left))
 		}
 		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// TestSweepSparesAGroupWhoseIdWasGivenOutAnew: its leader is gone, and nothing but the
+// number says that it could be ours.
+func TestSweepSparesAGroupWhoseIdWasGivenOutAnew(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	leader := exec.Command("/bin/sh", "-c", `"$0" & exit`, os.Args[0])
+	leader.Env = []string{act + "=deaf", "READY=" + dir, quickExit}
+	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	began, _ := look(leader.Process.Pid)
+	_ = leader.Wait()
+	awaitReady(dir, 1)
+	t.Cleanup(func() { _ = syscall.Kill(-leader.Process.Pid, syscall.SIGKILL) })
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), leader.Process.Pid, began.start)
+	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sweeper := exec.Command(os.Args[0])
+	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+path, quickExit)
+	if out, err := sweeper.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "[] <nil>" {
+		t.Errorf("%v: swept %s", err, out)
+	}
+	if len(pidsIn(dir)) != 1 {
+		t.Error("it was ended")
 	}
 }

@@ -39,8 +39,7 @@ func sweepBy(look func() []info, instance, run string, entries []ledgerEntry) []
 			}
 			name, listed := "", false
 			for _, e := range entries {
-				if p.pid == e.PID && p.start == e.Start ||
-					p.pgid == e.PID && p.start >= e.Start && p.start <= self.start && e.Start != 0 && byPID[e.PID].pid == 0 {
+				if p.pid == e.PID && p.start == e.Start {
 					name, listed = e.Name, true
 				}
 			}

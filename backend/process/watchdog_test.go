@@ -165,6 +165,16 @@ func TestWatchdogSparesWhatWasLaunchedForThePerson(t *testing.T) {
 	}
 }
 
+func TestWatchdogEndsAServerThatClaimsToBeKept(t *testing.T) {
+	t.Parallel()
+	s := raise(t, "kept>deaf", 2)
+	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
+	s.waitExit(30 * time.Second)
+	if alive := s.alive(); len(alive) > 0 {
+		t.Errorf("left: %v", alive)
+	}
+}
+
 func TestWatchdogStaysSmall(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "deaf", 1)

@@ -110,7 +110,7 @@ func waitFor(daemon int) (exitCode int) {
 }
 
 // endOrphans ends everything the daemon left behind, but for what carries the
-// keep mark and its offspring.
+// keep mark, and not that of a server, and its offspring.
 func endOrphans(daemon int) {
 	h := hunt{look: offspring, grace: orphanGrace, patience: watchdogPatience, over: childless}
 	h.guilty = func(all []info) (guilty []info) {
@@ -120,7 +120,7 @@ func endOrphans(daemon int) {
 		}
 		kept := make(map[int]bool)
 		for _, p := range all {
-			if isOrphan(p, daemon, byPID) && variable(p.pid, keepVariable) != "" {
+			if isOrphan(p, daemon, byPID) && variable(p.pid, keepVariable) != "" && variable(p.pid, MarkVariable) == "" {
 				kept[p.pid] = true
 			}
 		}
