@@ -183,6 +183,10 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 	} else if x.env.Kind != wire.Request || x.env.Method != "initialize" && x.env.Method != "ping" {
 		writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "there is no session yet: send initialize first, then its Mcp-Session-Id with every request")
 		return
+	} else if x.env.Method == "initialize" && b.sessions.full(x.from.token) {
+		// Behind this the answer would name a session that has ended already.
+		writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, tooManySessions)
+		return
 	}
 	b.fallThrough(w, r, x)
 }

@@ -187,6 +187,8 @@ func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
 // maxInitialize bounds what a session remembers of its client, in bytes.
 const maxInitialize = 256 << 10
 
+const tooManySessions = "this client holds too many sessions open: end one first"
+
 // initialize lets the SDK open a session and enters it into our table.
 func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *edge, next mcp.MethodHandler) (mcp.Result, error) {
 	if x != nil && x.message != nil && len(x.rawParams()) > maxInitialize {
@@ -227,7 +229,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 			<-x.over // a session that is closed swallows its last answer
 			_ = ss.Close()
 		})
-		return nil, &jsonrpc.Error{Code: codeRefused, Message: "this client holds too many sessions open"}
+		return nil, &jsonrpc.Error{Code: codeRefused, Message: tooManySessions}
 	}
 	if evicted != nil {
 		b.retire(evicted, "too many sessions of this client")

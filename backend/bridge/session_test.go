@@ -242,9 +242,9 @@ func TestAClientHasABoundedNumberOfSessions(t *testing.T) {
 	for _, h := range all[7:] { // all in use: none may be taken away
 		s.do("GET", "/mcp", "", h...)
 	}
-	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, ClientHeader, "greedy"))
-	if !strings.Contains(got, "too many sessions") {
-		t.Errorf("%s", got)
+	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, ClientHeader, "greedy")
+	if got := one(t, resp); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get(sessionHeader) != "" || !strings.Contains(got, "too many sessions") {
+		t.Errorf("%s, session %q: %s", resp.Status, resp.Header.Get(sessionHeader), got)
 	}
 	until(t, "only four sessions in the SDK", func() bool {
 		n := 0

@@ -60,16 +60,7 @@ func (t *table) add(s *session) (evicted *session, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.count[s.token] >= t.most {
-		var since time.Time
-		for _, other := range t.byID {
-			if other.token != s.token {
-				continue
-			}
-			if used, idle := other.idleSince(); idle && (evicted == nil || used.Before(since)) {
-				evicted, since = other, used
-			}
-		}
-		if evicted == nil {
+		if evicted = t.longestIdle(s.token); evicted == nil {
 			return nil, false
 		}
 		t.remove(evicted)
@@ -77,6 +68,27 @@ func (t *table) add(s *session) (evicted *session, ok bool) {
 	t.byID[s.id] = s
 	t.count[s.token]++
 	return evicted, true
+}
+
+// full reports whether add would refuse a session of this token now.
+func (t *table) full(token string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count[token] >= t.most && t.longestIdle(token) == nil
+}
+
+// longestIdle needs t.mu.
+func (t *table) longestIdle(token string) (longest *session) {
+	var since time.Time
+	for _, s := range t.byID {
+		if s.token != token {
+			continue
+		}
+		if used, idle := s.idleSince(); idle && (longest == nil || used.Before(since)) {
+			longest, since = s, used
+		}
+	}
+	return longest
 }
 
 // idleSince reports when the session was last used, unless it is in use.
