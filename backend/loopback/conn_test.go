@@ -1,12 +1,16 @@
 package loopback
 
 import (
+	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"drawbridge/backend/hub"
 )
 
 // A request whose client leaves is over for its handler, as ever.
@@ -42,5 +46,51 @@ func TestAHandlerHearsOfAClientThatLeaves(t *testing.T) {
 	case <-left:
 	case <-time.After(20 * time.Second):
 		t.Error("the handler was not told")
+	}
+}
+
+// TestWhoShowsNothingKeepsNoPlace: places are few, and a connection without a token would
+// keep its own for as long as connections may idle.
+func TestWhoShowsNothingKeepsNoPlace(t *testing.T) {
+	t.Parallel()
+	ln, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := ln.Addr().String()
+	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
+	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer wrong" {
+			refuse(w, http.StatusUnauthorized, hub.CodeUnauthorized, "", "")
+		}
+	})))
+	served := make(chan struct{})
+	go func() { defer close(served); _ = srv.Serve(ln) }()
+	defer func() { srv.Close(); <-served }()
+	for _, c := range []struct {
+		about, request string
+		status         int
+		closed         bool
+	}{
+		{"nothing", "GET /healthz HTTP/1.1\r\nHost: " + host + "\r\n\r\n", 200, true},
+		{"a wrong token", "GET / HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer wrong\r\n\r\n", 401, true},
+		{"a foreign host", "GET / HTTP/1.1\r\nHost: evil.test\r\nAuthorization: Bearer right\r\n\r\n", 403, true},
+		{"options of everything", "OPTIONS * HTTP/1.1\r\nHost: evil.test\r\n\r\n", 403, true},
+		{"a token", "GET / HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer right\r\n\r\n", 200, false},
+		{"a cookie", "GET / HTTP/1.1\r\nHost: " + host + "\r\nCookie: a=b\r\n\r\n", 200, false},
+	} {
+		conn, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, c.request)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.about, err)
+		}
+		if resp.StatusCode != c.status || resp.Close != c.closed {
+			t.Errorf("%s: %s, closed %v", c.about, resp.Status, resp.Close)
+		}
+		_ = conn.Close()
 	}
 }

@@ -80,6 +80,9 @@ func (g *guard) current() *hosts {
 }
 
 func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if len(r.Header["Authorization"]) == 0 && len(r.Header["Cookie"]) == 0 {
+		w.Header().Set("Connection", "close") // who has shown nothing keeps no place
+	}
 	hosts := g.current()
 	if !hosts.allows(r.Host) {
 		refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "this host name is not allowed",

@@ -99,6 +99,8 @@ func NewServer(h http.Handler) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
+		// OPTIONS * comes to h as well, which refuses it.
+		DisableGeneralOptionsHandler: true,
 	}
 }
 

@@ -16,12 +16,15 @@ type problem struct {
 	Hint   string   `json:"hint,omitempty"`
 }
 
+// refuse answers with a problem and closes the connection: places are few, and strangers
+// must not keep them by what is refused.
 func refuse(w http.ResponseWriter, status int, code hub.Code, detail, hint string) {
 	body, _ := json.Marshal(problem{http.StatusText(status), status, code, detail, hint})
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Connection", "close")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }
