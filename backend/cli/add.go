@@ -185,7 +185,9 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, no
 			return errors.Join(err, p.dropSecrets(ctx, s.Secrets))
 		}
 		if p.json {
-			fmt.Fprintf(p.Stdout, "%s\n", raw)
+			if err := p.document(json.RawMessage(raw)); err != nil {
+				return err
+			}
 			continue
 		}
 		var st hub.ServerStatus

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -229,10 +230,21 @@ func between(least, most int) cobra.PositionalArgs {
 }
 
 // document prints v as JSON on one line.
-func (p *program) document(v any) error {
-	e := json.NewEncoder(p.Stdout)
+func (p *program) document(v any) error { return p.encode(p.Stdout, v) }
+
+func (p *program) encode(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	text := b.Bytes()
+	if p.Terminal() {
+		text = serverlog.CleanJSON(text)
+	}
+	_, err := w.Write(text)
+	return err
 }
 
 // problem is an RFC 9457 document with our code.
@@ -258,9 +270,7 @@ func (p *program) explain(err error) {
 		out.Detail, out.Hint, out.Errors = e.Error(), e.Hint, e.Fields
 	}
 	if p.json {
-		e := json.NewEncoder(p.Stderr)
-		e.SetEscapeHTML(false)
-		_ = e.Encode(out)
+		_ = p.encode(p.Stderr, out)
 		return
 	}
 	fmt.Fprintln(p.Stderr, "drawbridge:", clean(out.Detail))

@@ -189,6 +189,17 @@ func TestStatusLooksAsPromised(t *testing.T) {
 	}
 }
 
+func TestJSONOnATerminalControlsNothing(t *testing.T) {
+	t.Parallel()
+	for terminal, want := range map[bool]string{true: `{"text":"\u009b31m \u202e"}`, false: "{\"text\":\"\u009b31m \u202e\"}"} {
+		var out bytes.Buffer
+		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})
+		if err := p.document(map[string]string{"text": "\u009b31m \u202e"}); err != nil || strings.TrimSpace(out.String()) != want {
+			t.Errorf("on a terminal %v: %q, %v", terminal, out.String(), err)
+		}
+	}
+}
+
 func TestEveryBoxLineIsEquallyWide(t *testing.T) {
 	tab := table{title: "A long title over short columns", head: []string{"A", "B"}}
 	tab.add("日本語", "x")

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -148,8 +148,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 		v.Changes = changes
 	}
 	if p.json {
-		_, err := p.Stdout.Write(append([]byte(strings.TrimSpace(string(data))), '\n'))
-		return err
+		return p.document(json.RawMessage(data))
 	}
 	if v.Key == "" && !v.Applied {
 		_, err := fmt.Fprintln(p.Stdout, line(v.Server+": "+v.Written+" is it already"))

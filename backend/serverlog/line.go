@@ -1,10 +1,12 @@
 package serverlog
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -51,6 +53,28 @@ func Clean(text string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// CleanJSON is Clean for a JSON text: what Clean makes visible is written as an escape
+// of JSON, so that the text says the same to whoever parses it.
+func CleanJSON(text []byte) []byte {
+	unsafe := func(r rune) bool { return r >= 0x7f && r < 0xa0 || hidden(r) }
+	if !bytes.ContainsFunc(text, unsafe) {
+		return text
+	}
+	var b []byte
+	for _, r := range string(text) {
+		switch {
+		case !unsafe(r):
+			b = utf8.AppendRune(b, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		}
+	}
+	return b
 }
 
 // hidden reports whether r reorders, joins invisibly or takes no room: bidi

@@ -3,6 +3,7 @@ package serverlog
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -278,6 +279,19 @@ func TestServerNameCannotLeaveTheFolder(t *testing.T) {
 		if got := fileName(name, ""); strings.ContainsAny(got[:len(got)-4], "./\\\x00") {
 			t.Errorf("%q gives %q", name, got)
 		}
+	}
+}
+
+func TestCleanJSONSaysTheSameInEscapes(t *testing.T) {
+	t.Parallel()
+	text := "{\"a\u009b31m\": \"x\u202ey \u007f \U000e0041 \u2028 grün 日本 👍🏽\"}\n"
+	clean := CleanJSON([]byte(text))
+	if want := `{"a\u009b31m": "x\u202ey \u007f \udb40\udc41 \u2028 grün 日本 👍🏽"}` + "\n"; string(clean) != want {
+		t.Errorf("%q, want %q", clean, want)
+	}
+	var was, is map[string]string
+	if json.Unmarshal([]byte(text), &was) != nil || json.Unmarshal(clean, &is) != nil || !maps.Equal(was, is) {
+		t.Errorf("%v became %v", was, is)
 	}
 }
 
