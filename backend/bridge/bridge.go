@@ -15,6 +15,7 @@ import (
 	"drawbridge/backend/registry"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 )
 
 // Gateway is the one call path; *gateway.Gateway implements it.
@@ -64,6 +65,7 @@ type Options struct {
 	Now     func() time.Time // nil: time.Now
 
 	MaxBody     int64         // largest request body in bytes; 0: 4 MiB
+	BodyRoom    int64         // bytes of bodies over 64 KiB that are held at once; 0: 192 MiB
 	MaxSessions int           // legacy sessions of one client; 0: 64
 	MaxStreams  int           // streams that one client may hold open without a call; 0: 64
 	SessionIdle time.Duration // a legacy session unused for so long is closed; 0: 30 minutes
@@ -82,6 +84,7 @@ func (o *Options) defaults() {
 		o.Now = time.Now
 	}
 	o.MaxBody = cmpOr(o.MaxBody, 4<<20)
+	o.BodyRoom = cmpOr(o.BodyRoom, 192<<20)
 	o.MaxSessions = cmpOr(o.MaxSessions, 64)
 	o.MaxStreams = cmpOr(o.MaxStreams, 64)
 	o.SessionIdle = cmpOr(o.SessionIdle, 30*time.Minute)
@@ -114,6 +117,7 @@ type Bridge struct {
 	present    presences
 	errands    errands
 	underway   underway
+	room       room // for bodies of requests
 
 	introductions introductions
 	offerings     offerings
@@ -146,6 +150,7 @@ func New(o Options) *Bridge {
 		nothing:  registry.New(registry.Options{}).All(),
 		sessions: newTable(o.MaxSessions),
 		streams:  newLimiter(o.MaxStreams),
+		room:     room{free: semaphore.NewWeighted(o.BodyRoom), wait: roomWait},
 		edges:    map[string]*edge{},
 		nonce:    rand.Text()[:10],
 	}

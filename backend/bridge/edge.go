@@ -86,7 +86,14 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 		refuse(w, http.StatusUnsupportedMediaType, codeInvalidRequest, "the content type must be application/json")
 		return
 	}
-	body, err := b.readBody(w, r)
+	body, leave, err := b.readBody(w, r)
+	defer leave()
+	if errors.Is(err, errNoRoom) {
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Connection", "close") // the rest of the body is not waited for
+		refuse(w, http.StatusServiceUnavailable, codeRefused, err.Error())
+		return
+	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		refuse(w, http.StatusRequestEntityTooLarge, codeInvalidRequest, "the request is too large")
 		return
@@ -235,19 +242,6 @@ func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, fro
 	}
 	b.retire(s, "the client ended it")
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// readBody reads at most MaxBody bytes.
-func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > b.MaxBody {
-		return nil, &http.MaxBytesError{Limit: b.MaxBody}
-	}
-	if r.ContentLength >= 0 {
-		body := make([]byte, r.ContentLength)
-		_, err := io.ReadFull(r.Body, body)
-		return body, err
-	}
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, b.MaxBody))
 }
 
 func saysJSON(header http.Header) bool {

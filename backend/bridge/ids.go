@@ -48,7 +48,9 @@ func nothingAt(at endpoint) string {
 func (b *Bridge) refuseAddress(w http.ResponseWriter, r *http.Request, text string) {
 	var id []byte
 	if r.Method == http.MethodPost {
-		if body, err := b.readBody(w, r); err == nil {
+		body, leave, err := b.readBody(w, r)
+		defer leave()
+		if err == nil {
 			if m, err := parse(body); err == nil && m.env.Kind == wire.Request {
 				id = m.id()
 			}
