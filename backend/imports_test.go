@@ -112,6 +112,7 @@ var owners = map[string]string{
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli",
 	"golang.org/x/sys":                       "config backend/atomicfile backend/process backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; atomicfile: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
+	"golang.org/x/sync":                      "backend/bridge",                                                                                                               // semaphore: room for large bodies
 }
 
 // imports maps each package of the tree to what its files import outside of tests,
