@@ -109,7 +109,7 @@ func (d *desk) facts() tray.Facts {
 	on, _ := d.autostart.Enabled() // without an answer the entry is just not ticked
 	return tray.Facts{
 		Waiting: len(d.questions.List()) + len(d.servers.Approvals()) + waitingServers(d.book), Paused: d.servers.Paused(),
-		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on,
+		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(),
 	}
 }
 

@@ -118,17 +118,17 @@ func menuOf(statuses []hub.ServerStatus, notices []string, facts Facts) Menu {
 		}
 	}
 	for _, s := range shown {
-		m.Lines = append(m.Lines, lineOf(s))
+		m.Lines = append(m.Lines, lineOf(s, facts.Visible))
 	}
 	return m
 }
 
-func lineOf(s hub.ServerStatus) Line {
+func lineOf(s hub.ServerStatus, visible map[string]int) Line {
 	name := s.Label
 	if name == "" {
 		name = s.ID
 	}
-	l := Line{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", mark(s.State), oneLine(name), words(s))), Reason: oneLine(s.Reason)}
+	l := Line{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", mark(s.State), oneLine(name), words(s, visible))), Reason: oneLine(s.Reason)}
 	switch s.State {
 	case hub.StateRunning, hub.StateDegraded:
 		l.Stop, l.Restart = true, true
@@ -142,9 +142,12 @@ func lineOf(s hub.ServerStatus) Line {
 	return l
 }
 
-func words(s hub.ServerStatus) string {
+func words(s hub.ServerStatus, visible map[string]int) string {
 	switch s.State {
 	case hub.StateRunning:
+		if n, some := visible[s.ID]; some {
+			return fmt.Sprintf("running, %d of %d tools", n, s.Tools)
+		}
 		if s.Tools == 1 {
 			return "running, 1 tool"
 		}

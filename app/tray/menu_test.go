@@ -101,6 +101,15 @@ func TestManyServersLeaveRoomForThoseInTrouble(t *testing.T) {
 	}
 }
 
+func TestMenuCountsTheToolsThatClientsSee(t *testing.T) {
+	some, all := status("some", hub.StateRunning), status("all", hub.StateRunning)
+	some.Tools, all.Tools = 13, 2
+	m := menuOf([]hub.ServerStatus{some, all}, nil, Facts{Visible: map[string]int{"some": 3}})
+	if got := m.Lines[0].Text + "; " + m.Lines[1].Text; got != "● some: running, 3 of 13 tools; ● all: running, 2 tools" {
+		t.Error(got)
+	}
+}
+
 func TestMenuSaysWhatItsEntriesDoNow(t *testing.T) {
 	running := []hub.ServerStatus{status("a", hub.StateRunning)}
 	for _, c := range []struct {
@@ -137,7 +146,7 @@ func TestServersTextCannotBendTheMenu(t *testing.T) {
 func TestANameFromRightToLeftLeavesItsLineInOrder(t *testing.T) {
 	crashed := status("a", hub.StateCrashed)
 	crashed.Label = "שלום"
-	if l := lineOf(crashed); l.Text != "\u200e✕ שלום: crashed" {
+	if l := lineOf(crashed, nil); l.Text != "\u200e✕ שלום: crashed" {
 		t.Errorf("%q", l.Text)
 	}
 }

@@ -15,6 +15,8 @@ type Facts struct {
 	Paused          bool // all servers are held back
 	RecordingPaused bool
 	StartAtLogin    bool
+	// Visible is how many tools clients see, by the id of a server of which they do not see all.
+	Visible map[string]int
 }
 
 // Options is what the tray shows and does. Statuses and Bus are needed; a nil function

@@ -68,7 +68,10 @@ func (a *API) statusNow() Status {
 	return s
 }
 
-// visibleTools counts the tools that clients see, of servers of which they do not see all.
+// VisibleTools counts the tools that clients see, by the id of a server of which they do
+// not see all.
+func (a *API) VisibleTools() map[string]int { return a.visibleTools(a.Files.Current(), a.Servers.Statuses()) }
+
 func (a *API) visibleTools(cfg *config.Config, servers []hub.ServerStatus) map[string]int {
 	some := map[string]int{}
 	for i := range servers {

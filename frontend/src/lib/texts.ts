@@ -233,9 +233,9 @@ export const texts = bare({
     memory: 'Memory',
     cpu: 'CPU',
     offers: 'Offers',
-    offered: (tools: number, prompts: number, resources: number) =>
+    offered: (tools: string, prompts: number, resources: number) =>
       [
-        `${tools} ${tools === 1 ? 'tool' : 'tools'}`,
+        tools,
         prompts > 0 && `${prompts} ${prompts === 1 ? 'prompt' : 'prompts'}`,
         resources > 0 && `${resources} ${resources === 1 ? 'resource' : 'resources'}`,
       ]

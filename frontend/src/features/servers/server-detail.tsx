@@ -1,4 +1,4 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ServerOff, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -14,7 +14,7 @@ import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { ServerDetail as Detail, Instance } from '@/types/api';
-import { serverQuery, serversQuery } from './api';
+import { serverQuery, serversQuery, visibleToolsQuery } from './api';
 import { ProcessTree } from './process-tree';
 import { ServerButtons } from './server-actions';
 import { ServerDebug } from './server-debug';
@@ -197,16 +197,18 @@ function About({ server, now }: { server: Detail; now: number }) {
   );
 }
 
-function ServerFacts({ server, now }: { server: Detail; now: number }) {
+export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   const heard = age(server.updated, now);
   const up = server.tools + server.prompts + server.resources > 0;
+  const { data: visible } = useQuery(visibleToolsQuery);
+  const tools = texts.servers.tools(server.tools, visible?.[server.id]);
   return (
     <Facts
       rows={[
         [t.transport, texts.transports[server.transport] ?? server.transport],
         [t.software, software(server.serverInfo)],
         [t.protocol, texts.mcp(server.protocolVersion, server.era)],
-        [t.offers, up && t.offered(server.tools, server.prompts, server.resources)],
+        [t.offers, up && t.offered(tools, server.prompts, server.resources)],
         [t.process, server.pid ? t.pid(server.pid) : ''],
         [t.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
         [t.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)} %` : ''],

@@ -15,6 +15,7 @@ import { texts } from '@/lib/texts';
 import readings from '@/testdata/server-states.json';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+import { ServerFacts } from './server-detail';
 import { ServerGrid, useServerNumbers } from './server-grid';
 import { ServerRow } from './server-row';
 
@@ -118,6 +119,18 @@ test('and so they are in the grid and in the sum', async () => {
   expect(await screen.findByText('sum 5')).toBeVisible();
   expect(screen.getByText(/3 of 13 tools/)).toBeVisible();
   expect(screen.getByText(/^2 tools/)).toBeVisible();
+});
+
+test('and so they are on the page of a server', () => {
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  client.setQueryData(visibleToolsQuery.queryKey, { files: 3 });
+  const server = { ...readings[0]?.status, id: 'files', tools: 13, prompts: 1, resources: 0 };
+  render(
+    <QueryClientProvider client={client}>
+      <ServerFacts server={server as never} now={0} />
+    </QueryClientProvider>,
+  );
+  expect(screen.getByText('3 of 13 tools, 1 prompt')).toBeVisible();
 });
 
 describe('a server says which version it runs', () => {
