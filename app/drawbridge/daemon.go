@@ -208,7 +208,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: patient(files.Current), Diagnosed: diagnosed(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
 		Reach: files, Sizes: front, Directory: directory.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
-		Notices: func() []event.Notice { return slices.Concat(earlier.notices(), vaultNotices(vault), me.notices()) }, Metrics: counts,
+		Notices: func() []event.Notice {
+			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())
+			if n := loginNotice(process.LoginFailure()); n.Message != "" {
+				all = append(all, n)
+			}
+			return all
+		}, Metrics: counts,
 	})
 	me.pages = pages
 	mux := http.NewServeMux()

@@ -45,6 +45,7 @@ func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, s
 // serve is told who makes calls. It must come before the first change of a view.
 func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
 	r.servers = servers
+	r.keeper.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
 	r.watchman = history.NewWatchman(history.Watchman{
 		Documents: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Label: r.label, Log: log,
 		By: hub.Client{Name: "drawbridge-check", Version: version},

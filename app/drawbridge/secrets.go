@@ -23,6 +23,8 @@ type keeper struct {
 	log      *slog.Logger
 	others   []Known
 	changed  chan *config.Config // the newest that run has not taken yet
+	// read, if it is set, is told of each answer of the login shell: nil, or why there is none.
+	read func(error)
 
 	mu     sync.Mutex // guards what follows, and the order in which the recorder hears
 	now    *config.Config
@@ -59,6 +61,9 @@ func (k *keeper) run(ctx context.Context) error {
 			}
 		}
 		login, err := process.LoginEnv(ctx)
+		if k.read != nil && ctx.Err() == nil {
+			k.read(err)
+		}
 		if err != nil || ctx.Err() != nil {
 			continue
 		}

@@ -8,6 +8,17 @@ import (
 	"drawbridge/backend/secret"
 )
 
+// loginNotice says that the login shell did not tell what servers need to find their
+// programs. Its Message is empty when it did.
+func loginNotice(failed error) event.Notice {
+	n := event.Notice{Subject: "login-shell"}
+	if failed != nil {
+		n.Message = "Servers get the PATH that Drawbridge was started with: " + failed.Error() + ". " +
+			"See what its start-up files wait for, or raise loginShellTimeoutMs in globalSettings. They are read again when a server is restarted."
+	}
+	return n
+}
+
 // vaultNotices says where the key of the secrets is when that is no keyring, and that
 // servers wait for one that is locked.
 func vaultNotices(vault *secret.Store) []event.Notice {

@@ -70,7 +70,9 @@ func (a *API) statusNow() Status {
 
 // VisibleTools counts the tools that clients see, by the id of a server of which they do
 // not see all.
-func (a *API) VisibleTools() map[string]int { return a.visibleTools(a.Files.Current(), a.Servers.Statuses()) }
+func (a *API) VisibleTools() map[string]int {
+	return a.visibleTools(a.Files.Current(), a.Servers.Statuses())
+}
 
 func (a *API) visibleTools(cfg *config.Config, servers []hub.ServerStatus) map[string]int {
 	some := map[string]int{}

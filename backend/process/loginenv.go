@@ -46,6 +46,10 @@ func LoginEnv(ctx context.Context) (map[string]string, error) { return login.get
 // reports whether it will.
 func ExpireLoginEnv(age time.Duration) bool { return login.expire(age) }
 
+// LoginFailure is why the newest reading of the login shell failed; nil when it did not,
+// or there was none. It does not wait.
+func LoginFailure() error { return login.failure() }
+
 // SetLoginLimit sets how long the login shell may take from its next reading on. That
 // comes with the next LoginEnv where the newest one failed under another limit.
 func SetLoginLimit(limit time.Duration) { login.setLimit(limit) }
@@ -93,6 +97,12 @@ func (r *loginReader) run(limit time.Duration, done chan struct{}, again bool) {
 		default:
 		}
 	}
+}
+
+func (r *loginReader) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
 }
 
 func (r *loginReader) setLimit(limit time.Duration) {
