@@ -54,6 +54,8 @@ func (d *daemon) resultOf(ctx context.Context, s hub.ServerStatus) (string, erro
 			return d.offers(ctx, now)
 		case hub.StateCrashed, hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval, hub.StateDisabled:
 			return failure(now), nil
+		case hub.StateWaiting:
+			return failure(now) + "\n  It connects by itself once that has passed.", nil
 		case hub.StateStopped:
 			if time.Since(began) > restLimit {
 				return d.tryOut(ctx, now)
