@@ -2,6 +2,7 @@ package reload
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,18 +30,14 @@ func (r *Reloader) follow(ctx context.Context) error {
 	} else {
 		defer w.Close()
 	}
-	names, folders := r.places()
-	for name := range names {
-		folders[filepath.Dir(name)] = folders[filepath.Dir(name)] // watched, for some names
-	}
-	for folder := range folders {
+	names, folders := watched(r.places, func(folder string) {
 		if w == nil {
-			break
+			return
 		}
 		if err := w.Add(folder); err != nil {
 			r.o.Log.Debug("Cannot watch folder", "folder", folder, "error", err)
 		}
-	}
+	})
 	r.mu.Lock()
 	before := r.seen
 	r.mu.Unlock()
@@ -88,6 +85,25 @@ func (r *Reloader) follow(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// watched adds a watch for each folder that counts. What appears while it is at work may
+// be in no folder that is watched yet, and send no event: it looks again until nothing
+// is new, or until somebody has made folders many times in a row.
+func watched(places func() (names, folders map[string]bool), add func(folder string)) (names, folders map[string]bool) {
+	for range 20 {
+		names, folders = places()
+		for folder := range folders {
+			add(folder)
+		}
+		for name := range names {
+			add(filepath.Dir(name))
+		}
+		if n, f := places(); maps.Equal(n, names) && maps.Equal(f, folders) {
+			break
+		}
+	}
+	return names, folders
 }
 
 // places are the paths whose change means something: the main file, the folder of

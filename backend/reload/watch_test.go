@@ -33,6 +33,24 @@ func following(t *testing.T, debounce time.Duration) (file string, seen <-chan t
 	return file, done
 }
 
+// A folder may appear after it was looked for and before the one above it is watched.
+func TestAFolderMadeBesideTheWatchIsWatched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	made := filepath.Join(dir, "conf.d")
+	r := New(Options{Sources: config.Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: made}, Apply: func(*config.Config) {}})
+	added := make(map[string]bool)
+	_, folders := watched(r.places, func(folder string) {
+		if err := os.MkdirAll(made, 0o700); err != nil {
+			t.Error(err)
+		}
+		added[folder] = true
+	})
+	if !added[made] || !folders[made] {
+		t.Errorf("watched are %v, of which %v count with everything in them", added, folders)
+	}
+}
+
 // Programs save in several steps. A change counts when nothing more has happened for a while.
 func TestAFileIsReadWhenItHasBeenQuietForAWhile(t *testing.T) {
 	t.Parallel()
