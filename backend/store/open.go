@@ -30,6 +30,9 @@ const (
 // errNewer says that a newer Drawbridge has written the file.
 var errNewer = errors.New("the history was written by a newer Drawbridge")
 
+// errForeign says that what is at the path is nothing that we have written.
+var errForeign = errors.New("it is no history of Drawbridge")
+
 // handle is the open file. All pools are closed together.
 type handle struct {
 	write, read *sql.DB
@@ -108,8 +111,12 @@ func dsn(path, lock string, pragmas ...string) string {
 }
 
 // makePrivate makes the file before SQLite does, whose own would be readable by
-// others. The files beside it get the same mode. It returns what it found there.
+// others. The files beside it get the same mode. It returns what it found there, or
+// errForeign for a folder, a pipe or a device.
 func makePrivate(path string) (fs.FileInfo, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errForeign
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -126,11 +133,18 @@ func makePrivate(path string) (fs.FileInfo, error) {
 }
 
 // look reads what migrate will rely on, because its library takes a table that cannot
-// be read for one that is not there.
+// be read for one that is not there. It returns errForeign for another program's database.
 func look(ctx context.Context, db *sql.DB) error {
-	var tables, n int
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'`).Scan(&tables); err != nil || tables == 0 {
+	var id, tables, versions, n int
+	if err := db.QueryRowContext(ctx, `SELECT application_id, count(s.name), count(s.name) FILTER (WHERE s.name = 'schema_version')
+		FROM pragma_application_id() LEFT JOIN sqlite_schema s ON s.type = 'table' AND s.name NOT LIKE 'sqlite_%'`).Scan(&id, &tables, &versions); err != nil {
 		return err
+	}
+	if tables > versions && id != applicationID {
+		return errForeign
+	}
+	if versions == 0 {
+		return nil
 	}
 	return db.QueryRowContext(ctx, `SELECT count(*) FROM schema_version WHERE is_applied`).Scan(&n)
 }

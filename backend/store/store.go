@@ -127,7 +127,7 @@ func (s *Store) reopen(ctx context.Context) fault {
 		_ = s.h.close()
 		s.h = nil
 		if s.fault == faultDamaged {
-			s.replace()
+			s.replace(nil)
 		}
 	}
 	return s.open(ctx)
@@ -136,7 +136,7 @@ func (s *Store) reopen(ctx context.Context) fault {
 // open opens the file, and begins a new one in place of one that is unusable. It needs s.mu.
 func (s *Store) open(ctx context.Context) fault {
 	h, err := openFile(ctx, s.o.Path, s.o.busyTimeout)
-	if unusable(ctx, err) && s.replace() {
+	if unusable(ctx, err) && s.replace(err) {
 		h, err = openFile(ctx, s.o.Path, s.o.busyTimeout)
 	}
 	if err == nil {
@@ -166,6 +166,9 @@ func (s *Store) broken() bool {
 // unusable reports whether the file itself is why it cannot be opened: it is damaged,
 // or something else of the same name.
 func unusable(ctx context.Context, err error) bool {
+	if errors.Is(err, errForeign) {
+		return true
+	}
 	f := faultOf(err)
 	if _, fromSQLite := errors.AsType[*sqlite.Error](err); f == faultOther && fromSQLite {
 		return ctx.Err() == nil
@@ -173,17 +176,21 @@ func unusable(ctx context.Context, err error) bool {
 	return f == faultDamaged
 }
 
-// replace sets the damaged file aside. It needs s.mu.
-func (s *Store) replace() bool {
-	aside, err := setAside(s.o.Path, "damaged", s.o.Now())
+// replace sets the file aside that is damaged, or as cause says no history. It needs s.mu.
+func (s *Store) replace(cause error) bool {
+	why, sentence := "damaged", "the history file was damaged"
+	if errors.Is(cause, errForeign) {
+		why, sentence = "foreign", "what stood in the place of the history was none of Drawbridge's"
+	}
+	aside, err := setAside(s.o.Path, why, s.o.Now())
 	if err != nil {
-		s.o.Log.Error("Cannot set damaged history aside", "path", s.o.Path, "error", err)
+		s.o.Log.Error("Cannot set history aside", "path", s.o.Path, "why", why, "error", err)
 		return false
 	}
-	s.o.Log.Error("History was damaged, a new one begins", "setAside", aside)
+	s.o.Log.Error("History cannot be used, a new one begins", "why", why, "setAside", aside)
 	s.replaced.Add(1)
 	s.displaced = true
-	s.recorder.noteReplaced("the history file was damaged; it was set aside as " + filepath.Base(aside) + " and a new one begun")
+	s.recorder.noteReplaced(sentence + "; it was set aside as " + filepath.Base(aside) + " and a new one begun")
 	return true
 }
 

@@ -171,6 +171,42 @@ func TestDamagedFileIsSetAsideAndNeverDeleted(t *testing.T) {
 	}
 }
 
+// A database of another program gets no table of ours, and a folder or a pipe stops nobody.
+func TestWhatIsNoHistoryIsSetAside(t *testing.T) {
+	t.Parallel()
+	for what, put := range map[string]func(path string) error{
+		"a folder":           func(path string) error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) },
+		"a link to a device": func(path string) error { return os.Symlink(os.DevNull, path) },
+		"another program's database": func(path string) error {
+			_, err := otherProgram(t, path, "immediate").Exec(`CREATE TABLE photo (name); INSERT INTO photo VALUES ('cat')`)
+			return err
+		},
+		"one with versions of its own": func(path string) error {
+			_, err := otherProgram(t, path, "immediate").Exec(`CREATE TABLE photo (name); CREATE TABLE schema_version (version_id, is_applied)`)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "history.db")
+			if err := put(path); err != nil {
+				t.Fatal(err)
+			}
+			b := open(t, path)
+			record(t, b, 0, 10)
+			if n := count(t, b); n != 10 {
+				t.Fatalf("%d of 10 calls are there: %+v", n, b.Recorder().Stats())
+			}
+			if aside, err := filepath.Glob(path + ".foreign-*"); err != nil || len(aside) == 0 {
+				t.Errorf("set aside: %v, %v", aside, err)
+			}
+			if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "none of Drawbridge's; it was set aside") {
+				t.Errorf("nobody is told: %+v", st)
+			}
+		})
+	}
+}
+
 func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
