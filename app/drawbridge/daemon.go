@@ -254,7 +254,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("sweep", 5*time.Second, earlier.run) // after http, which it would keep from its first answers
 	life.run("bridge", time.Second, front.Run)    // ends before http, so that open streams get their last answer
 	drainCalls(life, calls)
-	if err := loopback.WriteRuntime(o.Folders.Data, loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt, Config: absolute(o.Sources.Main())}); err != nil {
+	self := loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt, Config: absolute(o.Sources.Main())}
+	if err = loopback.WriteRuntime(o.Folders.Data, self); err != nil && history.ReleaseBallast(err) {
+		err = loopback.WriteRuntime(o.Folders.Data, self)
+	}
+	if err != nil {
 		return err
 	}
 	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })

@@ -39,6 +39,12 @@ func (s *Store) dropBallast() bool {
 	return true
 }
 
+// ReleaseBallast gives up the room that is held free where err, of somebody else's, says that
+// the disk is full. It reports whether there was any.
+func (s *Store) ReleaseBallast(err error) bool {
+	return noRoom(err) && os.Remove(s.ballast.path) == nil
+}
+
 // fill makes the file when it is not there. It takes real blocks, not a hole.
 func (b ballast) fill() error {
 	if info, err := os.Stat(b.path); err == nil && info.Size() >= ballastSize {

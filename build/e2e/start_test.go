@@ -5,6 +5,7 @@ package e2e
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,5 +48,38 @@ func TestStartThatFailsSaysWhyAtOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAStartOnAFullDiskTakesTheRoomThatWasHeldFree for the history: a full disk is no reason
+// to be without servers.
+func TestAStartOnAFullDiskTakesTheRoomThatWasHeldFree(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32m,mode=700", "tmpfs", data).CombinedOutput(); err != nil {
+		t.Skipf("no small disk: %v %s", err, tail(string(out)))
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", data).Run() })
+	d := &daemon{t: t, data: data, home: t.TempDir(), log: new(lockedBuffer)}
+	d.write("config.jsonc", object{})
+	d.launch()
+	eventually(t, limit(10*time.Second), func() string {
+		if info, err := os.Stat(filepath.Join(data, "history.db.ballast")); err != nil || info.Size() < 8<<20 {
+			return "no room is held free"
+		}
+		return ""
+	})
+	d.stop()
+	rest, err := os.Create(filepath.Join(data, "rest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rest.Close()
+	for chunk := make([]byte, 4096); err == nil; {
+		_, err = rest.Write(chunk)
+	}
+	d.launch()
+	if _, err := os.Stat(filepath.Join(data, "history.db.ballast")); err == nil {
+		t.Error("the room is still held free")
 	}
 }
