@@ -103,6 +103,9 @@ func str(name string, to *string, check ...func(string) string) field {
 			r.wrong(n, name, "a string")
 			return
 		}
+		if !r.withoutNUL(n, name) {
+			return
+		}
 		for _, c := range check {
 			if complaint := c(n.text); complaint != "" {
 				r.errorf(n.at, name, "'%s'%s %s", name, r.in(), complaint)
@@ -251,10 +254,22 @@ func list(name string, to *[]string) field {
 				r.wrong(item, fmt.Sprintf("%s[%d]", name, i), "a string")
 				return
 			}
+			if !r.withoutNUL(item, fmt.Sprintf("%s[%d]", name, i)) {
+				return
+			}
 			out = append(out, item.text)
 		}
 		*to = out
 	}}
+}
+
+// withoutNUL refuses what no program can be given: there, a NUL ends the text.
+func (r *reader) withoutNUL(n *node, name string) bool {
+	if !strings.ContainsRune(n.text, 0) {
+		return true
+	}
+	r.errorf(n.at, name, "'%s'%s must not hold a NUL character", name, r.in())
+	return false
 }
 
 // Bounds of patterns.
@@ -318,6 +333,9 @@ func stringMap(name string, to *map[string]string, keys map[string]Position) fie
 				return
 			}
 			out[m.name] = m.value.text
+			if !r.withoutNUL(m.value, join(name, m.name)) {
+				return
+			}
 			if keys != nil {
 				keys[join(name, m.name)] = m.value.at
 			}

@@ -247,9 +247,6 @@ func notBlank(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "must not be empty"
 	}
-	if strings.ContainsRune(s, 0) {
-		return "must not hold a NUL character"
-	}
 	return ""
 }
 

@@ -87,3 +87,14 @@ func TestWhatIsNotKnownIsNotTheSameReach(t *testing.T) {
 		t.Error("nobody would be told that clients may see nothing, or that they may again")
 	}
 }
+
+// No program can be started with a NUL in what it is given: it would end the text there.
+func TestTextForProgramsHoldsNoNUL(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{`"command": "a\u0000b"`, `"args": ["a\u0000b"]`, `"env": {"K": "a\u0000b"}`, `"cwd": "/a\u0000b"`, `"inheritEnv": ["A\u0000"]`} {
+		_, problems := Parse("x", []byte(`{"mcpServers": {"s": {"type": "stdio", `+bad+`}, "fine": {"command": "c"}}}`))
+		if len(problems) != 1 || problems[0].Warning || problems[0].Server != "s" || !strings.Contains(problems[0].Message, "must not hold a NUL character") {
+			t.Errorf("%s: %v", bad, problems)
+		}
+	}
+}

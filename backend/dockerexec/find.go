@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
@@ -89,6 +90,18 @@ func locate(ctx context.Context, cli *client.Client, at Engine, p Place) (life, 
 	}
 }
 
+// nameShape is the shape of a container's name or id; the Engine itself shows names with a
+// slash in front.
+var nameShape = regexp.MustCompile(`^/?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
+// checkName refuses what would be another request of the Engine's: the name stands in a path.
+func checkName(name string) error {
+	if nameShape.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("%q cannot be the name of a container. Names are made of letters, digits and _ . -", name)
+}
+
 // over reports whether this run of the container has ended. While the Engine does not
 // answer it has not.
 func (l life) over(ctx context.Context, cli *client.Client) bool {
@@ -112,7 +125,7 @@ func (p Place) explain(at Engine, err error) error {
 // pick finds the container's name or id. It need not run.
 func (p Place) pick(ctx context.Context, cli *client.Client, at Engine) (string, error) {
 	if p.Name != "" {
-		return p.Name, nil
+		return p.Name, checkName(p.Name)
 	}
 	filters := make(client.Filters)
 	for _, label := range p.labels() {

@@ -92,6 +92,9 @@ var interpreters = []string{"node", "npx", "bun", "bunx", "deno", "python3", "py
 // Look looks into a container. What the container itself says is shown and never used
 // as a command.
 func Look(ctx context.Context, engine Engine, name string) (*Inside, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	cli, at, err := connect(engine)

@@ -1,0 +1,26 @@
+package dockerexec
+
+import "testing"
+
+// A container's name stands in the path of a request: nothing but a name may be sent.
+func TestOnlyTheNameOfAContainerIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, fine := range map[string]bool{
+		"web": true, "/web": true, "shop-web-1": true, "a.b_c": true, "4f0c27a4b1c2": true,
+		"": false, "../images/x": false, "web/../../images/x": false, "prune?x": false, "a#b": false, "a%2fb": false, "-x": false, "web\n": false, "//web": false,
+	} {
+		if err := checkName(name); (err == nil) != fine {
+			t.Errorf("%q: %v", name, err)
+		}
+		if name == "" {
+			continue // then the container is found by its labels
+		}
+		at := Place{Name: name}
+		if _, err := at.pick(t.Context(), nil, Engine{}); (err == nil) != fine {
+			t.Errorf("%q is asked for: %v", name, err)
+		}
+		if _, err := Look(t.Context(), Engine{Host: "tcp://127.0.0.1:1"}, name); err == nil {
+			t.Errorf("%q is looked into", name)
+		}
+	}
+}
