@@ -65,7 +65,8 @@ type Options struct {
 	Now     func() time.Time // nil: time.Now
 
 	MaxBody     int64         // largest request body in bytes; 0: 4 MiB
-	BodyRoom    int64         // bytes of bodies over 64 KiB that are held at once; 0: 192 MiB
+	BodyRoom    int64         // bytes of bodies over 64 KiB that are held at once; 0: 64 MiB
+	UnreadRoom  int64         // bytes of results over 64 KiB that clients have yet to read; 0: 192 MiB
 	MaxSessions int           // legacy sessions of one client; 0: 64
 	MaxStreams  int           // streams that one client may hold open without a call; 0: 64
 	SessionIdle time.Duration // a legacy session unused for so long is closed; 0: 30 minutes
@@ -84,7 +85,8 @@ func (o *Options) defaults() {
 		o.Now = time.Now
 	}
 	o.MaxBody = cmpOr(o.MaxBody, 4<<20)
-	o.BodyRoom = cmpOr(o.BodyRoom, 192<<20)
+	o.BodyRoom = cmpOr(o.BodyRoom, 64<<20)
+	o.UnreadRoom = cmpOr(o.UnreadRoom, 192<<20)
 	o.MaxSessions = cmpOr(o.MaxSessions, 64)
 	o.MaxStreams = cmpOr(o.MaxStreams, 64)
 	o.SessionIdle = cmpOr(o.SessionIdle, 30*time.Minute)
@@ -118,6 +120,7 @@ type Bridge struct {
 	errands    errands
 	underway   underway
 	room       room // for bodies of requests
+	unread     unread
 
 	introductions introductions
 	offerings     offerings
@@ -151,6 +154,7 @@ func New(o Options) *Bridge {
 		sessions: newTable(o.MaxSessions),
 		streams:  newLimiter(o.MaxStreams),
 		room:     room{free: semaphore.NewWeighted(o.BodyRoom), wait: roomWait},
+		unread:   unread{all: o.UnreadRoom, each: o.UnreadRoom / 3 * 2, by: make(map[string]int64)},
 		edges:    map[string]*edge{},
 		nonce:    rand.Text()[:10],
 	}

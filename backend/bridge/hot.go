@@ -39,6 +39,11 @@ func (b *Bridge) hot(w http.ResponseWriter, r *http.Request, x *exchange) {
 	defer b.underway.remove(own)
 	rq := b.request(x, r.Header)
 	result, f := b.answer(life, rq, &callSink{bridge: b, rq: rq, out: out})
+	if f == nil {
+		var release func()
+		result, f, release = b.holdUnread(rq, result)
+		defer release()
+	}
 	if f != nil {
 		out.reply(f.status(x.era), wire.AppendErrorObject(nil, x.id(), f.object))
 		return
