@@ -141,7 +141,7 @@ func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
 	b := open(t, path)
 	record(t, b, 0, 10)
 	recordingAgain(t, b)
-	aside, _ := filepath.Glob(path + ".damaged-*")
+	aside, _ := filepath.Glob(path + ".foreign-*")
 	if len(aside) != 1 {
 		t.Fatalf("set aside: %v", aside)
 	}
