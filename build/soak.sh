@@ -19,6 +19,7 @@ e2e() { # TESTS [TIMEOUT]
 # 500 kills each of the daemon, of its watchdog and of both, and 300 of who writes into a client's file.
 kills() {
 	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledInTheMiddle ./backend/clientconf | said
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingThough ./backend/reload | said
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNothingOutlivesAKilledDaemonWatchdogOrBoth
 }
 

@@ -13,11 +13,7 @@ import (
 
 	"drawbridge/backend/event"
 	"drawbridge/config"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const one = `{"mcpServers": {"a": {"command": "a"}}}`
 const two = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`

@@ -1,0 +1,105 @@
+package reload
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"drawbridge/config"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain lets the test binary be the other program that is killed.
+func TestMain(m *testing.M) {
+	if file := os.Getenv("RELOAD_WRITE"); file != "" {
+		for n := 0; ; n++ {
+			label := fmt.Sprintf("%s-%d", os.Getenv("RELOAD_LABEL"), n)
+			if err := addAsAnotherProgram(context.Background(), file, label); err != nil {
+				fmt.Println("cannot:", err)
+				os.Exit(1)
+			}
+			fmt.Println(label)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestTwoWritersLoseNothingThoughOneIsKilled while both write without a pause: what either was
+// told is saved stays, and the file is never torn. DRAWBRIDGE_KILL_ROUNDS says how often.
+func TestTwoWritersLoseNothingThoughOneIsKilled(t *testing.T) {
+	t.Parallel()
+	rounds := 8
+	if n, err := strconv.Atoi(os.Getenv("DRAWBRIDGE_KILL_ROUNDS")); err == nil {
+		rounds = n
+	}
+	r, file := editable(t)
+	base, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := 0, 0
+	for round := range rounds {
+		if err := os.WriteFile(file, base, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		other := exec.Command(os.Args[0])
+		other.Env = append(os.Environ(), "RELOAD_WRITE="+file, fmt.Sprintf("RELOAD_LABEL=other-%d", round))
+		out, err := other.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := bufio.NewReader(out)
+		first, err := said.ReadString('\n') // it writes
+		if err != nil {
+			t.Fatal(err)
+		}
+		kill := time.Now().Add(time.Duration(rand.IntN(40_000)) * time.Microsecond) // a random moment is the point
+		var saved []string
+		var killer sync.WaitGroup
+		killer.Go(func() {
+			time.Sleep(time.Until(kill))
+			_ = other.Process.Kill()
+		})
+		for n := 0; n < 2 || time.Now().Before(kill); n++ {
+			label := fmt.Sprintf("daemon-%d-%d", round, n)
+			if err := r.Add(t.Context(), label, []byte(`{"command": "d", "disabled": true}`)); err != nil {
+				t.Errorf("round %d: %v", round, err)
+				break
+			}
+			saved = append(saved, label)
+		}
+		killer.Wait()
+		rest, _ := io.ReadAll(said)
+		_ = other.Wait()
+		lines := strings.Split(first+string(rest), "\n")
+		told := lines[:len(lines)-1] // the last may be cut off
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, problems := config.Parse(file, text)
+		if config.HasErrors(problems) {
+			t.Fatalf("round %d: the file is torn: %v\n%s", round, problems, text)
+		}
+		for _, label := range append(saved, told...) {
+			if _, there := c.Server(label); !there {
+				t.Fatalf("round %d: %q was saved and is lost", round, label)
+			}
+		}
+		ours, theirs = ours+len(saved), theirs+len(told)
+	}
+	t.Logf("%d kills; %d edits of ours and %d of the other program were all there", rounds, ours, theirs)
+}
