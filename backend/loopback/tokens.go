@@ -153,34 +153,39 @@ func (t *Tokens) Get(name string) (Token, bool, error) {
 }
 
 // Create returns the token of name, making it when there is none.
-func (t *Tokens) Create(name string) (Token, error) {
-	return t.change(name, func(i int) Token {
-		if i < 0 {
-			i = t.insert(name)
+func (t *Tokens) Create(name string) (out Token, err error) {
+	err = t.change(name, func(all []Token, i int) []Token {
+		if i >= 0 {
+			out = all[i]
+			return all
 		}
-		return t.tokens[i]
+		out = newToken(name)
+		return append(all, out)
 	})
+	return out, err
 }
 
 // Rotate gives name a new token; the old one is worthless from now on.
-func (t *Tokens) Rotate(name string) (Token, error) {
-	return t.change(name, func(i int) Token {
+func (t *Tokens) Rotate(name string) (out Token, err error) {
+	err = t.change(name, func(all []Token, i int) []Token {
+		out = newToken(name)
 		if i < 0 {
-			i = t.insert(name)
+			return append(all, out)
 		}
-		t.tokens[i] = newToken(name)
-		return t.tokens[i]
+		all[i] = out
+		return all
 	})
+	return out, err
 }
 
 // Revoke removes the token of name.
 func (t *Tokens) Revoke(name string) error {
 	found := false
-	_, err := t.change(name, func(i int) Token {
-		if found = i >= 0; found {
-			t.tokens = slices.Delete(t.tokens, i, i+1)
+	err := t.change(name, func(all []Token, i int) []Token {
+		if found = i >= 0; !found {
+			return all
 		}
-		return Token{}
+		return slices.Delete(all, i, i+1)
 	})
 	if err == nil && !found {
 		return hub.Errorf(hub.CodeNotFound, "there is no token named %q", name)
@@ -192,44 +197,35 @@ func newToken(name string) Token {
 	return Token{Name: name, Token: TokenPrefix + newSecret(), CreatedAt: time.Now().UTC().Truncate(time.Second)}
 }
 
-func (t *Tokens) insert(name string) int {
-	t.tokens = append(t.tokens, newToken(name))
-	return len(t.tokens) - 1
-}
-
-// change runs edit with the place of name among the newest tokens (-1: none), and
-// writes the result, alone among all processes.
-func (t *Tokens) change(name string, edit func(int) Token) (Token, error) {
+// change runs edit with a copy of the newest tokens and the place of name among them
+// (-1: none), and writes what it returns, alone among all goroutines and processes.
+// Requests are let in meanwhile: another process may hold the lock for seconds.
+func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) error {
 	if !ValidTokenName(name) {
-		return Token{}, &hub.Error{
+		return &hub.Error{
 			Code: hub.CodeValidation, Message: "the name of a client must be 1 to 64 letters, digits, '.', '_' or '-'",
 			Fields: []hub.FieldError{{Field: "name", Error: "must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"}},
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out Token
-	err := withFileLock(t.lock, func() error {
-		if err := t.refresh(); err != nil {
+	return withFileLock(t.lock, func() error {
+		before, err := t.List()
+		if err != nil {
 			return err
 		}
-		before := t.tokens
-		t.tokens = slices.Clone(before)
-		out = edit(slices.IndexFunc(t.tokens, func(one Token) bool { return one.Name == name }))
-		if slices.Equal(before, t.tokens) {
+		tokens := edit(slices.Clone(before), slices.IndexFunc(before, func(one Token) bool { return one.Name == name }))
+		if slices.Equal(before, tokens) {
 			return nil
 		}
-		data, err := json.MarshalIndent(tokenFile{t.tokens}, "", "  ")
+		data, err := json.MarshalIndent(tokenFile{tokens}, "", "  ")
 		if err == nil {
 			err = atomicfile.Write(t.file.path, append(data, '\n'), 0o600)
 		}
 		if err != nil {
-			t.tokens = before
 			return fmt.Errorf("cannot write tokens: %w", err)
 		}
-		return t.refresh()
+		_, err = t.List()
+		return err
 	})
-	return out, err
 }
 
 // Admin is the token of the API, in DATA/admin.token.

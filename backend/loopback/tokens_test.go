@@ -1,0 +1,50 @@
+package loopback
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestRequestsAreLetInWhileTheTokenFileIsLocked by another process that stands still.
+func TestRequestsAreLetInWhileTheTokenFileIsLocked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tokens, err := NewTokens(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := tokens.Create("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, made := make(chan struct{}), make(chan error, 1)
+	err = withFileLock(filepath.Join(dir, "tokens.lock"), func() error {
+		go func() {
+			close(waits)
+			_, err := tokens.Create("two")
+			made <- err
+		}()
+		<-waits
+		for range 50 { // Create comes to wait for the lock meanwhile
+			time.Sleep(2 * time.Millisecond)
+			began := time.Now()
+			if name, ok := tokens.Client(one.Token); !ok || name != "one" {
+				t.Fatalf("a good token is %q, %v", name, ok)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Fatalf("a request waited %s for a token that is made", took)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+	if all, err := tokens.List(); err != nil || len(all) != 2 {
+		t.Errorf("the tokens are %v, %v", all, err)
+	}
+}
