@@ -5,20 +5,28 @@ package config
 import (
 	"fmt"
 	"os"
+	"syscall"
 )
 
 // makePrivate makes a folder that is the person's alone, by its permissions. One that is
 // there already stays as it is: the files in it have permissions of their own. It is refused
-// when every user may write to it, because these could replace the files.
+// when every user may write to it, or when it belongs to another one (but root, who may do
+// anything), because these could replace the files.
 func makePrivate(dir string, _ bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	info, err := os.Stat(dir)
-	if err == nil && info.Mode().Perm()&0o002 != 0 {
-		err = fmt.Errorf("every user of this machine may write to %s. Forbid that with: chmod o-w %q", dir, dir)
+	if err != nil {
+		return err
 	}
-	return err
+	if info.Mode().Perm()&0o002 != 0 {
+		return fmt.Errorf("every user of this machine may write to %s. Forbid that with: chmod o-w %q", dir, dir)
+	}
+	if of, ok := info.Sys().(*syscall.Stat_t); ok && of.Uid != 0 && int64(of.Uid) != int64(os.Geteuid()) {
+		return fmt.Errorf("%s belongs to another user (%d), who may write to it. Choose another folder, or take it over with: chown %d %q", dir, of.Uid, os.Geteuid(), dir)
+	}
+	return nil
 }
 
 func exposed(string) bool { return false }

@@ -31,3 +31,22 @@ func TestFolderThatOtherUsersMayWriteIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestFolderOfAnotherUserIsRefused, for the same reason.
+func TestFolderOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can make files of several users")
+	}
+	data := t.TempDir()
+	f := Folders{Config: data, Data: data, State: data, Logs: data, Own: true}
+	if err := f.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(data, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Make(); err == nil || !strings.Contains(err.Error(), "another user (65534)") || !strings.Contains(err.Error(), "chown 0") {
+		t.Errorf("a folder of another user gives %v", err)
+	}
+}
