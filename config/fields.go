@@ -13,8 +13,9 @@ import (
 // reader collects the problems of one file while its nodes are read.
 type reader struct {
 	problems []Problem
-	server   string // label of the server that is being read, or ""
-	path     string // of the object that is being read: "mcpServers.files"
+	server   string         // label of the server that is being read, or ""
+	path     string         // of the object that is being read: "mcpServers.files"
+	taken    map[string]int // place of the server that has a name, by namesOf
 }
 
 // field is one key of an object and what reads its value.

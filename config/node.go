@@ -100,28 +100,27 @@ func refuse(at Position, message, suggestion string) *Problem {
 }
 
 // lines turns byte offsets of one source into positions. Offsets must not go backwards
-// by much: it remembers where it was.
+// by much: it goes on from where it was, also within a line, which may be the whole file.
 type lines struct {
-	file   string
-	src    []byte
-	offset int // start of the line
-	line   int
+	file         string
+	src          []byte
+	offset       int // where it was
+	line, column int // of offset, from 1; line 0: it was nowhere
 }
 
 func (l *lines) at(offset int) Position {
 	if offset < l.offset || l.line == 0 {
-		l.offset, l.line = 0, 1
+		l.offset, l.line, l.column = 0, 1, 1
 	}
 	offset = min(offset, len(l.src))
-	for {
-		i := bytes.IndexByte(l.src[l.offset:offset], '\n')
-		if i < 0 {
-			break
-		}
-		l.offset += i + 1
-		l.line++
+	passed := l.src[l.offset:offset]
+	if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
+		l.line, l.column = l.line+n, 1
+		passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
 	}
-	return Position{File: l.file, Line: l.line, Column: 1 + utf8.RuneCount(l.src[l.offset:offset])}
+	l.column += utf8.RuneCount(passed)
+	l.offset = offset
+	return Position{File: l.file, Line: l.line, Column: l.column}
 }
 
 // tooDeep finds the first bracket that is nested deeper than maxDepth, or

@@ -196,30 +196,45 @@ func (r *reader) servers(c *Config, box container) {
 		if r.collides(c, s) || HasErrors(r.problems[before:]) {
 			continue
 		}
+		if r.taken == nil {
+			r.taken = make(map[string]int)
+		}
+		for _, name := range namesOf(c.Bridge.Naming, s) {
+			r.taken[name] = len(c.Servers)
+		}
 		c.Servers = append(c.Servers, s)
 	}
 	r.server, r.path = "", ""
 }
 
-// collides reports a server whose id or public prefix is that of an earlier one.
+// collides reports a server whose label, id or public prefix is that of an earlier one.
 func (r *reader) collides(c *Config, s Server) bool {
-	for _, other := range c.Servers {
-		switch {
-		case other.Label == s.Label:
-			r.report(s.Source, "", false, "remove one of them",
-				"server '%s' is defined twice, first at %s", s.Label, other.Source)
-		case strings.EqualFold(other.ID, s.ID):
-			r.report(s.Source, "", false, "rename one of them",
-				"servers '%s' and '%s' would share the id '%s'", other.Label, s.Label, other.ID)
-		case prefix(c.Bridge.Naming, other) == prefix(c.Bridge.Naming, s):
-			r.report(s.Source, "namespace", false, "give one of them another 'namespace'",
-				"servers '%s' and '%s' would share the prefix '%s'", other.Label, s.Label, s.prefix())
-		default:
-			continue
+	first := len(c.Servers)
+	for _, name := range namesOf(c.Bridge.Naming, s) {
+		if i, ok := r.taken[name]; ok {
+			first = min(first, i)
 		}
-		return true
 	}
-	return false
+	if first == len(c.Servers) {
+		return false
+	}
+	switch other := c.Servers[first]; {
+	case other.Label == s.Label:
+		r.report(s.Source, "", false, "remove one of them",
+			"server '%s' is defined twice, first at %s", s.Label, other.Source)
+	case strings.EqualFold(other.ID, s.ID):
+		r.report(s.Source, "", false, "rename one of them",
+			"servers '%s' and '%s' would share the id '%s'", other.Label, s.Label, other.ID)
+	default:
+		r.report(s.Source, "namespace", false, "give one of them another 'namespace'",
+			"servers '%s' and '%s' would share the prefix '%s'", other.Label, s.Label, s.prefix())
+	}
+	return true
+}
+
+// namesOf are the names of s of which each server needs its own, told apart by their first byte.
+func namesOf(naming string, s Server) [3]string {
+	return [...]string{"l" + s.Label, "i" + strings.ToLower(s.ID), "p" + prefix(naming, s)}
 }
 
 func (s Server) prefix() string {

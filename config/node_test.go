@@ -1,0 +1,49 @@
+package config
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestPositionsAreCountedFromAnyOffset compares them with a count from the beginning.
+func TestPositionsAreCountedFromAnyOffset(t *testing.T) {
+	t.Parallel()
+	src := "{\n\"ä\": \"日本\",\r\n\n  \"b\": [1, 2]}\n"
+	l := lines{file: "f", src: []byte(src)}
+	at := 0
+	for range 2000 {
+		at = max(0, at+rand.IntN(12)-4) % (len(src) + 3)
+		for at < len(src) && !utf8.RuneStart(src[at]) {
+			at++
+		}
+		before := src[:min(at, len(src))]
+		line := before[strings.LastIndexByte(before, '\n')+1:]
+		want := Position{File: "f", Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(line)}
+		if got := l.at(at); got != want {
+			t.Fatalf("offset %d is %+v, want %+v", at, got, want)
+		}
+	}
+}
+
+// BenchmarkParse reads the same servers in one line and in many: the one must not cost much more.
+func BenchmarkParse(b *testing.B) {
+	for _, n := range []int{100, 5000} {
+		entries := make([]string, n)
+		for i := range entries {
+			entries[i] = fmt.Sprintf(`"s%d": {"command": "c", "args": ["a", "b"]}`, i)
+		}
+		for name, between := range map[string]string{"one line": ", ", "lines": ",\n"} {
+			text := []byte(`{"mcpServers": {` + strings.Join(entries, between) + `}}`)
+			b.Run(fmt.Sprintf("%d servers, %s", n, name), func(b *testing.B) {
+				for b.Loop() {
+					if _, problems := Parse("f", text); HasErrors(problems) {
+						b.Fatal(problems)
+					}
+				}
+			})
+		}
+	}
+}
