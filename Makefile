@@ -41,7 +41,7 @@ test-unit test-page test-smoke test-race test-e2e test-browser lint: ## one stag
 rows ?= 1000000
 bench: daemon ## what a call costs against the floor (writes build/bench/README.md), and its parts
 	CGO_ENABLED=0 go run ./build/bench -o build/bench/README.md
-	go test -run '^$$' -bench . -benchmem ./backend/...
+	go test -run '^$$' -bench . -benchmem ./backend/... ./config
 	DRAWBRIDGE_LARGE_ROWS=$(rows) CGO_ENABLED=0 go test -count 1 -tags large -run LargeHistory -v -timeout 2h ./backend/store
 
 soak: ## hours of what make test-all does for minutes: kills, restarts, a million calls under fire (parts=kills|restarts|history|fire)

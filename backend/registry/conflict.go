@@ -20,16 +20,21 @@ func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]strin
 		bare(servers, list)
 		naming = Prefixed // which Bare falls back to
 	}
-	for _, h := range servers {
-		for _, o := range servers {
-			if h == o {
-				continue
-			}
-			hb, ha := naming.affixes(h.prefix())
-			ob, oa := naming.affixes(o.prefix())
-			if strings.EqualFold(hb+ha, ob+oa) {
+	same := make(map[string][]*held, len(servers)) // by their affixes; without case
+	affixes := make([]string, len(servers))
+	for i, h := range servers {
+		before, after := naming.affixes(h.prefix())
+		affixes[i] = strings.ToLower(before + after)
+		same[affixes[i]] = append(same[affixes[i]], h)
+	}
+	for i, h := range servers {
+		for _, o := range same[affixes[i]] {
+			if h != o {
 				list[h.ID] = append(list[h.ID], fmt.Sprintf("the names of its tools carry a hash: server %q has the same namespace", o.ID))
 			}
+		}
+		if len(hidden) == 0 {
+			continue
 		}
 		for _, o := range servers {
 			if uris := hidden[[2]string{h.ID, o.ID}]; len(uris) > 0 {
