@@ -236,11 +236,12 @@ type Admin struct {
 	token string
 }
 
-// OpenAdmin reads the admin token of dataDir, making it when there is none.
+// OpenAdmin reads the admin token of dataDir, making it when there is none, or a damaged one
+// that no request could carry.
 func OpenAdmin(dataDir string) (*Admin, error) {
 	a := &Admin{file: watched{path: filepath.Join(dataDir, "admin.token")}}
 	err := withFileLock(filepath.Join(dataDir, "tokens.lock"), func() error {
-		if token, err := ReadAdmin(dataDir); err == nil && token != "" {
+		if token, err := ReadAdmin(dataDir); err == nil && fitsHeader(token) {
 			return nil
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -259,6 +260,11 @@ func OpenAdmin(dataDir string) (*Admin, error) {
 func ReadAdmin(dataDir string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(dataDir, "admin.token"))
 	return strings.TrimSpace(string(data)), err
+}
+
+// fitsHeader reports whether token can stand in an Authorization header: visible ASCII (RFC 9110, section 5.5).
+func fitsHeader(token string) bool {
+	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
 // refresh needs a.mu.

@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,5 +47,27 @@ func TestRequestsAreLetInWhileTheTokenFileIsLocked(t *testing.T) {
 	}
 	if all, err := tokens.List(); err != nil || len(all) != 2 {
 		t.Errorf("the tokens are %v, %v", all, err)
+	}
+}
+
+// TestDamagedAdminTokenIsMadeAnew: with one that fits no header every command would fail.
+func TestDamagedAdminTokenIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	for damaged, stays := range map[string]bool{"": false, " \n": false, "db_\x00abc": false, "db_\xe2abc": false, "db_a b": false, "of-a-person\n": true} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "admin.token"), []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := OpenAdmin(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := ReadAdmin(dir)
+		if err != nil || !a.Valid(token) || !fitsHeader(token) {
+			t.Errorf("%q: the token is %q, %v", damaged, token, err)
+		}
+		if (token == "of-a-person") != stays {
+			t.Errorf("%q became %q", damaged, token)
+		}
 	}
 }
