@@ -170,7 +170,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w.press("Usage")
 	w.shows("Calls and errors")
 	w.press("Settings")
-	w.press("Edit the file")
+	w.press("Edit file")
 	w.shows("Undo all changes")
 	w.press("Servers")
 	w.press("demo")
@@ -183,5 +183,5 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 		t.Errorf("the page has faults: %v", faults)
 	}
 	d.stop()
-	w.shows("Drawbridge does not answer")
+	w.shows("Drawbridge is not responding")
 }

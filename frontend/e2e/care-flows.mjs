@@ -35,9 +35,9 @@ flow('a tool is switched off, and asked about, from its server', quiet, async (p
   const off = sent(page, 'POST', '/servers/filesystem/tools');
   await page.getByRole('switch', { name: 'Offer write_file to clients' }).click();
   assert.deepEqual((await off).postDataJSON(), { tool: 'write_file', set: { enabled: false } });
-  await page.getByText('Switched off here').waitFor();
+  await page.getByText('Disabled here').waitFor();
   const ask = sent(page, 'POST', '/servers/filesystem/tools');
-  await page.getByLabel('Who is asked before move_file runs').selectOption('ask');
+  await page.getByLabel('Approval for move_file').selectOption('ask');
   assert.deepEqual((await ask).postDataJSON(), { tool: 'move_file', set: { approval: 'ask' } });
 });
 
@@ -53,7 +53,7 @@ flow(
       .getByRole('region', { name: 'filesystem' })
       .getByRole('button', { name: 'More actions' })
       .click();
-    await page.getByRole('menuitem', { name: 'Show its entry' }).click();
+    await page.getByRole('menuitem', { name: 'View configuration' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('"LANG": "en"').waitFor();
     assert.doesNotMatch(await dialog.innerText(), /sk-/);
@@ -72,7 +72,7 @@ flow(
       .getByRole('region', { name: 'filesystem' })
       .getByRole('button', { name: 'More actions' });
     await more.click();
-    await page.getByRole('menuitem', { name: 'Add another like it' }).click();
+    await page.getByRole('menuitem', { name: 'Duplicate' }).click();
     await page.getByText('/home/ada/projects', { exact: true }).waitFor();
     await becomes(() => page.getByLabel('Name').inputValue(), 'filesystem-2');
     await page.goBack();
@@ -98,14 +98,14 @@ flow(
     assert.deepEqual((await answer).postDataJSON(), { action: 'accept', scope: 'minutes' });
     await card.waitFor({ state: 'detached' });
     await page.getByText('cursor → filesystem / write_file').waitFor();
-    await page.getByRole('button', { name: 'Take all back' }).click();
+    await page.getByRole('button', { name: 'Revoke all' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('cursor → filesystem / write_file').waitFor();
     await inspect(page, 'all');
     await leave(page);
     assert.equal(mock.world.extras.grants().length, 1);
-    await page.getByRole('button', { name: 'Take all back' }).click();
-    await dialog.getByRole('button', { name: 'Take all back' }).click();
+    await page.getByRole('button', { name: 'Revoke all' }).click();
+    await dialog.getByRole('button', { name: 'Revoke all' }).click();
     // The dialog names the call too, until it has gone.
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('cursor → filesystem / write_file').waitFor({ state: 'detached' });
@@ -128,10 +128,10 @@ flow(
 
 flow('whether a call would pass is told for each client', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/tools?tool=filesystem__write_file`);
-  await page.getByText('Yes, it would pass.').waitFor();
-  await page.getByLabel('Which client calls').selectOption('cursor');
-  await page.getByText('No, it would be turned away.').waitFor();
-  await page.getByRole('button', { name: '2 checks that are off' }).click();
+  await page.getByText('Allowed.').waitFor();
+  await page.getByLabel('Client', { exact: true }).selectOption('cursor');
+  await page.getByText('Blocked.').waitFor();
+  await page.getByRole('button', { name: '2 inactive checks' }).click();
   await page.getByText('No breaker is configured.').waitFor();
 });
 
@@ -144,7 +144,7 @@ flow('a tool that ran out of time gets five minutes', quiet, async (page, mock) 
     tool: call.tool,
     set: { requestTimeoutMs: 300_000 },
   });
-  await page.getByText('may take 5 minutes from now on').waitFor();
+  await page.getByText('set to 5 minutes').waitFor();
 });
 
 flow(
@@ -153,9 +153,9 @@ flow(
   async (page, mock) => {
     await page.goto(`${mock.url}/#/settings`);
     await page.getByRole('button', { name: 'Pause recording' }).click();
-    await page.getByText('Nothing is recorded.').waitFor();
+    await page.getByText('Recording is paused.').waitFor();
     await becomes(() => mock.world.history.recording.paused, true);
-    await page.getByLabel('Tool (all when empty)').fill('write_file');
+    await page.getByLabel('Tool (empty: all)').fill('write_file');
     await page.getByRole('button', { name: 'Add rule' }).click();
     await page.getByText('/ write_file').waitFor();
     await becomes(() => mock.world.history.recording.rules.at(-1), {
@@ -163,32 +163,32 @@ flow(
       tool: 'write_file',
       record: 'meta',
     });
-    await page.getByLabel('Keep for days').fill('7');
+    await page.getByLabel('Retention (days)').fill('7');
     await page
       .getByRole('region', { name: 'Recording' })
       .getByRole('button', { name: 'Save' })
       .click();
-    await page.getByText('Saved. It is in effect already.').waitFor();
+    await page.getByText('Saved and applied.').waitFor();
     assert.match(mock.world.config.text, /"history": \{\s+"keepDays": 7\s+\}/);
     assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
     let pruned = 0;
     page.on('request', (request) => {
       if (request.method() === 'POST' && request.url().endsWith('/prune')) pruned++;
     });
-    const prune = page.getByRole('button', { name: 'Delete what is beyond the stored limits now' });
+    const prune = page.getByRole('button', { name: 'Delete expired calls now' });
     await prune.click();
-    await page.getByText('No call is beyond these limits.').waitFor();
+    await page.getByText('No calls exceed these limits.').waitFor();
     const old = mock.world.calls.at(-1);
     for (const days of [40, 50])
       mock.world.calls.push({ ...old, at: new Date(Date.now() - days * 86_400_000).toISOString() });
     await prune.click();
-    await page.getByRole('dialog').getByText('2 calls are deleted. They cannot').waitFor();
+    await page.getByRole('dialog').getByText('2 calls will be permanently deleted').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.equal(pruned, 0);
     await prune.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('12 calls are deleted').waitFor();
+    await page.getByText('12 calls deleted').waitFor();
     await becomes(() => pruned, 1);
   },
 );
@@ -213,15 +213,15 @@ flow(
     await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
     assert.deepEqual((await replace).postDataJSON(), { value: 'lin_def' });
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'New token' }).first().click();
+    await page.getByRole('button', { name: 'Rotate' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('/home/ada/.cursor/mcp.json').waitFor();
     await inspect(page, 'all');
     const rotate = sent(page, 'POST', '/rotate');
-    await dialog.getByRole('button', { name: 'New token' }).click();
+    await dialog.getByRole('button', { name: 'Rotate' }).click();
     assert.deepEqual((await rotate).postDataJSON(), { dry: false });
     await dialog.waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Examine this computer' }).click();
-    await page.getByText('One thing wants attention.').waitFor();
+    await page.getByRole('button', { name: 'Run diagnostics' }).click();
+    await page.getByText('1 issue found.').waitFor();
   },
 );

@@ -42,10 +42,10 @@ flow(
     await becomes(() => name.inputValue(), 'my list');
     await becomes(() => dialog.getByRole('button', { name: 'Save check' }).isEnabled(), false);
     await name.fill('my-list');
-    await dialog.getByLabel('Texts in the result').fill('not in any result');
-    await dialog.getByRole('checkbox', { name: 'The whole result' }).press('Space');
-    await dialog.getByLabel('It takes at most (ms)').fill('5000');
-    await dialog.getByLabel('It takes at most (ms)').press('Enter');
+    await dialog.getByLabel('Result contains').fill('not in any result');
+    await dialog.getByRole('checkbox', { name: 'Result equals' }).press('Space');
+    await dialog.getByLabel('Maximum duration (ms)').fill('5000');
+    await dialog.getByLabel('Maximum duration (ms)').press('Enter');
     await page.waitForURL(/#\/checks/);
     const [saved] = mock.world.checks;
     assert.equal(saved.name, 'my-list');
@@ -56,12 +56,12 @@ flow(
     await check.getByText('Not run yet').waitFor();
     const answer = hold(mock.world);
     await check.getByRole('button', { name: 'Run my-list' }).press('Enter');
-    await page.getByText(/Making its calls/).waitFor();
+    await page.getByText(/Running…/).waitFor();
     await inspect(page, 'all');
     answer();
     await check.getByText('text 1 of those expected is not in the result').waitFor();
-    await check.getByText(/Not as expected · .* · run by hand/).waitFor();
-    await check.getByRole('button', { name: 'What it expects: my-list' }).press('Enter');
+    await check.getByText(/Failed · .* · run manually/).waitFor();
+    await check.getByRole('button', { name: 'Expected results: my-list' }).press('Enter');
     await check.getByText('Contains “not in any result”').waitFor();
     await inspect(page, 'all');
     await check.getByRole('link', { name: 'Open the call' }).press('Enter');
@@ -93,16 +93,16 @@ flow('a check is made of some calls of a session', quiet, async (page, mock) => 
   const boxes = page.getByRole('checkbox');
   await boxes.nth(0).press('Space');
   await boxes.nth(1).check();
-  await page.getByText('2 chosen').waitFor();
+  await page.getByText('2 selected').waitFor();
   await inspect(page, 'all');
   await next.click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('two-of-them');
-  await dialog.getByLabel('Run by itself').selectOption('off');
+  await dialog.getByLabel('Run automatically').selectOption('off');
   await inspect(page, 'all');
   await dialog.getByRole('button', { name: 'Save check' }).click();
   await item(page, 'two-of-them')
-    .getByText(/2 calls · never runs by itself/)
+    .getByText(/2 calls · never runs automatically/)
     .waitFor();
   const told = mock.world.calls.filter((c) => c.session === session).reverse();
   const { steps } = mock.world.checks.find((check) => check.name === 'two-of-them');
@@ -125,9 +125,9 @@ flow('a check that may change something is run after a question', quiet, async (
   assert.equal(mock.world.checks[2].last, undefined);
   await check.getByRole('button', { name: 'Run writes-a-plan' }).click();
   await dialog.getByRole('button', { name: 'Run' }).click();
-  await check.getByText(/As expected · .* · run by hand/).waitFor();
+  await check.getByText(/Passed · .* · run manually/).waitFor();
   await item(page, 'staging-schema')
-    .getByText(/ran by itself: the version or tools of postgres changed/)
+    .getByText(/run automatically: the version or tools of postgres changed/)
     .waitFor();
 });
 
@@ -135,15 +135,15 @@ flow('a backup is written where the person says', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/settings`);
   await settled(page, '/settings');
   const recording = page.getByRole('region', { name: 'Recording' });
-  const path = recording.getByLabel('File of the backup');
-  const write = recording.getByRole('button', { name: 'Write a backup' });
+  const path = recording.getByLabel('Backup file');
+  const write = recording.getByRole('button', { name: 'Back up' });
   await path.fill('half/a/path.db');
-  await recording.getByText('Give the whole path').waitFor();
+  await recording.getByText('Enter an absolute path').waitFor();
   await becomes(() => write.isEnabled(), false);
   const answer = hold(mock.world);
   await path.fill('/home/ada/taken.db');
   await path.press('Enter');
-  await recording.getByText(/Writing…/).waitFor();
+  await recording.getByText(/Backing up…/).waitFor();
   answer();
   // What went wrong, and what to do next.
   await recording.getByText(/there is such a file already\. Name another file/).waitFor();
@@ -151,7 +151,7 @@ flow('a backup is written where the person says', quiet, async (page, mock) => {
   await recording.getByRole('button', { name: 'Choose a folder…' }).click();
   await becomes(() => path.inputValue(), /^\/home\/ada\/Documents\/drawbridge-history-.*\.db$/);
   await write.click();
-  await recording.getByText('The backup is written.').waitFor();
+  await recording.getByText('Backup saved.').waitFor();
   await recording.getByText(/^\/home\/ada\/Documents\/drawbridge-history-/).waitFor();
   await inspect(page, 'all');
 });

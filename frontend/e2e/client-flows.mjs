@@ -26,7 +26,7 @@ flow('servers of a client are imported one by one, after a diff', quiet, async (
   await inspect(page, 'all');
   const [request] = await Promise.all([
     page.waitForRequest((r) => r.url().endsWith('/import') && r.method() === 'POST'),
-    page.getByRole('button', { name: 'Import these' }).click(),
+    page.getByRole('button', { name: 'Import', exact: true }).click(),
   ]);
   assert.deepEqual(request.postDataJSON().servers, ['linear']);
   assert.match(request.postDataJSON().diff, /linear/);
@@ -40,10 +40,10 @@ flow(
     const box = page.getByLabel('Paste a snippet, a command or an address');
     await box.fill('npx -y @acme/weather');
     await page.getByRole('button', { name: 'Test', exact: true }).click();
-    await page.getByText('It works: 13 tools after 1.20 s.').waitFor();
+    await page.getByText('Works: 13 tools after 1.20 s.').waitFor();
     await box.fill('no-such --help');
     await page.getByRole('button', { name: 'Test', exact: true }).click();
-    await page.getByText('It cannot be started: executable not found: no-such').waitFor();
+    await page.getByText('Failed to start: executable not found: no-such').waitFor();
     await page.getByText('sh: no-such: not found').waitFor();
     await inspect(page, 'all');
   },
@@ -69,7 +69,7 @@ flow('what clients start twice is told, and what passes for whom', quiet, async 
   const table = page.getByRole('region', { name: 'Features by server' });
   await table.getByRole('row', { name: /sampling/ }).waitFor();
   await page.getByLabel('Client', { exact: true }).selectOption({ index: 2 });
-  await table.getByText('not this client').first().waitFor();
+  await table.getByText('not supported by client').first().waitFor();
 });
 
 flow(
@@ -80,14 +80,14 @@ flow(
     mock.world.connections.push(...full.connections);
     mock.world.unwritable.add('zed');
     await page.goto(`${mock.url}/#/welcome`);
-    const all = page.getByRole('button', { name: 'Take over 4 servers from 2 clients' });
-    const dialog = page.getByRole('dialog', { name: 'Take over 4 servers from 2 clients' });
+    const all = page.getByRole('button', { name: 'Import 4 servers from 2 clients' });
+    const dialog = page.getByRole('dialog', { name: 'Import 4 servers from 2 clients' });
     await tabTo(page, all);
     await page.keyboard.press('Enter');
     // The safe answer has the focus, and nothing is written by looking.
     await focused(dialog.getByRole('button', { name: 'Cancel' }));
-    await dialog.getByRole('region', { name: 'What changes for Cursor' }).waitFor();
-    await dialog.getByRole('region', { name: 'What changes for Zed' }).waitFor();
+    await dialog.getByRole('region', { name: 'Changes for Cursor' }).waitFor();
+    await dialog.getByRole('region', { name: 'Changes for Zed' }).waitFor();
     await inspect(page, 'all');
     await page.keyboard.press('Escape');
     await focused(all);
@@ -96,13 +96,13 @@ flow(
     await page.keyboard.press('Enter');
     const { takeOver } = mock.world;
     mock.world.takeOver = () => undefined;
-    await dialog.getByRole('button', { name: 'Take over' }).press('Enter');
+    await dialog.getByRole('button', { name: 'Import all' }).press('Enter');
     await dialog.getByText('a file changed since the change was shown').waitFor();
     mock.world.takeOver = takeOver;
-    await dialog.getByRole('button', { name: 'Take over' }).press('Enter');
-    const results = page.getByRole('region', { name: 'What became of each client' });
-    await results.getByText('2 servers taken over').waitFor();
-    await results.getByText('Left as it was: the file is read-only').waitFor();
+    await dialog.getByRole('button', { name: 'Import all' }).press('Enter');
+    const results = page.getByRole('region', { name: 'Results by client' });
+    await results.getByText('2 servers imported').waitFor();
+    await results.getByText('Not changed: the file is read-only').waitFor();
     assert.equal(mock.world.connections.filter((one) => one.connected).length, 3);
     await inspect(page, 'all');
     // The way back is still there after a look elsewhere.
@@ -111,7 +111,7 @@ flow(
     await page.goto(`${mock.url}/#/welcome`);
     await tabTo(page, results.getByRole('button', { name: 'Undo' }));
     await page.keyboard.press('Enter');
-    await page.getByText('Every file is as it was before.').waitFor();
+    await page.getByText('All files restored.').waitFor();
     await becomes(() => results.count(), 0);
     assert.equal(mock.world.connections.filter((one) => one.connected).length, 2);
     await all.waitFor();
@@ -126,11 +126,11 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await tabTo(page, page.getByRole('link', { name: 'First steps' }));
   await page.keyboard.press('Enter');
   await page.getByText('Found 7 servers in 3 clients').waitFor();
-  await page.getByRole('heading', { name: 'Take your servers over' }).waitFor();
+  await page.getByRole('heading', { name: 'Import your servers' }).waitFor();
   // One client's servers can be copied by themselves.
   await tabTo(page, page.getByRole('button', { name: 'From a client on this computer' }));
   await page.keyboard.press('Enter');
-  await tabTo(page, page.getByRole('button', { name: 'Import these' }));
+  await tabTo(page, page.getByRole('button', { name: 'Import', exact: true }));
   await page.keyboard.press('Enter');
   await page.getByText('Imported. The servers are starting.').waitFor();
   // A step has its tick when it is done, and not before.
@@ -146,9 +146,9 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await focused(page.getByRole('heading', { name: 'Connect a client' }));
   await tabTo(page, page.getByRole('button', { name: 'Connect…' }).first());
   await page.keyboard.press('Enter');
-  await tabTo(page, page.getByRole('button', { name: 'Write this change' }));
+  await tabTo(page, page.getByRole('button', { name: 'Apply' }));
   await page.keyboard.press('Enter');
-  await page.getByText(/is connected/).waitFor();
+  await page.getByText(/connected\./).waitFor();
   await ticked('Clients').waitFor();
   await tabTo(page, page.getByRole('button', { name: 'Next' }));
   await page.keyboard.press('Enter');
@@ -157,7 +157,7 @@ flow('the first two minutes need no mouse', { scene: 'empty', rate: 0 }, async (
   await inspect(page, 'all');
   await live(page);
   mock.send('call', { ...full.calls[5], outcome: 'ok', at: new Date().toISOString() });
-  await page.getByText('It worked, and it is recorded.').waitFor();
+  await page.getByText('The call succeeded and was recorded.').waitFor();
   await ticked('First call').waitFor();
 });
 
@@ -166,7 +166,7 @@ flow(
   { scene: 'empty', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/welcome?step=call`);
-    await page.getByText('There is nothing to call yet.').waitFor();
+    await page.getByText('No tools to call yet.').waitFor();
     assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
     assert.equal(await page.getByRole('img', { name: 'done:' }).count(), 0);
     await page.getByRole('link', { name: 'Add your first server' }).click();
@@ -196,8 +196,8 @@ flow('a call is found and sent again without a mouse', quiet, async (page, mock)
   await tabTo(page, page.getByRole('button', { name: 'Send again' }));
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('It runs for real').waitFor();
+  await dialog.getByText('It will run with these arguments').waitFor();
   await tabTo(page, dialog.getByRole('button', { name: 'Send again' }));
   await page.keyboard.press('Enter');
-  await page.getByText('They are equal.').first().waitFor();
+  await page.getByText('No differences.').first().waitFor();
 });

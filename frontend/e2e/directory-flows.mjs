@@ -30,11 +30,11 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   await page.keyboard.type('brave search');
   await page.getByText('1 server', { exact: true }).waitFor();
   await card(page, 'Brave Search').press('Enter');
-  await page.getByText('It runs as you').waitFor();
+  await page.getByText('Runs with your permissions').waitFor();
   const install = page.getByRole('button', { name: 'Install', exact: true });
-  await page.getByText('Fill in first: BRAVE_API_KEY.').waitFor();
+  await page.getByText('Fill in BRAVE_API_KEY first.').waitFor();
   await install.press('Enter'); // nothing but a word about what is missing
-  await page.getByText('This is needed.').waitFor();
+  await page.getByText('Required.').waitFor();
   await inspect(page, 'all');
   await page.getByLabel('BRAVE_API_KEY').fill('cnry-key');
   await page.getByLabel('--results').fill('many');
@@ -52,7 +52,7 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
   await install.press('Enter');
   await page.getByRole('button', { name: 'Installing…' }).waitFor();
   answer();
-  await page.getByText('It runs and offers 2 tools.').waitFor();
+  await page.getByText('Running with 2 tools.').waitFor();
   await page.getByText('list_notes').waitFor();
   assert.ok(!(await page.content()).includes('cnry-key'));
   assert.equal(mock.world.directory.installed.values['env.BRAVE_API_KEY'], 'cnry-key');
@@ -68,34 +68,34 @@ flow('a server is found, filled in and installed by keyboard', quiet, async (pag
 
 flow('an installation that fails says why and what to do', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/directory?name=com.linear%2Fmcp`);
-  await page.getByText('It runs elsewhere, at mcp.linear.app').waitFor();
-  const name = page.getByLabel('Name of the server');
+  await page.getByText('Runs remotely at mcp.linear.app').waitFor();
+  const name = page.getByLabel('Server name');
   await name.fill('filesystem');
-  await page.getByText('A server of this name exists already.').waitFor();
+  await page.getByText('A server with this name already exists.').waitFor();
   await name.fill('broken');
   const install = page.getByRole('button', { name: 'Install', exact: true });
   await becomes(() => install.isEnabled(), true);
   await install.click();
   await page.getByText('the package could not be fetched').waitFor();
-  await page.getByText(/Read its last lines/).waitFor();
-  await page.getByRole('region', { name: 'What it wrote last' }).waitFor();
+  await page.getByText(/Check its last output/).waitFor();
+  await page.getByRole('region', { name: 'Last output' }).waitFor();
   await inspect(page, 'all');
-  await page.getByRole('link', { name: 'Open its page' }).click();
+  await page.getByRole('link', { name: 'Open server page' }).click();
   await page.waitForURL(/#\/servers\/broken/);
 });
 
 flow('the list is narrowed, asked for anew, and says how old it is', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/directory`);
-  await page.getByText('The registry’s list is 3d old.').waitFor();
-  await page.getByLabel('How it runs').selectOption('docker');
+  await page.getByText('Registry fetched 3d ago.').waitFor();
+  await page.getByLabel('Type').selectOption('docker');
   await page.getByText('1 server', { exact: true }).waitFor();
   await card(page, 'GitHub').click();
-  await page.getByText('each start may bring a newer one').waitFor();
+  await page.getByText('each start may use a newer one').waitFor();
   await page.getByRole('button', { name: 'Remote address' }).click();
-  await page.getByText('It runs elsewhere, at api.githubcopilot.com').waitFor();
+  await page.getByText('Runs remotely at api.githubcopilot.com').waitFor();
   await inspect(page, 'all');
-  await page.getByLabel('How it runs').selectOption('');
-  await page.getByLabel('Which servers').selectOption('installed');
+  await page.getByLabel('Type').selectOption('');
+  await page.getByLabel('Show').selectOption('installed');
   await card(page, 'Filesystem').waitFor();
   await page.getByRole('searchbox').fill('nothing at all');
   await page.getByRole('heading', { name: 'No server matches' }).waitFor();
@@ -103,16 +103,16 @@ flow('the list is narrowed, asked for anew, and says how old it is', quiet, asyn
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByText(/The option "--call evil" of npx is not allowed/).waitFor();
   const answer = hold(mock.world);
-  await page.getByRole('button', { name: 'Ask the registry' }).click();
-  await page.getByRole('button', { name: /Asking/ }).waitFor();
+  await page.getByRole('button', { name: 'Fetch registry' }).click();
+  await page.getByRole('button', { name: /Fetching/ }).waitFor();
   mock.world.directory.failing = true;
   answer();
-  await page.getByText(/does not answer.*The list that was there stays/).waitFor();
+  await page.getByText(/does not answer.*The previous list is kept/).waitFor();
   await card(page, 'Linear').waitFor();
   await inspect(page, 'all');
   mock.world.directory.failing = false;
-  await page.getByRole('button', { name: 'Ask the registry' }).click();
-  await page.getByText(/The list is new: 5 servers/).waitFor();
+  await page.getByRole('button', { name: 'Fetch registry' }).click();
+  await page.getByText(/Updated: 5 servers/).waitFor();
 });
 
 flow('a bundle is looked at, filled in and installed', quiet, async (page, mock) => {
@@ -122,7 +122,7 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
   await file.waitFor();
   await inspect(page, 'all');
   await file.setInputFiles(zip('notes.txt', 'PK'));
-  await page.getByText('this is no .mcpb file').waitFor();
+  await page.getByText('this is not a .mcpb file').waitFor();
   await file.setInputFiles(zip('notes.mcpb', ''));
   await page.getByText('the file is empty').waitFor();
   await file.setInputFiles(zip('evil.mcpb', 'PK ../../evil'));
@@ -136,7 +136,7 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
   await page.getByText('Your notes as tools.').waitFor();
   assert.equal(mock.world.directory.uploads.get('UP').got.length, 4_000_002); // in three parts
   await page.getByText('14 files').waitFor();
-  await page.getByText('Whoever made the file can write anything here').waitFor();
+  await page.getByText('This information comes from the file').waitFor();
   assert.equal(mock.world.directory.installed, undefined);
   await page.getByLabel('Folder of your notes').fill('/home/ada/notes');
   await page.getByLabel('Token').fill('cnry-token');
@@ -146,7 +146,7 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
     .waitFor();
   await inspect(page, 'all');
   await page.getByRole('button', { name: 'Install', exact: true }).click(); // once it can be
-  await page.getByText('It runs and offers 2 tools.').waitFor();
+  await page.getByText('Running with 2 tools.').waitFor();
   assert.equal(mock.world.directory.installed.upload, 'UP');
   await inspect(page, 'all');
 });

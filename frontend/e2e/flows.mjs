@@ -10,7 +10,7 @@ flow(
   { scene: 'locked', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/`);
-    await page.getByText('This browser has not been let in').waitFor();
+    await page.getByText('This browser is not signed in').waitFor();
     await page.goto(`${mock.url}/#code=good`);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await becomes(() => page.url().includes('good'), false);
@@ -22,7 +22,7 @@ flow(
   { scene: 'locked', rate: 0 },
   async (page, mock, context) => {
     await page.goto(`${mock.url}/`);
-    await page.getByText('This browser has not been let in').waitFor();
+    await page.getByText('This browser is not signed in').waitFor();
     const other = await context.newPage();
     await other.goto(`${mock.url}/#code=good`);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -31,7 +31,7 @@ flow(
 
 flow('a spent code says so', { scene: 'locked', rate: 0 }, async (page, mock) => {
   await page.goto(`${mock.url}/#code=old`);
-  await page.getByText('already used or has expired').waitFor();
+  await page.getByText('expired or was already used').waitFor();
 });
 
 flow('a call is seen from its start to its end', { scene: 'full', rate: 0 }, async (page, mock) => {
@@ -66,12 +66,12 @@ flow(
     await live(page);
     const port = Number(new URL(mock.url).port);
     await mock.close();
-    await page.getByText('Drawbridge does not answer').waitFor();
+    await page.getByText('Drawbridge is not responding').waitFor();
     await page.getByRole('link', { name: 'GitHub' }).waitFor(); // the last known state stays
     const again = await startMock({ scene: 'trouble', rate: 0, port });
     try {
       await page.getByRole('link', { name: 'Browser automation' }).waitFor();
-      await page.getByText('Drawbridge does not answer').waitFor({ state: 'detached' });
+      await page.getByText('Drawbridge is not responding').waitFor({ state: 'detached' });
     } finally {
       await again.close();
     }
@@ -154,7 +154,7 @@ flow(
     const last = mock.world.calls.at(-1).id;
     await until(async () => {
       await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-      const end = await page.getByText('That is all there is.').count();
+      const end = await page.getByText('End of history').count();
       return end > 0 && (await page.locator(`[data-call="${last}"]`).count()) > 0;
     }, 'the end of the list');
     assert.ok((await rows.count()) < 80, 'only what is in view exists');
@@ -186,7 +186,7 @@ flow(
     const box = page.getByLabel('Paste a snippet, a command or an address');
     await box.fill('TOKEN=x npx -y "@acme/server-weather" --home "/tmp/a b"');
     await page.getByText('/tmp/a b', { exact: true }).waitFor();
-    await page.getByText('written into the file as it stands here').waitFor();
+    await page.getByText('saved as plain text').waitFor();
     const before = mock.world.config.text;
     await becomes(() => page.getByLabel('Name').inputValue(), 'weather');
     await page.getByRole('button', { name: 'Add server' }).click();
@@ -203,12 +203,12 @@ flow(
   { scene: 'full', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/settings`);
-    await page.getByRole('button', { name: 'Edit the file' }).click();
+    await page.getByRole('button', { name: 'Edit file' }).click();
     const box = page.getByLabel('Configuration file', { exact: true });
     await becomes(() => box.inputValue(), mock.world.config.text);
     const { text } = mock.world.config;
     await box.fill(`${text}{`);
-    await page.getByText('This is not valid JSON yet').waitFor();
+    await page.getByText('Not valid JSON').waitFor();
     await box.fill(text.replace('"command"', '"commnd"'));
     await page
       .getByRole('region', { name: 'Configuration', exact: true })
@@ -218,22 +218,22 @@ flow(
     mock.world.writeConfig(`${text}// theirs\n`);
     await box.fill(`${text}// mine\n`);
     await box.press('Control+s');
-    await page.getByText('changed by somebody else').waitFor();
+    await page.getByText('changed elsewhere').waitFor();
     // What would go of theirs is shown before, and comes back with one click.
-    await page.getByRole('button', { name: 'Keep mine' }).click();
+    await page.getByRole('button', { name: 'Keep my version' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('-// theirs').waitFor();
     await dialog.getByText('+// mine').waitFor();
     await inspect(page, 'all');
     await keep(page);
     assert.ok(mock.world.config.text.endsWith('// theirs\n'));
-    await page.getByRole('button', { name: 'Keep mine' }).click();
-    await dialog.getByRole('button', { name: 'Save mine' }).click();
-    await page.getByText('Saved over what somebody else wrote.').waitFor();
+    await page.getByRole('button', { name: 'Keep my version' }).click();
+    await dialog.getByRole('button', { name: 'Overwrite' }).click();
+    await page.getByText('Saved; the other changes were overwritten.').waitFor();
     await dialog.waitFor({ state: 'detached' });
     assert.ok(mock.world.config.text.endsWith('// mine\n'));
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
-    await page.getByText('Saved. It is in effect already.').waitFor();
+    await page.getByText('Saved and applied.').waitFor();
     assert.ok(mock.world.config.text.endsWith('// theirs\n'));
     // What was typed comes back too.
     await box.fill(`${text}// typed\n`);
@@ -258,7 +258,7 @@ flow(
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await settled(page, '/tools');
     await page.keyboard.press('?');
-    await page.getByRole('dialog').getByText('Show these keys').waitFor();
+    await page.getByRole('dialog').getByText('Show keyboard shortcuts').waitFor();
     await inspect(page, 'all');
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -271,7 +271,7 @@ flow(
   { scene: 'trouble', rate: 0 },
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
-    await page.getByRole('link', { name: 'Answer' }).click();
+    await page.getByRole('link', { name: 'Review' }).click();
     await page.getByLabel(/^Repository/).selectOption('The bridge');
     await page.getByLabel(/^title/).fill('A chain is loose');
     await page.getByLabel(/^priority/).fill('3');
@@ -295,7 +295,7 @@ flow(
     await page.goto(`${mock.url}/#/calls/${call.id}`);
     await page.getByRole('link', { name: 'Compare…' }).click();
     await page.getByLabel('Compare with').selectOption({ index: 1 });
-    await page.getByText('They are equal.').first().waitFor();
+    await page.getByText('No differences.').first().waitFor();
     await page.getByRole('link', { name: 'Edit and send' }).click();
     await becomes(() => page.getByLabel(/^limit/).inputValue(), '9007199254740993');
   },
@@ -310,11 +310,11 @@ flow(
     await row.getByRole('button', { name: 'Connect…' }).click();
     await row.getByText('"--client", "cursor"').waitFor();
     await inspect(page, 'all');
-    await row.getByRole('button', { name: 'Write this change' }).click();
+    await row.getByRole('button', { name: 'Apply' }).click();
     const disconnect = row.getByRole('button', { name: 'Disconnect' });
     await disconnect.click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('becomes what it was before').waitFor();
+    await dialog.getByText('the original is restored').waitFor();
     await inspect(page, 'all');
     await keep(page);
     await disconnect.click();

@@ -38,7 +38,7 @@ flow(
     await page.getByRole('button', { name: 'Send again' }).click();
     await dialog.getByRole('button', { name: 'Send again' }).click();
     await page.waitForURL(new RegExp(`with=${call.id}`));
-    await page.getByText('They are equal.').first().waitFor();
+    await page.getByText('No differences.').first().waitFor();
   },
 );
 
@@ -61,7 +61,7 @@ flow('a call is deleted after a question, and is gone from the list', quiet, asy
   assert.ok(mock.world.calls.includes(call));
   await page.getByRole('button', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('One call is deleted.').waitFor();
+  await page.getByText('1 call deleted.').waitFor();
   await link.waitFor({ state: 'detached' });
   assert.ok(!mock.world.calls.includes(call));
 });
@@ -97,7 +97,7 @@ flow('a list that is held stands still until it is followed again', quiet, async
   await page.goto(`${mock.url}/#/calls`);
   await live(page);
   await callList(page).first().waitFor();
-  await page.getByRole('button', { name: 'Hold' }).click();
+  await page.getByRole('button', { name: 'Pause' }).click();
   const call = { ...mock.world.calls[5], id: String(Date.now() * 1000), tool: 'brand_new' };
   mock.send('call', { ...call, at: new Date().toISOString() });
   await page.getByText('1 new call').waitFor();
@@ -112,7 +112,7 @@ flow(
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls`);
     await page.getByRole('searchbox').fill('bridge');
-    await page.getByText(/Search finds calls up to .*; 1,204 newer ones/).waitFor();
+    await page.getByText(/Calls up to .*; 1,204 newer calls/).waitFor();
   },
 );
 
@@ -148,14 +148,14 @@ flow('usage offers a longer time only where it shows something', quiet, async (p
   assert.ok(old.length > 0);
   calls.splice(0, calls.length, ...old);
   await page.goto(`${mock.url}/#/usage?range=1h`);
-  await page.getByRole('button', { name: 'Look at 30 days' }).click();
+  await page.getByRole('button', { name: 'Show 30 days' }).click();
   await page.waitForURL(/range=30d/);
   await page.getByRole('img', { name: /Calls and errors/ }).waitFor();
   calls.splice(0, calls.length);
   await page.goto(`${mock.url}/#/usage?range=7d`);
   await page.reload(); // what was asked before is not asked again at once
-  await page.getByText('Calls are counted here as soon as a client works.').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Look at 30 days' }).count(), 0);
+  await page.getByText('Calls are counted here as soon as a client makes them.').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Show 30 days' }).count(), 0);
 });
 
 flow('a call that a mistake of ours ended shows where it happened', quiet, async (page, mock) => {
@@ -169,6 +169,6 @@ flow('a call that a mistake of ours ended shows where it happened', quiet, async
   });
   await page.goto(`${mock.url}/#/calls/${call.id}`);
   await page.getByText('goroutine 7 [running]:').waitFor();
-  await page.getByRole('button', { name: 'Copy the stack' }).waitFor();
+  await page.getByRole('button', { name: 'Copy stack trace' }).waitFor();
   await inspect(page, 'all');
 });

@@ -18,7 +18,7 @@ async function asked(page, still) {
   await dialog.waitFor({ state: 'detached' });
   await still();
   await servers.click();
-  await dialog.getByRole('button', { name: 'Go on editing' }).press('Enter');
+  await dialog.getByRole('button', { name: 'Keep editing' }).press('Enter');
   await dialog.waitFor({ state: 'detached' });
   await still();
   await servers.click();
@@ -31,7 +31,7 @@ async function asked(page, still) {
 flow('an edit of the file is not left without a question', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
   await page.getByRole('link', { name: 'Settings', exact: true }).click();
-  await page.getByRole('button', { name: 'Edit the file' }).click();
+  await page.getByRole('button', { name: 'Edit file' }).click();
   const editor = page.getByRole('textbox', { name: 'Configuration file' });
   await becomes(() => editor.inputValue(), mock.world.config.text);
   await editor.press('Control+Home');
@@ -39,7 +39,7 @@ flow('an edit of the file is not left without a question', quiet, async (page, m
   const still = () => becomes(() => editor.inputValue(), /^\/\/ mine /);
   // The way back of the browser asks as well, and stays where it was.
   await page.goBack();
-  await question(page).getByRole('button', { name: 'Go on editing' }).click();
+  await question(page).getByRole('button', { name: 'Keep editing' }).click();
   await question(page).waitFor({ state: 'detached' });
   await page.waitForURL(/#\/settings/);
   await still();
@@ -54,7 +54,7 @@ flow('an edit of the file is not left without a question', quiet, async (page, m
   await asked(page, still);
   // Nothing is unsaved any more, so nothing is asked.
   await page.getByRole('link', { name: 'Settings', exact: true }).click();
-  await page.getByRole('button', { name: 'Edit the file' }).click();
+  await page.getByRole('button', { name: 'Edit file' }).click();
   await page.getByRole('link', { name: 'Overview', exact: true }).click();
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   assert.equal(await question(page).count(), 0);
@@ -62,11 +62,11 @@ flow('an edit of the file is not left without a question', quiet, async (page, m
 
 flow('an edit of a profile is not left without a question', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/profiles/office`);
-  const about = page.getByLabel('What it is for');
+  const about = page.getByLabel('Description', { exact: true });
   await about.fill('Half a thought');
   const still = () => becomes(() => about.inputValue(), 'Half a thought');
   await page.getByRole('button', { name: 'Close', exact: true }).click();
-  await question(page).getByRole('button', { name: 'Go on editing' }).click();
+  await question(page).getByRole('button', { name: 'Keep editing' }).click();
   await question(page).waitFor({ state: 'detached' });
   await still();
   await asked(page, still);
@@ -80,7 +80,7 @@ flow('an edit of a profile is not left without a question', quiet, async (page, 
 
 flow('a rule and a note that are half typed are asked about', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/settings`);
-  const tool = page.getByLabel('Tool (all when empty)');
+  const tool = page.getByLabel('Tool (empty: all)');
   await tool.fill('read_file');
   await asked(page, () => becomes(() => tool.inputValue(), 'read_file'));
   await page.goto(`${mock.url}/#/calls/${mock.world.calls.find((c) => c.outcome === 'ok').id}`);

@@ -44,7 +44,7 @@ const moments = [
     go: async (page) => {
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox').last().fill('qqqqqq');
-      await page.getByText('Nothing fits.').waitFor();
+      await page.getByText('No results.').waitFor();
     },
   },
   {
@@ -93,7 +93,7 @@ const moments = [
   {
     name: 'server-entry',
     at: '#/servers/filesystem',
-    go: (page) => fromMenu(page, 'Show its entry'),
+    go: (page) => fromMenu(page, 'View configuration'),
   },
   {
     name: 'call-menu',
@@ -141,7 +141,7 @@ const moments = [
     name: 'less',
     at: '#/settings',
     go: async (page) => {
-      await page.getByLabel('At most MB').fill('1');
+      await page.getByLabel('Maximum size (MB)').fill('1');
       await button(page, 'Save').click();
       await dialog(page);
     },
@@ -158,7 +158,7 @@ const moments = [
     name: 'token-new',
     at: '#/settings',
     go: async (page) => {
-      await button(page, 'New token').click();
+      await button(page, 'Rotate').click();
       await dialog(page);
     },
   },
@@ -166,7 +166,7 @@ const moments = [
     name: 'config-editor',
     at: '#/settings',
     go: async (page) => {
-      await button(page, 'Edit the file').click();
+      await button(page, 'Edit file').click();
       await page.getByLabel('Configuration file', { exact: true }).waitFor();
     },
   },
@@ -174,7 +174,7 @@ const moments = [
     name: 'config-conflict',
     at: '#/settings',
     go: async (page, mock) => {
-      await button(page, 'Edit the file').click();
+      await button(page, 'Edit file').click();
       const box = page.getByLabel('Configuration file', { exact: true });
       await becomes(() => box.inputValue(), mock.world.config.text);
       const { text } = mock.world.config;
@@ -182,7 +182,7 @@ const moments = [
       await live(page);
       mock.world.writeConfig(`${text}// theirs\n`);
       mock.send('config', { applied: true });
-      await button(page, 'Keep mine and save over it').click();
+      await button(page, 'Keep my version').click();
       await dialog(page);
     },
   },
@@ -190,7 +190,7 @@ const moments = [
     name: 'leave',
     at: '#/profiles/office',
     go: async (page) => {
-      await page.getByLabel('What it is for').fill('Half a thought');
+      await page.getByLabel('Description', { exact: true }).fill('Half a thought');
       await page
         .getByRole('button', { name: /^(Close|Back)$/ })
         .locator('visible=true')
@@ -222,16 +222,16 @@ const moments = [
     at: '#/clients',
     go: async (page) => {
       await button(page, /^Connect/).click();
-      await page.getByRole('button', { name: 'Write this change' }).waitFor();
+      await page.getByRole('button', { name: 'Apply' }).waitFor();
     },
   },
   {
     name: 'toast',
     at: '#/profiles/office',
     go: async (page) => {
-      await page.getByLabel('What it is for').fill('Half a thought');
+      await page.getByLabel('Description', { exact: true }).fill('Half a thought');
       await button(page, 'Discard changes').click();
-      await page.getByText('What you typed is gone.').waitFor();
+      await page.getByText('Your input was discarded.').waitFor();
     },
   },
   {
@@ -271,7 +271,7 @@ const moments = [
     rare: true,
     go: async (page, mock) => {
       await mock.close();
-      await page.getByText('Drawbridge does not answer').first().waitFor();
+      await page.getByText('Drawbridge is not responding').first().waitFor();
     },
   })),
   {
@@ -281,7 +281,7 @@ const moments = [
     go: async (page, mock) => {
       await live(page);
       await mock.close();
-      await page.getByText('Drawbridge does not answer').first().waitFor();
+      await page.getByText('Drawbridge is not responding').first().waitFor();
       await page.getByText('Last known state', { exact: true }).waitFor();
     },
   },
@@ -310,7 +310,7 @@ const moments = [
     go: async (page, mock) => {
       await live(page);
       mock.expire(true);
-      await page.getByText('its session has ended').waitFor();
+      await page.getByText('The session has ended').waitFor();
     },
   },
   {
@@ -319,7 +319,7 @@ const moments = [
     at: '#code=old',
     mock: { scene: 'locked' },
     unsettled: true,
-    go: (page) => page.getByText('already used or has expired').waitFor(),
+    go: (page) => page.getByText('expired or was already used').waitFor(),
   },
   {
     name: 'gone',

@@ -12,9 +12,9 @@ flow(
   async (page, mock) => {
     mock.world.config.text = '{\n  "history": {\n    \n  }\n}\n';
     await page.goto(`${mock.url}/#/settings`);
-    await page.getByRole('button', { name: 'Edit the file' }).click();
+    await page.getByRole('button', { name: 'Edit file' }).click();
     const box = page.getByLabel('Configuration file', { exact: true });
-    await page.getByText('Ctrl+Space completes').waitFor(); // the schema is there
+    await page.getByText('Press Ctrl+Space for suggestions').waitFor(); // the schema is there
     await box.click();
     await focused(box);
     await box.press('Control+Home');
@@ -22,7 +22,7 @@ flow(
     await box.press('ArrowDown');
     await box.press('End');
     await page.keyboard.type('"keep');
-    const list = page.getByRole('listbox', { name: 'What could stand here' });
+    const list = page.getByRole('listbox', { name: 'Suggestions' });
     await list.getByRole('option', { name: /keepDays/ }).waitFor();
     await inspect(page, 'all');
     await page.keyboard.press('Enter');
@@ -33,15 +33,15 @@ flow(
     await inspect(page, 'all');
     await page.keyboard.press('Control+z'); // what was proposed and taken can be undone
     await box.fill('{ "globalSettings": { "approveNewCommands": "maybe" } }');
-    await page.getByText('has to be one of: off, ask').waitFor();
+    await page.getByText('must be one of: off, ask').waitFor();
   },
 );
 
 flow('a token is made and shown once', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/settings`);
   const tokens = page.getByRole('region', { name: 'Tokens' });
-  await tokens.getByLabel('Name of the client').fill('my-script');
-  await tokens.getByRole('button', { name: 'Make a token' }).click();
+  await tokens.getByLabel('Client name').fill('my-script');
+  await tokens.getByRole('button', { name: 'Create token' }).click();
   await tokens.getByText('dbr_made-for-the-mock').waitFor();
   await inspect(page, 'all');
 });
@@ -56,8 +56,8 @@ flow('a token is made new only once its files are named', quiet, async (page, mo
     await route.continue();
   });
   await page.goto(`${mock.url}/#/settings`);
-  await page.getByRole('button', { name: 'New token' }).first().click();
-  const sure = page.getByRole('dialog').getByRole('button', { name: 'New token' });
+  await page.getByRole('button', { name: 'Rotate' }).first().click();
+  const sure = page.getByRole('dialog').getByRole('button', { name: 'Rotate' });
   await becomes(() => sure.isEnabled(), false);
   answer();
   await page.getByRole('dialog').getByText('/home/ada/.cursor/mcp.json').waitFor();
@@ -67,17 +67,17 @@ flow('a token is made new only once its files are named', quiet, async (page, mo
 flow('a client is connected by hand, and an import is taken back', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/clients`);
   const row = page.getByRole('listitem').filter({ hasText: 'Cursor' });
-  await row.getByRole('button', { name: 'By hand…' }).click();
+  await row.getByRole('button', { name: 'Manual setup…' }).click();
   const link = row.getByRole('link', { name: 'Open in Cursor' });
   await becomes(() => link.getAttribute('href'), /^cursor:/);
   await inspect(page, 'all');
   await page.goto(`${mock.url}/#/add`);
-  const taken = page.getByRole('region', { name: 'Taken over before' });
-  await taken.getByRole('button', { name: 'Take back' }).click();
+  const taken = page.getByRole('region', { name: 'Earlier imports' });
+  await taken.getByRole('button', { name: 'Undo' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('taken out of the configuration').waitFor();
+  await dialog.getByText('removed from the configuration').waitFor();
   await inspect(page, 'all');
-  await dialog.getByRole('button', { name: 'Take back' }).click();
+  await dialog.getByRole('button', { name: 'Undo' }).click();
   await taken.waitFor({ state: 'detached' });
 });
 
@@ -107,9 +107,9 @@ flow('a server gets another name, and tags that find it', quiet, async (page, mo
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const tags = () => JSON.parse(mock.world.config.text).mcpServers.filesystem.tags;
   await becomes(tags, ['home', 'files']);
-  await page.getByText('The tags of filesystem are saved.').waitFor();
+  await page.getByText('Tags of filesystem saved.').waitFor();
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
-  await page.getByText('Saved. It is in effect already.').waitFor();
+  await page.getByText('Saved and applied.').waitFor();
   await becomes(tags, undefined);
   await more.click();
   await page.getByRole('menuitem', { name: 'Rename' }).click();
@@ -117,7 +117,7 @@ flow('a server gets another name, and tags that find it', quiet, async (page, mo
   const asked = page.waitForRequest((r) => r.url().endsWith('/servers/filesystem/rename'));
   await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
   assert.deepEqual((await asked).postDataJSON(), { name: 'My files' });
-  await page.getByText('It is called My files now.').waitFor();
+  await page.getByText('Renamed to My files.').waitFor();
   await page.goto(`${mock.url}/#/servers?q=work`);
   await page.getByRole('link', { name: 'GitHub' }).waitFor();
 });
@@ -128,7 +128,7 @@ flow(
   async (page, mock) => {
     await page.goto(`${mock.url}/#/settings`);
     await page
-      .getByRole('navigation', { name: 'Parts of the settings' })
+      .getByRole('navigation', { name: 'Settings sections' })
       .getByRole('button')
       .last()
       .click();
@@ -137,7 +137,7 @@ flow(
     await becomes(() => last.evaluate(inView), true);
     assert.equal(await page.evaluate(() => document.scrollingElement.scrollTop), 0);
     const current = page
-      .getByRole('navigation', { name: 'Parts of the settings' })
+      .getByRole('navigation', { name: 'Settings sections' })
       .locator('[aria-current]');
     await becomes(() => current.innerText(), 'Bug report'); // where one is, is marked
     await page.getByRole('button', { name: 'Secrets', exact: true }).click();

@@ -11,7 +11,7 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   mock.world.profiles.items.length = 0;
   mock.world.profiles.clients.length = 0;
   await page.goto(`${mock.url}/#/profiles`);
-  await page.getByText('A profile is a named choice of servers and tools').waitFor();
+  await page.getByText('A profile is a named set of servers and tools').waitFor();
   await page.getByRole('link', { name: 'New profile' }).press('Enter');
   const save = page.getByRole('button', { name: 'Save profile' });
   const name = page.getByLabel('Name', { exact: true });
@@ -19,12 +19,12 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   await page.getByText('Use at most 32 letters').waitFor();
   await becomes(() => save.isEnabled(), false);
   await name.fill('writing');
-  await page.getByLabel('What it is for').fill('For letters');
+  await page.getByLabel('Description', { exact: true }).fill('For letters');
   await page.getByRole('button', { name: 'All: filesystem' }).press('Enter');
   await page.getByRole('checkbox', { name: /^move_file/ }).press('Space');
   await page.getByLabel('Search servers and tools').fill('search_issues');
   await page.getByRole('checkbox', { name: /^search_issues/ }).press('Space');
-  await page.getByText(/This profile takes ~[\d,]+ tokens: it saves/).waitFor();
+  await page.getByText(/This profile takes ~[\d,]+ tokens: saves/).waitFor();
   await page.getByRole('radio', { name: /^Deferred/ }).press('Space');
   await inspect(page, 'all');
   await save.press('Enter');
@@ -38,7 +38,7 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
     toolMode: 'deferred',
   });
   await page.getByText(`${mock.world.status().url}/p/writing/mcp`, { exact: true }).waitFor();
-  const use = page.getByRole('group', { name: 'Clients that may use only this profile' });
+  const use = page.getByRole('group', { name: 'Clients restricted to this profile' });
   const client = use.getByRole('checkbox').first();
   await client.press('Space');
   await use.getByRole('checkbox', { checked: true }).waitFor();
@@ -48,7 +48,7 @@ flow('a profile is made by keyboard, used by a client and deleted', quiet, async
   const remove = page.getByRole('button', { name: 'Delete profile' });
   await remove.press('Enter');
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(/is bound to it, so choose another/).waitFor();
+  await dialog.getByText(/uses this profile. Choose another/).waitFor();
   const sure = dialog.getByRole('button', { name: 'Delete profile' });
   await becomes(() => sure.isDisabled(), true);
   assert.ok(saved(mock, 'writing'));
@@ -81,21 +81,24 @@ flow(
     // Somebody edits the file while the person types.
     saved(mock, 'office').description = 'Changed elsewhere';
     mock.send('config', { applied: true });
-    await page.getByText('This profile was changed in the file meanwhile.').waitFor();
+    await page.getByText('This profile was changed in the configuration file.').waitFor();
     await becomes(() => save.isEnabled(), false);
     await becomes(() => folders.inputValue(), 'office');
-    await page.getByRole('button', { name: 'Load it again' }).click();
-    await becomes(() => page.getByLabel('What it is for').inputValue(), 'Changed elsewhere');
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await becomes(
+      () => page.getByLabel('Description', { exact: true }).inputValue(),
+      'Changed elsewhere',
+    );
     await becomes(() => folders.inputValue(), '');
     // Without changes of the person's the newest is shown by itself.
     saved(mock, 'office').description = 'Once more';
     mock.send('config', { applied: true });
-    await becomes(() => page.getByLabel('What it is for').inputValue(), 'Once more');
+    await becomes(() => page.getByLabel('Description', { exact: true }).inputValue(), 'Once more');
     // Gone from the file: said, and not made anew.
-    await page.getByLabel('What it is for').fill('Mine');
+    await page.getByLabel('Description', { exact: true }).fill('Mine');
     mock.world.profiles.items.splice(0, 1);
     mock.send('config', { applied: true });
-    await page.getByText('taken out of the file meanwhile').waitFor();
+    await page.getByText('removed from the configuration file').waitFor();
     await becomes(() => save.isEnabled(), false);
   },
 );
@@ -111,13 +114,13 @@ flow('what is chosen while a profile is saved is not lost', quiet, async (page, 
     await route.fulfill({ response });
   });
   await page.goto(`${mock.url}/#/profiles/office`);
-  const about = page.getByLabel('What it is for');
+  const about = page.getByLabel('Description', { exact: true });
   await about.fill('First');
   await page.getByRole('button', { name: 'Save profile' }).click();
   await becomes(() => saved(mock, 'office').description, 'First');
   await about.fill('Second');
   answer();
-  await page.getByText('The profile office is saved.').waitFor();
+  await page.getByText('Profile office saved.').waitFor();
   await becomes(() => about.inputValue(), 'Second');
   await page.getByRole('button', { name: 'Save profile' }).click();
   await becomes(() => saved(mock, 'office').description, 'Second');
@@ -128,25 +131,25 @@ flow('unused tools are hidden in one click and come back', quiet, async (page, m
   calls.splice(0, calls.length, ...calls.filter((c) => c.server !== 'github'));
   await page.goto(`${mock.url}/#/tools`);
   const all = mock.world.tools.length;
-  await page.getByRole('button', { name: /^Hide \d+ tools, saves ~/ }).press('Enter');
-  await page.getByText(/tools are hidden, which saves/).waitFor();
+  await page.getByRole('button', { name: /^Hide \d+ tools \(saves ~/ }).press('Enter');
+  await page.getByText(/tools hidden, saving/).waitFor();
   await becomes(() => mock.world.tools.length < all, true);
   await inspect(page, 'all');
   await page.getByRole('button', { name: 'Undo' }).press('Enter');
-  await page.getByRole('button', { name: /^Hide \d+ tools, saves ~/ }).waitFor();
+  await page.getByRole('button', { name: /^Hide \d+ tools \(saves ~/ }).waitFor();
   await becomes(() => mock.world.tools.length, all);
   // In a profile they are taken out of it alone, and kept with Save.
   await page.goto(`${mock.url}/#/profiles/all-but-writing`);
   const before = page.getByText(/^(\d+) of \1 tools$/).first();
   await before.waitFor();
-  await page.getByRole('button', { name: /^Take out \d+ unused tools/ }).press('Enter');
-  await page.getByText(/are out; save to keep that/).waitFor();
+  await page.getByRole('button', { name: /^Remove \d+ unused tools/ }).press('Enter');
+  await page.getByText(/tools? removed; save to apply/).waitFor();
   await inspect(page, 'all');
   await page.getByRole('button', { name: 'Undo' }).press('Enter');
   await before.waitFor();
-  await page.getByRole('button', { name: /^Take out/ }).press('Enter');
+  await page.getByRole('button', { name: /^Remove \d/ }).press('Enter');
   await page.getByRole('button', { name: 'Save profile' }).press('Enter');
-  await page.getByText('The profile all-but-writing is saved.').waitFor();
+  await page.getByText('Profile all-but-writing saved.').waitFor();
   assert.ok(saved(mock, 'all-but-writing').servers);
 });
 
@@ -160,10 +163,9 @@ flow(
     await page.waitForFunction(
       () => document.querySelector('[aria-label="Profile of cursor"]').value === 'all-but-writing',
     );
-    await page.getByLabel('How tools are listed for cursor').selectOption('search');
+    await page.getByLabel('Tool listing for cursor').selectOption('search');
     await page.waitForFunction(
-      () =>
-        document.querySelector('[aria-label="How tools are listed for cursor"]').value === 'search',
+      () => document.querySelector('[aria-label="Tool listing for cursor"]').value === 'search',
     );
     // The page shows what was chosen before the daemon has it.
     await becomes(() => mock.world.profiles.clients.find((c) => c.token === 'cursor'), {
@@ -208,7 +210,7 @@ flow(
       .first()
       .waitFor();
     await page.getByRole('button', { name: 'Save profile' }).click();
-    await page.getByText('The profile all-but-writing is saved.').waitFor();
+    await page.getByText('Profile all-but-writing saved.').waitFor();
     assert.equal(saved(mock, 'all-but-writing').servers.many.includeTools.length, 11);
   },
 );

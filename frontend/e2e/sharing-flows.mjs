@@ -20,7 +20,7 @@ async function sharing(page, mock) {
 
 flow('what is given to others is shown before it is saved', quiet, async (page, mock) => {
   const part = await sharing(page, mock);
-  await part.getByRole('button', { name: 'Show what is in it' }).press('Enter');
+  await part.getByRole('button', { name: 'Preview' }).press('Enter');
   await part.getByText('filesystem, github').waitFor();
   await part.getByText('office').first().waitFor();
   await inspect(page, 'all');
@@ -38,7 +38,7 @@ flow(
   quiet,
   async (page, mock) => {
     const part = await sharing(page, mock);
-    const file = part.getByLabel('File that was shared');
+    const file = part.getByLabel('Shared file');
     await file.setInputFiles(json('{"mcpServers":'));
     await part.getByText(/cannot be read/).waitFor();
     await file.setInputFiles(
@@ -57,52 +57,52 @@ flow(
       }),
     );
     await part.getByText('weather; rm -rf /').waitFor(); // one word, as it would be run
-    await part.getByText('there already, stays as it is').waitFor();
-    await part.getByText(/not taken: it has neither a command nor an address/).waitFor();
+    await part.getByText('exists, not changed').waitFor();
+    await part.getByText(/rejected: it has neither a command nor an address/).waitFor();
     await part.getByText('+    "weather": {…}').waitFor();
-    const take = part.getByRole('button', { name: 'Take it over' });
+    const take = part.getByRole('button', { name: 'Import file' });
     await becomes(() => take.isEnabled(), false); // not before a word about the stored secret
-    await part.getByText(/would get secrets that you have stored: GITHUB_TOKEN/).waitFor();
+    await part.getByText(/would receive secrets you have stored: GITHUB_TOKEN/).waitFor();
     await inspect(page, 'all');
-    await part.getByLabel('They may have them').press('Space');
+    await part.getByLabel('Allow access to these secrets').press('Space');
     await part.getByLabel('WEATHER_KEY').fill('cnry-weather');
     await take.press('Enter');
-    await part.getByText('3 things were taken over.').waitFor();
+    await part.getByText('3 items imported.').waitFor();
     assert.deepEqual(mock.world.taken, {
       names: ['weather', 'thief'],
       secrets: { WEATHER_KEY: 'cnry-weather' },
     });
     assert.ok(!(await page.content()).includes('cnry-weather'));
     await inspect(page, 'all');
-    await part.getByRole('button', { name: 'Take it back' }).click();
-    await part.getByText('The configuration is as it was before.').waitFor();
+    await part.getByRole('button', { name: 'Undo import' }).click();
+    await part.getByText('Configuration restored.').waitFor();
     assert.equal(mock.world.restored, 'config-20261122-080000.000.jsonc');
     await part.getByRole('button', { name: 'Choose another file' }).click();
     await file.setInputFiles(json({ mcpServers: { filesystem: { command: 'npx' } } }));
-    await part.getByText('Nothing in the file is new.').waitFor();
+    await part.getByText('The file contains nothing new.').waitFor();
   },
 );
 
 flow('a copy of the configuration is kept, looked at and put back', quiet, async (page, mock) => {
   const part = await sharing(page, mock);
-  const copies = part.getByRole('list', { name: 'Copies of the configuration' });
+  const copies = part.getByRole('list', { name: 'Configuration backups' });
   await copies.getByRole('listitem').nth(2).waitFor();
-  await part.getByRole('button', { name: 'Keep a copy now' }).click();
-  await page.getByText('A copy is kept.').waitFor();
+  await part.getByRole('button', { name: 'Create backup' }).click();
+  await page.getByText('Backup created.').waitFor();
   await copies.getByRole('listitem').nth(3).waitFor();
   const old = copies.getByRole('listitem').nth(2);
-  await old.getByRole('button', { name: /^Look at the copy/ }).press('Enter');
+  await old.getByRole('button', { name: /^View the backup/ }).press('Enter');
   await old.getByText('+  "old": {}').waitFor();
-  await old.getByRole('button', { name: 'The whole copy, secrets masked' }).click();
+  await old.getByRole('button', { name: 'Backup with secrets masked' }).click();
   await old.getByText('"old-26"').waitFor();
   await inspect(page, 'all');
-  await old.getByRole('button', { name: 'Put it back' }).click();
+  await old.getByRole('button', { name: 'Restore' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('What is there now is kept as a copy first').waitFor();
+  await dialog.getByText('The current configuration is backed up first').waitFor();
   await leave(page);
   assert.equal(mock.world.restored, undefined);
-  await old.getByRole('button', { name: 'Put it back' }).click();
-  await dialog.getByRole('button', { name: 'Put it back' }).click();
-  await page.getByText('The copy is the configuration now.').waitFor();
+  await old.getByRole('button', { name: 'Restore' }).click();
+  await dialog.getByRole('button', { name: 'Restore' }).click();
+  await page.getByText('Backup restored.').waitFor();
   assert.equal(mock.world.restored, 'config-20261122-072600.000.jsonc');
 });

@@ -13,10 +13,10 @@ flow(
     await page.getByRole('button', { name: 'Sign in', exact: true }).press('Enter');
     // Who will ask is said before anything is opened.
     await page.getByText('login.example.com will ask you to sign in.').waitFor();
-    const link = page.getByRole('link', { name: 'Open it in this browser' });
+    const link = page.getByRole('link', { name: 'Open in this browser' });
     await becomes(() => link.getAttribute('rel'), 'noopener noreferrer');
     await inspect(page, 'all');
-    await page.getByRole('button', { name: 'Give up' }).click();
+    await page.getByRole('button', { name: 'Cancel sign-in' }).click();
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('button', { name: 'Open login.example.com' }).press('Enter');
     await page.getByRole('heading', { name: 'Signed in' }).waitFor();
@@ -26,7 +26,9 @@ flow(
     const out = page.getByRole('button', { name: 'Sign out' });
     await out.click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('https://login.example.com is asked to end them').waitFor();
+    await dialog
+      .getByText('Its tokens are deleted and revoked at https://login.example.com')
+      .waitFor();
     await inspect(page, 'all');
     await keep(page);
     assert.equal(mock.world.servers.find((s) => s.id === 'slack').login, 'done');
@@ -46,9 +48,9 @@ flow(
       .first()
       .fill('{"mcpServers":{"mail":{"url":"https://wants-login.example.com/mcp"}}}');
     await page.getByRole('button', { name: 'Test', exact: true }).click();
-    await page.getByText('It answers, and wants you to sign in.').waitFor();
+    await page.getByText('The server responds and requires sign-in.').waitFor();
     await inspect(page, 'all');
-    await page.getByRole('button', { name: 'Add it, then sign in' }).press('Enter');
+    await page.getByRole('button', { name: 'Add, then sign in' }).press('Enter');
     await page.waitForURL(/#\/servers\/mail/);
   },
 );

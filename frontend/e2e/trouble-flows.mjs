@@ -89,13 +89,13 @@ flow(
       '/sessions',
     ]) {
       await daemon.close();
-      await page.getByText('Drawbridge does not answer').first().waitFor();
+      await page.getByText('Drawbridge is not responding').first().waitFor();
       await go(page, path); // a page that was never seen, asked for while nobody answers
       daemon = await startMock({ scene: 'full', rate: 0, port });
       await live(page);
       await settled(page, path.split('?')[0]);
       await inspect(page);
-      await page.getByText('This page could not be shown').waitFor({ state: 'detached' });
+      await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
     }
     await daemon.close();
   },
@@ -135,7 +135,7 @@ flow(
     await page.unroute('**/api/v1/checks*');
     await page.getByRole('button', { name: 'Try again' }).click();
     await settled(page, '/checks');
-    await page.getByText('This page could not be shown').waitFor({ state: 'detached' });
+    await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
   },
 );
 
@@ -147,7 +147,7 @@ flow(
       await page.goto(`${mock.url}/#${path}`);
       await settled(page, path.split('?')[0]);
       mock.expire(true);
-      await page.getByText('This browser has not been let in').waitFor();
+      await page.getByText('This browser is not signed in').waitFor();
       mock.expire(false);
       await page.reload();
       await settled(page, path.split('?')[0]);

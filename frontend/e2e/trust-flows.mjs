@@ -37,8 +37,8 @@ flow(
     const block = sent(page, 'POST', '/tool-changes');
     await page.getByRole('button', { name: 'Block: search_files' }).click();
     assert.equal((await block).postDataJSON().action, 'block');
-    await page.getByText('What happened to its tools (1)').click();
-    await page.getByText('changed, and is withheld').waitFor();
+    await page.getByText('Tool history (1)').click();
+    await page.getByText('changed, hidden').waitFor();
     await inspect(page, 'all');
     await page.goto(`${mock.url}/#/tools?tool=filesystem__write_file`);
     await page.getByText('Suspicious', { exact: true }).first().waitFor();
@@ -53,15 +53,15 @@ flow(
   async (page, mock) => {
     await page.goto(`${mock.url}/#/servers/filesystem`);
     await page.getByText('The running process').waitFor();
-    await page.getByRole('button', { name: 'Try the newest version' }).click();
-    await page.getByText('One tool differs.').waitFor();
+    await page.getByRole('button', { name: 'Test the latest version' }).click();
+    await page.getByText('1 tool changes.').waitFor();
     await inspect(page, 'all');
     const apply = sent(page, 'POST', '/servers/filesystem/version');
-    await page.getByRole('button', { name: 'Update, and accept these tools' }).click();
+    await page.getByRole('button', { name: 'Update and accept these tools' }).click();
     assert.deepEqual((await apply).postDataJSON(), { action: 'apply', key: 'k1' });
-    await page.getByText('One tool differs.').waitFor({ state: 'detached' });
+    await page.getByText('1 tool changes.').waitFor({ state: 'detached' });
     const back = sent(page, 'POST', '/servers/filesystem/version');
-    await page.getByRole('button', { name: /^Go back to/ }).click();
+    await page.getByRole('button', { name: /^Roll back to/ }).click();
     assert.deepEqual((await back).postDataJSON(), { action: 'back' });
   },
 );

@@ -20,14 +20,14 @@ flow(
     call.note = { title: 'Theirs', note: 'Look at line 4.', tags: ['kept'] };
     const save = page.getByRole('button', { name: 'Save', exact: true });
     await save.click();
-    await page.getByText('Somebody changed this note while you wrote.').waitFor();
+    await page.getByText('This note was changed elsewhere.').waitFor();
     await page.getByText('Look at line 4.').waitFor();
     await becomes(() => title.inputValue(), 'Mine'); // nothing that was typed is lost either
     await becomes(() => save.isEnabled(), false);
     assert.equal(call.note.title, 'Theirs');
     await inspect(page, 'all');
-    await page.getByRole('button', { name: 'Write mine over it' }).click();
-    await page.getByText('The note is saved over the one before.').waitFor();
+    await page.getByRole('button', { name: 'Overwrite' }).click();
+    await page.getByText('Note saved.').waitFor();
     assert.equal(call.note.title, 'Mine');
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
     await page.getByText('Look at line 4.').waitFor();
@@ -38,7 +38,7 @@ flow(
     await page.getByLabel('Note', { exact: true }).fill('');
     await page.getByRole('button', { name: 'Remove the tag kept' }).click();
     await save.click();
-    await page.getByText('The note is removed.').waitFor();
+    await page.getByText('Note deleted.').waitFor();
     assert.equal(call.note, undefined);
     await page.getByRole('button', { name: 'Undo', exact: true }).press('Enter');
     await page.getByText('Look at line 4.').waitFor();
@@ -52,29 +52,29 @@ flow('less is kept only after how many calls go was said', quiet, async (page, m
     calls.push({ ...old, at: new Date(Date.now() - day * 86_400_000).toISOString() });
   await page.goto(`${mock.url}/#/settings`);
   const recording = page.getByRole('region', { name: 'Recording' });
-  const days = recording.getByLabel('Keep for days');
+  const days = recording.getByLabel('Retention (days)');
   const save = recording.getByRole('button', { name: 'Save' });
   const dialog = page.getByRole('dialog');
   await days.fill('7');
   await save.click();
-  await dialog.getByText(/^3 of [\d,]+ calls are beyond these limits/).waitFor();
-  await dialog.getByText(/^They began between/).waitFor();
+  await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
+  await dialog.getByText(/^Started between/).waitFor();
   await inspect(page, 'all');
   await keep(page);
   assert.doesNotMatch(mock.world.config.text, /keepDays/);
   await becomes(() => days.inputValue(), '7'); // what was typed is still there
   await save.click();
-  await dialog.getByRole('button', { name: 'Save and delete them' }).click();
-  await page.getByText('Saved. It is in effect already.').waitFor();
+  await dialog.getByRole('button', { name: 'Save and delete' }).click();
+  await page.getByText('Saved and applied.').waitFor();
   assert.match(mock.world.config.text, /"keepDays": 7/);
   // A size is an estimate, and says so.
-  await recording.getByLabel('At most MB').fill('1');
+  await recording.getByLabel('Maximum size (MB)').fill('1');
   await save.click();
   await dialog.getByText(/^About [\d,]+ of/).waitFor();
   await leave(page);
   assert.doesNotMatch(mock.world.config.text, /maxBytes/);
   // More is kept without a word.
-  await recording.getByLabel('At most MB').fill('0');
+  await recording.getByLabel('Maximum size (MB)').fill('0');
   await save.click();
   await becomes(() => mock.world.config.text, /"maxBytes": 0/);
   assert.equal(await dialog.count(), 0);
@@ -84,12 +84,14 @@ flow('a rule that was removed comes back', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/settings`);
   const rules = () => mock.world.history.recording.rules;
   const before = structuredClone(rules());
-  await page.getByRole('button', { name: 'Remove the rule of Postgres (staging) / query' }).click();
-  await page.getByText('The rule of Postgres (staging) / query is removed.').waitFor();
+  await page
+    .getByRole('button', { name: 'Remove the rule for Postgres (staging) / query' })
+    .click();
+  await page.getByText('Rule for Postgres (staging) / query removed.').waitFor();
   await becomes(rules, []);
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
   await page
-    .getByRole('button', { name: 'Remove the rule of Postgres (staging) / query' })
+    .getByRole('button', { name: 'Remove the rule for Postgres (staging) / query' })
     .waitFor();
   await becomes(rules, before);
 });
@@ -99,27 +101,27 @@ flow('an entry is forgotten only after what that loses was said', quiet, async (
   Object.assign(cursor, { state: 'vanished', connected: false });
   await page.goto(`${mock.url}/#/clients`);
   const row = page
-    .getByRole('region', { name: 'On this computer' })
+    .getByRole('region', { name: 'Installed clients' })
     .getByRole('listitem')
     .filter({ hasText: 'Cursor' });
   const dialog = page.getByRole('dialog');
-  await row.getByRole('button', { name: 'I removed it on purpose' }).click();
-  await dialog.getByText('no longer knows what stood there').waitFor();
+  await row.getByRole('button', { name: 'Stop tracking' }).click();
+  await dialog.getByText('can no longer restore the original').waitFor();
   await dialog.getByText(cursor.path).waitFor();
   await inspect(page, 'all');
   await keep(page);
   assert.equal(cursor.state, 'vanished');
-  await row.getByRole('button', { name: 'I removed it on purpose' }).click();
-  await dialog.getByRole('button', { name: 'I removed it on purpose' }).click();
+  await row.getByRole('button', { name: 'Stop tracking' }).click();
+  await dialog.getByRole('button', { name: 'Stop tracking' }).click();
   await row.getByText('Not connected').waitFor();
 });
 
 flow('what was typed into a profile and given up comes back', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/profiles/office`);
-  const about = page.getByLabel('What it is for');
+  const about = page.getByLabel('Description', { exact: true });
   await about.fill('Half a thought');
   await page.getByRole('button', { name: 'Discard changes' }).click();
-  await page.getByText('What you typed is gone.').waitFor();
+  await page.getByText('Your input was discarded.').waitFor();
   await becomes(() => about.inputValue(), 'What the day job needs');
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
   await becomes(() => about.inputValue(), 'Half a thought');

@@ -86,14 +86,14 @@ await then('the page is there, and its content can be jumped to', async () => {
 })
 await then('the servers of a client are taken over', async () => {
   await page.getByText('Found 2 servers in 1 client').waitFor()
-  await button('Take over 2 servers from 1 client').waitFor() // or some of them alone:
+  await button('Import 2 servers from 1 client').waitFor() // or some of them alone:
   await enter(button('From a client on this computer'))
   const choice = page.getByRole('checkbox', { name: /^other/ })
   await to(choice)
   await press('Space')
   await accessible('/welcome')
   if (await choice.isChecked()) throw new Error('the space bar does not change the choice')
-  await enter(button('Import these'))
+  await enter(button('Import'))
   await page.getByText('Imported. The servers are starting.').waitFor()
   await page.getByRole('link', { name: /weather/ }).first().waitFor()
   await enter(page.getByRole('button', { name: 'Next' }))
@@ -102,7 +102,7 @@ await then('the servers of a client are taken over', async () => {
 await then('the client is connected', async () => {
   const row = page.getByRole('listitem').filter({ hasText: 'Cursor' })
   await enter(button('Connect…', row))
-  await enter(button('Write this change', row))
+  await enter(button('Apply', row))
   await button('Disconnect', row).waitFor()
   await accessible('/welcome?step=clients')
   await enter(page.getByRole('button', { name: 'Next' }))
@@ -111,7 +111,7 @@ await then('the client is connected', async () => {
 await then('its first call is seen', async () => {
   const said = await callFromItsFile('weather__echo', { text: 'by keyboard' })
   if (!JSON.stringify(said).includes('by keyboard')) throw new Error(JSON.stringify(said))
-  await page.getByText('It worked, and it is recorded.').waitFor()
+  await page.getByText('The call succeeded and was recorded.').waitFor()
   found.firstRunMs = Date.now() - began
   await page.screenshot({ path: `${order.output}/page-keys-first-call.png` })
   await enter(page.getByRole('link', { name: 'Open the recorded call' }))
@@ -124,7 +124,7 @@ await then('the call is sent again and compared', async () => {
   await Promise.race([sure.waitFor(), page.waitForURL(/with=/)])
   if (await sure.count()) await enter(sure)
   await page.waitForURL(/with=/)
-  await page.getByText('They are equal.').first().waitFor()
+  await page.getByText('No differences.').first().waitFor()
   await page.screenshot({ path: `${order.output}/page-keys-replay.png` })
 })
 await then('letters lead to pages, and every list is walked with arrows', async () => {
@@ -146,7 +146,7 @@ await then('letters lead to pages, and every list is walked with arrows', async 
 })
 await then('anything is found by its name', async () => {
   await press('Control+k')
-  await page.getByRole('combobox', { name: 'Go to or do' }).waitFor()
+  await page.getByRole('combobox', { name: 'Command palette' }).waitFor()
   await page.keyboard.type('weather__add')
   await page.getByRole('option', { name: /weather__add/, selected: true }).waitFor()
   await press('Enter')
@@ -181,7 +181,7 @@ await then('a menu, a question and the keys themselves', async () => {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await until('the focus goes back to where it was', () => more.evaluate((one) => one === document.activeElement))
   await press('?')
-  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
   await press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 })

@@ -40,13 +40,13 @@ await step('a small result is shown, so that the code of the page is there', asy
 })
 await step('the beginning of a large result is shown, and how long it was', async () => {
   found.document = JSON.stringify(await api('GET', `/api/v1/calls/${large.callId}`)).length
-  found.shownMs = await timed('go', `/calls/${large.callId}`, 3000, 'Only the beginning was kept; the whole was')
+  found.shownMs = await timed('go', `/calls/${large.callId}`, 3000, 'Truncated: the original size is')
   found.first = await letters()
   await accessible('a call with a large result')
 })
 await step('more of it is a click away', async () => {
   found.moreMs = await timed('click', 'more characters', 30_000, 'more characters')
-  found.moreMs = Math.max(found.moreMs, await timed('click', 'more characters', 65_000, 'Only the beginning was kept'))
+  found.moreMs = Math.max(found.moreMs, await timed('click', 'more characters', 65_000, 'Truncated: the original size is'))
   found.all = await letters()
   found.stillMs = await page.evaluate(() => window.still)
   await page.screenshot({ path: `${order.output}/page-large.png` })

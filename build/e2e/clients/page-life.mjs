@@ -41,7 +41,7 @@ await step('send again and compare', async () => {
   const asked = dialog.getByRole('button', { name: 'Send again' })
   if (await Promise.race([asked.waitFor().then(() => true), page.waitForURL(/with=/)])) await asked.click()
   await page.waitForURL(/with=/)
-  await page.getByText('They are equal.').first().waitFor()
+  await page.getByText('No differences.').first().waitFor()
 })
 await step('export', async () => {
   await go('/calls')
@@ -54,7 +54,7 @@ await step('delete a call', async () => {
   await go(`/calls/${gone}`)
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByText('One call is deleted.').waitFor()
+  await page.getByText('1 call deleted.').waitFor()
 })
 await step('a session as a story', async () => {
   await go('/sessions')
@@ -68,29 +68,29 @@ await step('a tool is switched off and on', async () => {
   await go('/servers/demo?view=tools')
   const toggle = page.getByRole('switch', { name: 'Offer add to clients' })
   await toggle.click()
-  await page.getByText('Switched off here').waitFor()
+  await page.getByText('Disabled here').waitFor()
   await toggle.click()
-  await page.getByText('Switched off here').waitFor({ state: 'detached' })
+  await page.getByText('Disabled here').waitFor({ state: 'detached' })
 })
 await step('a call waits for a word', async () => {
   await go('/servers/demo?view=tools')
-  await page.getByLabel('Who is asked before echo runs').selectOption('ask')
+  await page.getByLabel('Approval for echo').selectOption('ask')
   const approval = async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'echo').settings?.approval
   await until('it is asked', async () => (await approval()) === 'ask')
   const waiting = callAsClient('demo', 'echo', { text: 'may I?' })
-  await page.getByRole('link', { name: 'Answer' }).click()
+  await page.getByRole('link', { name: 'Review' }).click()
   await page.getByText('may I?').waitFor()
   await page.screenshot({ path: `${order.output}/page-approval.png` })
   await page.getByRole('button', { name: 'Allow once' }).click()
   const said = await waiting
   if (said.includes('isError') || !said.includes('may I?')) throw new Error(`the call was not let through: ${said}`)
   await go('/servers/demo?view=tools')
-  await page.getByLabel('Who is asked before echo runs').selectOption('')
+  await page.getByLabel('Approval for echo').selectOption('')
   await until('it is not asked any more', async () => !(await approval()))
 })
 await step('would a call pass', async () => {
   await go('/tools?tool=demo__echo')
-  await page.getByText('Yes, it would pass.').waitFor()
+  await page.getByText('Allowed.').waitFor()
 })
 await step('the log and the messages of a server', async () => {
   await go('/servers/demo?view=debug')
@@ -103,23 +103,23 @@ await step('a server is tested, added and removed', async () => {
   await go('/add')
   await page.getByLabel('Paste a snippet, a command or an address').fill(`{"mcpServers":{"second":{"command":${JSON.stringify(order.binary)},"args":["demo-server"]}}}`)
   await page.getByRole('button', { name: 'Test', exact: true }).click()
-  await page.getByText(/It works: \d+ tools/).waitFor()
+  await page.getByText(/Works: \d+ tools/).waitFor()
   await page.getByRole('button', { name: 'Add server' }).click()
   await page.getByRole('heading', { name: 'second' }).waitFor()
   await page.getByRole('region', { name: 'second' }).getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('menuitem', { name: 'Remove' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-  await page.getByText('second is removed.').waitFor()
+  await page.getByText('second removed.').waitFor()
 })
 await step('recording is paused and goes on', async () => {
   await go('/settings')
   await page.getByRole('button', { name: 'Pause recording' }).click()
-  await page.getByText('Nothing is recorded.').waitFor()
-  await page.getByRole('button', { name: 'Record again' }).click()
+  await page.getByText('Recording is paused.').waitFor()
+  await page.getByRole('button', { name: 'Resume recording' }).click()
   await page.getByText('Calls are recorded.').waitFor()
-  await page.getByLabel('Keep for days').fill('14')
+  await page.getByLabel('Retention (days)').fill('14')
   await page.getByRole('region', { name: 'Recording' }).getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved. It is in effect already.').waitFor()
+  await page.getByText('Saved and applied.').waitFor()
   if (!/"keepDays": 14/.test(await readFile(order.config, 'utf8'))) throw new Error('the file lacks the bound')
 })
 
@@ -144,7 +144,7 @@ const restart = async () => {
   const back = page.waitForResponse((response) => response.url().endsWith('/api/v1/events') && response.ok())
   await control('/restart')
   await back
-  await page.getByText('Drawbridge does not answer').first().waitFor({ state: 'detached' })
+  await page.getByText('Drawbridge is not responding').first().waitFor({ state: 'detached' })
   await live()
 }
 for (const [i, path] of places.entries()) {
@@ -155,7 +155,7 @@ for (const [i, path] of places.entries()) {
     if (i % 6 === 0) await restart()
     allowed.clear()
     await settled(path)
-    await page.getByText('This page could not be shown').waitFor({ state: 'detached' })
+    await page.getByText('Cannot show this page').waitFor({ state: 'detached' })
     await accessible(path)
     found.pages.push(path)
   })
@@ -168,7 +168,7 @@ await step('what is typed stays while the configuration is read again, a server 
   const forms = [
     ['/add', page.getByLabel('Paste a snippet, a command or an address'), 'npx -y half-a-'],
     [`/calls/${callId}`, page.getByLabel('Title'), 'half a note', true, () => page.getByRole('button', { name: /^(Edit|Add a note)$/ }).click()],
-    ['/profiles?make=1', page.getByLabel('What it is for'), 'half a profile', true],
+    ['/profiles?make=1', page.getByLabel('Description', { exact: true }), 'half a profile', true],
     ['/tools?tool=demo__echo', page.getByLabel(/^text/), 'half an argument'],
     ['/settings', part('Secrets').getByLabel('Name'), 'HALF_A_NAME'],
   ]
@@ -192,7 +192,7 @@ await step('a click that meets no daemon says so, and is heard once it is back',
   const button = (name) => detail.getByRole('button', { name, exact: true })
   await go('/servers/demo')
   await control('/stop')
-  await page.getByText('Drawbridge does not answer').first().waitFor()
+  await page.getByText('Drawbridge is not responding').first().waitFor()
   // Whether its end was seen before the line went or not, this can be clicked.
   await button('Disable').click()
   await page.getByText(/Cannot disable demo/).waitFor()
@@ -216,7 +216,7 @@ await step('a session that ends in the middle of a click says so, and nothing is
     await route.continue()
   })
   await part('demo').getByRole('button', { name: 'Stop', exact: true }).click()
-  await page.getByText('This browser has not been let in').waitFor()
+  await page.getByText('This browser is not signed in').waitFor()
   if (sent === 0) throw new Error('it was not asked to stop')
   if ((await api('GET', '/api/v1/servers/demo')).state !== 'running') throw new Error('it was done all the same')
   await page.goto(await control('/link'))

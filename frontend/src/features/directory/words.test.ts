@@ -26,12 +26,12 @@ it('says what a server will be able to do', () => {
     fields: [],
     ...more,
   });
-  expect(reachOf(way({ runs: 'npx' })).join(' ')).toMatch(/runs as you.*npx/);
+  expect(reachOf(way({ runs: 'npx' })).join(' ')).toMatch(/Runs with your permissions.*npx/);
   expect(reachOf(way({ runs: 'docker', pinned: false })).join(' ')).toMatch(/container.*newer one/);
   const remote = reachOf(
     way({ title: 'https://x.example/mcp?a', fields: [field('k', { secret: true })] }),
   ).join(' ');
-  expect(remote).toMatch(/at x\.example,.*leaves this computer.*fill in for k/);
+  expect(remote).toMatch(/at x\.example .*leave this computer.*enter for k/);
 });
 
 it('asks for what is needed and sends what was filled in', () => {

@@ -131,10 +131,10 @@ it('tools are grouped by server, prefix or effect, and none is lost', () => {
   ]);
   expect(shape('prefix')).toEqual([
     ['issue', 2],
-    ['Without a prefix', 1],
+    ['No prefix', 1],
   ]);
   expect(shape('effect')).toEqual([
-    ['Read only', 2],
+    ['Read-only', 2],
     ['No effect stated', 1],
   ]);
 });

@@ -13,8 +13,8 @@ it('says for how long calls are recorded, and two days are not less than one', (
   expect(recordedDays(report('2026-11-20T00:00:00Z'))).toBe(2);
   const { recordedFor } = texts.profiles;
   expect([0, 1, 2].map(recordedFor)).toEqual([
-    'Less than a day is recorded yet.',
-    'Only one day is recorded yet.',
-    'Only 2 days are recorded yet.',
+    'Less than one day recorded so far.',
+    'Only one day recorded so far.',
+    'Only 2 days recorded so far.',
   ]);
 });
