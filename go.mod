@@ -1,4 +1,4 @@
-module drawbridge
+module github.com/drawbridge-mcp/drawbridge
 
 go 1.26.0
 

@@ -2,6 +2,6 @@
 // here; the daemon is app/drawbridge.
 package main
 
-import "drawbridge/app/window"
+import "github.com/drawbridge-mcp/drawbridge/app/window"
 
 func main() { window.Main() }

@@ -14,56 +14,56 @@ import (
 	"testing"
 )
 
-const module = "drawbridge"
+const module = "github.com/drawbridge-mcp/drawbridge"
 
 // edges lists for each package the packages of ours that it may import, in the order
 // of need: whoever stands lower may know those above. A new edge is a decision about
 // the design; it goes in here together with the code that needs it, and its commit
 // says why. Test files are free to import what they like.
 var edges = map[string]string{
-	"backend/hub":        "",
-	"backend/atomicfile": "",
-	"backend/pattern":    "",
-	"backend/exitreason": "backend/pattern",
-	"backend/ending":     "",
-	"backend/console":    "",                                               // what starts programs of others hides their windows
-	"config":             "backend/pattern backend/atomicfile backend/hub", // copies of the file are written as the file is
-	"backend/event":      "backend/hub",
-	"backend/process":    "backend/ending",
-	"backend/dockerexec": "backend/ending backend/console",
-	"backend/wire":       "backend/hub", // spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/loopback":   "backend/pattern backend/atomicfile backend/hub",
-	"backend/secret":     "backend/pattern backend/atomicfile backend/hub",
-	"backend/oauth":      "backend/hub",
-	"backend/store":      "backend/hub",
-	"backend/serverlog":  "",
-	"backend/netchange":  "", // the daemon alone needs it: it tells the supervisor that the network changed
-	"backend/upstream":   "backend/hub backend/wire",
-	"backend/registry":   "backend/pattern backend/hub config",
-	"backend/trust":      "backend/hub backend/store",
-	"backend/supervisor": "backend/pattern backend/hub config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire backend/exitreason", // dial.go alone starts processes; pattern reads what npm says; exitreason why a process ended
-	"backend/inbox":      "backend/hub backend/event",
-	"backend/policy":     "backend/hub config backend/registry backend/inbox backend/wire",
-	"backend/gateway":    "backend/hub backend/event backend/policy backend/wire",
-	"backend/bridge":     "backend/hub backend/wire backend/registry backend/inbox",
-	"backend/reload":     "backend/atomicfile backend/hub config backend/event",
-	"backend/history":    "backend/pattern backend/hub backend/store backend/wire",
-	"backend/clientconf": "backend/pattern backend/atomicfile backend/hub config",
-	"backend/directory":  "backend/pattern backend/hub",
-	"backend/version":    "backend/pattern backend/hub config backend/dockerexec backend/console", // which argument of docker is the image
-	"backend/metrics":    "backend/hub backend/event",
-	"backend/desktop":    "backend/atomicfile backend/hub backend/event backend/inbox",
-	"backend/doctor":     "backend/pattern backend/hub config backend/clientconf backend/console backend/exitreason", // how a missing program is installed, said in one place
-	"backend/selfserver": "backend/hub backend/store",
-	"backend/shim":       "backend/hub backend/wire",                                                                                                                                               // apart from cli, so that a process per client stays small
-	"backend/cli":        "backend/hub config backend/loopback backend/serverlog backend/clientconf backend/shim backend/selfserver backend/process backend/doctor backend/secret backend/desktop", // what works without a daemon; the shim launches one
-	"backend/mcptest":    "backend/wire",                                                                                                                                                           // never shipped: only tests import it
+	"backend/core":        "",
+	"backend/atomicfile":  "",
+	"backend/lazyregexp":  "",
+	"backend/exitreason":  "backend/lazyregexp",
+	"backend/closeonce":   "",
+	"backend/hideconsole": "",                                                   // what starts programs of others hides their windows
+	"config":              "backend/lazyregexp backend/atomicfile backend/core", // copies of the file are written as the file is
+	"backend/event":       "backend/core",
+	"backend/process":     "backend/closeonce",
+	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
+	"backend/wire":        "backend/core", // spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/loopback":    "backend/lazyregexp backend/atomicfile backend/core",
+	"backend/secret":      "backend/lazyregexp backend/atomicfile backend/core",
+	"backend/oauth":       "backend/core",
+	"backend/store":       "backend/core",
+	"backend/serverlog":   "",
+	"backend/netchange":   "", // the daemon alone needs it: it tells the supervisor that the network changed
+	"backend/upstream":    "backend/core backend/wire",
+	"backend/registry":    "backend/lazyregexp backend/core config",
+	"backend/trust":       "backend/core backend/store",
+	"backend/supervisor":  "backend/lazyregexp backend/core config backend/event backend/serverlog backend/upstream backend/registry backend/process backend/dockerexec backend/wire backend/exitreason", // dial.go alone starts processes; pattern reads what npm says; exitreason why a process ended
+	"backend/approvals":   "backend/core backend/event",
+	"backend/policy":      "backend/core config backend/registry backend/approvals backend/wire",
+	"backend/gateway":     "backend/core backend/event backend/policy backend/wire",
+	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals",
+	"backend/reload":      "backend/atomicfile backend/core config backend/event",
+	"backend/history":     "backend/lazyregexp backend/core backend/store backend/wire",
+	"backend/clientconf":  "backend/lazyregexp backend/atomicfile backend/core config",
+	"backend/marketplace": "backend/lazyregexp backend/core",
+	"backend/version":     "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
+	"backend/metrics":     "backend/core backend/event",
+	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
+	"backend/doctor":      "backend/lazyregexp backend/core config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
+	"backend/builtin":     "backend/core backend/store",
+	"backend/shim":        "backend/core backend/wire",                                                                                                                                            // apart from cli, so that a process per client stays small
+	"backend/cli":         "backend/core config backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop", // what works without a daemon; the shim launches one
+	"backend/mcptest":     "backend/wire",                                                                                                                                                         // never shipped: only tests import it
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",
 
-	"app/tray":   "backend/hub backend/event backend/desktop build/icons", // desktop: what fits into one line of text
-	"app/window": "build/icons backend/loopback backend/console",          // where the daemon answers, and its token
+	"app/tray":   "backend/core backend/event backend/desktop build/icons", // desktop: what fits into one line of text
+	"app/window": "build/icons backend/loopback backend/hideconsole",       // where the daemon answers, and its token
 	".":          "app/window",
 
 	"frontend":    "",
@@ -90,7 +90,7 @@ var owners = map[string]string{
 	"fyne.io/systray":                        "app/tray",
 	"github.com/godbus/dbus/v5":              "app/tray backend/desktop backend/secret", // secret asks whether the keyring is locked, which go-keyring cannot
 	"github.com/wailsapp/wails/v2":           "app/window",
-	"github.com/modelcontextprotocol/go-sdk": "backend/bridge backend/oauth backend/selfserver",
+	"github.com/modelcontextprotocol/go-sdk": "backend/bridge backend/oauth backend/builtin",
 	"github.com/tailscale/hujson":            "config backend/reload backend/clientconf",
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Config is one valid configuration. It is immutable once returned.
@@ -75,7 +75,7 @@ type Server struct {
 	ID    string   // the label as a slug: names the server everywhere
 	Label string   // the name as written
 	Tags  []string // words of the person's, to find servers by
-	Type  hub.Transport
+	Type  core.Transport
 
 	// Command is for stdio and docker. With http and sse it is the program that serves
 	// URL: it is started first. With a docker image "" is the image's own program.

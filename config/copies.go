@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // keptCopies is how many copies of the configuration are kept.
@@ -31,7 +31,7 @@ type Copy struct {
 
 const copyTime = "20060102-150405.000"
 
-var copyName = pattern.Lazily(`^config-[0-9]{8}-[0-9]{6}\.[0-9]{3}(-[0-9]+)?\.(json|jsonc|yaml|yml)$`)
+var copyName = lazyregexp.New(`^config-[0-9]{8}-[0-9]{6}\.[0-9]{3}(-[0-9]+)?\.(json|jsonc|yaml|yml)$`)
 
 // CopiesOf are the copies that belong to a data folder.
 func CopiesOf(data string) Copies { return Copies{filepath.Join(data, "backups")} }

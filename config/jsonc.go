@@ -7,12 +7,12 @@ import (
 	"io"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/tailscale/hujson"
 )
 
-var hujsonPlace = pattern.Lazily(`^hujson: line (\d+), column (\d+): `)
+var hujsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
 
 // jsonTree reads JSON with comments and trailing commas. src is UTF-8.
 func jsonTree(file string, src []byte) (*node, *Problem) {

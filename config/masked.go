@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/goccy/go-yaml"
 	"github.com/tailscale/hujson"
@@ -17,11 +17,11 @@ import (
 const mask = "[masked]"
 
 var (
-	reference  = pattern.Lazily(`\$\{[^}]*\}`)
-	withValue  = pattern.Lazily(`^\$\{([^}]*?):-[^}]*\}$`)
-	secretKey  = pattern.Lazily(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
-	assignment = pattern.Lazily(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
-	tokenLike  = pattern.Lazily(`[A-Za-z0-9+/_=.~-]{20,}`)
+	reference  = lazyregexp.New(`\$\{[^}]*\}`)
+	withValue  = lazyregexp.New(`^\$\{([^}]*?):-[^}]*\}$`)
+	secretKey  = lazyregexp.New(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
+	assignment = lazyregexp.New(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
+	tokenLike  = lazyregexp.New(`[A-Za-z0-9+/_=.~-]{20,}`)
 )
 
 // Masked returns a configuration file as JSON for a stranger's eyes: without comments, and

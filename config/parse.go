@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Parse reads one file; its name decides between JSON and YAML and is named in
@@ -255,4 +255,4 @@ func prefix(naming string, s Server) string {
 }
 
 // idOf is the id that a server called label gets.
-func idOf(label string) string { return hub.Slug(label) }
+func idOf(label string) string { return core.Slug(label) }

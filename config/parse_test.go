@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -80,7 +80,7 @@ func TestTypeIsInferred(t *testing.T) {
 		"h": {"docker": {"image": "mcp/time"}, "args": ["--utc"]},
 		"i": {"docker": {"service": "web", "project": "shop"}, "command": "serve"},
 	}}`)
-	want := map[string]hub.Transport{"a": hub.Stdio, "b": hub.HTTP, "c": hub.HTTP, "d": hub.SSE, "e": hub.Docker, "f": hub.HTTP, "g": hub.HTTP, "h": hub.Docker, "i": hub.Docker}
+	want := map[string]core.Transport{"a": core.Stdio, "b": core.HTTP, "c": core.HTTP, "d": core.SSE, "e": core.Docker, "f": core.HTTP, "g": core.HTTP, "h": core.Docker, "i": core.Docker}
 	for _, s := range c.Servers {
 		if s.Type != want[s.ID] {
 			t.Errorf("%s is %s, want %s", s.ID, s.Type, want[s.ID])
@@ -184,7 +184,7 @@ func TestUnknownKeysAreWarningsWithTheNearestKey(t *testing.T) {
 
 func TestLabelBecomesASlug(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"@scope/My Server": {"command": "a"}}}`)
-	if s := c.Servers[0]; s.Label != "@scope/My Server" || s.ID != hub.Slug(s.Label) || !hub.ValidServerID(s.ID) {
+	if s := c.Servers[0]; s.Label != "@scope/My Server" || s.ID != core.Slug(s.Label) || !core.ValidServerID(s.ID) {
 		t.Fatalf("%+v", s)
 	}
 }
@@ -291,20 +291,20 @@ func checkValid(t *testing.T, c *Config) {
 	ids, prefixes := map[string]bool{}, map[string]bool{}
 	for _, s := range c.Servers {
 		id, prefix := strings.ToLower(s.ID), prefix(c.Bridge.Naming, s)
-		if !hub.ValidServerID(s.ID) || ids[id] || prefixes[prefix] {
+		if !core.ValidServerID(s.ID) || ids[id] || prefixes[prefix] {
 			t.Errorf("id %q is not valid or not unique", s.ID)
 		}
 		ids[id], prefixes[prefix] = true, true
 		switch s.Type {
-		case hub.Stdio:
+		case core.Stdio:
 			if s.Command == "" {
 				t.Errorf("%q has no command", s.ID)
 			}
-		case hub.Docker:
+		case core.Docker:
 			if s.Command == "" && s.Docker.Image == "" || len(s.Docker.named()) != 1 {
 				t.Errorf("%q has no command or not one container", s.ID)
 			}
-		case hub.HTTP, hub.SSE:
+		case core.HTTP, core.SSE:
 			if s.URL == "" {
 				t.Errorf("%q has no url", s.ID)
 			}

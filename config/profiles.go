@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Profile is a named view over servers and tools.
@@ -91,7 +91,7 @@ func (p Profile) Equal(o Profile) bool {
 func profilesField(to *[]Profile) field {
 	return objects("profiles", func(r *reader, m member) {
 		p := Profile{Name: m.name, Source: m.at}
-		if !hub.ValidServerID(m.name) {
+		if !core.ValidServerID(m.name) {
 			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' cannot name a profile", m.name)
 			return
 		}

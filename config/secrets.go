@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-var secretRef = pattern.Lazily(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
+var secretRef = lazyregexp.New(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
 
 // SecretsOf returns the names of the secrets that servers refer to, each with the ids
 // of those servers in their order.
@@ -29,7 +29,7 @@ func SecretsOf(c *Config) map[string][]string {
 	return used
 }
 
-var anyRef = pattern.Lazily(`\$\{([^}]*)\}`)
+var anyRef = lazyregexp.New(`\$\{([^}]*)\}`)
 
 // References are the names of the secrets, and of the variables of this computer, that a
 // server's entry refers to anywhere, in order; entry is JSON text.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // entry is a server while it is read: the server and what only counts then.
@@ -125,7 +125,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 func (r *reader) session(e *entry, m member) {
 	uses := e.UsesWorkspace()
 	switch {
-	case e.Session == SessionPerCall && e.Type != hub.Docker:
+	case e.Session == SessionPerCall && e.Type != core.Docker:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perSession",
 			"'session'%s can be perCall for docker servers only", r.in())
 	case e.URL != "" && e.Command != "" && e.Session != "" && e.Session != SessionShared:
@@ -149,11 +149,11 @@ func (r *reader) session(e *entry, m member) {
 }
 
 // transports are the spellings of "type" in the wild.
-var transports = map[string]hub.Transport{
-	"stdio": hub.Stdio, "local": hub.Stdio,
-	"docker": hub.Docker,
-	"http":   hub.HTTP, "streamable-http": hub.HTTP, "streamableHttp": hub.HTTP, "streamable_http": hub.HTTP, "remote": hub.HTTP,
-	"sse": hub.SSE,
+var transports = map[string]core.Transport{
+	"stdio": core.Stdio, "local": core.Stdio,
+	"docker": core.Docker,
+	"http":   core.HTTP, "streamable-http": core.HTTP, "streamableHttp": core.HTTP, "streamable_http": core.HTTP, "remote": core.HTTP,
+	"sse": core.SSE,
 }
 
 // transport settles the type of e and checks that what it needs is there.
@@ -167,18 +167,18 @@ func (r *reader) transport(e *entry, m member) {
 		r.report(r.keyAt(e, m, "type", "transport"), "type", false, suggestion, "unknown type '%s'%s", e.typeName, r.in())
 		return
 	case hasContainer:
-		e.Type = hub.Docker
+		e.Type = core.Docker
 	case e.URL != "":
-		e.Type = hub.HTTP
+		e.Type = core.HTTP
 	default:
-		e.Type = hub.Stdio
+		e.Type = core.Stdio
 	}
 
 	missing := func(key, suggestion string) {
 		r.report(m.at, key, false, suggestion, "missing '%s' in %s server '%s'", key, e.Type, e.Label)
 	}
 	switch e.Type {
-	case hub.Stdio:
+	case core.Stdio:
 		if e.Command == "" {
 			suggestion := ""
 			if e.typeName == "" {
@@ -188,7 +188,7 @@ func (r *reader) transport(e *entry, m member) {
 		}
 		r.useless(e, m, "url", "httpUrl", "headers", "container", "docker")
 		e.URL, e.Headers, e.Docker = "", nil, Docker{}
-	case hub.Docker:
+	case core.Docker:
 		if !hasContainer {
 			missing("container", "the name of a running container, or docker.image to make one")
 		}
@@ -202,7 +202,7 @@ func (r *reader) transport(e *entry, m member) {
 			e.Docker.Workdir = e.Cwd
 		}
 		e.Cwd = ""
-	case hub.HTTP, hub.SSE:
+	case core.HTTP, core.SSE:
 		if e.URL == "" {
 			missing("url", "")
 		}
@@ -251,8 +251,8 @@ func notBlank(s string) string {
 }
 
 func serverID(s string) string {
-	if !hub.ValidServerID(s) {
-		return fmt.Sprintf("must be letters and digits with single '_' or '-' between, at most %d", hub.MaxServerID)
+	if !core.ValidServerID(s) {
+		return fmt.Sprintf("must be letters and digits with single '_' or '-' between, at most %d", core.MaxServerID)
 	}
 	return ""
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // approved keeps in the history's file which commands a person has agreed to.

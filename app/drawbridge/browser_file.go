@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/console"
-	"drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
 // Command lines are readable by every user of the machine, so an address that holds a secret
@@ -124,7 +124,7 @@ func browserFileFolder(data string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	entry, err := console.Hide(exec.CommandContext(ctx, settings, "get", "default-web-browser")).Output()
+	entry, err := hideconsole.HideWindow(exec.CommandContext(ctx, settings, "get", "default-web-browser")).Output()
 	home, herr := os.UserHomeDir()
 	if err != nil || herr != nil {
 		return own

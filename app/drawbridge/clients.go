@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"os"
 
-	"drawbridge/backend/cli"
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/event"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
 // watchClients arranges what concerns the clients' own files: entries with an address

@@ -14,29 +14,29 @@ import (
 	"strconv"
 	"time"
 
-	"drawbridge/app/tray"
-	"drawbridge/backend/api"
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/cli"
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/desktop"
-	"drawbridge/backend/directory"
-	"drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/netchange"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/process"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/reload"
-	"drawbridge/backend/secret"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
-	"drawbridge/frontend"
+	"github.com/drawbridge-mcp/drawbridge/app/tray"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/netchange"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/reload"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/frontend"
 )
 
 // runDaemon runs everything until ctx ends or a part fails. The wiring is one
@@ -98,7 +98,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	views, book := newTrust(history, bus, log)
 	own := newOwn(views, history)
-	questions := inbox.New(inbox.Options{Bus: bus})
+	questions := approvals.New(approvals.Options{Bus: bus})
 	me := newDesk(o.Folders, log)
 	var pages *api.API                 // set below, before anybody can call
 	var servers *supervisor.Supervisor // set below, before a breaker can open
@@ -129,7 +129,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 				front.ResourceUpdated(context.Background(), server, params)
 			}
 		},
-		OnRequest: func(ctx context.Context, server, method string, params json.RawMessage) (hub.Reply, error) {
+		OnRequest: func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
 			return front.Ask(ctx, server, method, params)
 		},
 	}
@@ -206,7 +206,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: patient(files.Current), Diagnosed: diagnosed(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
-		Reach: files, Sizes: front, Directory: directory.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
+		Reach: files, Sizes: front, Directory: marketplace.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
 		Notices: func() []event.Notice {
 			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())

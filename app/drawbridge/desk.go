@@ -15,16 +15,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/app/tray"
-	"drawbridge/backend/api"
-	"drawbridge/backend/console"
-	"drawbridge/backend/desktop"
-	"drawbridge/backend/event"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/backend/trust"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/app/tray"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // desk is the daemon's side of the desktop: what tray, notifications and the page's
@@ -33,7 +33,7 @@ type desk struct {
 	autostart desktop.Autostart
 	servers   *supervisor.Supervisor
 	history   *store.Store
-	questions *inbox.Inbox
+	questions *approvals.Inbox
 	book      *trust.Book
 	pages     *api.API // set before anything asks
 	folders   config.Folders
@@ -153,7 +153,7 @@ func copyText(text string) error {
 func copyWith(path string, args []string, text string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	cmd := console.Hide(exec.CommandContext(ctx, path, args...))
+	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, path, args...))
 	cmd.Stdin = strings.NewReader(text)
 	cmd.WaitDelay = time.Second
 	// No pipes: what keeps the clipboard alive stays in the background with them.

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/cli"
-	"drawbridge/backend/desktop"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/process"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // startLimit is how long a person waits for a daemon to start.
@@ -114,8 +114,8 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 			}
 			return rt, whyEnded(folders, end)
 		case <-ctx.Done():
-			return rt, &hub.Error{
-				Code: hub.CodeUnavailable, Message: "Drawbridge did not start",
+			return rt, &core.Error{
+				Code: core.CodeUnavailable, Message: "Drawbridge did not start",
 				Hint: "Its log says why: drawbridge logs. In the foreground it tells at once: drawbridge serve.",
 			}
 		}
@@ -124,7 +124,7 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 
 // whyEnded is the reason that a daemon left which ended while it started.
 func whyEnded(folders config.Folders, end error) error {
-	e := &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge did not start", Hint: "Its log: drawbridge logs.", Cause: end}
+	e := &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start", Hint: "Its log: drawbridge logs.", Cause: end}
 	if why, err := os.ReadFile(folders.LastEnd()); err == nil && len(why) > 0 {
 		e.Message += ": " + strings.TrimSpace(string(why))
 	} else if end != nil {

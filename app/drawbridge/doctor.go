@@ -4,10 +4,10 @@ import (
 	"context"
 	"os"
 
-	"drawbridge/backend/doctor"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/process"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // patient says what of this machine the doctor looks at; the API adds the rest.

@@ -8,12 +8,12 @@ import (
 	"net"
 	"strconv"
 
-	"drawbridge/backend/cli"
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/reload"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/reload"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // offerFreePort looks, before a daemon is started, whether its port is taken. Then it names
@@ -36,7 +36,7 @@ func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) erro
 	if err == nil {
 		return listener.Close()
 	}
-	taken, ok := errors.AsType[*hub.Error](err)
+	taken, ok := errors.AsType[*core.Error](err)
 	if !ok || !errors.Is(err, loopback.ErrPortTaken) {
 		return nil // the daemon says it itself
 	}
@@ -58,7 +58,7 @@ func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) erro
 
 // withFreePort is the error of a port that is taken, with the command that uses a free one.
 func withFreePort(err error, address, command string) error {
-	taken, ok := errors.AsType[*hub.Error](err)
+	taken, ok := errors.AsType[*core.Error](err)
 	free, missing := freeAddress(address)
 	if !ok || missing != nil {
 		return err

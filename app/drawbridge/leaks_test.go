@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 func TestMain(m *testing.M) {

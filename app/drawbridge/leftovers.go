@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/event"
-	"drawbridge/backend/process"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // sweeping ends what an earlier run left behind, beside the rest of the start: lists are

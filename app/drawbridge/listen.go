@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/cli"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/reload"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 )
 
 // listen opens the address that was asked for, else the configured one. A port that

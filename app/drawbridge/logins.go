@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/oauth"
-	"drawbridge/backend/secret"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // logins connect the sign-ins with the servers and the person. All methods may be called
@@ -82,7 +82,7 @@ func (g guest) Client(ctx context.Context, _ *config.Server, address, _ string) 
 type nothing struct{}
 
 func (nothing) Get(context.Context, string) (string, error) {
-	return "", hub.Errorf(hub.CodeNotFound, "nothing is kept")
+	return "", core.Errorf(core.CodeNotFound, "nothing is kept")
 }
 func (nothing) Set(context.Context, string, string) error       { return nil }
 func (nothing) Remove(context.Context, ...string) (bool, error) { return false, nil }
@@ -106,7 +106,7 @@ func (l *logins) Logout(ctx context.Context, id string) error { return l.keeper.
 func (l *logins) Open(id string) error {
 	st := l.keeper.Status(id)
 	if st.Pending == nil {
-		return hub.Errorf(hub.CodeNotFound, "no sign-in to server %q is under way", id)
+		return core.Errorf(core.CodeNotFound, "no sign-in to server %q is under way", id)
 	}
 	return l.browse(st.Pending.URL)
 }
@@ -116,7 +116,7 @@ func (l *logins) Open(id string) error {
 func (l *logins) browse(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return hub.Errorf(hub.CodeValidation, "only web addresses are opened")
+		return core.Errorf(core.CodeValidation, "only web addresses are opened")
 	}
 	if !hasScreen() {
 		return errNoBrowser
@@ -131,5 +131,5 @@ func (l *logins) browse(address string) error {
 	return err
 }
 
-var errNoBrowser = &hub.Error{Code: hub.CodeUnavailable, Cause: errors.New("no program for it"),
+var errNoBrowser = &core.Error{Code: core.CodeUnavailable, Cause: errors.New("no program for it"),
 	Message: "no browser can be opened from here", Hint: "Copy the address and open it in a browser on this machine."}

@@ -11,13 +11,13 @@ import (
 	"syscall"
 	"time"
 
-	"drawbridge/backend/cli"
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/process"
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // version is set when a release is built.
@@ -70,7 +70,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	err := runDaemon(ctx, o, lost)
 	sayWhy(o.Folders, err)
 	if held, ok := errors.AsType[*loopback.HeldError](err); ok {
-		return &hub.Error{Code: hub.CodeConflict, Message: held.Error(), Hint: "Show it with: drawbridge open."}
+		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: "Show it with: drawbridge open."}
 	}
 	return err
 }
@@ -84,8 +84,8 @@ func sayWhy(folders config.Folders, err error) {
 	}
 	slog.Error("Drawbridge ends", "error", err)
 	message := err.Error()
-	if e, ok := errors.AsType[*hub.Error](err); ok {
-		message, _ = hub.Describe(e)
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		message, _ = core.Describe(e)
 	}
 	os.WriteFile(folders.LastEnd(), []byte(message+"\n"), 0o600) // best effort: the error itself is returned
 }

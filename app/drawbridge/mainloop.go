@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"drawbridge/app/tray"
+	"github.com/drawbridge-mcp/drawbridge/app/tray"
 )
 
 // mainLoop lends the main goroutine to what works nowhere else: on macOS, windows and

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/metrics"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/metrics"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // meter serves /metrics while the configuration says so. It listens to the bus from

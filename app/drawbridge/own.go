@@ -5,14 +5,14 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/selfserver"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // ownServer puts Drawbridge's own server beside the configured ones, for policy,
@@ -22,7 +22,7 @@ type ownServer struct {
 	configured *registry.Registry
 	history    *store.Store
 	servers    *supervisor.Supervisor
-	server     *selfserver.Own
+	server     *builtin.Own
 	settings   atomic.Pointer[config.Bridge]
 }
 
@@ -35,15 +35,15 @@ func newOwn(configured *registry.Registry, history *store.Store) *ownServer {
 // serve begins to offer the tools. It must come before the first call.
 func (o *ownServer) serve(servers *supervisor.Supervisor) {
 	o.servers = servers
-	o.server = selfserver.NewOwn(selfserver.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version, Now: clock})
-	o.views.Set(selfserver.ID, "Drawbridge", o.server.Catalog())
+	o.server = builtin.NewOwn(builtin.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version, Now: clock})
+	o.views.Set(builtin.ID, "Drawbridge", o.server.Catalog())
 }
 
 // apply takes over the settings of the lists, and tells clients when these change them.
 func (o *ownServer) apply(b config.Bridge, front *bridge.Bridge) {
 	was := o.settings.Swap(&b)
 	if was.SelfTools != b.SelfTools || was.DescribeServer != b.DescribeServer {
-		front.ListChanged(registry.Change{Kinds: []hub.Kind{hub.Tools}})
+		front.ListChanged(registry.Change{Kinds: []core.Kind{core.Tools}})
 	}
 }
 
@@ -62,9 +62,9 @@ func (o *ownServer) Server(id string) (*registry.View, bool) {
 }
 
 // For implements gateway.Upstreams.
-func (o *ownServer) For(ctx context.Context, call *hub.Call) (gateway.Upstream, error) {
-	if call.Server == selfserver.ID {
-		if _, taken := o.configured.Server(selfserver.ID); !taken {
+func (o *ownServer) For(ctx context.Context, call *core.Call) (gateway.Upstream, error) {
+	if call.Server == builtin.ID {
+		if _, taken := o.configured.Server(builtin.ID); !taken {
 			return o.server, nil
 		}
 	}

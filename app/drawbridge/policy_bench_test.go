@@ -12,31 +12,31 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // noPolicy admits everything and remembers nothing: what a program without rules would do.
 type noPolicy struct{}
 
-func (noPolicy) Admit(context.Context, *hub.Call, hub.Sink) (policy.Plan, error) {
+func (noPolicy) Admit(context.Context, *core.Call, core.Sink) (policy.Plan, error) {
 	return policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute}, nil
 }
-func (noPolicy) Listed(*hub.Call) error                                     { return nil }
-func (noPolicy) End(policy.Plan, hub.Reply, error, bool)                    {}
-func (noPolicy) WaitListed(context.Context, string)                         {}
-func (noPolicy) Record(*hub.Call, hub.Reply)                                {}
-func (noPolicy) Header() http.Header                                        { return http.Header{} }
-func (noPolicy) WriteHeader(int)                                            {}
-func (noPolicy) Write(b []byte) (int, error)                                { return len(b), nil }
-func (n noPolicy) For(context.Context, *hub.Call) (gateway.Upstream, error) { return n, nil }
-func (noPolicy) Send(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-	return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"hello"}]}`)}, nil
+func (noPolicy) Listed(*core.Call) error                                     { return nil }
+func (noPolicy) End(policy.Plan, core.Reply, error, bool)                    {}
+func (noPolicy) WaitListed(context.Context, string)                          {}
+func (noPolicy) Record(*core.Call, core.Reply)                               {}
+func (noPolicy) Header() http.Header                                         { return http.Header{} }
+func (noPolicy) WriteHeader(int)                                             {}
+func (noPolicy) Write(b []byte) (int, error)                                 { return len(b), nil }
+func (n noPolicy) For(context.Context, *core.Call) (gateway.Upstream, error) { return n, nil }
+func (noPolicy) Send(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"hello"}]}`)}, nil
 }
 
 // BenchmarkCallWithAndWithoutPolicy takes a call from its HTTP request through bridge and
@@ -45,8 +45,8 @@ func (noPolicy) Send(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
 // machine; the figures are medians over all turns.
 func BenchmarkCallWithAndWithoutPolicy(b *testing.B) {
 	reg := registry.New(registry.Options{})
-	reg.Set("math", "math", &hub.Catalog{Capabilities: json.RawMessage(`{"tools":{}}`),
-		Tools: []hub.Item{{Name: "add", Raw: json.RawMessage(`{"name":"add","inputSchema":{"type":"object"}}`)}}})
+	reg.Set("math", "math", &core.Catalog{Capabilities: json.RawMessage(`{"tools":{}}`),
+		Tools: []core.Item{{Name: "add", Raw: json.RawMessage(`{"name":"add","inputSchema":{"type":"object"}}`)}}})
 	rules := policy.New(policy.Options{Views: reg})
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"math": {"command": "x"}}}`))
 	if len(problems) > 0 {

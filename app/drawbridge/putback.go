@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func historyFile(f config.Folders) string { return filepath.Join(f.Data, "history.db") }
@@ -18,7 +18,7 @@ func historyFile(f config.Folders) string { return filepath.Join(f.Data, "histor
 func putBack(ctx context.Context, f config.Folders, backup string) (aside string, err error) {
 	lock, err := loopback.Lock(f.Data)
 	if _, held := errors.AsType[*loopback.HeldError](err); held {
-		return "", &hub.Error{Code: hub.CodeConflict, Message: "cannot put the history back while Drawbridge is running", Hint: "End it with: drawbridge quit.", Cause: err}
+		return "", &core.Error{Code: core.CodeConflict, Message: "cannot put the history back while Drawbridge is running", Hint: "End it with: drawbridge quit.", Cause: err}
 	} else if err != nil {
 		return "", err
 	}

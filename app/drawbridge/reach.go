@@ -1,9 +1,9 @@
 package main
 
 import (
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // applyReach takes over what the configuration says of profiles and clients. It must

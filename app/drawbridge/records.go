@@ -8,15 +8,15 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/event"
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // records is what looks at calls besides the recorder: results that do not fit, the
@@ -48,7 +48,7 @@ func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls
 	r.keeper.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
 	r.watchman = history.NewWatchman(history.Watchman{
 		Documents: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Label: r.label, Log: log,
-		By: hub.Client{Name: "drawbridge-check", Version: version},
+		By: core.Client{Name: "drawbridge-check", Version: version},
 		Failed: func(check, sentence string) {
 			bus.Publish(event.Health, event.Notice{Subject: "check:" + check, Message: sentence})
 		},
@@ -88,7 +88,7 @@ func (r *records) changed(server string) {
 
 func outputSchemas(view *registry.View) map[string]string {
 	schemas := make(map[string]string)
-	for _, item := range view.Items(hub.Tools) {
+	for _, item := range view.Items(core.Tools) {
 		if !bytes.Contains(item.Raw, []byte(`"outputSchema"`)) {
 			continue
 		}
@@ -136,7 +136,7 @@ func (r *records) label(server string) string {
 func (r *records) offers(server string) (string, bool) {
 	status, ok := r.servers.Status(server)
 	view, listed := r.views.Server(server)
-	if !ok || !listed || status.State != hub.StateRunning {
+	if !ok || !listed || status.State != core.StateRunning {
 		return "", false
 	}
 	var info struct {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 // recordsFor are records without a history.
@@ -37,12 +37,12 @@ func TestRecordsStopInTheSameOrderEachTime(t *testing.T) {
 }
 
 // toolsWithSchema is a catalog of n tools that have an outputSchema of a type.
-func toolsWithSchema(n int, kind string) *hub.Catalog {
-	c := &hub.Catalog{}
+func toolsWithSchema(n int, kind string) *core.Catalog {
+	c := &core.Catalog{}
 	for i := range n {
 		name := fmt.Sprintf("tool%d", i)
 		raw := fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"outputSchema":{"type":%q}}`, name, kind)
-		c.Tools = append(c.Tools, hub.Item{Name: name, Raw: json.RawMessage(raw)})
+		c.Tools = append(c.Tools, core.Item{Name: name, Raw: json.RawMessage(raw)})
 	}
 	return c
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
 // windowLimit is how long the window may take to say that it is there, before it is

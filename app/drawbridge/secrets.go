@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"drawbridge/backend/process"
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Known is whoever holds secrets that must never be recorded.

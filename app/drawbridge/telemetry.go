@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"os"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/metrics"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/metrics"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // telemetry sends traces and metrics while the configuration names a receiver.

@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/store"
-	"drawbridge/backend/trust"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // newTrust makes the registry and the book that says what of it clients must not see.

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/api"
-	"drawbridge/backend/cli"
-	"drawbridge/backend/process"
-	"drawbridge/backend/secret"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // tryServer starts or reaches a server for once while no daemon runs, with the

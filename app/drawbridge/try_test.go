@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/api"
-	"drawbridge/backend/cli"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestAServerIsTriedWhereNoDaemonRuns(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAServerIsTriedWhereNoDaemonRuns(t *testing.T) {
 	if r, err := try(`{"server":"gone"}`); err != nil || r.OK || r.Stage != "start" || r.Error == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := try(`{"server":"other"}`); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := try(`{"server":"other"}`); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)
 	}
 	if after := entries(t, data); after != before {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
 // loginNotice says that the login shell did not tell what servers need to find their

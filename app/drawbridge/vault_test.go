@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/secret"
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // TestASecretIsKnownToTheRecorderAsSoonAsItIsSet sets one that no server names and nobody

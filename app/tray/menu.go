@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"strings"
 
-	"drawbridge/backend/desktop"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 )
 
 // Icon says how things are at a glance. Its value is part of the picture's file name.
@@ -56,18 +56,18 @@ const maxReason = 90
 
 // menuOf computes the menu. Servers keep the order they are given in, but where there
 // are more than maxLines those that need a person come first.
-func menuOf(statuses []hub.ServerStatus, notices []string, facts Facts) Menu {
+func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 	m := Menu{
 		Icon: IconPaused, PauseText: "Pause all servers", RecordingText: "Pause recording",
 		Paused: facts.Paused, RecordingPaused: facts.RecordingPaused, StartAtLogin: facts.StartAtLogin,
 	}
 	running, enabled := 0, 0
 	for _, s := range statuses {
-		if s.State == hub.StateDisabled {
+		if s.State == core.StateDisabled {
 			continue
 		}
 		enabled++
-		if s.State == hub.StateRunning || s.State == hub.StateDegraded {
+		if s.State == core.StateRunning || s.State == core.StateDegraded {
 			running++
 		}
 		m.Icon = worse(m.Icon, iconOf(s.State))
@@ -123,28 +123,28 @@ func menuOf(statuses []hub.ServerStatus, notices []string, facts Facts) Menu {
 	return m
 }
 
-func lineOf(s hub.ServerStatus, visible map[string]int) Line {
+func lineOf(s core.ServerStatus, visible map[string]int) Line {
 	name := s.Label
 	if name == "" {
 		name = s.ID
 	}
 	l := Line{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", mark(s.State), oneLine(name), words(s, visible))), Reason: oneLine(s.Reason)}
 	switch s.State {
-	case hub.StateRunning, hub.StateDegraded:
+	case core.StateRunning, core.StateDegraded:
 		l.Stop, l.Restart = true, true
-	case hub.StateStarting, hub.StateWaiting:
+	case core.StateStarting, core.StateWaiting:
 		l.Stop = true
-	case hub.StateBackoff:
+	case core.StateBackoff:
 		l.Start, l.Stop = true, true
-	case hub.StateStopped, hub.StateCrashed, hub.StateNeedsLogin:
+	case core.StateStopped, core.StateCrashed, core.StateNeedsLogin:
 		l.Start = true
 	}
 	return l
 }
 
-func words(s hub.ServerStatus, visible map[string]int) string {
+func words(s core.ServerStatus, visible map[string]int) string {
 	switch s.State {
-	case hub.StateRunning:
+	case core.StateRunning:
 		if n, some := visible[s.ID]; some {
 			return fmt.Sprintf("running, %d of %d tools", n, s.Tools)
 		}
@@ -152,37 +152,37 @@ func words(s hub.ServerStatus, visible map[string]int) string {
 			return "running, 1 tool"
 		}
 		return fmt.Sprintf("running, %d tools", s.Tools)
-	case hub.StateBackoff:
+	case core.StateBackoff:
 		return "restarting soon"
-	case hub.StateNeedsLogin:
+	case core.StateNeedsLogin:
 		return "needs a login"
-	case hub.StateNeedsApproval:
+	case core.StateNeedsApproval:
 		return "needs your approval"
 	}
 	return string(s.State)
 }
 
-func mark(s hub.State) string {
+func mark(s core.State) string {
 	switch s {
-	case hub.StateRunning:
+	case core.StateRunning:
 		return "●"
-	case hub.StateDegraded, hub.StateNeedsLogin, hub.StateNeedsApproval:
+	case core.StateDegraded, core.StateNeedsLogin, core.StateNeedsApproval:
 		return "◐"
-	case hub.StateStarting, hub.StateWaiting, hub.StateBackoff:
+	case core.StateStarting, core.StateWaiting, core.StateBackoff:
 		return "◌"
-	case hub.StateCrashed:
+	case core.StateCrashed:
 		return "✕"
 	}
 	return "○"
 }
 
-func iconOf(s hub.State) Icon {
+func iconOf(s core.State) Icon {
 	switch s {
-	case hub.StateCrashed:
+	case core.StateCrashed:
 		return IconError
-	case hub.StateDegraded, hub.StateWaiting, hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval:
+	case core.StateDegraded, core.StateWaiting, core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval:
 		return IconAttention
-	case hub.StateRunning, hub.StateStarting:
+	case core.StateRunning, core.StateStarting:
 		return IconOK
 	}
 	return IconPaused
@@ -197,8 +197,8 @@ func worse(a, b Icon) Icon {
 	return a
 }
 
-func troubledFirst(statuses []hub.ServerStatus) []hub.ServerStatus {
-	var first, rest []hub.ServerStatus
+func troubledFirst(statuses []core.ServerStatus) []core.ServerStatus {
+	var first, rest []core.ServerStatus
 	for _, s := range statuses {
 		if gravity[iconOf(s.State)] >= gravity[IconAttention] {
 			first = append(first, s)

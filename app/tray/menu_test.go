@@ -8,37 +8,37 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"drawbridge/backend/hub"
-	"drawbridge/build/icons"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
-func status(id string, state hub.State) hub.ServerStatus {
-	return hub.ServerStatus{ID: id, Label: id, State: state}
+func status(id string, state core.State) core.ServerStatus {
+	return core.ServerStatus{ID: id, Label: id, State: state}
 }
 
 func TestMenuShowsTheOverallState(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		states  []hub.State
+		states  []core.State
 		notices []string
 		icon    Icon
 		summary string
 	}{
 		{"nothing configured", nil, nil, IconPaused, "No servers yet"},
-		{"all disabled", []hub.State{hub.StateDisabled}, nil, IconPaused, "All servers are disabled"},
-		{"one runs", []hub.State{hub.StateRunning}, nil, IconOK, "1 of 1 server running"},
-		{"one starts", []hub.State{hub.StateStarting, hub.StateRunning}, nil, IconOK, "1 of 2 servers running"},
-		{"disabled ones do not count", []hub.State{hub.StateRunning, hub.StateDisabled}, nil, IconOK, "1 of 1 server running"},
-		{"stopped on purpose", []hub.State{hub.StateStopped, hub.StateStopped}, nil, IconPaused, "0 of 2 servers running"},
-		{"degraded counts as running", []hub.State{hub.StateDegraded}, nil, IconAttention, "1 of 1 server running"},
-		{"waiting", []hub.State{hub.StateRunning, hub.StateWaiting}, nil, IconAttention, "1 of 2 servers running"},
-		{"restarting", []hub.State{hub.StateBackoff, hub.StateRunning}, nil, IconAttention, "1 of 2 servers running"},
-		{"a person is needed", []hub.State{hub.StateNeedsLogin, hub.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
-		{"the worst one decides", []hub.State{hub.StateCrashed, hub.StateDegraded, hub.StateRunning}, nil, IconError, "2 of 3 servers running"},
-		{"a notice needs attention", []hub.State{hub.StateRunning}, []string{"recording paused"}, IconAttention, "1 of 1 server running"},
+		{"all disabled", []core.State{core.StateDisabled}, nil, IconPaused, "All servers are disabled"},
+		{"one runs", []core.State{core.StateRunning}, nil, IconOK, "1 of 1 server running"},
+		{"one starts", []core.State{core.StateStarting, core.StateRunning}, nil, IconOK, "1 of 2 servers running"},
+		{"disabled ones do not count", []core.State{core.StateRunning, core.StateDisabled}, nil, IconOK, "1 of 1 server running"},
+		{"stopped on purpose", []core.State{core.StateStopped, core.StateStopped}, nil, IconPaused, "0 of 2 servers running"},
+		{"degraded counts as running", []core.State{core.StateDegraded}, nil, IconAttention, "1 of 1 server running"},
+		{"waiting", []core.State{core.StateRunning, core.StateWaiting}, nil, IconAttention, "1 of 2 servers running"},
+		{"restarting", []core.State{core.StateBackoff, core.StateRunning}, nil, IconAttention, "1 of 2 servers running"},
+		{"a person is needed", []core.State{core.StateNeedsLogin, core.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
+		{"the worst one decides", []core.State{core.StateCrashed, core.StateDegraded, core.StateRunning}, nil, IconError, "2 of 3 servers running"},
+		{"a notice needs attention", []core.State{core.StateRunning}, []string{"recording paused"}, IconAttention, "1 of 1 server running"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var statuses []hub.ServerStatus
+			var statuses []core.ServerStatus
 			for i, s := range c.states {
 				statuses = append(statuses, status(fmt.Sprint("s", i), s))
 			}
@@ -54,11 +54,11 @@ func TestMenuShowsTheOverallState(t *testing.T) {
 }
 
 func TestMenuHasALineForEachServer(t *testing.T) {
-	running := status("files", hub.StateRunning)
+	running := status("files", core.StateRunning)
 	running.Tools = 14
-	one := status("one", hub.StateRunning)
+	one := status("one", core.StateRunning)
 	one.Tools = 1
-	crashed := status("broken", hub.StateCrashed)
+	crashed := status("broken", core.StateCrashed)
 	crashed.Label, crashed.Reason = "Broken One", "exited with 1:\n\tno such\u202efile"
 	want := []Line{
 		{ID: "files", Text: "● files: running, 14 tools", Stop: true, Restart: true},
@@ -73,10 +73,10 @@ func TestMenuHasALineForEachServer(t *testing.T) {
 		{ID: "off", Text: "○ off: disabled"},
 		{ID: "idle", Text: "○ idle: stopped", Start: true},
 	}
-	got := menuOf([]hub.ServerStatus{
-		running, one, crashed, status("slow", hub.StateStarting), status("docker", hub.StateWaiting), status("again", hub.StateBackoff),
-		status("half", hub.StateDegraded), status("login", hub.StateNeedsLogin), status("ask", hub.StateNeedsApproval),
-		status("off", hub.StateDisabled), status("idle", hub.StateStopped),
+	got := menuOf([]core.ServerStatus{
+		running, one, crashed, status("slow", core.StateStarting), status("docker", core.StateWaiting), status("again", core.StateBackoff),
+		status("half", core.StateDegraded), status("login", core.StateNeedsLogin), status("ask", core.StateNeedsApproval),
+		status("off", core.StateDisabled), status("idle", core.StateStopped),
 	}, nil, Facts{})
 	if d := cmp.Diff(want, got.Lines); d != "" {
 		t.Fatal(d)
@@ -84,11 +84,11 @@ func TestMenuHasALineForEachServer(t *testing.T) {
 }
 
 func TestManyServersLeaveRoomForThoseInTrouble(t *testing.T) {
-	var statuses []hub.ServerStatus
+	var statuses []core.ServerStatus
 	for i := range maxLines + 4 {
-		statuses = append(statuses, status(fmt.Sprint("s", i), hub.StateRunning))
+		statuses = append(statuses, status(fmt.Sprint("s", i), core.StateRunning))
 	}
-	statuses = append(statuses, status("last", hub.StateCrashed))
+	statuses = append(statuses, status("last", core.StateCrashed))
 	m := menuOf(statuses, nil, Facts{})
 	if len(m.Lines) != maxLines || m.More != "5 more servers" || m.Lines[0].ID != "last" || m.Lines[1].ID != "s0" {
 		t.Fatalf("%d lines, first %q, more %q", len(m.Lines), m.Lines[0].ID, m.More)
@@ -102,16 +102,16 @@ func TestManyServersLeaveRoomForThoseInTrouble(t *testing.T) {
 }
 
 func TestMenuCountsTheToolsThatClientsSee(t *testing.T) {
-	some, all := status("some", hub.StateRunning), status("all", hub.StateRunning)
+	some, all := status("some", core.StateRunning), status("all", core.StateRunning)
 	some.Tools, all.Tools = 13, 2
-	m := menuOf([]hub.ServerStatus{some, all}, nil, Facts{Visible: map[string]int{"some": 3}})
+	m := menuOf([]core.ServerStatus{some, all}, nil, Facts{Visible: map[string]int{"some": 3}})
 	if got := m.Lines[0].Text + "; " + m.Lines[1].Text; got != "● some: running, 3 of 13 tools; ● all: running, 2 tools" {
 		t.Error(got)
 	}
 }
 
 func TestMenuSaysWhatItsEntriesDoNow(t *testing.T) {
-	running := []hub.ServerStatus{status("a", hub.StateRunning)}
+	running := []core.ServerStatus{status("a", core.StateRunning)}
 	for _, c := range []struct {
 		facts                              Facts
 		icon                               Icon
@@ -144,7 +144,7 @@ func TestServersTextCannotBendTheMenu(t *testing.T) {
 }
 
 func TestANameFromRightToLeftLeavesItsLineInOrder(t *testing.T) {
-	crashed := status("a", hub.StateCrashed)
+	crashed := status("a", core.StateCrashed)
 	crashed.Label = "שלום"
 	if l := lineOf(crashed, nil); l.Text != "\u200e✕ שלום: crashed" {
 		t.Errorf("%q", l.Text)

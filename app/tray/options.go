@@ -5,8 +5,8 @@ import (
 	"errors"
 	"log/slog"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // Facts is what the menu says beside the servers.
@@ -23,7 +23,7 @@ type Facts struct {
 // leaves its entries without effect. The functions are called on goroutines of their
 // own and may block; after those that change a fact the menu is drawn anew.
 type Options struct {
-	Statuses func() []hub.ServerStatus
+	Statuses func() []core.ServerStatus
 	Facts    func() Facts // read with each drawing: it must not block
 	Bus      *event.Bus
 	Open     func(to string) // show the window, at a place of the page; "" is where it is

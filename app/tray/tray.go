@@ -12,7 +12,7 @@ import (
 
 	"fyne.io/systray"
 
-	"drawbridge/build/icons"
+	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
 var started atomic.Bool // systray keeps its state in globals: one tray per process

@@ -17,8 +17,8 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 func TestWithoutASessionBusTheTrayWaitsQuietly(t *testing.T) {
@@ -30,7 +30,7 @@ func TestWithoutASessionBusTheTrayWaitsQuietly(t *testing.T) {
 	defer cancel()
 	var log bytes.Buffer
 	err := Run(ctx, Options{
-		Statuses: func() []hub.ServerStatus { return nil },
+		Statuses: func() []core.ServerStatus { return nil },
 		Bus:      new(event.Bus),
 		Log:      slog.New(slog.NewTextHandler(&log, nil)),
 	})

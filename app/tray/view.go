@@ -13,8 +13,8 @@ import (
 
 	"fyne.io/systray"
 
-	"drawbridge/backend/event"
-	"drawbridge/build/icons"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
 // settle is how long changes gather before the menu is drawn again.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // command is what the daemon asks of the window; see the API's GET /api/v1/window.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // running makes a data folder in which a daemon with these routes lives.

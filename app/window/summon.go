@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/console"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
 // Who starts the window himself, as macOS does with the program of a bundle, names no
@@ -39,7 +39,7 @@ func (d *daemon) summon(ctx context.Context, program, link string) (address stri
 	if data := d.folder(); data != "" {
 		args = append(args, "--data", data)
 	}
-	cmd := console.Hide(exec.CommandContext(ctx, program, args...))
+	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, program, args...))
 	cmd.Env = append(os.Environ(), waits+"=1")
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed

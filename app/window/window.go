@@ -20,7 +20,7 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/options/mac"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 
-	"drawbridge/build/icons"
+	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
 // Main shows the window and returns when it is closed. Nothing may come before

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
@@ -16,12 +16,12 @@ import (
 
 // ErrorDocument is an error as the API sends it.
 type ErrorDocument struct {
-	Title  string           `json:"title"`
-	Status int              `json:"status"`
-	Code   hub.Code         `json:"code"`
-	Detail string           `json:"detail" doc:"A sentence for people"`
-	Hint   string           `json:"hint,omitempty" doc:"What to do next"`
-	Errors []hub.FieldError `json:"errors,omitempty" doc:"Each wrong value by its path"`
+	Title  string            `json:"title"`
+	Status int               `json:"status"`
+	Code   core.Code         `json:"code"`
+	Detail string            `json:"detail" doc:"A sentence for people"`
+	Hint   string            `json:"hint,omitempty" doc:"What to do next"`
+	Errors []core.FieldError `json:"errors,omitempty" doc:"Each wrong value by its path"`
 
 	Retriable bool `json:"retriable" doc:"The same request may succeed later"`
 }
@@ -33,23 +33,23 @@ func (p *ErrorDocument) GetStatus() int { return p.Status }
 
 func (p *ErrorDocument) ContentType(string) string { return "application/problem+json" }
 
-var statuses = map[hub.Code]int{
-	hub.CodeValidation: http.StatusBadRequest, hub.CodeNotFound: http.StatusNotFound,
-	hub.CodeUnauthorized: http.StatusUnauthorized, hub.CodeTimeout: http.StatusGatewayTimeout,
-	hub.CodeCancelled: http.StatusRequestTimeout, hub.CodeRateLimited: http.StatusTooManyRequests,
-	hub.CodeBreakerOpen: http.StatusServiceUnavailable, hub.CodeRejected: http.StatusForbidden,
-	hub.CodeUnavailable: http.StatusServiceUnavailable, hub.CodeDegraded: http.StatusServiceUnavailable,
-	hub.CodeConflict: http.StatusConflict, hub.CodeInternal: http.StatusInternalServerError,
+var statuses = map[core.Code]int{
+	core.CodeValidation: http.StatusBadRequest, core.CodeNotFound: http.StatusNotFound,
+	core.CodeUnauthorized: http.StatusUnauthorized, core.CodeTimeout: http.StatusGatewayTimeout,
+	core.CodeCancelled: http.StatusRequestTimeout, core.CodeRateLimited: http.StatusTooManyRequests,
+	core.CodeBreakerOpen: http.StatusServiceUnavailable, core.CodeRejected: http.StatusForbidden,
+	core.CodeUnavailable: http.StatusServiceUnavailable, core.CodeDegraded: http.StatusServiceUnavailable,
+	core.CodeConflict: http.StatusConflict, core.CodeInternal: http.StatusInternalServerError,
 }
 
 // problemOf is what of err may be shown.
 func problemOf(err error) *ErrorDocument {
-	code := hub.CodeOf(err)
+	code := core.CodeOf(err)
 	status := statusOf(code)
 	p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: code}
-	p.Detail, p.Hint = hub.Describe(err)
+	p.Detail, p.Hint = core.Describe(err)
 	for e := err; e != nil; {
-		if ours, ok := e.(*hub.Error); ok {
+		if ours, ok := e.(*core.Error); ok {
 			p.Errors, p.Retriable = ours.Fields, ours.Retriable
 			break
 		}
@@ -84,13 +84,13 @@ func init() {
 		if status == http.StatusUnprocessableEntity { // one status for what is wrong with a request
 			status = http.StatusBadRequest
 		}
-		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: hub.CodeValidation, Detail: "the request is not valid"}
+		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: core.CodeValidation, Detail: "the request is not valid"}
 		switch {
 		case status >= 500:
-			p.Code, p.Detail = hub.CodeInternal, "something went wrong inside Drawbridge"
+			p.Code, p.Detail = core.CodeInternal, "something went wrong inside Drawbridge"
 			return p
 		case status == http.StatusNotFound:
-			p.Code, p.Detail = hub.CodeNotFound, "there is nothing at this address of the API"
+			p.Code, p.Detail = core.CodeNotFound, "there is nothing at this address of the API"
 		case status == http.StatusRequestEntityTooLarge:
 			p.Detail = "the request is too large"
 		case status == http.StatusBadRequest && len(errs) == 0:
@@ -99,7 +99,7 @@ func init() {
 		for _, err := range errs {
 			d, ok := err.(huma.ErrorDetailer)
 			if !ok {
-				p.Errors = append(p.Errors, hub.FieldError{Field: "body", Error: "is not valid JSON"})
+				p.Errors = append(p.Errors, core.FieldError{Field: "body", Error: "is not valid JSON"})
 				continue
 			}
 			one := d.ErrorDetail()
@@ -110,7 +110,7 @@ func init() {
 			if one.Location == "body" && !strings.HasPrefix(what, "expected") && what != validation.MsgUnexpectedProperty {
 				what = "is not valid JSON"
 			}
-			p.Errors = append(p.Errors, hub.FieldError{Field: one.Location, Error: what})
+			p.Errors = append(p.Errors, core.FieldError{Field: one.Location, Error: what})
 		}
 		return p
 	}
@@ -126,7 +126,7 @@ func adapt[In, Out any](log *slog.Logger, id string, handler func(context.Contex
 		if ready, ok := errors.AsType[*ErrorDocument](err); ok {
 			return nil, ready
 		}
-		if hub.CodeOf(err) == hub.CodeInternal {
+		if core.CodeOf(err) == core.CodeInternal {
 			log.Error("A request failed inside Drawbridge", "operation", id, "error", err)
 		}
 		return nil, problemOf(err)

@@ -10,27 +10,27 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/directory"
-	"drawbridge/backend/doctor"
-	"drawbridge/backend/event"
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/process"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/secret"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Servers are the servers we run; *supervisor.Supervisor implements it.
 type Servers interface {
-	Statuses() []hub.ServerStatus
-	Status(id string) (hub.ServerStatus, bool)
+	Statuses() []core.ServerStatus
+	Status(id string) (core.ServerStatus, bool)
 	Start(ctx context.Context, id string) error
 	Stop(ctx context.Context, id string) error
 	Restart(ctx context.Context, id string) error
@@ -47,14 +47,14 @@ type Views interface {
 
 // Calls is the call path; *gateway.Gateway implements it.
 type Calls interface {
-	Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
-	Running() []hub.Call // those that have not ended
-	RunningCall(id int64) (hub.Call, bool)
+	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Running() []core.Call // those that have not ended
+	RunningCall(id int64) (core.Call, bool)
 }
 
 // History is what was recorded; *store.Store implements it.
 type History interface {
-	Calls(ctx context.Context, q store.Query) (calls []hub.Call, next int64, err error)
+	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
 	Call(ctx context.Context, id int64) (*store.Record, error)
 	Clients(ctx context.Context) ([]store.ClientUse, error)
 }
@@ -125,12 +125,12 @@ type Options struct {
 	// Diagnosed says where to look for a bug report's bundle; optional.
 	Diagnosed func(ctx context.Context) doctor.BundleOptions
 
-	Logins    Logins          // optional: signing in to remote servers
-	Reach     Reach           // optional: writes profiles
-	Sizes     Sizes           // optional: what lists take
-	Directory *directory.List // optional: servers that can be installed
-	Bundles   string          // where bundles are unpacked
-	Copies    config.Copies   // of the configuration file; without a folder there are none
+	Logins    Logins            // optional: signing in to remote servers
+	Reach     Reach             // optional: writes profiles
+	Sizes     Sizes             // optional: what lists take
+	Directory *marketplace.List // optional: servers that can be installed
+	Bundles   string            // where bundles are unpacked
+	Copies    config.Copies     // of the configuration file; without a folder there are none
 
 	Questions Questions                                 // optional: what servers ask a person
 	Rules     Rules                                     // optional: what calls are held to
@@ -163,8 +163,8 @@ type API struct {
 	trials     chan struct{} // holds one for each server that is being tried
 	windows    windows
 	plans      plans
-	uploads    directory.Uploads // bundles that a browser sends
-	readers    atomic.Int32      // open event streams
+	uploads    marketplace.Uploads // bundles that a browser sends
+	readers    atomic.Int32        // open event streams
 }
 
 // Watched reports whether somebody follows the events: a page is open.
@@ -176,7 +176,7 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Options: o, trials: make(chan struct{}, maxTrials), uploads: directory.Uploads{Folder: o.Bundles}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
+	a := &API{Options: o, trials: make(chan struct{}, maxTrials), uploads: marketplace.Uploads{Folder: o.Bundles}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
 	if a.Redact == nil {
 		a.Redact = func(text string) string { return text }
 	}
@@ -193,7 +193,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(cause)
 			}
 			a.Log.Error("A request failed inside Drawbridge", "path", r.URL.Path, "cause", cause)
-			writeProblem(w, hub.Errorf(hub.CodeInternal, "something went wrong inside Drawbridge"))
+			writeProblem(w, core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge"))
 		}
 	}()
 	a.routes.mux.ServeHTTP(w, r)

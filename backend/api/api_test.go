@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -111,34 +111,34 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 	for _, c := range []struct {
 		method, path, body string
 		status             int
-		code               hub.Code
+		code               core.Code
 	}{
-		{"GET", "/api/v1/calls?limit=" + canary, "", 400, hub.CodeValidation},
-		{"GET", "/api/v1/calls?outcome=" + canary, "", 400, hub.CodeValidation},
-		{"GET", "/api/v1/calls?before=" + canary, "", 400, hub.CodeValidation},
-		{"GET", "/api/v1/calls?limit=501", "", 400, hub.CodeValidation},
-		{"GET", "/api/v1/calls/" + canary, "", 400, hub.CodeValidation},
-		{"GET", "/api/v1/calls/77", "", 404, hub.CodeNotFound},
-		{"GET", "/api/v1/servers/" + canary, "", 404, hub.CodeNotFound},
-		{"POST", "/api/v1/servers/files/" + canary, "", 400, hub.CodeValidation},
-		{"GET", "/api/v1/servers/" + canary + "/debug", "", 404, hub.CodeNotFound},
-		{"DELETE", "/api/v1/servers/" + canary, "", 404, hub.CodeNotFound},
-		{"GET", "/api/v1/tools?server=" + canary, "", 404, hub.CodeNotFound},
-		{"POST", "/api/v1/servers", `{"name":"","entry":"` + canary + `"}`, 400, hub.CodeValidation},
-		{"POST", "/api/v1/approvals/" + canary, `{"action":"accept"}`, 404, hub.CodeNotFound},
-		{"POST", "/api/v1/approvals/command:" + canary + ":1", `{"action":"accept"}`, 404, hub.CodeNotFound},
-		{"POST", "/api/v1/approvals/1", `{"action":"` + canary + `"}`, 400, hub.CodeValidation},
-		{"GET", "/api/v1/" + canary, "", 404, hub.CodeNotFound},
-		{"POST", "/api/v1/call", `{"server":"` + canary, 400, hub.CodeValidation},
-		{"POST", "/api/v1/call", `{"server":{"a":"` + canary + `"},"tool":1}`, 400, hub.CodeValidation},
-		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 400, hub.CodeValidation},
-		{"POST", "/api/v1/call", `["` + canary + `"]`, 400, hub.CodeValidation},
-		{"POST", "/api/v1/call", "", 400, hub.CodeValidation},
-		{"POST", "/api/v1/call", `{"server":"a","tool":"b","` + canary + `":1}`, 400, hub.CodeValidation},
-		{"PUT", "/api/v1/config", `{"text":"` + canary + `"}`, 428, hub.CodeValidation},
-		{"DELETE", "/api/v1/status", "", 404, hub.CodeNotFound},
-		{"GET", "/metrics", "", 404, hub.CodeNotFound},
-		{"POST", "/api/session", `{"code":"` + canary + `"}`, 401, hub.CodeUnauthorized},
+		{"GET", "/api/v1/calls?limit=" + canary, "", 400, core.CodeValidation},
+		{"GET", "/api/v1/calls?outcome=" + canary, "", 400, core.CodeValidation},
+		{"GET", "/api/v1/calls?before=" + canary, "", 400, core.CodeValidation},
+		{"GET", "/api/v1/calls?limit=501", "", 400, core.CodeValidation},
+		{"GET", "/api/v1/calls/" + canary, "", 400, core.CodeValidation},
+		{"GET", "/api/v1/calls/77", "", 404, core.CodeNotFound},
+		{"GET", "/api/v1/servers/" + canary, "", 404, core.CodeNotFound},
+		{"POST", "/api/v1/servers/files/" + canary, "", 400, core.CodeValidation},
+		{"GET", "/api/v1/servers/" + canary + "/debug", "", 404, core.CodeNotFound},
+		{"DELETE", "/api/v1/servers/" + canary, "", 404, core.CodeNotFound},
+		{"GET", "/api/v1/tools?server=" + canary, "", 404, core.CodeNotFound},
+		{"POST", "/api/v1/servers", `{"name":"","entry":"` + canary + `"}`, 400, core.CodeValidation},
+		{"POST", "/api/v1/approvals/" + canary, `{"action":"accept"}`, 404, core.CodeNotFound},
+		{"POST", "/api/v1/approvals/command:" + canary + ":1", `{"action":"accept"}`, 404, core.CodeNotFound},
+		{"POST", "/api/v1/approvals/1", `{"action":"` + canary + `"}`, 400, core.CodeValidation},
+		{"GET", "/api/v1/" + canary, "", 404, core.CodeNotFound},
+		{"POST", "/api/v1/call", `{"server":"` + canary, 400, core.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":{"a":"` + canary + `"},"tool":1}`, 400, core.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 400, core.CodeValidation},
+		{"POST", "/api/v1/call", `["` + canary + `"]`, 400, core.CodeValidation},
+		{"POST", "/api/v1/call", "", 400, core.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"a","tool":"b","` + canary + `":1}`, 400, core.CodeValidation},
+		{"PUT", "/api/v1/config", `{"text":"` + canary + `"}`, 428, core.CodeValidation},
+		{"DELETE", "/api/v1/status", "", 404, core.CodeNotFound},
+		{"GET", "/metrics", "", 404, core.CodeNotFound},
+		{"POST", "/api/session", `{"code":"` + canary + `"}`, 401, core.CodeUnauthorized},
 	} {
 		status, body, header := s.ask(t, c.method, c.path, c.body)
 		var p ErrorDocument
@@ -157,10 +157,10 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 
 func TestCallGoesThroughTheCallPath(t *testing.T) {
 	s := newSite(t)
-	var got hub.Call
-	s.call = func(_ context.Context, c *hub.Call) (hub.Reply, error) {
+	var got core.Call
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
 		got = *c
-		return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","data":"AAAA"}],"structuredContent":{"n":9007199254740993}}`)}, nil
+		return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","data":"AAAA"}],"structuredContent":{"n":9007199254740993}}`)}, nil
 	}
 	status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":{"n":9007199254740993, "a":"<&>"}}`)
 	var r CallResult
@@ -180,7 +180,7 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	}
 	var detail CallDetail
 	s.get(t, "/api/v1/calls/"+r.CallID, &detail)
-	if detail.Arguments != `{"n":9007199254740993, "a":"<&>"}` || detail.Client != "drawbridge-cli" || detail.Outcome != hub.OutcomeOK {
+	if detail.Arguments != `{"n":9007199254740993, "a":"<&>"}` || detail.Client != "drawbridge-cli" || detail.Outcome != core.OutcomeOK {
 		t.Errorf("recorded as %+v", detail)
 	}
 	var list List[Call]
@@ -192,20 +192,20 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 
 func TestFailedCallSaysWhy(t *testing.T) {
 	for name, c := range map[string]struct {
-		reply hub.Reply
+		reply core.Reply
 		err   error
 		want  string
-		code  hub.Code
+		code  core.Code
 	}{
-		"ours":              {err: &hub.Error{Code: hub.CodeUnavailable, Message: "server is away", Hint: "Start it.", Cause: errors.New("secret")}, want: "server is away. Start it.", code: hub.CodeUnavailable},
-		"protocol":          {reply: hub.Reply{Error: []byte(`{"code":-32602,"message":"bad"}`)}, want: "bad (code=-32602)"},
-		"text":              {reply: hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"no such file"}],"isError":true}`)}, want: "no such file"},
-		"structured":        {reply: hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"message":"slow","errorCode":"E_TIMEOUT","retryable":false},"isError":true}`)}, want: "slow (code=E_TIMEOUT retriable=false)"},
-		"structured, error": {reply: hub.Reply{Result: []byte(`{"structuredContent":{"error":"oh","detail":"d"},"isError":true}`)}, want: "oh"},
-		"structured, inner": {reply: hub.Reply{Result: []byte(`{"structuredContent":{"error":{"message":"in","code":7}},"isError":true}`)}, want: "in (code=7)"},
-		"structured, last":  {reply: hub.Reply{Result: []byte(`{"structuredContent":{"detail":"d"},"isError":true}`)}, want: "d"},
-		"nothing":           {reply: hub.Reply{Result: []byte(`{"isError":true,"x":"` + strings.Repeat("y", 3000) + `"}`)}, want: `{"isError":true,"x":"` + strings.Repeat("y", 1979) + "…"},
-		"odd":               {reply: hub.Reply{Result: []byte(`{"structuredContent":[1],"content":[null],"isError":true}`)}, want: "[1]"},
+		"ours":              {err: &core.Error{Code: core.CodeUnavailable, Message: "server is away", Hint: "Start it.", Cause: errors.New("secret")}, want: "server is away. Start it.", code: core.CodeUnavailable},
+		"protocol":          {reply: core.Reply{Error: []byte(`{"code":-32602,"message":"bad"}`)}, want: "bad (code=-32602)"},
+		"text":              {reply: core.Reply{Result: []byte(`{"content":[{"type":"text","text":"no such file"}],"isError":true}`)}, want: "no such file"},
+		"structured":        {reply: core.Reply{Result: []byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"message":"slow","errorCode":"E_TIMEOUT","retryable":false},"isError":true}`)}, want: "slow (code=E_TIMEOUT retriable=false)"},
+		"structured, error": {reply: core.Reply{Result: []byte(`{"structuredContent":{"error":"oh","detail":"d"},"isError":true}`)}, want: "oh"},
+		"structured, inner": {reply: core.Reply{Result: []byte(`{"structuredContent":{"error":{"message":"in","code":7}},"isError":true}`)}, want: "in (code=7)"},
+		"structured, last":  {reply: core.Reply{Result: []byte(`{"structuredContent":{"detail":"d"},"isError":true}`)}, want: "d"},
+		"nothing":           {reply: core.Reply{Result: []byte(`{"isError":true,"x":"` + strings.Repeat("y", 3000) + `"}`)}, want: `{"isError":true,"x":"` + strings.Repeat("y", 1979) + "…"},
+		"odd":               {reply: core.Reply{Result: []byte(`{"structuredContent":[1],"content":[null],"isError":true}`)}, want: "[1]"},
 	} {
 		got := resultOf(c.reply, c.err)
 		if got.Success || got.Error != c.want || got.Code != c.code {
@@ -217,8 +217,8 @@ func TestFailedCallSaysWhy(t *testing.T) {
 // A call that was made is answered with 200, whatever came of it: docs/errors.md says so.
 func TestAFailedCallIsAnAnswerAndNoProblem(t *testing.T) {
 	s := newSite(t)
-	for _, code := range []hub.Code{hub.CodeNotFound, hub.CodeTimeout, hub.CodeUnavailable, hub.CodeInternal} {
-		s.call = func(context.Context, *hub.Call) (hub.Reply, error) { return hub.Reply{}, hub.Errorf(code, "no") }
+	for _, code := range []core.Code{core.CodeNotFound, core.CodeTimeout, core.CodeUnavailable, core.CodeInternal} {
+		s.call = func(context.Context, *core.Call) (core.Reply, error) { return core.Reply{}, core.Errorf(code, "no") }
 		status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"echo"}`)
 		var r CallResult
 		if err := json.Unmarshal([]byte(body), &r); err != nil || status != 200 || r.Success || r.Code != code || r.Error != "no" || r.CallID == "" {
@@ -229,7 +229,7 @@ func TestAFailedCallIsAnAnswerAndNoProblem(t *testing.T) {
 
 func TestServersAreCommanded(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	for _, action := range []string{"start", "stop", "restart", "enable", "disable", "connect", "disconnect", "reconnect"} {
 		if status, body, _ := s.ask(t, "POST", "/api/v1/servers/files/"+action, ""); status != 200 || !strings.Contains(body, `"id":"files"`) {
 			t.Errorf("%s: %d %s", action, status, body)
@@ -242,12 +242,12 @@ func TestServersAreCommanded(t *testing.T) {
 
 func TestHealthSaysWhatIsWrong(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	status, body, _ := s.plain(t, "GET", "/healthz", "")
 	if status != 200 || strings.TrimSpace(body) != `{"status":"ok","version":"1.2.3","reasons":[]}` {
 		t.Fatalf("%d %s", status, body)
 	}
-	s.statuses = append(s.statuses, hub.ServerStatus{ID: "git", State: hub.StateCrashed, Reason: "it exits"})
+	s.statuses = append(s.statuses, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "it exits"})
 	s.problems = []config.Problem{{Message: "wrong"}, {Message: "odd", Warning: true}}
 	status, body, _ = s.ask(t, "GET", "/health", "")
 	if status != 200 || strings.TrimSpace(body) != `{"status":"degraded","version":"1.2.3","reasons":[{"server":"git","state":"crashed","reason":"it exits"},{"server":"","state":"config","reason":"the configuration has errors: 1"}]}` {
@@ -257,15 +257,15 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 
 func TestHealthWithoutATokenTellsCodesAndCountsOnly(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{
-		{ID: "planted-one", State: hub.StateCrashed, Reason: "cannot run /home/planted"},
-		{ID: "planted-two", State: hub.StateCrashed, Reason: "planted"},
-		{ID: "planted-three", State: hub.StateNeedsLogin, Reason: "https://planted"},
+	s.statuses = []core.ServerStatus{
+		{ID: "planted-one", State: core.StateCrashed, Reason: "cannot run /home/planted"},
+		{ID: "planted-two", State: core.StateCrashed, Reason: "planted"},
+		{ID: "planted-three", State: core.StateNeedsLogin, Reason: "https://planted"},
 	}
 	const want = `{"status":"degraded","version":"1.2.3","reasons":[{"server":"","state":"crashed","reason":"crashed","count":2},{"server":"","state":"needs-login","reason":"needs-login","count":1}]}`
 	for _, headers := range [][]string{nil, {"Authorization", "Bearer dbr_wrong"}, {"X-Drawbridge-Client", "admin"}} {
 		status, body, _ := s.plain(t, "GET", "/healthz", "", headers...)
-		if status != 200 || strings.TrimSpace(body) != strings.Replace(want, "needs-login", string(hub.StateNeedsLogin), -1) {
+		if status != 200 || strings.TrimSpace(body) != strings.Replace(want, "needs-login", string(core.StateNeedsLogin), -1) {
 			t.Errorf("with %v: %d %s", headers, status, body)
 		}
 	}
@@ -284,7 +284,7 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 	s := newSite(t)
 	raw := `{"name":"add","title":"Add","description":"<b>","inputSchema":{"type":"object","maximum":9007199254740993},"odd":1}`
 	s.views.Arrange("", []registry.Server{{ID: "calc", Label: "calc"}})
-	s.views.Set("calc", "calc", &hub.Catalog{Tools: []hub.Item{{Name: "add", Raw: []byte(raw)}}})
+	s.views.Set("calc", "calc", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: []byte(raw)}}})
 	var list List[Tool]
 	s.get(t, "/api/v1/tools", &list)
 	if len(list.Items) != 1 {
@@ -298,7 +298,7 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 	if status, _, _ := s.ask(t, "GET", "/api/v1/tools?server=nobody", ""); status != 404 {
 		t.Errorf("the tools of no server: %d", status)
 	}
-	s.statuses = []hub.ServerStatus{{ID: "other"}}
+	s.statuses = []core.ServerStatus{{ID: "other"}}
 	s.get(t, "/api/v1/tools?server=other", &list)
 	if len(list.Items) != 0 {
 		t.Errorf("another server lists %+v", list)
@@ -307,8 +307,8 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 
 func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
 	s := newSite(t)
-	cursor := hub.Client{Token: "cursor", Name: "Cursor", Version: "1"}
-	s.recorder.Record(&hub.Call{ID: 5_000_000, At: time.UnixMicro(5_000_000), Client: cursor, Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{})
+	cursor := core.Client{Token: "cursor", Name: "Cursor", Version: "1"}
+	s.recorder.Record(&core.Call{ID: 5_000_000, At: time.UnixMicro(5_000_000), Client: cursor, Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{})
 	s.sessions = []bridge.Session{{Client: cursor, LastUsed: time.UnixMicro(9_000_000)}}
 	for _, name := range []string{"cursor", "claude"} {
 		if _, err := s.api.Tokens.Create(name); err != nil {

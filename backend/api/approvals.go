@@ -11,16 +11,16 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-// Questions are what servers ask a person; *inbox.Inbox implements it.
+// Questions are what servers ask a person; *approvals.Inbox implements it.
 type Questions interface {
-	List() []inbox.Item
-	Item(id string) (inbox.Item, bool)
+	List() []approvals.Item
+	Item(id string) (approvals.Item, bool)
 	AnswerFor(id, action, scope string, content json.RawMessage) error
 }
 
@@ -38,13 +38,13 @@ type Commands interface {
 
 // command is the kind of a command that waits. It is no question of the inbox: it
 // waits as long as it stands in the configuration.
-const command inbox.Kind = "command"
+const command approvals.Kind = "command"
 
 // Question is one thing that waits for a person. Its text comes from a server, a
 // client or the configuration.
 type Question struct {
 	ID      string         `json:"id"`
-	Kind    inbox.Kind     `json:"kind" enum:"form,url,command,call,tools"`
+	Kind    approvals.Kind `json:"kind" enum:"form,url,command,call,tools"`
 	Server  string         `json:"server" doc:"Server id"`
 	Client  QuestionClient `json:"client" doc:"Whose call made the server ask; empty when that is unknown"`
 	Tool    string         `json:"tool" doc:"The public name of what was called; may be empty"`
@@ -85,7 +85,7 @@ type QuestionClient struct {
 }
 
 // questionOf is an item as lists and events show it.
-func questionOf(i *inbox.Item) Question {
+func questionOf(i *approvals.Item) Question {
 	q := wholeQuestion(i)
 	if len(q.Arguments) > maxShown {
 		q.Arguments, q.ArgumentsCut = strings.ToValidUTF8(q.Arguments[:maxShown], ""), true
@@ -93,7 +93,7 @@ func questionOf(i *inbox.Item) Question {
 	return q
 }
 
-func wholeQuestion(i *inbox.Item) Question {
+func wholeQuestion(i *approvals.Item) Question {
 	q := Question{
 		ID: i.ID, Kind: i.Kind, Server: i.Server, Client: QuestionClient(i.Client), Tool: i.Tool,
 		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State,
@@ -106,7 +106,7 @@ func wholeQuestion(i *inbox.Item) Question {
 }
 
 // question is questionOf, with the parts of a command.
-func (a *API) question(i *inbox.Item) Question {
+func (a *API) question(i *approvals.Item) Question {
 	q := questionOf(i)
 	if i.Kind != command || a.Commands == nil {
 		return q
@@ -121,7 +121,7 @@ func (a *API) question(i *inbox.Item) Question {
 
 // commandItem names a command by its server and its key, so that an answer is one to
 // what the person saw.
-func commandItem(c supervisor.Approval, since time.Time) inbox.Item {
+func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
 	text := c.Command
 	if len(c.Environment) > 0 {
 		text += "\nEnvironment: " + strings.Join(c.Environment, ", ")
@@ -129,18 +129,18 @@ func commandItem(c supervisor.Approval, since time.Time) inbox.Item {
 	if c.Cwd != "" {
 		text += "\nFolder: " + c.Cwd
 	}
-	return inbox.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
+	return approvals.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
 }
 
 // commandsNow lists the commands that wait, in the order of the configuration. One
 // whose server is switched off does not wait.
-func (a *API) commandsNow() []inbox.Item {
+func (a *API) commandsNow() []approvals.Item {
 	if a.Commands == nil {
 		return nil
 	}
-	var list []inbox.Item
+	var list []approvals.Item
 	for _, c := range a.Commands.Approvals() {
-		if st, ok := a.Servers.Status(c.Server); ok && st.State == hub.StateNeedsApproval {
+		if st, ok := a.Servers.Status(c.Server); ok && st.State == core.StateNeedsApproval {
 			list = append(list, commandItem(c, st.Since))
 		}
 	}
@@ -148,7 +148,7 @@ func (a *API) commandsNow() []inbox.Item {
 }
 
 func (a *API) questionsNow() []Question {
-	var all []inbox.Item
+	var all []approvals.Item
 	if a.Questions != nil {
 		all = a.Questions.List()
 	}
@@ -174,7 +174,7 @@ type approvalInput struct {
 }
 
 // standingNow lists what waits as long as it takes: commands, and tools that changed.
-func (a *API) standingNow() []inbox.Item { return append(a.commandsNow(), a.changedTools()...) }
+func (a *API) standingNow() []approvals.Item { return append(a.commandsNow(), a.changedTools()...) }
 
 // answerApproval gives a person's answer. A command that is not accepted goes on
 // waiting, and is not run.
@@ -182,25 +182,25 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok && a.Commands != nil {
 		server, key, _ := strings.Cut(rest, ":")
 		if _, known := a.Servers.Status(server); !known || key == "" {
-			return nil, hub.Errorf(hub.CodeNotFound, "this command no longer waits for an answer")
+			return nil, core.Errorf(core.CodeNotFound, "this command no longer waits for an answer")
 		}
-		if in.Body.Action != inbox.Accept {
+		if in.Body.Action != approvals.Accept {
 			return &none{}, nil
 		}
 		if err := a.Commands.Approve(ctx, server, key); err != nil {
 			return nil, err
 		}
-		a.waiting.ended(a.Bus, in.ID, inbox.Accept)
+		a.waiting.ended(a.Bus, in.ID, approvals.Accept)
 		return &none{}, nil
 	}
 	if rest, ok := strings.CutPrefix(in.ID, "tools:"); ok && a.Trust != nil {
 		return &none{}, a.answerTools(ctx, rest, in.Body.Action)
 	}
 	if a.Questions == nil {
-		return nil, hub.Errorf(hub.CodeNotFound, "this question no longer waits for an answer")
+		return nil, core.Errorf(core.CodeNotFound, "this question no longer waits for an answer")
 	}
-	scope := cmp.Or(in.Body.Scope, inbox.Once)
-	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil && in.Body.Action == inbox.Accept && scope == inbox.Always {
+	scope := cmp.Or(in.Body.Scope, approvals.Once)
+	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil && in.Body.Action == approvals.Accept && scope == approvals.Always {
 		if err := a.allowAlways(ctx, &item); err != nil {
 			return nil, err // the question goes on waiting
 		}
@@ -212,14 +212,14 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 // only in which state a server is.
 type waiting struct {
 	mu    sync.Mutex // guards known
-	known map[string]inbox.Item
+	known map[string]approvals.Item
 }
 
 // compare publishes what came and went since the last look.
-func (w *waiting) compare(bus *event.Bus, list func() []inbox.Item) {
+func (w *waiting) compare(bus *event.Bus, list func() []approvals.Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := make(map[string]inbox.Item)
+	now := make(map[string]approvals.Item)
 	for _, item := range list() {
 		now[item.ID] = item
 		if _, old := w.known[item.ID]; !old {
@@ -229,7 +229,7 @@ func (w *waiting) compare(bus *event.Bus, list func() []inbox.Item) {
 	for _, id := range slices.Sorted(maps.Keys(w.known)) {
 		if _, still := now[id]; !still {
 			gone := w.known[id]
-			gone.State = inbox.Withdrawn
+			gone.State = approvals.Withdrawn
 			bus.Publish(event.Approval, gone)
 		}
 	}
@@ -247,7 +247,7 @@ func (w *waiting) ended(bus *event.Bus, id, state string) {
 }
 
 // follow looks again whenever a server changed.
-func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []inbox.Item) {
+func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []approvals.Item) {
 	for ctx.Err() == nil {
 		sub := bus.Subscribe(1024, event.Server, event.Removed, event.Config, event.Catalog)
 		w.compare(bus, list)
@@ -256,7 +256,7 @@ func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []inbo
 	}
 }
 
-func (w *waiting) read(ctx context.Context, sub *event.Subscription, bus *event.Bus, list func() []inbox.Item) {
+func (w *waiting) read(ctx context.Context, sub *event.Subscription, bus *event.Bus, list func() []approvals.Item) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
 // told waits for the next event about something that waits.
@@ -31,17 +31,17 @@ func told(t *testing.T, events <-chan sse) (q Question) {
 func TestACallIsShownWholeAndAllowedForGood(t *testing.T) {
 	s := newSite(t)
 	args := `{"text":"` + strings.Repeat("x", maxShown) + `"}`
-	got := make(chan inbox.Answer, 1)
+	got := make(chan approvals.Answer, 1)
 	ask := func() {
-		a, _ := s.inbox.Ask(t.Context(), inbox.Item{Kind: inbox.Call, Server: "files", Tool: "files__delete", Client: hub.Client{Token: "cursor"},
-			Held: &inbox.Held{CallID: 7, Tool: "delete", Arguments: args, Why: "w", Effect: inbox.EffectUnknown}})
+		a, _ := s.inbox.Ask(t.Context(), approvals.Item{Kind: approvals.Call, Server: "files", Tool: "files__delete", Client: core.Client{Token: "cursor"},
+			Held: &approvals.Held{CallID: 7, Tool: "delete", Arguments: args, Why: "w", Effect: approvals.EffectUnknown}})
 		got <- a
 	}
 	for _, c := range []struct{ body, action, scope, did string }{
-		{`{"action":"accept"}`, inbox.Accept, inbox.Once, ""},
-		{`{"action":"accept","scope":"minutes"}`, inbox.Accept, inbox.Minutes, ""},
-		{`{"action":"decline","scope":"always"}`, inbox.Decline, inbox.Always, ""},
-		{`{"action":"accept","scope":"always"}`, inbox.Accept, inbox.Always, `tool files delete {"allowClients":["cursor"]}`},
+		{`{"action":"accept"}`, approvals.Accept, approvals.Once, ""},
+		{`{"action":"accept","scope":"minutes"}`, approvals.Accept, approvals.Minutes, ""},
+		{`{"action":"decline","scope":"always"}`, approvals.Decline, approvals.Always, ""},
+		{`{"action":"accept","scope":"always"}`, approvals.Accept, approvals.Always, `tool files delete {"allowClients":["cursor"]}`},
 	} {
 		go ask()
 		var list List[Question]
@@ -83,9 +83,9 @@ func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
 	s := newSite(t)
 	events := s.listen(t)
 	next(t, events) // the snapshot
-	got := make(chan inbox.Answer, 1)
+	got := make(chan approvals.Answer, 1)
 	go func() {
-		a, _ := s.inbox.Ask(t.Context(), inbox.Item{Kind: inbox.Form, Server: "files", Message: "How many?", Client: hub.Client{Name: "Cursor"},
+		a, _ := s.inbox.Ask(t.Context(), approvals.Item{Kind: approvals.Form, Server: "files", Message: "How many?", Client: core.Client{Name: "Cursor"},
 			Schema: `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`})
 		got <- a
 	}()
@@ -95,7 +95,7 @@ func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
 	}
 	var list List[Question]
 	s.get(t, "/api/v1/approvals", &list)
-	if len(list.Items) != 1 || list.Items[0].ID != q.ID || list.Items[0].Kind != inbox.Form {
+	if len(list.Items) != 1 || list.Items[0].ID != q.ID || list.Items[0].Kind != approvals.Form {
 		t.Fatalf("listed %+v", list)
 	}
 	if snap := s.api.snapshot(t.Context()); len(snap.Approvals) != 1 {
@@ -108,10 +108,10 @@ func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
 	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{"n":9007199254740993}}`); status != 204 {
 		t.Errorf("%d %s", status, body)
 	}
-	if a := <-got; a.Action != inbox.Accept || string(a.Content) != `{"n":9007199254740993}` {
+	if a := <-got; a.Action != approvals.Accept || string(a.Content) != `{"n":9007199254740993}` {
 		t.Errorf("the server hears %+v", a)
 	}
-	if q = told(t, events); q.State != inbox.Accept {
+	if q = told(t, events); q.State != approvals.Accept {
 		t.Errorf("told %+v", q)
 	}
 	if status, _, _ := s.ask(t, "POST", path, `{"action":"decline"}`); status != 404 {
@@ -130,11 +130,11 @@ func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
 	events := s.listen(t)
 	next(t, events)
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	held := hub.ServerStatus{ID: "files", State: hub.StateNeedsApproval, Since: since}
+	held := core.ServerStatus{ID: "files", State: core.StateNeedsApproval, Since: since}
 	set := func(key string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.statuses = []hub.ServerStatus{held}
+		s.statuses = []core.ServerStatus{held}
 		s.commands = []supervisor.Approval{{Server: "files", Key: key, Command: "npx files /tmp", Was: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv"}}
 	}
 	set("k1")
@@ -146,7 +146,7 @@ func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
 	}
 	set("k2") // the command was changed while it waited
 	s.bus.Publish(event.Server, held)
-	if came, gone := told(t, events), told(t, events); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != inbox.Withdrawn {
+	if came, gone := told(t, events), told(t, events); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != approvals.Withdrawn {
 		t.Errorf("told %+v, %+v", came, gone)
 	}
 	post := func(id, action string) int {
@@ -166,7 +166,7 @@ func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
 	if status := post("command:files:k2", "accept"); status != 204 {
 		t.Errorf("accepted: %d", status)
 	}
-	if q = told(t, events); q.ID != "command:files:k2" || q.State != inbox.Accept {
+	if q = told(t, events); q.ID != "command:files:k2" || q.State != approvals.Accept {
 		t.Errorf("told %+v", q)
 	}
 	if s.get(t, "/api/v1/approvals", &list); len(list.Items) != 0 {
@@ -176,7 +176,7 @@ func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
 
 func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	if status, body, _ := s.ask(t, "POST", "/api/v1/servers", `{"name":"My Git","entry":{"command":"git"}}`); status != 200 || !strings.Contains(body, `"id":"My-Git"`) {
 		t.Errorf("%d %s", status, body)
 	}

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"time"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -79,7 +79,7 @@ func (a *API) keepNow() (name string, text []byte, etag string, err error) {
 		name, err = a.Copies.Keep(path, text, time.Now())
 	}
 	if err != nil {
-		return "", nil, "", &hub.Error{Code: hub.CodeUnavailable, Message: "cannot keep a copy of the configuration", Hint: "Check that the disk is not full. Nothing was changed.", Cause: err}
+		return "", nil, "", &core.Error{Code: core.CodeUnavailable, Message: "cannot keep a copy of the configuration", Hint: "Check that the disk is not full. Nothing was changed.", Cause: err}
 	}
 	return name, text, etag, nil
 }
@@ -95,7 +95,7 @@ func (a *API) keepCopy(context.Context, *none) (*answer[ConfigCopy], error) {
 func (a *API) readCopy(name string) ([]byte, error) {
 	text, err := a.Copies.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such copy of the configuration")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such copy of the configuration")
 	}
 	return text, err
 }
@@ -132,5 +132,5 @@ func (a *API) putBack(ctx context.Context, in *putBackInput) (*answer[PutBack], 
 }
 
 func changedSince() error {
-	return &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Look at it again."}
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 type callRequestInput struct {
@@ -27,14 +27,14 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 		args = []byte(`{}`)
 	}
 	if args[0] != '{' {
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
-			Fields: []hub.FieldError{{Field: "body.arguments", Error: "must be a JSON object"}}}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+			Fields: []core.FieldError{{Field: "body.arguments", Error: "must be a JSON object"}}}
 	}
-	client := hub.Client{Name: "drawbridge-cli", Version: a.Version}
+	client := core.Client{Name: "drawbridge-cli", Version: a.Version}
 	if in.By == loopback.ByBrowser {
 		client.Name = "drawbridge-ui"
 	}
-	call := &hub.Call{Client: client, ByPerson: true, Era: hub.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
+	call := &core.Call{Client: client, ByPerson: true, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
 	call.Params, call.Arguments, call.ProgressToken = params(in.Body.Tool, args)
 	said, err := a.Calls.Call(ctx, call, nil)
 	result := resultOf(said, err)
@@ -43,15 +43,15 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 }
 
 // params are those of a call that asks for progress, so that whoever looks on sees how far it is.
-func params(tool string, args []byte) (p json.RawMessage, arguments, token hub.Span) {
+func params(tool string, args []byte) (p json.RawMessage, arguments, token core.Span) {
 	name, _ := json.Marshal(tool)
 	p = append([]byte(`{"name":`), name...)
 	p = append(p, `,"arguments":`...)
 	start := len(p)
 	p = append(p, args...)
-	arguments = hub.Span{Start: start, End: len(p)}
+	arguments = core.Span{Start: start, End: len(p)}
 	p = append(p, `,"_meta":{"progressToken":`...)
-	token = hub.Span{Start: len(p), End: len(p) + 1}
+	token = core.Span{Start: len(p), End: len(p) + 1}
 	return append(p, `1}}`...), arguments, token
 }
 
@@ -62,13 +62,13 @@ type toolResult struct {
 	IsError           bool              `json:"isError"`
 }
 
-func resultOf(r hub.Reply, err error) CallResult {
+func resultOf(r core.Reply, err error) CallResult {
 	if err != nil {
-		message, hint := hub.Describe(err)
+		message, hint := core.Describe(err)
 		if hint != "" {
 			message += ". " + hint
 		}
-		return CallResult{Error: message, Code: hub.CodeOf(err)}
+		return CallResult{Error: message, Code: core.CodeOf(err)}
 	}
 	if len(r.Error) > 0 {
 		var e struct {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 )
 
 // SavedCheck is a check with how its newest run went.
@@ -75,7 +75,7 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.Che
 		return nil, err
 	}
 	if document == nil {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such check")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such check")
 	}
 	var c history.Check
 	if err := json.Unmarshal(document, &c); err != nil {

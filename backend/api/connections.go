@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -121,7 +121,7 @@ func (a *API) registerConnections(doc huma.API) {
 
 func (a *API) connector() (*clientconf.Connector, error) {
 	if a.Connector == nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "the files of clients are not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "the files of clients are not in reach")
 	}
 	return a.Connector, nil
 }
@@ -219,7 +219,7 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 		return nil, err
 	}
 	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
-		return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "the file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
 	}
 	// The token first: the client may start the shim at once.
 	if _, err := a.Tokens.Create(in.Key); err != nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // unusedDays is how long a tool was not called that counts as unused.
@@ -71,11 +71,11 @@ func (a *API) contextCost(ctx context.Context, _ *none) (*answer[ContextCost], e
 		byTool[key{u.Server, u.Tool}] = u
 	}
 	view := a.Views.All()
-	all := ListCost{Address: "/mcp", Bytes: len(view.ListResult(hub.Tools))}
+	all := ListCost{Address: "/mcp", Bytes: len(view.ListResult(core.Tools))}
 	cost := ContextCost{Tools: []ToolCost{}, Unused: []ToolCost{}, Clients: []ClientCost{}, UnusedDays: unusedDays}
 	servers := map[string]*ListCost{}
 	sizes := make(map[key]int)
-	for _, item := range view.Items(hub.Tools) {
+	for _, item := range view.Items(core.Tools) {
 		t := ToolCost{Server: item.Server, Tool: item.Name, Name: item.Public, Bytes: len(item.Raw), Tokens: tokens(len(item.Raw))}
 		sizes[key{item.Server, item.Name}] = t.Tokens
 		if u := byTool[key{item.Server, item.Name}]; u != nil {

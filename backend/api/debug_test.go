@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
 func TestDebugMasksSecretsThatStandInTheCommand(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	const key = "sk-proj-Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4"
 	s.api.Debug = func(id string) (supervisor.Debug, error) {
 		st, _ := s.fakes.Status(id)

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -136,7 +136,7 @@ func (a *API) pick(ctx context.Context, in *pickInput) (*answer[Picked], error) 
 
 func (a *API) picked(_ context.Context, in *pickedInput) (*none, error) {
 	if !a.windows.picked(in.Body.ID, in.Body.Path) {
-		return nil, hub.Errorf(hub.CodeNotFound, "nobody waits for this answer any more")
+		return nil, core.Errorf(core.CodeNotFound, "nobody waits for this answer any more")
 	}
 	return &none{}, nil
 }
@@ -158,11 +158,11 @@ func (a *API) desktop(context.Context, *none) (*answer[DesktopState], error) {
 
 func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[DesktopState], error) {
 	if a.Desktop == nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "this daemon runs without a desktop")
+		return nil, core.Errorf(core.CodeUnavailable, "this daemon runs without a desktop")
 	}
 	if on := in.Body.StartAtLogin; on != nil {
 		if err := a.Desktop.SetStartAtLogin(*on); err != nil {
-			return nil, &hub.Error{Code: hub.CodeInternal, Message: "cannot change the start at login", Hint: "Drawbridge can also be started by hand.", Cause: err}
+			return nil, &core.Error{Code: core.CodeInternal, Message: "cannot change the start at login", Hint: "Drawbridge can also be started by hand.", Cause: err}
 		}
 	}
 	if on := in.Body.Paused; on != nil {
@@ -175,7 +175,7 @@ func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[Desk
 
 func (a *API) quit(context.Context, *none) (*none, error) {
 	if a.Desktop == nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "this daemon ends with the program that started it")
+		return nil, core.Errorf(core.CodeUnavailable, "this daemon ends with the program that started it")
 	}
 	a.CloseWindows()
 	a.Desktop.Quit()

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // fakeDesktop keeps what it was told.
@@ -164,7 +164,7 @@ func TestWindowsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := w.join(); hub.CodeOf(err) != hub.CodeRejected {
+	if _, _, err := w.join(); core.CodeOf(err) != core.CodeRejected {
 		t.Fatalf("one too many: %v", err)
 	}
 }

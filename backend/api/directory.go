@@ -11,25 +11,25 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/directory"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/version"
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/version"
 )
 
 // Installable is one server of the directory.
 type Installable struct {
-	Name        string          `json:"name"`
-	Title       string          `json:"title"`
-	Description string          `json:"description"`
-	Version     string          `json:"version"`
-	Website     string          `json:"website"`
-	Curated     bool            `json:"curated" doc:"It comes with Drawbridge"`
-	Refused     string          `json:"refused" doc:"Why it cannot be installed; empty when it can"`
-	Label       string          `json:"label" doc:"What it would be called"`
-	Ways        []directory.Way `json:"ways" nullable:"false"`
-	Repository  string          `json:"repository" doc:"Where its source is, as it claims"`
-	Installed   []string        `json:"installed" nullable:"false" doc:"Ids of servers that run this package or use this address"`
+	Name        string            `json:"name"`
+	Title       string            `json:"title"`
+	Description string            `json:"description"`
+	Version     string            `json:"version"`
+	Website     string            `json:"website"`
+	Curated     bool              `json:"curated" doc:"It comes with Drawbridge"`
+	Refused     string            `json:"refused" doc:"Why it cannot be installed; empty when it can"`
+	Label       string            `json:"label" doc:"What it would be called"`
+	Ways        []marketplace.Way `json:"ways" nullable:"false"`
+	Repository  string            `json:"repository" doc:"Where its source is, as it claims"`
+	Installed   []string          `json:"installed" nullable:"false" doc:"Ids of servers that run this package or use this address"`
 }
 
 // Directory is what can be installed.
@@ -61,15 +61,15 @@ type installInput struct{ Body installBody }
 
 // Installation is what would be written.
 type Installation struct {
-	Label   string            `json:"label"`
-	Entry   string            `json:"entry" doc:"JSON text: the server's object as it is written into the configuration"`
-	Command []string          `json:"command" nullable:"false" doc:"What is run when the server starts"`
-	Secrets []string          `json:"secrets" nullable:"false" doc:"Names under which secrets are stored"`
-	Fields  []directory.Field `json:"fields" nullable:"false" doc:"What a bundle asks for"`
-	Needs   []string          `json:"needs" nullable:"false" doc:"Keys of fields that have to be filled in first; then there is no entry yet"`
-	Bundle  *directory.About  `json:"bundle,omitempty"`
-	Done    bool              `json:"done"`
-	ID      string            `json:"id" doc:"Of the server"`
+	Label   string              `json:"label"`
+	Entry   string              `json:"entry" doc:"JSON text: the server's object as it is written into the configuration"`
+	Command []string            `json:"command" nullable:"false" doc:"What is run when the server starts"`
+	Secrets []string            `json:"secrets" nullable:"false" doc:"Names under which secrets are stored"`
+	Fields  []marketplace.Field `json:"fields" nullable:"false" doc:"What a bundle asks for"`
+	Needs   []string            `json:"needs" nullable:"false" doc:"Keys of fields that have to be filled in first; then there is no entry yet"`
+	Bundle  *marketplace.About  `json:"bundle,omitempty"`
+	Done    bool                `json:"done"`
+	ID      string              `json:"id" doc:"Of the server"`
 }
 
 func (a *API) registerDirectory(doc huma.API) {
@@ -84,9 +84,9 @@ func (a *API) registerDirectory(doc huma.API) {
 	a.registerBackups(doc)
 }
 
-func (a *API) directory() (*directory.List, error) {
+func (a *API) directory() (*marketplace.List, error) {
 	if a.Directory == nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "the directory is not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "the directory is not in reach")
 	}
 	return a.Directory, nil
 }
@@ -100,7 +100,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 	all, taken := d.All()
 	out := Directory{Items: []Installable{}, TakenAt: taken, Address: a.Files.Current().DirectoryURL}
 	if out.Address == "" {
-		out.Address = directory.DefaultAddress
+		out.Address = marketplace.DefaultAddress
 	}
 	words := strings.Fields(strings.ToLower(in.Search))
 	running := a.packages()
@@ -119,7 +119,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		if out.Total++; len(out.Items) == most {
 			continue
 		}
-		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Ways: []directory.Way{}, Installed: full(installed)}
+		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Ways: []marketplace.Way{}, Installed: full(installed)}
 		if r.Repository != nil {
 			one.Repository = r.Repository.URL
 		}
@@ -143,7 +143,7 @@ func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory]
 }
 
 // planned makes the plan of an installation, with the bundle when it is one.
-func (a *API) planned(in installBody) (plan *directory.Plan, bundle *directory.Bundle, err error) {
+func (a *API) planned(in installBody) (plan *marketplace.Plan, bundle *marketplace.Bundle, err error) {
 	if in.Bundle == "" && in.Upload == "" {
 		d, err := a.directory()
 		if err != nil {
@@ -165,7 +165,7 @@ func (a *API) planned(in installBody) (plan *directory.Plan, bundle *directory.B
 	if err != nil {
 		return nil, nil, err
 	}
-	if bundle, err = directory.ReadBundle(src); err != nil {
+	if bundle, err = marketplace.ReadBundle(src); err != nil {
 		return nil, nil, err
 	}
 	plan, err = bundle.Install(a.Bundles, in.Label, in.Values)
@@ -176,22 +176,22 @@ func readBundle(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no file %q", path)
+		return nil, core.Errorf(core.CodeNotFound, "there is no file %q", path)
 	case !info.Mode().IsRegular():
-		return nil, hub.Errorf(hub.CodeValidation, "%q is not a file", path)
-	case info.Size() > directory.MaxBundle:
-		return nil, hub.Errorf(hub.CodeValidation, "the bundle is larger than %d MiB", directory.MaxBundle>>20)
+		return nil, core.Errorf(core.CodeValidation, "%q is not a file", path)
+	case info.Size() > marketplace.MaxBundle:
+		return nil, core.Errorf(core.CodeValidation, "the bundle is larger than %d MiB", marketplace.MaxBundle>>20)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "the bundle cannot be read", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the bundle cannot be read", Cause: err}
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, directory.MaxBundle+1))
+	return io.ReadAll(io.LimitReader(file, marketplace.MaxBundle+1))
 }
 
-func (a *API) installation(plan *directory.Plan, bundle *directory.Bundle) Installation {
-	out := Installation{Command: []string{}, Secrets: []string{}, Fields: []directory.Field{}, Needs: []string{}}
+func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) Installation {
+	out := Installation{Command: []string{}, Secrets: []string{}, Fields: []marketplace.Field{}, Needs: []string{}}
 	if bundle != nil {
 		about := bundle.About(a.Bundles)
 		out.Label, out.Fields, out.Bundle = bundle.Manifest.Name, bundle.Fields, &about
@@ -199,7 +199,7 @@ func (a *API) installation(plan *directory.Plan, bundle *directory.Bundle) Insta
 	if plan == nil {
 		return out
 	}
-	out.Label, out.Command, out.ID = plan.Label, full(plan.Command), hub.Slug(plan.Label)
+	out.Label, out.Command, out.ID = plan.Label, full(plan.Command), core.Slug(plan.Label)
 	var entry bytes.Buffer
 	_ = json.Indent(&entry, plan.Entry, "", "  ")
 	out.Entry = entry.String()
@@ -213,7 +213,7 @@ func (a *API) installation(plan *directory.Plan, bundle *directory.Bundle) Insta
 // planInstall says what would be written, or which fields have to be filled in first.
 func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installation], error) {
 	plan, bundle, err := a.planned(in.Body)
-	var wanted *directory.Missing
+	var wanted *marketplace.Missing
 	if errors.As(err, &wanted) {
 		out := a.installation(nil, bundle)
 		out.Needs = wanted.Keys
@@ -232,11 +232,11 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	}
 	out := a.installation(plan, bundle)
 	if in.Body.Entry != out.Entry {
-		return nil, &hub.Error{Code: hub.CodeConflict, Message: "what would be written is not what was shown", Hint: "Look at the entry once more, then install it."}
+		return nil, &core.Error{Code: core.CodeConflict, Message: "what would be written is not what was shown", Hint: "Look at the entry once more, then install it."}
 	}
-	id := hub.Slug(plan.Label)
+	id := core.Slug(plan.Label)
 	if _, taken := a.Files.Current().Server(id); taken {
-		return nil, hub.Errorf(hub.CodeConflict, "there is already a server %q: give this one another name", id)
+		return nil, core.Errorf(core.CodeConflict, "there is already a server %q: give this one another name", id)
 	}
 	if bundle != nil {
 		if err := bundle.Unpack(a.Bundles); err != nil {
@@ -283,7 +283,7 @@ type Upload struct {
 
 func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], error) {
 	if a.Bundles == "" {
-		return nil, hub.Errorf(hub.CodeUnavailable, "bundles are not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "bundles are not in reach")
 	}
 	id, err := a.uploads.Begin(in.Body.Size)
 	if err != nil {
@@ -325,7 +325,7 @@ func (a *API) packages() packages {
 }
 
 // of are the servers that run a package of r or use one of its addresses.
-func (p packages) of(r *directory.Record) (ids []string) {
+func (p packages) of(r *marketplace.Record) (ids []string) {
 	for _, one := range r.Packages {
 		launcher := map[string]string{"npm": version.NPX, "pypi": version.UVX, "oci": version.Image}[one.RegistryType]
 		ids = append(ids, p[launcher+" "+one.Package()]...)
@@ -348,7 +348,7 @@ func (a *API) keepSecrets(ctx context.Context, values map[string]string) error {
 	}
 	for name, value := range values {
 		if old, err := s.Get(ctx, name); err == nil && old != value {
-			return hub.Errorf(hub.CodeConflict, "there is another secret called %q: give the server another name, or remove that secret", name)
+			return core.Errorf(core.CodeConflict, "there is another secret called %q: give the server another name, or remove that secret", name)
 		}
 	}
 	return s.SetAll(ctx, values)

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/directory"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
 // An installation writes what its plan has shown, and nothing else; its secrets go to
 // the store and never come back.
 func TestAnInstallationWritesOnlyWhatWasShown(t *testing.T) {
 	s := newSite(t)
-	s.api.Directory = directory.Open(filepath.Join(t.TempDir(), "directory.json"))
+	s.api.Directory = marketplace.Open(filepath.Join(t.TempDir(), "directory.json"))
 	s.api.Secrets = secret.For(t.TempDir(), func(string) string { return "off" })
 	const canary = "canary-55bb02"
 	body := func(entry string) string {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -143,7 +143,7 @@ func (a *API) serversIn(f dockerexec.Found) []string {
 		d := s.Docker
 		named := d.Container != "" && (d.Container == f.Name || strings.HasPrefix(d.Container, f.ID))
 		served := d.Service != "" && d.Service == f.Service && (d.Project == "" || d.Project == f.Project)
-		if s.Type == hub.Docker && (named || served) {
+		if s.Type == core.Docker && (named || served) {
 			ids = append(ids, s.ID)
 		}
 	}
@@ -154,9 +154,9 @@ func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[Con
 	found, err := dockerexec.Look(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.ID)
 	switch {
 	case errors.Is(err, dockerexec.ErrNoContainer):
-		return nil, &hub.Error{Code: hub.CodeNotFound, Message: "there is no such container", Cause: err}
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "there is no such container", Cause: err}
 	case err != nil:
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: err.Error(), Cause: err, Retriable: true}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: err.Error(), Cause: err, Retriable: true}
 	}
 	out := ContainerDetail{
 		Container: a.container(found.Found), User: found.User, Workdir: found.Workdir, Entrypoint: full(found.Entrypoint), Command: full(found.Command),

@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/doctor"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -23,7 +23,7 @@ func (a *API) registerDoctor(doc huma.API) {
 // patient is what the doctor looks at: what the program gives, and what the API knows.
 func (a *API) patient(ctx context.Context) (doctor.Options, error) {
 	if a.Doctor == nil {
-		return doctor.Options{}, hub.Errorf(hub.CodeUnavailable, "the doctor is not in reach")
+		return doctor.Options{}, core.Errorf(core.CodeUnavailable, "the doctor is not in reach")
 	}
 	c, err := a.connector()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // docs/errors.md is the one list of codes: it has a line for each, with the status that
@@ -19,14 +19,14 @@ func TestTheListOfErrorsIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[hub.Code][]string{}
+	rows := map[core.Code][]string{}
 	for line := range strings.Lines(string(src)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		name := strings.TrimSpace(cells[0])
 		if !strings.HasPrefix(line, "| `") {
 			continue
 		}
-		code := hub.Code(strings.Trim(name, "`"))
+		code := core.Code(strings.Trim(name, "`"))
 		if _, twice := rows[code]; twice || len(cells) != 5 {
 			t.Errorf("%s stands there twice, or has %d columns", code, len(cells))
 		}
@@ -58,14 +58,14 @@ func TestTheListOfErrorsIsComplete(t *testing.T) {
 	}
 }
 
-// codesOfHub reads the constants of type hub.Code from their source.
-func codesOfHub(t *testing.T) map[hub.Code]bool {
+// codesOfHub reads the constants of type core.Code from their source.
+func codesOfHub(t *testing.T) map[core.Code]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../hub/error.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	codes := map[hub.Code]bool{}
+	codes := map[core.Code]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok {
@@ -77,7 +77,7 @@ func codesOfHub(t *testing.T) map[hub.Code]bool {
 		for _, v := range spec.Values {
 			if lit, ok := v.(*ast.BasicLit); ok {
 				code, _ := strconv.Unquote(lit.Value)
-				codes[hub.Code(code)] = true
+				codes[core.Code(code)] = true
 			}
 		}
 		return true

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 const (
@@ -65,7 +65,7 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 			calls = append(calls, *a.clean(&c))
 		}
 	}
-	slices.SortFunc(calls, func(x, y hub.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
+	slices.SortFunc(calls, func(x, y core.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
 	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls)), Approvals: a.questionsNow()}
 	for i := range calls {
 		s.Calls = append(s.Calls, callOf(&calls[i]))
@@ -103,7 +103,7 @@ func (s *stream) forward(e event.Event, more <-chan event.Event) error {
 }
 
 // clean takes secrets out of what a call that was not recorded yet says of itself.
-func (a *API) clean(c *hub.Call) *hub.Call {
+func (a *API) clean(c *core.Call) *core.Call {
 	c.Name, c.PublicName, c.Reason = a.Redact(c.Name), a.Redact(c.PublicName), a.Redact(c.Reason)
 	return c
 }
@@ -111,9 +111,9 @@ func (a *API) clean(c *hub.Call) *hub.Call {
 // wireForm is an event's data as the page knows it.
 func (a *API) wireForm(data any) any {
 	switch d := data.(type) {
-	case hub.Call:
+	case core.Call:
 		return callOf(a.clean(&d))
-	case inbox.Item:
+	case approvals.Item:
 		return a.question(&d)
 	}
 	return data

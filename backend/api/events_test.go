@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 type sse struct {
@@ -68,14 +68,14 @@ func next(t *testing.T, events <-chan sse) sse {
 
 func TestStreamBeginsWithASnapshotAndGoesOn(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateRunning}}
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	for n := range 3 {
-		s.recorder.Record(&hub.Call{ID: int64(1000 + n), Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{})
+		s.recorder.Record(&core.Call{ID: int64(1000 + n), Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{})
 	}
 	flushing, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	s.recorder.Flush(flushing)
-	s.running = &hub.Call{ID: 2000, Method: "tools/call"}
+	s.running = &core.Call{ID: 2000, Method: "tools/call"}
 	events := s.listen(t)
 	first := next(t, events)
 	var snap Snapshot
@@ -89,9 +89,9 @@ func TestStreamBeginsWithASnapshotAndGoesOn(t *testing.T) {
 	if got := strings.Join(ids, " "); got != "2000 1002ok 1001ok 1000ok" || snap.Status.Version != "1.2.3" || len(snap.Status.Servers) != 1 {
 		t.Fatalf("the snapshot is %+v", snap)
 	}
-	s.bus.Publish(event.Server, hub.ServerStatus{ID: "files", State: hub.StateBackoff})
+	s.bus.Publish(event.Server, core.ServerStatus{ID: "files", State: core.StateBackoff})
 	s.bus.Publish(event.Removed, "git")
-	s.bus.Publish(event.Call, hub.Call{ID: 2000, Outcome: hub.OutcomeTimeout, Reason: "a\nb"})
+	s.bus.Publish(event.Call, core.Call{ID: 2000, Outcome: core.OutcomeTimeout, Reason: "a\nb"})
 	for _, want := range []string{`server {"id":"files"`, `removed "git"`, `call {"id":"2000"`} {
 		e := next(t, events)
 		if got := e.kind + " " + e.data; !strings.HasPrefix(got, want) {

@@ -7,14 +7,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // exportOf reads what is asked for, and what is wrong with it.
-func exportOf(v url.Values) (q store.Query, format string, bad []hub.FieldError) {
-	q = store.Query{Outcome: hub.Outcome(v.Get("outcome")), Text: v.Get("q")}
+func exportOf(v url.Values) (q store.Query, format string, bad []core.FieldError) {
+	q = store.Query{Outcome: core.Outcome(v.Get("outcome")), Text: v.Get("q")}
 	for _, word := range []struct {
 		name string
 		into *string
@@ -24,14 +24,14 @@ func exportOf(v url.Values) (q store.Query, format string, bad []hub.FieldError)
 		{"workspace", &q.Workspace, 1000}, {"tag", &q.Tag, 50},
 	} {
 		if *word.into = v.Get(word.name); utf8.RuneCountInString(*word.into) > word.most {
-			bad = append(bad, hub.FieldError{Field: "query." + word.name, Error: "must be at most " + strconv.Itoa(word.most) + " characters"})
+			bad = append(bad, core.FieldError{Field: "query." + word.name, Error: "must be at most " + strconv.Itoa(word.most) + " characters"})
 		}
 	}
 	for name, into := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
 		if text := v.Get(name); text != "" {
 			at, err := time.Parse(time.RFC3339Nano, text)
 			if err != nil {
-				bad = append(bad, hub.FieldError{Field: "query." + name, Error: "must be a time such as 2026-01-31T10:00:00Z"})
+				bad = append(bad, core.FieldError{Field: "query." + name, Error: "must be a time such as 2026-01-31T10:00:00Z"})
 			}
 			*into = at
 		}
@@ -40,7 +40,7 @@ func exportOf(v url.Values) (q store.Query, format string, bad []hub.FieldError)
 		if text := v.Get(name); text != "" {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil || n < 0 {
-				bad = append(bad, hub.FieldError{Field: "query." + name, Error: "must be a number"})
+				bad = append(bad, core.FieldError{Field: "query." + name, Error: "must be a number"})
 			}
 			*into = n
 		}
@@ -48,12 +48,12 @@ func exportOf(v url.Values) (q store.Query, format string, bad []hub.FieldError)
 	if text := v.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			bad = append(bad, hub.FieldError{Field: "query.limit", Error: "must be a number from 1"})
+			bad = append(bad, core.FieldError{Field: "query.limit", Error: "must be a number from 1"})
 		}
 		q.Limit = n
 	}
 	if format = v.Get("format"); format != "" && format != "jsonl" && format != "csv" && format != "har" {
-		bad = append(bad, hub.FieldError{Field: "query.format", Error: "must be jsonl, csv or har"})
+		bad = append(bad, core.FieldError{Field: "query.format", Error: "must be jsonl, csv or har"})
 	}
 	return q, format, bad
 }
@@ -71,7 +71,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(bad) > 0 {
-		writeProblem(w, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: bad})
+		writeProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: bad})
 		return
 	}
 	h := w.Header()

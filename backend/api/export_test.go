@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // TestExportHasTheFiltersOfTheList asks both the same: what one finds, the other writes, and
@@ -23,8 +23,8 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 	s := newSite(t)
 	ids := s.fill(t, 10)
 	odd := time.Now()
-	s.recorder.Record(&hub.Call{ID: odd.UnixMicro(), At: odd, Client: hub.Client{Token: "t2", Name: "Zed"}, Session: "s2", Workspace: "/home/me/a b",
-		Server: "git", Method: "tools/call", Name: "commit", Outcome: hub.OutcomeToolError, Took: time.Second}, hub.Reply{Result: []byte(`{"x":"rare"}`)})
+	s.recorder.Record(&core.Call{ID: odd.UnixMicro(), At: odd, Client: core.Client{Token: "t2", Name: "Zed"}, Session: "s2", Workspace: "/home/me/a b",
+		Server: "git", Method: "tools/call", Name: "commit", Outcome: core.OutcomeToolError, Took: time.Second}, core.Reply{Result: []byte(`{"x":"rare"}`)})
 	s.recorder.Flush(t.Context())
 	if status, body, _ := s.ask(t, "PUT", "/api/v1/calls/"+ids[4]+"/note", `{"title":"","note":"","tags":["kept"]}`); status != 200 {
 		t.Fatal(status, body)
@@ -87,7 +87,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 // breaking is a history that fails after its first page.
 type breaking struct{ History }
 
-func (b breaking) Calls(ctx context.Context, q store.Query) ([]hub.Call, int64, error) {
+func (b breaking) Calls(ctx context.Context, q store.Query) ([]core.Call, int64, error) {
 	if q.Before != 0 {
 		return nil, 0, errors.New("the disk is gone")
 	}

@@ -5,9 +5,9 @@ import (
 	"context"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -17,7 +17,7 @@ type ClientFeatures struct {
 	Token    string           `json:"token" doc:"Name of the token that was shown; may be empty"`
 	Name     string           `json:"name" doc:"The application's name, as it claims"`
 	Version  string           `json:"version"`
-	Era      hub.Era          `json:"era" enum:"legacy,modern"`
+	Era      core.Era         `json:"era" enum:"legacy,modern"`
 	Protocol string           `json:"protocolVersion"`
 	LastSeen time.Time        `json:"lastSeen"`
 	Servers  []ServerFeatures `json:"servers" nullable:"false"`
@@ -26,7 +26,7 @@ type ClientFeatures struct {
 // ServerFeatures is what passes between a client and one server.
 type ServerFeatures struct {
 	Server   string           `json:"server"`
-	Era      hub.Era          `json:"era" enum:",legacy,modern" doc:"Of the connection that the client's calls take; empty while unknown"`
+	Era      core.Era         `json:"era" enum:",legacy,modern" doc:"Of the connection that the client's calls take; empty while unknown"`
 	Known    bool             `json:"known" doc:"False while the server was never listed: then there are no features"`
 	Features []bridge.Feature `json:"features" nullable:"false"`
 }
@@ -45,9 +45,9 @@ func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[C
 	if in.Server != "" {
 		one, ok := a.Servers.Status(in.Server)
 		if !ok {
-			return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+			return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 		}
-		servers = []hub.ServerStatus{one}
+		servers = []core.ServerStatus{one}
 	}
 	list := List[ClientFeatures]{Items: []ClientFeatures{}}
 	for _, p := range a.Bridge.Peers() {
@@ -66,10 +66,10 @@ func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[C
 	return reply(list)
 }
 
-func (a *API) featuresOf(client bridge.Peer, s hub.ServerStatus) ServerFeatures {
+func (a *API) featuresOf(client bridge.Peer, s core.ServerStatus) ServerFeatures {
 	out := ServerFeatures{Server: s.ID, Era: s.Era, Features: []bridge.Feature{}}
-	if client.Era == hub.Modern && a.Servers.BothEras(s.ID) {
-		out.Era = hub.Modern
+	if client.Era == core.Modern && a.Servers.BothEras(s.ID) {
+		out.Era = core.Modern
 	}
 	v, ok := a.Views.Server(s.ID)
 	if !ok || len(v.Offers()) == 0 || v.Offers()[0].Catalog == nil {

@@ -7,20 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestFeaturesAreToldByClientAndServer(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files", Era: hub.Legacy}, {ID: "late"}}
-	s.views.Set("files", "", &hub.Catalog{Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`)})
+	s.statuses = []core.ServerStatus{{ID: "files", Era: core.Legacy}, {ID: "late"}}
+	s.views.Set("files", "", &core.Catalog{Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`)})
 	s.bothEras = "files"
 	s.peers = []bridge.ClientPeer{
-		{Client: hub.Client{Token: "cursor", Name: "Cursor", Version: "1"}, Protocol: hub.LegacyVersion, LastSeen: time.Unix(9, 0),
-			Peer: bridge.Peer{Era: hub.Legacy, Capabilities: json.RawMessage(`{"roots":{}}`)}},
-		{Client: hub.Client{Token: "claude", Name: "Claude"}, Protocol: hub.ModernVersion, LastSeen: time.Unix(8, 0),
-			Peer: bridge.Peer{Era: hub.Modern, Capabilities: json.RawMessage(`{}`)}},
+		{Client: core.Client{Token: "cursor", Name: "Cursor", Version: "1"}, Protocol: core.LegacyVersion, LastSeen: time.Unix(9, 0),
+			Peer: bridge.Peer{Era: core.Legacy, Capabilities: json.RawMessage(`{"roots":{}}`)}},
+		{Client: core.Client{Token: "claude", Name: "Claude"}, Protocol: core.ModernVersion, LastSeen: time.Unix(8, 0),
+			Peer: bridge.Peer{Era: core.Modern, Capabilities: json.RawMessage(`{}`)}},
 	}
 	tell := func(query string) string {
 		var list List[ClientFeatures]

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // contentPolicy is what the page may do: load and reach nothing but ourselves, and be
@@ -32,7 +32,7 @@ func IsShell(r *http.Request) bool {
 // files serves the page. Its routes are in the fragment, so there is one document.
 func (a *API) files(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address"))
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is nothing at this address"))
 		return
 	}
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
@@ -50,7 +50,7 @@ func (a *API) files(w http.ResponseWriter, r *http.Request) {
 		body, kind, err = []byte(noPage), types[".html"], nil
 	}
 	if err != nil {
-		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address"))
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is nothing at this address"))
 		return
 	}
 	noStore(h)

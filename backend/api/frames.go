@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 type framesInput struct {
@@ -29,8 +29,8 @@ type Message struct {
 
 func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {
 	if (in.Session == "") == (in.Server == "") {
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
-			Fields: []hub.FieldError{{Field: "query.session", Error: "name a session or a server, and not both"}}}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+			Fields: []core.FieldError{{Field: "query.session", Error: "name a session or a server, and not both"}}}
 	}
 	list := List[Message]{Items: []Message{}}
 	if a.Timeline == nil {

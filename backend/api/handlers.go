@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // logLines is how much of a server's log its page shows.
@@ -74,7 +74,7 @@ func (a *API) VisibleTools() map[string]int {
 	return a.visibleTools(a.Files.Current(), a.Servers.Statuses())
 }
 
-func (a *API) visibleTools(cfg *config.Config, servers []hub.ServerStatus) map[string]int {
+func (a *API) visibleTools(cfg *config.Config, servers []core.ServerStatus) map[string]int {
 	some := map[string]int{}
 	for i := range servers {
 		if c, ok := cfg.Server(servers[i].ID); ok && c.Filter != nil && servers[i].Tools > 0 && !c.Disabled {
@@ -84,7 +84,7 @@ func (a *API) visibleTools(cfg *config.Config, servers []hub.ServerStatus) map[s
 	if len(some) == 0 {
 		return nil
 	}
-	for _, item := range a.Views.All().Items(hub.Tools) {
+	for _, item := range a.Views.All().Items(core.Tools) {
 		if _, asked := some[item.Server]; asked {
 			some[item.Server]++
 		}
@@ -97,8 +97,8 @@ func (a *API) visibleTools(cfg *config.Config, servers []hub.ServerStatus) map[s
 	return some
 }
 
-func (a *API) listServers(context.Context, *none) (*answer[List[hub.ServerStatus]], error) {
-	return reply(List[hub.ServerStatus]{Items: full(a.Servers.Statuses())})
+func (a *API) listServers(context.Context, *none) (*answer[List[core.ServerStatus]], error) {
+	return reply(List[core.ServerStatus]{Items: full(a.Servers.Statuses())})
 }
 
 type serverInput struct {
@@ -108,7 +108,7 @@ type serverInput struct {
 func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetail], error) {
 	st, ok := a.Servers.Status(in.ID)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	d := ServerDetail{ServerStatus: st, Log: full(a.Logs.Tail(st.ID, logLines))}
 	for i := range d.Log {
@@ -127,9 +127,9 @@ type actionInput struct {
 	Action string `path:"action" enum:"start,stop,restart,enable,disable,connect,disconnect,reconnect"`
 }
 
-func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[hub.ServerStatus], error) {
+func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.ServerStatus], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	change := map[string]func(context.Context, string) error{
 		"start": a.Servers.Start, "stop": a.Servers.Stop, "restart": a.Servers.Restart,
@@ -152,16 +152,16 @@ type toolsInput struct {
 
 func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]], error) {
 	list := List[Tool]{Items: []Tool{}}
-	for _, item := range a.Views.All().Items(hub.Tools) {
+	for _, item := range a.Views.All().Items(core.Tools) {
 		if in.Server != "" && item.Server != in.Server {
 			continue
 		}
-		tool := toolOf(hub.Item{Name: item.Name, Raw: item.Raw})
+		tool := toolOf(core.Item{Name: item.Name, Raw: item.Raw})
 		tool.Name, tool.Server = item.Public, item.Server
 		list.Items = append(list.Items, tool)
 	}
 	if _, known := a.Servers.Status(in.Server); in.Server != "" && len(list.Items) == 0 && !known {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	return reply(list)
 }
@@ -215,11 +215,11 @@ func cutOf(c *store.Cut) *Cut {
 // listClients joins what the history knows, who is connected, and who holds a token.
 func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], error) {
 	used, err := a.History.Clients(ctx)
-	if err != nil && hub.CodeOf(err) != hub.CodeUnavailable {
+	if err != nil && core.CodeOf(err) != core.CodeUnavailable {
 		return nil, err
 	}
-	all := make(map[hub.Client]*Client)
-	of := func(c hub.Client) *Client {
+	all := make(map[core.Client]*Client)
+	of := func(c core.Client) *Client {
 		if all[c] == nil {
 			all[c] = &Client{Token: c.Token, Name: c.Name, Version: c.Version}
 		}
@@ -252,7 +252,7 @@ func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], 
 			}
 		}
 		if !known {
-			of(hub.Client{Token: t.Name}).Held = true
+			of(core.Client{Token: t.Name}).Held = true
 		}
 	}
 	list := List[Client]{Items: make([]Client, 0, len(all))}
@@ -280,7 +280,7 @@ type configAnswer struct {
 func (a *API) getConfig(context.Context, *none) (*configAnswer, error) {
 	path, text, etag, err := a.Files.Text()
 	if err != nil {
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read the configuration file", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the configuration file", Cause: err}
 	}
 	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: full(a.Files.Problems())}}, nil
 }
@@ -296,12 +296,12 @@ func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, er
 	etag := strings.Trim(in.IfMatch, `" `)
 	if etag == "" {
 		return nil, &ErrorDocument{
-			Title: http.StatusText(http.StatusPreconditionRequired), Status: http.StatusPreconditionRequired, Code: hub.CodeValidation,
+			Title: http.StatusText(http.StatusPreconditionRequired), Status: http.StatusPreconditionRequired, Code: core.CodeValidation,
 			Detail: "the header If-Match is missing", Hint: "Read the file first and send its etag.",
 		}
 	}
 	err := a.Files.Replace(ctx, []byte(in.Body.Text), etag)
-	if hub.CodeOf(err) == hub.CodeConflict {
+	if core.CodeOf(err) == core.CodeConflict {
 		p := problemOf(err)
 		p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)
 		return nil, p
@@ -323,7 +323,7 @@ func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 		Code string `json:"code"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096)).Decode(&body); err != nil || body.Code == "" {
-		writeProblem(w, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: "code", Error: "is needed"}}})
+		writeProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "code", Error: "is needed"}}})
 		return
 	}
 	cookie, key, err := a.Options.Sessions.Exchange(body.Code)
@@ -366,8 +366,8 @@ func (a *API) healthReasons() []HealthReason {
 	}
 	for _, s := range a.Servers.Statuses() {
 		switch {
-		case s.State == hub.StateRunning, s.State == hub.StateStarting, s.State == hub.StateStopped, s.State == hub.StateDisabled:
-		case s.State == hub.StateDegraded && resting[s.ID]:
+		case s.State == core.StateRunning, s.State == core.StateStarting, s.State == core.StateStopped, s.State == core.StateDisabled:
+		case s.State == core.StateDegraded && resting[s.ID]:
 		default:
 			reasons = append(reasons, HealthReason{Server: s.ID, State: string(s.State), Reason: s.Reason})
 		}

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -86,7 +86,7 @@ type CallFilter struct {
 func (f *CallFilter) query() store.Query {
 	return store.Query{
 		From: f.From, To: f.To, Server: f.Server, Client: f.Client, Tool: f.Tool, Session: f.Session, Workspace: f.Workspace, Tag: f.Tag,
-		Outcome: hub.Outcome(f.Outcome), MinTook: time.Duration(f.MinTookNs), MaxTook: time.Duration(f.MaxTookNs), Text: f.Text,
+		Outcome: core.Outcome(f.Outcome), MinTook: time.Duration(f.MinTookNs), MaxTook: time.Duration(f.MaxTookNs), Text: f.Text,
 	}
 }
 
@@ -272,11 +272,11 @@ func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult],
 	return reply(result)
 }
 
-func (a *API) caller(by string) hub.Client {
+func (a *API) caller(by string) core.Client {
 	if by == loopback.ByBrowser {
-		return hub.Client{Name: "drawbridge-ui", Version: a.Version}
+		return core.Client{Name: "drawbridge-ui", Version: a.Version}
 	}
-	return hub.Client{Name: "drawbridge-cli", Version: a.Version}
+	return core.Client{Name: "drawbridge-cli", Version: a.Version}
 }
 
 type deleteInput struct {
@@ -297,8 +297,8 @@ func (a *API) deleteCalls(ctx context.Context, in *deleteInput) (*answer[Deleted
 	for i, id := range in.Body.IDs {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil {
-			return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
-				Fields: []hub.FieldError{{Field: "body.ids[" + strconv.Itoa(i) + "]", Error: "must be a decimal number"}}}
+			return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+				Fields: []core.FieldError{{Field: "body.ids[" + strconv.Itoa(i) + "]", Error: "must be a decimal number"}}}
 		}
 		sel.IDs = append(sel.IDs, n)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 )
 
 // fill records calls of two servers, half of them failed.
@@ -19,10 +19,10 @@ func (s *site) fill(t *testing.T, n int) (ids []string) {
 	for i := range n {
 		at := began.Add(time.Duration(i) * time.Second)
 		params := fmt.Sprintf(`{"name":"echo","arguments":{"n":%d,"password":"qwxSecret"}}`, i)
-		c := &hub.Call{ID: at.UnixMicro(), At: at.UTC(), Client: hub.Client{Token: "t", Name: "=cmd()", Version: "1"}, Session: "s1", Server: []string{"files", "git"}[i%2],
-			Method: "tools/call", Name: "echo", PublicName: "echo", Params: []byte(params), Arguments: hub.Span{Start: 27, End: len(params) - 1},
-			Outcome: []hub.Outcome{hub.OutcomeOK, hub.OutcomeTimeout}[i%2], Took: time.Millisecond}
-		s.recorder.Record(c, hub.Reply{Result: []byte(fmt.Sprintf(`{"content":[{"type":"text","text":"word%d"}],"big":12345678901234567890}`, i))})
+		c := &core.Call{ID: at.UnixMicro(), At: at.UTC(), Client: core.Client{Token: "t", Name: "=cmd()", Version: "1"}, Session: "s1", Server: []string{"files", "git"}[i%2],
+			Method: "tools/call", Name: "echo", PublicName: "echo", Params: []byte(params), Arguments: core.Span{Start: 27, End: len(params) - 1},
+			Outcome: []core.Outcome{core.OutcomeOK, core.OutcomeTimeout}[i%2], Took: time.Millisecond}
+		s.recorder.Record(c, core.Reply{Result: []byte(fmt.Sprintf(`{"content":[{"type":"text","text":"word%d"}],"big":12345678901234567890}`, i))})
 		ids = append(ids, fmt.Sprint(c.ID))
 	}
 	s.recorder.Flush(t.Context())
@@ -31,8 +31,8 @@ func (s *site) fill(t *testing.T, n int) (ids []string) {
 
 func TestHistoryAnswersOverTheAPI(t *testing.T) {
 	s := newSite(t)
-	s.call = func(_ context.Context, c *hub.Call) (hub.Reply, error) {
-		return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"again"}]}`)}, nil
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+		return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"again"}]}`)}, nil
 	}
 	ids := s.fill(t, 10)
 	var calls List[Call]

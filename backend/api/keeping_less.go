@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 type lessInput struct {

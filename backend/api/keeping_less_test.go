@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // TestAConfigurationThatKeepsLessSaysHowManyCallsGo has three calls of ten days ago and one of today.
@@ -20,7 +20,7 @@ func TestAConfigurationThatKeepsLessSaysHowManyCallsGo(t *testing.T) {
 		if i < 3 {
 			at = at.AddDate(0, 0, -10)
 		}
-		s.recorder.Record(&hub.Call{ID: at.UnixMicro(), At: at, Server: "files", Method: "tools/call", Name: "echo", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(`{}`)})
+		s.recorder.Record(&core.Call{ID: at.UnixMicro(), At: at, Server: "files", Method: "tools/call", Name: "echo", Outcome: core.OutcomeOK}, core.Reply{Result: []byte(`{}`)})
 	}
 	s.recorder.Flush(t.Context())
 	for _, c := range []struct {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/oauth"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -45,11 +45,11 @@ func (a *API) logins(id string) (Logins, error) {
 	st, ok := a.Servers.Status(id)
 	switch {
 	case !ok:
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	case a.Logins == nil:
-		return nil, hub.Errorf(hub.CodeUnavailable, "signing in is not possible here")
-	case st.Transport != hub.HTTP && st.Transport != hub.SSE:
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "server \"" + id + "\" is no remote server: there is nothing to sign in to"}
+		return nil, core.Errorf(core.CodeUnavailable, "signing in is not possible here")
+	case st.Transport != core.HTTP && st.Transport != core.SSE:
+		return nil, &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is no remote server: there is nothing to sign in to"}
 	}
 	return a.Logins, nil
 }
@@ -61,12 +61,12 @@ func (a *API) unneeded(id string) error {
 		return nil
 	}
 	if s.OAuth.Off {
-		return &hub.Error{Code: hub.CodeConflict, Message: "sign-in to server \"" + id + "\" is switched off in the configuration",
+		return &core.Error{Code: core.CodeConflict, Message: "sign-in to server \"" + id + "\" is switched off in the configuration",
 			Hint: "Take \"oauth\": {\"enabled\": false} out of its entry to sign in."}
 	}
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
-			return &hub.Error{Code: hub.CodeConflict, Message: "server \"" + id + "\" has an Authorization header in the configuration: there is nothing to sign in to",
+			return &core.Error{Code: core.CodeConflict, Message: "server \"" + id + "\" has an Authorization header in the configuration: there is nothing to sign in to",
 				Hint: "Take the header out of its entry to sign in instead."}
 		}
 	}
@@ -92,7 +92,7 @@ func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPen
 	if err := a.unneeded(in.ID); err != nil {
 		return nil, err
 	}
-	if st, _ := a.Servers.Status(in.ID); st.State == hub.StateStopped || st.State == hub.StateStarting || st.State == hub.StateCrashed {
+	if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateCrashed {
 		if err := a.wake(ctx, in.ID); err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPen
 
 // wake lets a server say whether it wants a sign-in.
 func (a *API) wake(ctx context.Context, id string) error {
-	if st, _ := a.Servers.Status(id); st.State != hub.StateStarting {
+	if st, _ := a.Servers.Status(id); st.State != core.StateStarting {
 		if err := a.Servers.Start(ctx, id); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (a *API) wake(ctx context.Context, id string) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if st, ok := a.Servers.Status(id); !ok || st.State != hub.StateStarting && st.State != hub.StateStopped {
+		if st, ok := a.Servers.Status(id); !ok || st.State != core.StateStarting && st.State != core.StateStopped {
 			return nil
 		}
 		select {

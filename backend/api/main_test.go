@@ -16,16 +16,16 @@ import (
 	"testing/fstest"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/store"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"go.uber.org/goleak"
 )
@@ -35,33 +35,33 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fakes are the parts around the API that have processes or files behind them.
 type fakes struct {
 	mu       sync.Mutex
-	statuses []hub.ServerStatus
+	statuses []core.ServerStatus
 	did      []string
 	commands []supervisor.Approval
 	notices  []event.Notice
 	problems []config.Problem
 	text     string
 	sessions []bridge.Session
-	running  *hub.Call
+	running  *core.Call
 	peers    []bridge.ClientPeer
 	bothEras string
-	call     func(context.Context, *hub.Call) (hub.Reply, error)
+	call     func(context.Context, *core.Call) (core.Reply, error)
 	recorder *store.Recorder
 }
 
-func (f *fakes) Statuses() []hub.ServerStatus {
+func (f *fakes) Statuses() []core.ServerStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]hub.ServerStatus(nil), f.statuses...)
+	return append([]core.ServerStatus(nil), f.statuses...)
 }
 
-func (f *fakes) Status(id string) (hub.ServerStatus, bool) {
+func (f *fakes) Status(id string) (core.ServerStatus, bool) {
 	for _, s := range f.Statuses() {
 		if s.ID == id {
 			return s, true
 		}
 	}
-	return hub.ServerStatus{}, false
+	return core.ServerStatus{}, false
 }
 
 func (f *fakes) note(what, id string) error {
@@ -78,12 +78,12 @@ func (f *fakes) Enable(_ context.Context, id string) error  { return f.note("ena
 func (f *fakes) Disable(_ context.Context, id string) error { return f.note("disable", id) }
 
 func (f *fakes) Remove(_ context.Context, id string) error { return f.note("remove", id) }
-func (f *fakes) Renaming(_, label string) (string, error)  { return hub.Slug(label), nil }
+func (f *fakes) Renaming(_, label string) (string, error)  { return core.Slug(label), nil }
 func (f *fakes) Rename(_ context.Context, id, label string) (string, error) {
 	if label == "Full Disk" {
-		return "", hub.Errorf(hub.CodeUnavailable, "cannot write the file")
+		return "", core.Errorf(core.CodeUnavailable, "cannot write the file")
 	}
-	return hub.Slug(label), f.note("rename", id+" "+label)
+	return core.Slug(label), f.note("rename", id+" "+label)
 }
 
 func (f *fakes) Add(_ context.Context, label string, entry json.RawMessage) error {
@@ -115,7 +115,7 @@ func (f *fakes) Approve(_ context.Context, server, key string) error {
 			return nil
 		}
 	}
-	return hub.Errorf(hub.CodeConflict, "the command has changed since")
+	return core.Errorf(core.CodeConflict, "the command has changed since")
 }
 
 func (f *fakes) Notices() []event.Notice {
@@ -142,7 +142,7 @@ func (f *fakes) Text() (string, []byte, string, error) {
 
 func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 	if etag != "tag-"+f.text[:1] {
-		return hub.Errorf(hub.CodeConflict, "the configuration file was changed meanwhile")
+		return core.Errorf(core.CodeConflict, "the configuration file was changed meanwhile")
 	}
 	f.text = string(text)
 	return nil
@@ -152,27 +152,27 @@ func (f *fakes) Sessions() []bridge.Session { return f.sessions }
 func (f *fakes) BothEras(id string) bool    { return id == f.bothEras }
 func (f *fakes) Peers() []bridge.ClientPeer { return f.peers }
 
-func (f *fakes) Call(ctx context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()
 	r, err := f.call(ctx, c)
-	c.Outcome = hub.OutcomeOK
+	c.Outcome = core.OutcomeOK
 	if err != nil {
-		c.Outcome = hub.OutcomeProtocolError
+		c.Outcome = core.OutcomeProtocolError
 	}
 	f.recorder.Record(c, r)
 	return r, err
 }
 
-func (f *fakes) Running() []hub.Call {
+func (f *fakes) Running() []core.Call {
 	if f.running == nil {
 		return nil
 	}
-	return []hub.Call{*f.running}
+	return []core.Call{*f.running}
 }
 
-func (f *fakes) RunningCall(id int64) (hub.Call, bool) {
+func (f *fakes) RunningCall(id int64) (core.Call, bool) {
 	if f.running == nil || f.running.ID != id {
-		return hub.Call{}, false
+		return core.Call{}, false
 	}
 	return *f.running, true
 }
@@ -186,7 +186,7 @@ type site struct {
 	store *store.Store
 	bus   *event.Bus
 	views *registry.Registry
-	inbox *inbox.Inbox
+	inbox *approvals.Inbox
 }
 
 func newSite(t *testing.T) *site {
@@ -216,7 +216,7 @@ func newSite(t *testing.T) *site {
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	s.url = "http://" + ln.Addr().String()
 	logs := serverlog.Open("")
-	s.inbox = inbox.New(inbox.Options{Bus: s.bus})
+	s.inbox = approvals.New(approvals.Options{Bus: s.bus})
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Upkeep: s.store, Recorder: s.recorder, Logs: logs,

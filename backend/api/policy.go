@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -87,7 +87,7 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/approvals/{id}", "One question with all of its arguments", a.getApproval)
 }
 
-var errNoRules = hub.Errorf(hub.CodeUnavailable, "no rules are in force")
+var errNoRules = core.Errorf(core.CodeUnavailable, "no rules are in force")
 
 func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error) {
 	s := PolicyStatus{Breakers: []policy.BreakerStatus{}, Waiting: []policy.Load{}}
@@ -127,7 +127,7 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	for _, v := range first {
 		e.Passes = e.Passes && v.Result != policy.Refuse
 	}
-	for _, item := range view.Items(hub.Tools) {
+	for _, item := range view.Items(core.Tools) {
 		if item.Server == e.Server && item.Name == e.Tool {
 			e.PublicName = item.Public
 		}
@@ -146,42 +146,42 @@ func (a *API) explainProfile(profile, client, server, tool string) (*registry.Vi
 		return &registry.View{}, v
 	}
 	if whole, ok := a.Views.Server(server); ok {
-		if target, ok := whole.Own(hub.Tools, tool); !ok || target.Raw == nil {
+		if target, ok := whole.Own(core.Tools, tool); !ok || target.Raw == nil {
 			return view, policy.Verdict{}
 		}
 	}
 	holds := func(one registry.Item) bool { return one.Server == server && one.Name == tool }
-	if v.Detail = fmt.Sprintf("The client's profile %q does not hold the tool.", profile); slices.ContainsFunc(view.Items(hub.Tools), holds) {
+	if v.Detail = fmt.Sprintf("The client's profile %q does not hold the tool.", profile); slices.ContainsFunc(view.Items(core.Tools), holds) {
 		v.Result, v.Detail = policy.Pass, fmt.Sprintf("The client's profile %q holds the tool.", profile)
 	}
 	return view, v
 }
 
 // explainServer says what a call meets that gets as far as the server.
-func explainServer(st hub.ServerStatus) policy.Verdict {
+func explainServer(st core.ServerStatus) policy.Verdict {
 	v := policy.Verdict{Name: "server", Result: policy.Wait}
 	switch st.State {
-	case hub.StateRunning:
+	case core.StateRunning:
 		v.Result, v.Detail = policy.Pass, "It runs"
-	case hub.StateDegraded:
+	case core.StateDegraded:
 		v.Result, v.Detail = policy.Pass, "It answers, and something is missing"
-	case hub.StateStopped:
+	case core.StateStopped:
 		v.Detail = "It is stopped: a call starts it"
 		if st.ByHand {
 			v.Result, v.Detail = policy.Refuse, "It is stopped, and a call does not start it; drawbridge start "+st.ID+" does"
 		}
-	case hub.StateCrashed:
+	case core.StateCrashed:
 		v.Detail = "It has crashed: a call tries once more to start it"
-	case hub.StateDisabled:
+	case core.StateDisabled:
 		v.Result, v.Detail, v.Key = policy.Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
-	case hub.StateNeedsLogin:
+	case core.StateNeedsLogin:
 		v.Result, v.Detail = policy.Refuse, "It answers nothing until you sign in"
-	case hub.StateNeedsApproval:
+	case core.StateNeedsApproval:
 		v.Result, v.Detail = policy.Refuse, "It does not start until you have approved its command"
 	default:
 		v.Detail = "It is not ready: a call waits for it a while"
 	}
-	if st.Reason != "" && st.State != hub.StateRunning {
+	if st.Reason != "" && st.State != core.StateRunning {
 		v.Detail += " (" + strings.TrimSuffix(st.Reason, ".") + ")"
 	}
 	v.Detail += "."
@@ -190,7 +190,7 @@ func explainServer(st hub.ServerStatus) policy.Verdict {
 
 func (a *API) resetBreaker(_ context.Context, in *serverInput) (*none, error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	if a.Rules != nil {
 		a.Rules.Reset(in.ID)
@@ -214,7 +214,7 @@ func (a *API) forgetGrants(context.Context, *none) (*none, error) {
 }
 
 // catalogOf finds what a server offers; nil when it has never been listed.
-func (a *API) catalogOf(server string) *hub.Catalog {
+func (a *API) catalogOf(server string) *core.Catalog {
 	offers := a.Views.All().Offers()
 	i := slices.IndexFunc(offers, func(o registry.Offer) bool { return o.Server == server })
 	if i < 0 {
@@ -226,10 +226,10 @@ func (a *API) catalogOf(server string) *hub.Catalog {
 func (a *API) toolSettings(_ context.Context, in *serverInput) (*answer[List[ToolSetting]], error) {
 	c, ok := a.Files.Current().Server(in.ID)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	public := map[string]string{}
-	for _, item := range a.Views.All().Items(hub.Tools) {
+	for _, item := range a.Views.All().Items(core.Tools) {
 		if item.Server == c.ID {
 			public[item.Name] = item.Public
 		}
@@ -247,7 +247,7 @@ func (a *API) toolSettings(_ context.Context, in *serverInput) (*answer[List[Too
 	return reply(list)
 }
 
-func toolSetting(item hub.Item, f *config.Filter, public string) ToolSetting {
+func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 	var about struct {
 		Title       string `json:"title"`
 		Description string `json:"description"`
@@ -307,8 +307,8 @@ func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSettin
 	set := make(map[string]json.RawMessage, len(in.Body.Set))
 	for key, value := range in.Body.Set {
 		if !slices.Contains(toolKeys, key) {
-			return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
-				Fields: []hub.FieldError{{Field: "body.set", Error: "holds a key that no tool has"}}}
+			return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+				Fields: []core.FieldError{{Field: "body.set", Error: "holds a key that no tool has"}}}
 		}
 		set[key] = json.RawMessage(value)
 	}
@@ -325,7 +325,7 @@ func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSettin
 		}
 	}
 	c, _ := a.Files.Current().Server(in.ID)
-	return reply(toolSetting(hub.Item{Name: in.Body.Tool}, c.Filter, ""))
+	return reply(toolSetting(core.Item{Name: in.Body.Tool}, c.Filter, ""))
 }
 
 // getApproval tells all of one question.
@@ -342,12 +342,12 @@ func (a *API) getApproval(_ context.Context, in *struct {
 			return reply(questionOf(&item))
 		}
 	}
-	return nil, hub.Errorf(hub.CodeNotFound, "this question no longer waits for an answer")
+	return nil, core.Errorf(core.CodeNotFound, "this question no longer waits for an answer")
 }
 
 // allowAlways writes into the configuration that nobody is asked about this any more:
 // for the client whose call waits, or for everybody where clients have no token.
-func (a *API) allowAlways(ctx context.Context, item *inbox.Item) error {
+func (a *API) allowAlways(ctx context.Context, item *approvals.Item) error {
 	if item.Client.Token == "" {
 		return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
 	}
@@ -366,7 +366,7 @@ func (a *API) allowAlways(ctx context.Context, item *inbox.Item) error {
 }
 
 // statusOf is the status of a code.
-func statusOf(code hub.Code) int {
+func statusOf(code core.Code) int {
 	if status, ok := statuses[code]; ok {
 		return status
 	}

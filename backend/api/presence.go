@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Seen tells which clients came to the bridge; *bridge.Bridge implements it.
@@ -80,7 +80,7 @@ func (a *API) offeredTo(s clientconf.Status) (tools []clientconf.Offered) {
 			wanted[one.Server] = one.Name
 		}
 	}
-	for _, item := range a.Views.All().Items(hub.Tools) {
+	for _, item := range a.Views.All().Items(core.Tools) {
 		entry, ok := wanted[item.Server]
 		switch {
 		case len(wanted) == 0:

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -114,7 +114,7 @@ func (a *API) registerReach(doc huma.API) {
 
 // costOf is what the tools of a view take, listed in each way.
 func (a *API) costOf(p Profile, view *registry.View) Profile {
-	p.Tools = len(view.Items(hub.Tools))
+	p.Tools = len(view.Items(core.Tools))
 	if a.Sizes != nil {
 		size := func(mode string) int { return tokens(a.Sizes.ListSize(view, mode)) }
 		p.Tokens = Modes{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
@@ -201,17 +201,17 @@ func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
 func (a *API) draft(raw []byte) (config.Profile, error) {
 	text, err := json.Marshal(map[string]any{"profiles": map[string]json.RawMessage{"draft": raw}})
 	if err != nil {
-		return config.Profile{}, hub.Errorf(hub.CodeValidation, "the profile is not a JSON object")
+		return config.Profile{}, core.Errorf(core.CodeValidation, "the profile is not a JSON object")
 	}
 	c, problems := config.Parse("profile", text)
 	if c == nil || len(c.Profiles) != 1 {
-		e := hub.Errorf(hub.CodeValidation, "the profile would not be valid")
+		e := core.Errorf(core.CodeValidation, "the profile would not be valid")
 		for _, p := range problems {
 			if p.Warning {
 				continue
 			}
 			field := strings.TrimPrefix(strings.TrimPrefix(p.Key, "profiles.draft"), ".")
-			e.Fields = append(e.Fields, hub.FieldError{Field: field, Error: p.Message})
+			e.Fields = append(e.Fields, core.FieldError{Field: field, Error: p.Message})
 		}
 		return config.Profile{}, e
 	}
@@ -236,7 +236,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	c := a.Files.Current()
 	p, ok := c.Profile(in.Name)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeConflict, "the profile is not in force")
+		return nil, core.Errorf(core.CodeConflict, "the profile is not in force")
 	}
 	view, ok := a.Views.Profile(in.Name, 0)
 	if !ok {
@@ -248,7 +248,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error) {
 	if p, ok := a.Files.Current().Profile(in.Name); ok {
 		if bound := a.describeProfile(a.Files.Current(), p).Clients; len(bound) > 0 {
-			return nil, hub.Errorf(hub.CodeConflict, "the client %q is bound to the profile: set another one for it first", bound[0])
+			return nil, core.Errorf(core.CodeConflict, "the client %q is bound to the profile: set another one for it first", bound[0])
 		}
 	}
 	return &none{}, a.Reach.SetProfile(ctx, in.Name, nil, in.Was)
@@ -258,7 +258,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	entry := map[string]string{}
 	if in.Body.Profile != "" {
 		if _, ok := a.Files.Current().Profile(in.Body.Profile); !ok {
-			return nil, hub.Errorf(hub.CodeNotFound, "no profile is called %q", in.Body.Profile)
+			return nil, core.Errorf(core.CodeNotFound, "no profile is called %q", in.Body.Profile)
 		}
 		entry["profile"] = in.Body.Profile
 	}
@@ -277,7 +277,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 		return nil, err
 	}
 	if a.Files.Current().Clients[in.Token] != want {
-		return nil, &hub.Error{Code: hub.CodeConflict, Message: "another file of conf.d says something else of this client",
+		return nil, &core.Error{Code: core.CodeConflict, Message: "another file of conf.d says something else of this client",
 			Hint: "Take it out there, or change it there."}
 	}
 	return &none{}, nil

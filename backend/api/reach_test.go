@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // bindings keep what was written of profiles and clients, and have one configuration.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
-	"drawbridge/backend/history"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 )
 
 type renameInput struct {
@@ -18,10 +18,10 @@ type renameInput struct {
 
 // renameServer gives a server another name in the configuration. Its history comes along:
 // before it starts under the new name, and back when the file cannot be written.
-func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[hub.ServerStatus], error) {
+func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.ServerStatus], error) {
 	old, ok := a.Servers.Status(in.ID)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	to, err := a.Files.Renaming(old.ID, in.Body.Name)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[hub.Se
 			a.Commands.Expect(to) // its command was agreed to under the old name
 		}
 	}
-	if a.Logins != nil && to != old.ID && (old.Transport == hub.HTTP || old.Transport == hub.SSE) {
+	if a.Logins != nil && to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
 			a.Log.Warn("Cannot rename a server's sign-in", "server", old.ID, "error", err) // it asks for another one
 		} else {
@@ -66,7 +66,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[hub.Se
 	}
 	st, ok := a.Servers.Status(to)
 	if !ok { // the configuration is in force a moment later
-		st = hub.ServerStatus{ID: to, Label: in.Body.Name, State: hub.StateStopped}
+		st = core.ServerStatus{ID: to, Label: in.Body.Name, State: core.StateStopped}
 	}
 	return reply(st)
 }

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -69,7 +69,7 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	writeProblem(w, hub.Errorf(hub.CodeNotFound, "metrics are not enabled"))
+	writeProblem(w, core.Errorf(core.CodeNotFound, "metrics are not enabled"))
 }
 
 // HandleFunc lets huma add operations; all of them are for the person.
@@ -102,7 +102,7 @@ func (a *API) register() {
 func (a *API) document() *routes {
 	t := newRoutes(func(next http.Handler) http.Handler { return next })
 	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, hub.Errorf(hub.CodeNotFound, "there is nothing at this address of the API"))
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is nothing at this address of the API"))
 	})
 
 	cfg := huma.DefaultConfig("Drawbridge", "1")

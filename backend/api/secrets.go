@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/secret"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -49,7 +49,7 @@ func (a *API) registerSecrets(doc huma.API) {
 
 func (a *API) secrets() (*secret.Store, error) {
 	if a.Secrets == nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "secrets are not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "secrets are not in reach")
 	}
 	return a.Secrets, nil
 }
@@ -95,7 +95,7 @@ func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
 // startAgain lets servers take a new secret. One that cannot start says so itself.
 func (a *API) startAgain(ctx context.Context, ids []string) {
 	for _, id := range ids {
-		if st, ok := a.Servers.Status(id); ok && st.State != hub.StateDisabled && st.State != hub.StateStopped {
+		if st, ok := a.Servers.Status(id); ok && st.State != core.StateDisabled && st.State != core.StateStopped {
 			if err := a.Servers.Restart(ctx, id); err != nil {
 				a.Log.Warn("Cannot start a server again after its secret changed", "server", id, "error", err)
 			}
@@ -110,7 +110,7 @@ func (a *API) deleteSecret(ctx context.Context, in *secretNameInput) (*none, err
 	}
 	ok, err := s.Remove(ctx, in.Name)
 	if err == nil && !ok {
-		err = hub.Errorf(hub.CodeNotFound, "there is no secret called %q", in.Name)
+		err = core.Errorf(core.CodeNotFound, "there is no secret called %q", in.Name)
 	}
 	return &none{}, err
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
 func TestSecretsGoInAndOnlyTheirNamesComeOut(t *testing.T) {
@@ -44,7 +44,7 @@ func TestSecretsGoInAndOnlyTheirNamesComeOut(t *testing.T) {
 
 func TestServersThatUseASecretStartAgainWhenItIsStored(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files", State: hub.StateCrashed}, {ID: "off", State: hub.StateDisabled}}
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateCrashed}, {ID: "off", State: core.StateDisabled}}
 	s.api.startAgain(t.Context(), []string{"files", "off", "nobody"})
 	if !slices.Contains(s.did, "restart files") || len(s.did) != 1 {
 		t.Fatalf("did %v", s.did)

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // byServerName lets callers write a server's name wherever an operation takes its id: the
@@ -53,11 +53,11 @@ func (a *API) serverID(text string) (string, error) {
 		return text, nil
 	}
 	statuses := a.Servers.Statuses()
-	names := make([]hub.ServerName, len(statuses))
+	names := make([]core.ServerName, len(statuses))
 	for i := range statuses {
-		names[i] = hub.ServerName{ID: statuses[i].ID, Label: statuses[i].Label}
+		names[i] = core.ServerName{ID: statuses[i].ID, Label: statuses[i].Label}
 	}
-	id, err := hub.FindServer(names, text)
+	id, err := core.FindServer(names, text)
 	if id == "" {
 		id = text
 	}

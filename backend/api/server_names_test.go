@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestServerIsReachedByItsNameAndItsID(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "my-server", Label: "my server", State: hub.StateRunning}, {ID: "21st-dev-magic", Label: "@21st-dev/magic"}}
+	s.statuses = []core.ServerStatus{{ID: "my-server", Label: "my server", State: core.StateRunning}, {ID: "21st-dev-magic", Label: "@21st-dev/magic"}}
 	for _, path := range []string{"servers/my%20server", "servers/my-server", "servers/MY%20server", "servers/my%20server/log"} {
 		if status, body, _ := s.ask(t, "GET", "/api/v1/"+path, ""); status != 200 {
 			t.Errorf("%s: %d %s", path, status, body)
@@ -35,11 +35,11 @@ func TestServerIsReachedByItsNameAndItsID(t *testing.T) {
 
 func TestCallTakesTheServersName(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "my-server", Label: "my server", State: hub.StateRunning}}
+	s.statuses = []core.ServerStatus{{ID: "my-server", Label: "my server", State: core.StateRunning}}
 	var to string
-	s.call = func(_ context.Context, c *hub.Call) (hub.Reply, error) {
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
 		to = c.Server
-		return hub.Reply{Result: []byte(`{"content":[]}`)}, nil
+		return core.Reply{Result: []byte(`{"content":[]}`)}, nil
 	}
 	if status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"my server","tool":"echo"}`); status != 200 || to != "my-server" {
 		t.Errorf("%d %s, called %q", status, body, to)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
 type logInput struct {
@@ -18,11 +18,11 @@ type logInput struct {
 // serverLog shows the lines of one server, oldest first, safe to show.
 func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog.Line]], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	wants, ok := serverlog.Wants(in.Level)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeValidation, "level must be one of %s", serverlog.Choices)
+		return nil, core.Errorf(core.CodeValidation, "level must be one of %s", serverlog.Choices)
 	}
 	list := List[serverlog.Line]{Items: []serverlog.Line{}}
 	all := a.Logs.Tail(in.ID, 0)
@@ -46,7 +46,7 @@ func (a *API) serverUsage(context.Context, *none) (*answer[List[ServerUsage]], e
 }
 
 // usageOf measures those that have a process on this machine.
-func (a *API) usageOf(servers []hub.ServerStatus) []ServerUsage {
+func (a *API) usageOf(servers []core.ServerStatus) []ServerUsage {
 	list := []ServerUsage{}
 	if a.Usage == nil {
 		return list
@@ -68,7 +68,7 @@ type noticeInput struct {
 
 func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*none, error) {
 	if a.Commands == nil || !a.Commands.Dismiss(in.Subject) {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such notice, or it lasts for as long as what it tells of")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it lasts for as long as what it tells of")
 	}
 	return &none{}, nil
 }

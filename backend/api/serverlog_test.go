@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
-	"drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
 func TestLogOfAServerIsChosenByLevelAndTime(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []hub.ServerStatus{{ID: "files"}}
+	s.statuses = []core.ServerStatus{{ID: "files"}}
 	logs := s.api.Logs.(*serverlog.Logs)
 	logs.Append("files", serverlog.Info, "started")
 	w := logs.Writer("files")
@@ -65,7 +65,7 @@ func TestStatusSaysWhatServersTake(t *testing.T) {
 		}
 		return process.Usage{RSS: 2e6, CPU: 1.5, Tree: []process.Proc{{PID: 7}, {PID: 8}}}, nil
 	}
-	s.statuses = []hub.ServerStatus{{ID: "files", PID: 7}, {ID: "stopped"}, {ID: "remote", PID: 9}}
+	s.statuses = []core.ServerStatus{{ID: "files", PID: 7}, {ID: "stopped"}, {ID: "remote", PID: 9}}
 	want := ServerUsage{Server: "files", RSS: 2e6, CPU: 1.5, Processes: 2}
 	var list List[ServerUsage]
 	var st Status

@@ -3,15 +3,15 @@ package api
 import (
 	"context"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
 // debugServer tells all that is known of a server, with what was said last.
 func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[supervisor.Debug], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok || a.Debug == nil {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	d, err := a.Debug(in.ID)
 	if err != nil {
@@ -36,17 +36,17 @@ type addInput struct {
 }
 
 // addServer writes a new server into the main configuration file.
-func (a *API) addServer(ctx context.Context, in *addInput) (*answer[hub.ServerStatus], error) {
+func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerStatus], error) {
 	if a.Commands != nil {
-		a.Commands.Expect(hub.Slug(in.Body.Name))
+		a.Commands.Expect(core.Slug(in.Body.Name))
 	}
 	if err := a.Files.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
 		return nil, err
 	}
-	id := hub.Slug(in.Body.Name)
+	id := core.Slug(in.Body.Name)
 	st, ok := a.Servers.Status(id)
 	if !ok { // the configuration is in force a moment later
-		st = hub.ServerStatus{ID: id, Label: in.Body.Name, State: hub.StateStopped}
+		st = core.ServerStatus{ID: id, Label: in.Body.Name, State: core.StateStopped}
 	}
 	return reply(st)
 }
@@ -54,7 +54,7 @@ func (a *API) addServer(ctx context.Context, in *addInput) (*answer[hub.ServerSt
 // removeServer takes a server out of the file that defines it.
 func (a *API) removeServer(ctx context.Context, in *serverInput) (*none, error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	return &none{}, a.Files.Remove(ctx, in.ID)
 }

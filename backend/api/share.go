@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/directory"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/reload"
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/reload"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -83,7 +83,7 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 	}
 	raw, err := config.ServersOf(text)
 	if err != nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "the configuration cannot be read: %v", err)
+		return nil, core.Errorf(core.CodeUnavailable, "the configuration cannot be read: %v", err)
 	}
 	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, Needs: []string{}}
 	// What is secret by no name and no form, but is kept as one.
@@ -91,7 +91,7 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 	for label, entry := range raw {
 		plain, names, err := clientconf.Shareable(label, entry, known)
 		if err != nil {
-			return nil, hub.Errorf(hub.CodeUnavailable, "the server %q cannot be shared", label)
+			return nil, core.Errorf(core.CodeUnavailable, "the server %q cannot be shared", label)
 		}
 		out.Servers[label] = JSON(plain)
 		out.Needs = append(out.Needs, names...)
@@ -123,20 +123,20 @@ type sharedFile struct {
 // readShared reads a stranger's file, within bounds.
 func readShared(text string) (*sharedFile, error) {
 	if len(text) > maxFile {
-		return nil, hub.Errorf(hub.CodeValidation, "the file is larger than %d KiB", maxFile>>10)
+		return nil, core.Errorf(core.CodeValidation, "the file is larger than %d KiB", maxFile>>10)
 	}
-	if err := directory.Strict("the file", []byte(text)); err != nil {
+	if err := marketplace.Strict("the file", []byte(text)); err != nil {
 		return nil, err
 	}
 	file := &sharedFile{}
 	if err := json.Unmarshal([]byte(text), file); err != nil {
-		return nil, hub.Errorf(hub.CodeValidation, "the file is not an export of Drawbridge: its servers or profiles are not objects")
+		return nil, core.Errorf(core.CodeValidation, "the file is not an export of Drawbridge: its servers or profiles are not objects")
 	}
 	switch {
 	case len(file.Servers)+len(file.Profiles) == 0:
-		return nil, hub.Errorf(hub.CodeValidation, "the file holds neither servers nor profiles")
+		return nil, core.Errorf(core.CodeValidation, "the file holds neither servers nor profiles")
 	case len(file.Servers) > maxShared || len(file.Profiles) > maxShared:
-		return nil, hub.Errorf(hub.CodeValidation, "too much at once: at most %d servers and profiles", maxShared)
+		return nil, core.Errorf(core.CodeValidation, "too much at once: at most %d servers and profiles", maxShared)
 	}
 	return file, nil
 }
@@ -174,7 +174,7 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 		one := SharedProfile{Name: shown(name), State: "new"}
 		if _, there := a.Files.Current().Profile(name); there {
 			one.State = "there"
-		} else if !hub.ValidServerID(name) {
+		} else if !core.ValidServerID(name) {
 			one.State, one.Why = "refused", "it cannot be the name of a profile"
 		} else if err := document.SetObject("profiles", name, file.Profiles[name]); err != nil {
 			one.State, one.Why = "refused", sentence(err)
@@ -205,7 +205,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 		one.State, one.Why = "refused", why
 		return one, ""
 	}
-	if id = hub.Slug(label); id == "" || len(label) > 64 || strings.ContainsFunc(label, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	if id = core.Slug(label); id == "" || len(label) > 64 || strings.ContainsFunc(label, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return refuse("it cannot be the name of a server")
 	}
 	name, err := json.Marshal(label)
@@ -262,7 +262,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 	}
 	switch {
 	case t.Diff == "":
-		return nil, hub.Errorf(hub.CodeConflict, "nothing in the file is new")
+		return nil, core.Errorf(core.CodeConflict, "nothing in the file is new")
 	case in.Body.Diff != t.Diff, !slices.Equal(in.Body.Uses, t.Uses) && len(in.Body.Uses)+len(t.Uses) > 0:
 		return nil, changedSince()
 	}
@@ -272,7 +272,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 			continue
 		}
 		if !slices.Contains(t.Needs, name) {
-			return nil, hub.Errorf(hub.CodeValidation, "nothing in the file asks for the secret %q", shown(name))
+			return nil, core.Errorf(core.CodeValidation, "nothing in the file asks for the secret %q", shown(name))
 		}
 		values[name] = value
 	}
@@ -303,6 +303,6 @@ func tagOf(text []byte) string { return reload.Tag(text) }
 
 // sentence is what of an error a person reads.
 func sentence(err error) string {
-	message, _ := hub.Describe(err)
+	message, _ := core.Describe(err)
 	return message
 }

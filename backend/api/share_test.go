@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/secret"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func sharing(t *testing.T) *site {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // What the supervisor's own test wrote down of every state passes through unchanged.
@@ -24,12 +24,12 @@ func TestEachStateIsShownWithItsReason(t *testing.T) {
 	}
 	s := newSite(t)
 	for _, one := range states {
-		var st hub.ServerStatus
+		var st core.ServerStatus
 		if err := json.Unmarshal(one.Status, &st); err != nil {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
-		s.statuses = []hub.ServerStatus{st}
+		s.statuses = []core.ServerStatus{st}
 		s.mu.Unlock()
 		var want any
 		if err := json.Unmarshal(one.Status, &want); err != nil {

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"os"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -103,7 +103,7 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	}
 	t := c.MoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
-		return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "a file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
 	}
 	if err := c.KeepSavings(os.Getpid()); err != nil {
 		return nil, err

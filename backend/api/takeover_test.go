@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // TestAllClientsAreTakenOverAndPutBackFromThePage goes through the three requests of the

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -107,7 +107,7 @@ func (a *API) importServers(ctx context.Context, in *importInput) (*answer[Impor
 		return nil, err
 	}
 	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
-		return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Look at it again."}
 	}
 	if p.ID, err = t.Apply(ctx); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (a *API) bundle(_ context.Context, in *connectionInput) (*bundleAnswer, err
 		return nil, err
 	}
 	if client, err := clientconf.ByID(in.Key); err != nil || !clientconf.HasBundle(client) {
-		return nil, hub.Errorf(hub.CodeNotFound, "%q takes no extensions", in.Key)
+		return nil, core.Errorf(core.CodeNotFound, "%q takes no extensions", in.Key)
 	}
 	content, err := c.Bundle(in.Key, a.Version)
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 	}
 	if err != nil || !ok {
 		if err == nil {
-			err = hub.Errorf(hub.CodeNotFound, "no token is called %q", in.Name)
+			err = core.Errorf(core.CodeNotFound, "no token is called %q", in.Name)
 		}
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 // not shown again.
 func (a *API) createToken(name string, taken bool) (*answer[TokenChange], error) {
 	if taken {
-		return nil, hub.Errorf(hub.CodeConflict, "%q has a token already; make a new one instead", name)
+		return nil, core.Errorf(core.CodeConflict, "%q has a token already; make a new one instead", name)
 	}
 	token, err := a.Tokens.Create(name)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/doctor"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/secret"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // seen is who came to the bridge.
@@ -90,17 +90,17 @@ func TestConnectionTurnsGreenAtItsFirstHandshakeAndCountsTheToolsItWasShown(t *t
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
 	came := s.api.Seen.(*seen)
 	came.presences = []bridge.Presence{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
-	came.peers = []bridge.ClientPeer{{Client: hub.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
+	came.peers = []bridge.ClientPeer{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
 	s.do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
 	if c := s.connection(t, "cursor"); c.Live || c.Tools != 0 || c.Next == "" || !c.Link {
 		t.Fatalf("what was before the connection counts: %+v", c)
 	}
-	came.peers = []bridge.ClientPeer{{Client: hub.Client{Token: "zed"}, LastSeen: time.Now().Add(time.Second)}}
+	came.peers = []bridge.ClientPeer{{Client: core.Client{Token: "zed"}, LastSeen: time.Now().Add(time.Second)}}
 	if c := s.connection(t, "cursor"); c.Live {
 		t.Fatalf("another client makes it green: %+v", c)
 	}
 	at := time.Now().Add(time.Second)
-	came.peers = append(came.peers, bridge.ClientPeer{Client: hub.Client{Token: "cursor"}, LastSeen: at})
+	came.peers = append(came.peers, bridge.ClientPeer{Client: core.Client{Token: "cursor"}, LastSeen: at})
 	if c := s.connection(t, "cursor"); !c.Live || c.Next != "" || c.Since == nil || !c.Since.Equal(at.UTC()) || c.Tools != 0 {
 		t.Fatalf("after the handshake: %+v", c)
 	}

@@ -7,10 +7,10 @@ import (
 	"reflect"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -28,13 +28,13 @@ type TestResult struct {
 	Stage        string           `json:"stage" enum:"configuration,start,connect,done" doc:"Where it ended"`
 	Error        string           `json:"error"`
 	Hint         string           `json:"hint"`
-	Code         hub.Code         `json:"code"`
-	Login        hub.Login        `json:"login" enum:",needed" doc:"needed: it answers, and wants a person to sign in, which can be done once it is configured"`
+	Code         core.Code        `json:"code"`
+	Login        core.Login       `json:"login" enum:",needed" doc:"needed: it answers, and wants a person to sign in, which can be done once it is configured"`
 	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Of the entry; warnings also when all went well"`
-	Transport    hub.Transport    `json:"transport"`
+	Transport    core.Transport   `json:"transport"`
 	Command      string           `json:"command" doc:"What was started or reached, without secrets"`
 	TookNs       int64            `json:"tookNs"`
-	Era          hub.Era          `json:"era"`
+	Era          core.Era         `json:"era"`
 	Version      string           `json:"protocolVersion"`
 	ServerInfo   JSON             `json:"serverInfo"`
 	Instructions string           `json:"instructions"`
@@ -65,7 +65,7 @@ func (a *API) registerTrial(doc huma.API) {
 
 func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult], error) {
 	if a.Try == nil {
-		return nil, hub.Errorf(hub.CodeUnavailable, "servers cannot be tried here")
+		return nil, core.Errorf(core.CodeUnavailable, "servers cannot be tried here")
 	}
 	out := newTestResult()
 	server, as, err := candidate(a.Files.Current(), &in.Body, &out)
@@ -79,7 +79,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return nil, &hub.Error{Code: hub.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
+		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
 	}
 	out.Transport = server.Type
 	out.take(a.Try(ctx, server, as))
@@ -91,19 +91,19 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string) supervisor.Trial) (*TestResult, error) {
 	var in TestRequest
 	if err := json.Unmarshal(request, &in); err != nil {
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Cause: err}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Cause: err}
 	}
 	if in.Server != "" {
-		names := make([]hub.ServerName, len(c.Servers))
+		names := make([]core.ServerName, len(c.Servers))
 		for i := range c.Servers {
-			names[i] = hub.ServerName{ID: c.Servers[i].ID, Label: c.Servers[i].Label}
+			names[i] = core.ServerName{ID: c.Servers[i].ID, Label: c.Servers[i].Label}
 		}
-		id, err := hub.FindServer(names, in.Server)
+		id, err := core.FindServer(names, in.Server)
 		switch {
 		case err != nil:
 			return nil, err
 		case id == "":
-			return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+			return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 		}
 		in.Server = id
 	}
@@ -129,7 +129,7 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	if in.Server != "" {
 		s, ok := now.Server(in.Server)
 		if !ok {
-			return nil, "", hub.Errorf(hub.CodeNotFound, "there is no such server")
+			return nil, "", core.Errorf(core.CodeNotFound, "there is no such server")
 		}
 		return &s, s.ID, nil
 	}
@@ -139,7 +139,7 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(in.Entry, &object) != nil || object == nil {
-		return nil, "", &hub.Error{Code: hub.CodeValidation, Message: "the entry is not a JSON object", Fields: []hub.FieldError{{Field: "entry", Error: "not a JSON object"}}}
+		return nil, "", &core.Error{Code: core.CodeValidation, Message: "the entry is not a JSON object", Fields: []core.FieldError{{Field: "entry", Error: "not a JSON object"}}}
 	}
 	// A server that is off is tried all the same.
 	delete(object, "disabled")
@@ -151,7 +151,7 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	parsed, problems := config.Parse("entry", text)
 	out.Problems = append(out.Problems, problems...)
 	if parsed == nil || len(parsed.Servers) != 1 {
-		out.Code, out.Error = hub.CodeValidation, "this is not a valid server"
+		out.Code, out.Error = core.CodeValidation, "this is not a valid server"
 		for _, p := range problems {
 			if !p.Warning {
 				out.Error, out.Hint = p.Message, p.Suggestion
@@ -171,12 +171,12 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 func (out *TestResult) take(t supervisor.Trial) {
 	out.Stage, out.OK = "done", t.Err == nil
 	if t.Err != nil {
-		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, hub.CodeOf(t.Err)
+		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, core.CodeOf(t.Err)
 		if t.Reached {
 			out.Stage = "connect"
 		}
-		if errors.Is(t.Err, hub.ErrNeedsLogin) {
-			out.Login = hub.LoginNeeded
+		if errors.Is(t.Err, core.ErrNeedsLogin) {
+			out.Login = core.LoginNeeded
 		}
 	}
 	out.Command, out.TookNs, out.Era, out.Version = t.Command, int64(t.Took), t.Era, t.Version
@@ -184,7 +184,7 @@ func (out *TestResult) take(t supervisor.Trial) {
 	for _, item := range t.Catalog.Tools {
 		out.Tools = append(out.Tools, toolOf(item))
 	}
-	for list, items := range map[*[]TestItem][]hub.Item{&out.Prompts: t.Catalog.Prompts, &out.Resources: t.Catalog.Resources, &out.Templates: t.Catalog.Templates} {
+	for list, items := range map[*[]TestItem][]core.Item{&out.Prompts: t.Catalog.Prompts, &out.Resources: t.Catalog.Resources, &out.Templates: t.Catalog.Templates} {
 		for _, item := range items {
 			tool := toolOf(item)
 			*list = append(*list, TestItem{Name: item.Name, Title: tool.Title, Description: tool.Description, Raw: string(item.Raw)})
@@ -200,7 +200,7 @@ func (out *TestResult) take(t supervisor.Trial) {
 
 // toolOf reads what a list said of a tool. A stranger's words: what cannot be read stays
 // empty.
-func toolOf(item hub.Item) Tool {
+func toolOf(item core.Item) Tool {
 	var about struct {
 		Title        string          `json:"title"`
 		Description  string          `json:"description"`

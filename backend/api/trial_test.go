@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func (s *site) try(t *testing.T, body string) TestResult {
@@ -33,12 +33,12 @@ func TestAServerIsTriedBeforeItIsSaved(t *testing.T) {
 	s.api.Try = func(_ context.Context, c *config.Server, _ string) supervisor.Trial {
 		tried = c
 		if c.Command == "bad" {
-			return supervisor.Trial{Err: hub.Errorf(hub.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
-				Catalog: &hub.Catalog{}, Log: []serverlog.Line{{Text: "\x1b[31mwhy"}}}
+			return supervisor.Trial{Err: core.Errorf(core.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
+				Catalog: &core.Catalog{}, Log: []serverlog.Line{{Text: "\x1b[31mwhy"}}}
 		}
-		return supervisor.Trial{Took: time.Second, Command: "npx files", Era: hub.Legacy, Version: "2025-11-25", Catalog: &hub.Catalog{
-			Tools:    []hub.Item{{Name: "read", Raw: []byte(`{"name":"read","description":"Reads.","inputSchema":{"type":"object","x":9007199254740993}}`)}},
-			Prompts:  []hub.Item{{Name: "p", Raw: []byte(`{"name":"p","title":"P"}`)}},
+		return supervisor.Trial{Took: time.Second, Command: "npx files", Era: core.Legacy, Version: "2025-11-25", Catalog: &core.Catalog{
+			Tools:    []core.Item{{Name: "read", Raw: []byte(`{"name":"read","description":"Reads.","inputSchema":{"type":"object","x":9007199254740993}}`)}},
+			Prompts:  []core.Item{{Name: "p", Raw: []byte(`{"name":"p","title":"P"}`)}},
 			Info:     []byte(`{"name":"files"}`),
 			Warnings: []string{"1 of 2 tools"},
 		}}
@@ -48,11 +48,11 @@ func TestAServerIsTriedBeforeItIsSaved(t *testing.T) {
 		string(got.ServerInfo) != `{"name":"files"}` || len(got.Warnings) != 1 || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "colour") {
 		t.Errorf("%+v", got)
 	}
-	if tried.ID != "My-files" || tried.Disabled || tried.Type != hub.Stdio || tried.StartupTimeout != config.DefaultStartupTimeout {
+	if tried.ID != "My-files" || tried.Disabled || tried.Type != core.Stdio || tried.StartupTimeout != config.DefaultStartupTimeout {
 		t.Errorf("%+v", tried)
 	}
 	got = s.try(t, `{"name":"x","entry":{"command":"bad"}}`)
-	if got.OK || got.Stage != "connect" || got.Error != "exited with status 3" || got.Hint != "Look." || got.Code != hub.CodeUnavailable || fmt.Sprint(got.Log) != "[why]" {
+	if got.OK || got.Stage != "connect" || got.Error != "exited with status 3" || got.Hint != "Look." || got.Code != core.CodeUnavailable || fmt.Sprint(got.Log) != "[why]" {
 		t.Errorf("%+v", got)
 	}
 	tried = nil
@@ -77,7 +77,7 @@ func TestATrialEndsWithItsRequestAndOnlySomeRunAtOnce(t *testing.T) {
 		began <- struct{}{}
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return supervisor.Trial{Err: ctx.Err(), Catalog: &hub.Catalog{}}
+		return supervisor.Trial{Err: ctx.Err(), Catalog: &core.Catalog{}}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{}, maxTrials)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -25,14 +25,14 @@ type Trust interface {
 	Instructions(server string) (trust.Standing, bool)
 	Answer(ctx context.Context, a trust.Answer) error
 	Events(ctx context.Context, server string, before int64, limit int) ([]trust.Event, int64, error)
-	Compare(ctx context.Context, server string, tools []hub.Item) ([]trust.ToolChange, error)
-	Expect(ctx context.Context, server string, tools []hub.Item, why string) error
+	Compare(ctx context.Context, server string, tools []core.Item) ([]trust.ToolChange, error)
+	Expect(ctx context.Context, server string, tools []core.Item, why string) error
 	Rename(ctx context.Context, from, to string, move func() error) error
 }
 
 // changed is the kind of tools that changed. They are no question of the inbox: they wait
 // as long as it takes.
-const changed inbox.Kind = "tools"
+const changed approvals.Kind = "tools"
 
 // ToolTrust is what is to be said of a tool besides its definition.
 type ToolTrust struct {
@@ -49,7 +49,7 @@ func (a *API) registerTrust(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, warned of, or always accepted", a.toolTrust)
 }
 
-var errNoTrust = hub.Errorf(hub.CodeUnavailable, "definitions of tools are not kept here")
+var errNoTrust = core.Errorf(core.CodeUnavailable, "definitions of tools are not kept here")
 
 type trustInput struct {
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only of this server, by id or name"`
@@ -123,7 +123,7 @@ func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTru
 	}
 	view := a.Views.All()
 	public := map[[2]string]string{}
-	for _, item := range view.Items(hub.Tools) {
+	for _, item := range view.Items(core.Tools) {
 		public[[2]string{item.Server, item.Name}] = item.Public
 	}
 	for _, offer := range view.Offers() {
@@ -158,11 +158,11 @@ func worthSaying(st trust.Standing) bool {
 }
 
 // changedTools makes one thing that waits for each server with tools that changed.
-func (a *API) changedTools() []inbox.Item {
+func (a *API) changedTools() []approvals.Item {
 	if a.Trust == nil {
 		return nil
 	}
-	var list []inbox.Item
+	var list []approvals.Item
 	for from, all := 0, a.Trust.Waiting(); from < len(all); {
 		to := from
 		for to < len(all) && all[to].Server == all[from].Server {
@@ -176,7 +176,7 @@ func (a *API) changedTools() []inbox.Item {
 
 // toolsItem names the changes of one server by what they are, so that an answer is one
 // to what the person saw.
-func toolsItem(changes []trust.ToolChange) inbox.Item {
+func toolsItem(changes []trust.ToolChange) approvals.Item {
 	var names, warnings []string
 	at := changes[0].At
 	for _, c := range changes {
@@ -204,7 +204,7 @@ func toolsItem(changes []trust.ToolChange) inbox.Item {
 	if len(warnings) > 0 {
 		text += "\n" + strings.Join(warnings, "\n")
 	}
-	return inbox.Item{ID: "tools:" + changes[0].Server + ":" + changesKey(changes), Kind: changed, Server: changes[0].Server, Message: trust.Visible(text), At: at.UTC().Truncate(time.Microsecond)}
+	return approvals.Item{ID: "tools:" + changes[0].Server + ":" + changesKey(changes), Kind: changed, Server: changes[0].Server, Message: trust.Visible(text), At: at.UTC().Truncate(time.Microsecond)}
 }
 
 func changesKey(changes []trust.ToolChange) string {
@@ -221,9 +221,9 @@ func (a *API) answerTools(ctx context.Context, id, action string) error {
 	server, key, _ := strings.Cut(id, ":")
 	changes := slices.DeleteFunc(a.Trust.Waiting(), func(c trust.ToolChange) bool { return c.Server != server })
 	if len(changes) == 0 || changesKey(changes) != key {
-		return &hub.Error{Code: hub.CodeNotFound, Message: "these changes no longer wait for an answer", Hint: "Look at what waits now."}
+		return &core.Error{Code: core.CodeNotFound, Message: "these changes no longer wait for an answer", Hint: "Look at what waits now."}
 	}
-	if action != inbox.Accept {
+	if action != approvals.Accept {
 		return nil
 	}
 	for _, c := range changes {
@@ -231,6 +231,6 @@ func (a *API) answerTools(ctx context.Context, id, action string) error {
 			return err
 		}
 	}
-	a.waiting.ended(a.Bus, "tools:"+id, inbox.Accept)
+	a.waiting.ended(a.Bus, "tools:"+id, approvals.Accept)
 	return nil
 }

@@ -5,12 +5,12 @@ import (
 	"strconv"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/store"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -24,17 +24,17 @@ type List[T any] struct {
 
 // Status is the whole state at a glance.
 type Status struct {
-	Version      string             `json:"version"`
-	URL          string             `json:"url"`
-	StartedAt    time.Time          `json:"startedAt"`
-	ConfigPath   string             `json:"configPath"`
-	Problems     []config.Problem   `json:"problems" nullable:"false"`
-	RequireToken bool               `json:"requireToken"`
-	Recorder     RecorderStatus     `json:"recorder"`
-	Notices      []event.Notice     `json:"notices" nullable:"false"`
-	Servers      []hub.ServerStatus `json:"servers" nullable:"false"`
-	Usage        []ServerUsage      `json:"usage" nullable:"false" doc:"What servers with a process on this machine take"`
-	Visible      map[string]int     `json:"visibleTools,omitempty" doc:"How many tools clients see, by the id of a server whose configuration hides some"`
+	Version      string              `json:"version"`
+	URL          string              `json:"url"`
+	StartedAt    time.Time           `json:"startedAt"`
+	ConfigPath   string              `json:"configPath"`
+	Problems     []config.Problem    `json:"problems" nullable:"false"`
+	RequireToken bool                `json:"requireToken"`
+	Recorder     RecorderStatus      `json:"recorder"`
+	Notices      []event.Notice      `json:"notices" nullable:"false"`
+	Servers      []core.ServerStatus `json:"servers" nullable:"false"`
+	Usage        []ServerUsage       `json:"usage" nullable:"false" doc:"What servers with a process on this machine take"`
+	Visible      map[string]int      `json:"visibleTools,omitempty" doc:"How many tools clients see, by the id of a server whose configuration hides some"`
 }
 
 // ServerUsage is what one server takes of this machine, all its processes together.
@@ -54,7 +54,7 @@ type RecorderStatus struct {
 
 // ServerDetail is one server with the end of its log.
 type ServerDetail struct {
-	hub.ServerStatus
+	core.ServerStatus
 	Log   []serverlog.Line `json:"log" nullable:"false"`
 	Usage *process.Usage   `json:"usage,omitempty"`
 }
@@ -74,35 +74,35 @@ type Tool struct {
 
 // Call is one recorded or running request.
 type Call struct {
-	ID            string      `json:"id" doc:"A decimal number; later calls have larger ones"`
-	At            time.Time   `json:"at"`
-	Client        string      `json:"client" doc:"The application's name, as it claims"`
-	ClientVersion string      `json:"clientVersion"`
-	Token         string      `json:"token" doc:"The name of the token that was shown"`
-	Session       string      `json:"session"`
-	Era           hub.Era     `json:"era" enum:"legacy,modern"`
-	Server        string      `json:"server"`
-	Tool          string      `json:"tool" doc:"Name of the tool or prompt as the server knows it, or a resource's URI"`
-	PublicName    string      `json:"publicName"`
-	Method        string      `json:"method"`
-	FromServer    bool        `json:"fromServer"`
-	Outcome       hub.Outcome `json:"outcome" enum:",ok,tool_error,protocol_error,timeout,cancelled,rejected" doc:"Empty while it runs"`
-	Code          hub.Code    `json:"code"`
-	Reason        string      `json:"reason"`
-	TookNs        int64       `json:"tookNs"`
-	QueuedNs      int64       `json:"queuedNs"`
-	BytesIn       int         `json:"bytesIn"`
-	BytesOut      int         `json:"bytesOut"`
-	Attempts      int         `json:"attempts"`
-	Instance      string      `json:"instance"`
-	Progress      int         `json:"progress"`
-	TraceID       string      `json:"traceId"`
-	Workspace     string      `json:"workspace" doc:"The folder that the client worked in"`
+	ID            string       `json:"id" doc:"A decimal number; later calls have larger ones"`
+	At            time.Time    `json:"at"`
+	Client        string       `json:"client" doc:"The application's name, as it claims"`
+	ClientVersion string       `json:"clientVersion"`
+	Token         string       `json:"token" doc:"The name of the token that was shown"`
+	Session       string       `json:"session"`
+	Era           core.Era     `json:"era" enum:"legacy,modern"`
+	Server        string       `json:"server"`
+	Tool          string       `json:"tool" doc:"Name of the tool or prompt as the server knows it, or a resource's URI"`
+	PublicName    string       `json:"publicName"`
+	Method        string       `json:"method"`
+	FromServer    bool         `json:"fromServer"`
+	Outcome       core.Outcome `json:"outcome" enum:",ok,tool_error,protocol_error,timeout,cancelled,rejected" doc:"Empty while it runs"`
+	Code          core.Code    `json:"code"`
+	Reason        string       `json:"reason"`
+	TookNs        int64        `json:"tookNs"`
+	QueuedNs      int64        `json:"queuedNs"`
+	BytesIn       int          `json:"bytesIn"`
+	BytesOut      int          `json:"bytesOut"`
+	Attempts      int          `json:"attempts"`
+	Instance      string       `json:"instance"`
+	Progress      int          `json:"progress"`
+	TraceID       string       `json:"traceId"`
+	Workspace     string       `json:"workspace" doc:"The folder that the client worked in"`
 
-	Cached    bool         `json:"cached" doc:"Answered from the cache: no server was asked"`
-	Approval  hub.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"What a person said; empty when nobody was asked"`
-	Invalid   string       `json:"invalid,omitempty" doc:"What of the result does not fit the tool's outputSchema; it is known a moment after the call ended"`
-	InvalidAs string       `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
+	Cached    bool          `json:"cached" doc:"Answered from the cache: no server was asked"`
+	Approval  core.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"What a person said; empty when nobody was asked"`
+	Invalid   string        `json:"invalid,omitempty" doc:"What of the result does not fit the tool's outputSchema; it is known a moment after the call ended"`
+	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
 }
 
 // CallDetail is a call with what was kept of its payloads, without secrets.
@@ -132,13 +132,13 @@ type CallRequest struct {
 
 // CallResult is how a call of a tool ended, prepared for scripts.
 type CallResult struct {
-	Success bool     `json:"success"`
-	Output  string   `json:"output" doc:"The text of the result; images and resources as a reference"`
-	Data    JSON     `json:"data" doc:"The structured content, or null"`
-	Error   string   `json:"error" doc:"A sentence when it did not succeed"`
-	Code    hub.Code `json:"code,omitempty"`
-	Raw     JSON     `json:"raw" doc:"The whole result, or the JSON-RPC error, or null"`
-	CallID  string   `json:"callId"`
+	Success bool      `json:"success"`
+	Output  string    `json:"output" doc:"The text of the result; images and resources as a reference"`
+	Data    JSON      `json:"data" doc:"The structured content, or null"`
+	Error   string    `json:"error" doc:"A sentence when it did not succeed"`
+	Code    core.Code `json:"code,omitempty"`
+	Raw     JSON      `json:"raw" doc:"The whole result, or the JSON-RPC error, or null"`
+	CallID  string    `json:"callId"`
 }
 
 // Client is an application that called, or a token that waits for one.
@@ -207,8 +207,8 @@ func (j *JSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func callOf(c *hub.Call) Call {
-	invalid := hub.Verdict{}
+func callOf(c *core.Call) Call {
+	invalid := core.Verdict{}
 	if c.Verdict != nil {
 		invalid = *c.Verdict
 	}

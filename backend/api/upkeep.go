@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // HistoryState is what the history holds and takes.
@@ -140,7 +140,7 @@ type BackupFile struct {
 
 func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile], error) {
 	if !filepath.IsAbs(in.Body.Path) {
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: "body.path", Error: "must be absolute"}}}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.path", Error: "must be absolute"}}}
 	}
 	if err := a.Upkeep.Backup(ctx, in.Body.Path); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 type usageInput struct {

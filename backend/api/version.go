@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/trust"
-	"drawbridge/backend/version"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/backend/version"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -62,7 +62,7 @@ type VersionPlan struct {
 type candidateVersion struct {
 	key, becomes string
 	spec         version.Spec
-	tools        []hub.Item
+	tools        []core.Item
 	at           time.Time
 }
 
@@ -103,7 +103,7 @@ func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVer
 func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVersion], error) {
 	s, ok := a.Files.Current().Server(in.ID)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	v, _, err := a.versionOf(ctx, &s)
 	if err != nil {
@@ -169,14 +169,14 @@ type changeVersionInput struct {
 func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answer[VersionPlan], error) {
 	s, ok := a.Files.Current().Server(in.ID)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no such server")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	v, spec, err := a.versionOf(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
 	if !v.Known {
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "the server's entry names no package of npx or uvx, and no image", Hint: "Its version can only be changed where it is installed."}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry names no package of npx or uvx, and no image", Hint: "Its version can only be changed where it is installed."}
 	}
 	out := VersionPlan{ServerVersion: v, Was: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {
@@ -188,12 +188,12 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		err = a.applyVersion(ctx, &s, in.Body.Key, &out)
 	case "pin":
 		if v.Pin == "" {
-			return nil, &hub.Error{Code: hub.CodeConflict, Message: "there is nothing to pin: the entry names a version already, or it is not known which one runs", Hint: "Start the server, or name a version with update."}
+			return nil, &core.Error{Code: core.CodeConflict, Message: "there is nothing to pin: the entry names a version already, or it is not known which one runs", Hint: "Start the server, or name a version with update."}
 		}
 		err = a.writeVersion(ctx, &s, spec, v.Pin, &out)
 	case "back":
 		if len(v.Earlier) == 0 {
-			return nil, &hub.Error{Code: hub.CodeConflict, Message: "there is no earlier version to go back to", Hint: "Name a version with update."}
+			return nil, &core.Error{Code: core.CodeConflict, Message: "there is no earlier version to go back to", Hint: "Name a version with update."}
 		}
 		err = a.writeVersion(ctx, &s, spec, v.Earlier[0].Written, &out)
 	}
@@ -210,7 +210,7 @@ func (a *API) latest(ctx context.Context, s *config.Server, spec version.Spec) (
 		latest, err = version.Latest(ctx, spec)
 	}
 	if err != nil {
-		return "", &hub.Error{Code: hub.CodeUnavailable, Message: "the newest version cannot be found out", Cause: err, Hint: "Name a version, or try again when the registry answers."}
+		return "", &core.Error{Code: core.CodeUnavailable, Message: "the newest version cannot be found out", Cause: err, Hint: "Name a version, or try again when the registry answers."}
 	}
 	return latest, nil
 }
@@ -219,7 +219,7 @@ func (a *API) latest(ctx context.Context, s *config.Server, spec version.Spec) (
 // with those that are trusted.
 func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Spec, wanted string, out *VersionPlan) (err error) {
 	if a.Try == nil || a.Trust == nil {
-		return hub.Errorf(hub.CodeUnavailable, "servers cannot be tried here")
+		return core.Errorf(core.CodeUnavailable, "servers cannot be tried here")
 	}
 	if wanted == "" {
 		if wanted, err = a.latest(ctx, s, spec); err != nil {
@@ -229,7 +229,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	}
 	text, ok := spec.At(wanted)
 	if !ok {
-		return hub.Errorf(hub.CodeValidation, "this can be no version")
+		return core.Errorf(core.CodeValidation, "this can be no version")
 	}
 	out.Becomes = text
 	if text == spec.Text {
@@ -239,13 +239,13 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return &hub.Error{Code: hub.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
+		return &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
 	}
 	candidate := spec.Apply(*s, text)
 	t := a.Try(ctx, &candidate, s.ID)
 	out.TriedNs, out.Software = int64(t.Took), JSON(t.Catalog.Info)
 	if t.Err != nil {
-		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
 	}
 	if out.Changes, err = a.Trust.Compare(ctx, s.ID, t.Catalog.Tools); err != nil {
 		return err
@@ -260,7 +260,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	return nil
 }
 
-func planKey(text string, tools []hub.Item) string {
+func planKey(text string, tools []core.Item) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\x00", text)
 	for _, tool := range tools {
@@ -276,7 +276,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	delete(a.plans.all, s.ID)
 	a.plans.mu.Unlock()
 	if spec, _ := version.Find(s); !ok || key == "" || p.key != key || time.Since(p.at) > planFor || spec.Text != p.spec.Text || spec.Arg != p.spec.Arg {
-		return &hub.Error{Code: hub.CodeConflict, Message: "this plan is no longer the one that was made", Hint: "Plan the update again."}
+		return &core.Error{Code: core.CodeConflict, Message: "this plan is no longer the one that was made", Hint: "Plan the update again."}
 	}
 	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.becomes); err != nil {
 		return err

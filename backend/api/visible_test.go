@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestTheStatusTellsHowManyToolsClientsSee(t *testing.T) {
@@ -22,22 +22,22 @@ func TestTheStatusTellsHowManyToolsClientsSee(t *testing.T) {
 	}
 	r := registry.New(registry.Options{})
 	var servers []registry.Server
-	var statuses []hub.ServerStatus
+	var statuses []core.ServerStatus
 	for _, c := range cfg.Servers {
 		servers = append(servers, registry.Server{ID: c.ID, Filter: c.Filter})
 	}
 	r.Arrange("", servers)
 	for _, c := range cfg.Servers {
 		if c.ID == "never" {
-			statuses = append(statuses, hub.ServerStatus{ID: c.ID})
+			statuses = append(statuses, core.ServerStatus{ID: c.ID})
 			continue
 		}
-		catalog := &hub.Catalog{}
+		catalog := &core.Catalog{}
 		for _, name := range []string{"read", "write", "list"} {
-			catalog.Tools = append(catalog.Tools, hub.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)})
+			catalog.Tools = append(catalog.Tools, core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)})
 		}
 		r.Set(c.ID, "", catalog)
-		statuses = append(statuses, hub.ServerStatus{ID: c.ID, Tools: 3})
+		statuses = append(statuses, core.ServerStatus{ID: c.ID, Tools: 3})
 	}
 	a := &API{Options: Options{Views: r}}
 	if got := fmt.Sprint(a.visibleTools(cfg, statuses)); got != "map[files:1]" {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const (
@@ -35,7 +35,7 @@ func (w *windows) join() (commands <-chan windowCommand, leave func(), err error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.open) == maxWindows {
-		return nil, nil, hub.Errorf(hub.CodeRejected, "too many windows follow already")
+		return nil, nil, core.Errorf(core.CodeRejected, "too many windows follow already")
 	}
 	c := make(chan windowCommand, 8)
 	w.open = append(w.open, c)
@@ -88,7 +88,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 	}
 	w.mu.Unlock()
 	if busy {
-		return "", hub.Errorf(hub.CodeConflict, "a dialog is open already")
+		return "", core.Errorf(core.CodeConflict, "a dialog is open already")
 	}
 	defer func() {
 		w.mu.Lock()
@@ -96,7 +96,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 		delete(w.picks, id)
 	}()
 	if !w.tell(windowCommand{Command: "pick", Kind: kind, ID: id}) {
-		return "", &hub.Error{Code: hub.CodeUnavailable, Message: "no window of Drawbridge is open", Hint: "Type the path instead."}
+		return "", &core.Error{Code: core.CodeUnavailable, Message: "no window of Drawbridge is open", Hint: "Type the path instead."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pickLimit)
 	defer cancel()
@@ -104,7 +104,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 	case path := <-answer:
 		return path, nil
 	case <-ctx.Done():
-		return "", hub.Errorf(hub.CodeTimeout, "nothing was chosen in time")
+		return "", core.Errorf(core.CodeTimeout, "nothing was chosen in time")
 	}
 }
 

@@ -3,7 +3,7 @@ package bridge
 import (
 	"encoding/json"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // abilities is what a client said it can do for servers.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // answer gives the result of one of our methods, or why there is none. The hot path
@@ -26,7 +26,7 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) (answe
 		}
 		sink.rq = rq
 	}
-	if rq.era == hub.Modern && !rq.spans.RequestState.Empty() {
+	if rq.era == core.Modern && !rq.spans.RequestState.Empty() {
 		if reply, err, is := b.resume(ctx, rq, sink); is {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
 			return b.finish(rq, sink.server, public, reply, err)
@@ -39,7 +39,7 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) (answe
 	reply, err := b.call(ctx, rq, call, sink)
 	switch {
 	case err != nil:
-	case rq.era == hub.Legacy:
+	case rq.era == core.Legacy:
 		reply, err = b.fulfil(ctx, call, sink, reply)
 	default:
 		reply, err = b.instead(ctx, rq, call, sink, reply)
@@ -48,7 +48,7 @@ func (b *Bridge) answer(ctx context.Context, rq *request, sink *callSink) (answe
 }
 
 // finish makes of a call's end what its client gets.
-func (b *Bridge) finish(rq *request, server, public string, reply hub.Reply, err error) (answered, *failure) {
+func (b *Bridge) finish(rq *request, server, public string, reply core.Reply, err error) (answered, *failure) {
 	if err != nil {
 		result, f := failedHere(rq.method, b.label(server), public, rq.era, err)
 		if f != nil {
@@ -58,7 +58,7 @@ func (b *Bridge) finish(rq *request, server, public string, reply hub.Reply, err
 	} else if len(reply.Error) > 0 {
 		return answered{}, failedUpstream(reply.Error, rq.era)
 	}
-	if rq.era == hub.Modern {
+	if rq.era == core.Modern {
 		return b.modernize(rq.method, reply.Result), nil
 	}
 	return answered{head: reply.Result}, nil
@@ -74,28 +74,28 @@ func (b *Bridge) label(server string) string {
 	return server
 }
 
-func (b *Bridge) list(ctx context.Context, rq *request, kind hub.Kind) (answered, *failure) {
+func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (answered, *failure) {
 	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
 		return answered{}, failed(codeInvalidParams, "the cursor is unknown: lists are sent whole")
 	}
 	b.Lister.WaitListed(ctx, rq.at.server)
-	if rq.era == hub.Modern {
+	if rq.era == core.Modern {
 		b.introduced(rq)
 	}
 	view := b.view(rq.at, rq.client.Token)
 	result := b.listed(rq.at, view, kind)
-	if kind == hub.Tools {
+	if kind == core.Tools {
 		b.present.note(rq.client, rq.at, shown(rq.at, view), b.Now())
 	}
-	if rq.era == hub.Modern {
+	if rq.era == core.Modern {
 		return answered{result[:len(result)-1], b.suffix}, nil
 	}
 	return answered{head: result}, nil
 }
 
 // listed is the whole result of a list request.
-func (b *Bridge) listed(at endpoint, view *registry.View, kind hub.Kind) []byte {
-	if kind == hub.Tools && at.server == "" {
+func (b *Bridge) listed(at endpoint, view *registry.View, kind core.Kind) []byte {
+	if kind == core.Tools && at.server == "" {
 		return b.aggregate(at, view)
 	}
 	return view.ListResult(kind)
@@ -105,9 +105,9 @@ func (b *Bridge) listed(at endpoint, view *registry.View, kind hub.Kind) []byte 
 // params with the server's own name in its place and every other byte as it was. A
 // name that leads nowhere makes a call without a server, which the gateway refuses
 // and records.
-func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure) {
+func (b *Bridge) resolve(ctx context.Context, rq *request) (*core.Call, *failure) {
 	now := b.Now()
-	call := &hub.Call{
+	call := &core.Call{
 		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
 		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
 		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
@@ -117,7 +117,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 		call.Session = rq.session.id
 	}
 	said := rq.spans
-	call.Introduced = rq.era == hub.Modern && !said.ProtocolVersion.Empty() && !said.ClientInfo.Empty() && !said.ClientCapabilities.Empty()
+	call.Introduced = rq.era == core.Modern && !said.ProtocolVersion.Empty() && !said.ClientInfo.Empty() && !said.ClientCapabilities.Empty()
 	span, find, f := sought(rq)
 	if f != nil {
 		return nil, f
@@ -136,7 +136,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 	target, ok := find(b.view(rq.at, rq.client.Token), public)
 	if !ok && rq.at.server == "" && rq.method == "tools/call" {
 		if own := b.ownView(rq.at); own != nil {
-			target, ok = own.Lookup(hub.Tools, public)
+			target, ok = own.Lookup(core.Tools, public)
 		}
 	}
 	if !ok {
@@ -165,7 +165,7 @@ func (b *Bridge) resolve(ctx context.Context, rq *request) (*hub.Call, *failure)
 }
 
 // sought is where a request names what it wants, and how a view finds that.
-func sought(rq *request) (hub.Span, func(*registry.View, string) (registry.Target, bool), *failure) {
+func sought(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *failure) {
 	switch rq.method {
 	case "tools/call":
 		return rq.spans.Name, tool, nil
@@ -186,14 +186,14 @@ func (b *Bridge) sees(rq *request) bool {
 	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
 	_, ok := find(b.view(rq.at, rq.client.Token), public)
 	if own := b.ownView(rq.at); !ok && own != nil && rq.at.server == "" && rq.method == "tools/call" {
-		_, ok = own.Lookup(hub.Tools, public)
+		_, ok = own.Lookup(core.Tools, public)
 	}
 	return ok
 }
 
-func tool(v *registry.View, name string) (registry.Target, bool) { return v.Lookup(hub.Tools, name) }
+func tool(v *registry.View, name string) (registry.Target, bool) { return v.Lookup(core.Tools, name) }
 func prompt(v *registry.View, name string) (registry.Target, bool) {
-	return v.Lookup(hub.Prompts, name)
+	return v.Lookup(core.Prompts, name)
 }
 func resource(v *registry.View, uri string) (registry.Target, bool) {
 	return v.Resource(uri)
@@ -207,12 +207,12 @@ func templateOrResource(v *registry.View, uri string) (registry.Target, bool) {
 }
 
 // reference finds the name inside the ref of a completion request.
-func reference(rq *request) (hub.Span, func(*registry.View, string) (registry.Target, bool), *failure) {
+func reference(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *failure) {
 	ref := wire.Bytes(rq.params, rq.spans.Ref)
 	if len(ref) == 0 || ref[0] != '{' {
-		return hub.Span{}, nil, failed(codeInvalidParams, "the params hold no ref")
+		return core.Span{}, nil, failed(codeInvalidParams, "the params hold no ref")
 	}
-	var kind, name, uri hub.Span
+	var kind, name, uri core.Span
 	err := wire.Members(ref, func(m wire.Member) error {
 		switch string(m.Name) {
 		case "type":
@@ -225,16 +225,16 @@ func reference(rq *request) (hub.Span, func(*registry.View, string) (registry.Ta
 		return nil
 	})
 	if err != nil {
-		return hub.Span{}, nil, failed(codeInvalidParams, "the ref cannot be read")
+		return core.Span{}, nil, failed(codeInvalidParams, "the ref cannot be read")
 	}
 	at := rq.spans.Ref.Start
 	switch string(wire.Bytes(ref, kind)) {
 	case `"ref/prompt"`:
-		return hub.Span{Start: at + name.Start, End: at + name.End}, prompt, nil
+		return core.Span{Start: at + name.Start, End: at + name.End}, prompt, nil
 	case `"ref/resource"`:
-		return hub.Span{Start: at + uri.Start, End: at + uri.End}, templateOrResource, nil
+		return core.Span{Start: at + uri.Start, End: at + uri.End}, templateOrResource, nil
 	}
-	return hub.Span{}, nil, failed(codeInvalidParams, "the ref is of an unknown type")
+	return core.Span{}, nil, failed(codeInvalidParams, "the ref is of an unknown type")
 }
 
 func verb(method string) string {
@@ -250,11 +250,11 @@ func verb(method string) string {
 }
 
 // shift moves a span behind an edit that made the text longer by grown bytes.
-func shift(s, edited hub.Span, grown int) hub.Span {
+func shift(s, edited core.Span, grown int) core.Span {
 	if s.Empty() || s.Start < edited.End {
 		return s
 	}
-	return hub.Span{Start: s.Start + grown, End: s.End + grown}
+	return core.Span{Start: s.Start + grown, End: s.End + grown}
 }
 
 // serverInfo is how we name ourselves where no server of its own speaks.

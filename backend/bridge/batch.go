@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // unbatch takes what is ours out of a batch, which the oldest legacy clients may

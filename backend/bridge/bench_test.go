@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 // paper is a ResponseWriter that costs nothing.
@@ -20,7 +20,7 @@ type paper struct {
 	n      int
 }
 
-func (gatewayFunc) Ask(context.Context, *hub.Call, string, json.RawMessage, hub.Sink) (hub.Reply, error) {
+func (gatewayFunc) Ask(context.Context, *core.Call, string, json.RawMessage, core.Sink) (core.Reply, error) {
 	panic("nobody asks")
 }
 
@@ -30,20 +30,20 @@ func (p *paper) Write(b []byte) (int, error) { p.n += len(b); return len(b), nil
 
 // What the bridge itself adds to a call: from the request to the gateway and back.
 func BenchmarkHotPath(b *testing.B) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		for name, size := range map[string]int{"60B": 60, "10KB": 10 << 10, "1MB": 1 << 20} {
 			result := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
 			reg := registry.New(registry.Options{})
 			reg.Set("math", "math", mathCatalog())
-			br := New(Options{Registry: reg, Lister: &waits{}, Gateway: gatewayFunc(func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-				return hub.Reply{Result: result}, nil
+			br := New(Options{Registry: reg, Lister: &waits{}, Gateway: gatewayFunc(func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+				return core.Reply{Result: result}, nil
 			}), MaxBody: 8 << 20})
 			params := `"name":"math__add","arguments":{"text":"` + strings.Repeat("y", size) + `"}`
 			body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `}}`)
 			header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
-			if era == hub.Modern {
+			if era == core.Modern {
 				body = []byte(modernBody("tools/call", params))
-				header[versionHeader], header[methodHeader], header[nameHeader] = []string{hub.ModernVersion}, []string{"tools/call"}, []string{"math__add"}
+				header[versionHeader], header[methodHeader], header[nameHeader] = []string{core.ModernVersion}, []string{"tools/call"}, []string{"math__add"}
 			} else {
 				w := httptest.NewRecorder()
 				r := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}`))
@@ -69,8 +69,8 @@ func BenchmarkHotPath(b *testing.B) {
 	}
 }
 
-type gatewayFunc func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error)
+type gatewayFunc func(context.Context, *core.Call, core.Sink) (core.Reply, error)
 
-func (f gatewayFunc) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (f gatewayFunc) Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	return f(ctx, call, sink)
 }

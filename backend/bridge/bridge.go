@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/semaphore"
@@ -20,9 +20,9 @@ import (
 
 // Gateway is the one call path; *gateway.Gateway implements it.
 type Gateway interface {
-	Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 	// Ask puts a question of a server to sink, and records it. cause made the server ask.
-	Ask(ctx context.Context, cause *hub.Call, method string, params json.RawMessage, sink hub.Sink) (hub.Reply, error)
+	Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (core.Reply, error)
 }
 
 // Lister knows when catalogs are complete; *supervisor.Supervisor implements it.
@@ -165,7 +165,7 @@ func New(o Options) *Bridge {
 	return b
 }
 
-var errStopped = hub.Errorf(hub.CodeCancelled, "Drawbridge is stopping")
+var errStopped = core.Errorf(core.CodeCancelled, "Drawbridge is stopping")
 
 // Run closes sessions that idle, until ctx ends. Then it ends every session, stream
 // and call, and returns when they are gone.
@@ -255,7 +255,7 @@ func (b *Bridge) retire(s *session, why string) {
 
 // Session is one legacy session, for status pages.
 type Session struct {
-	Client   hub.Client
+	Client   core.Client
 	Endpoint string
 	Version  string // the negotiated protocol version
 	Peer     Peer   // era and capabilities, for Features
@@ -268,7 +268,7 @@ func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
 
 // ClientOf returns what the client of a session said of itself, the zero Client when
 // there is no such session.
-func (b *Bridge) ClientOf(session string) hub.Client { return b.sessions.client(session) }
+func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client(session) }
 
 // endpoint is one of the addresses we serve.
 type endpoint struct {

@@ -13,13 +13,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // peer is a go-sdk server on the other end of two pipes.
@@ -85,7 +85,7 @@ func asking(cancelled chan<- string) *mcp.Server {
 }
 
 // newCells puts one shared connection to a server behind the real call path.
-func newCells(t *testing.T, server *mcp.Server, era hub.Era, options ...func(*Options)) *stand {
+func newCells(t *testing.T, server *mcp.Server, era core.Era, options ...func(*Options)) *stand {
 	t.Helper()
 	reg := registry.New(registry.Options{})
 	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}})
@@ -94,7 +94,7 @@ func newCells(t *testing.T, server *mcp.Server, era hub.Era, options ...func(*Op
 		Server: "one", Era: era,
 		Dial:         func(context.Context) (upstream.Pipe, error) { return startPeer(server), nil },
 		Capabilities: json.RawMessage(`{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}`),
-		OnRequest: func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+		OnRequest: func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 			return s.b.Ask(ctx, "one", method, params)
 		},
 	})
@@ -134,11 +134,11 @@ func able(who string) *mcp.ClientOptions {
 }
 
 // all is one client session with roots of its own.
-func (s *stand) able(path string, era hub.Era, who string) *mcp.ClientSession {
+func (s *stand) able(path string, era core.Era, who string) *mcp.ClientSession {
 	s.Helper()
-	version := hub.LegacyVersion
-	if era == hub.Modern {
-		version = hub.ModernVersion
+	version := core.LegacyVersion
+	if era == core.Modern {
+		version = core.ModernVersion
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: who, Version: "1"}, able(who))
 	client.AddRoots(&mcp.Root{URI: "file:///" + who})
@@ -164,8 +164,8 @@ func answerOf(t testing.TB, res *mcp.CallToolResult, err error) string {
 }
 
 func TestServersGetTheirInputInAllFourCells(t *testing.T) {
-	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
-		for _, client := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, server := range []core.Era{core.Legacy, core.Modern} {
+		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
 				s := newCells(t, asking(make(chan string, 100)), server)
 				cs := s.able("/mcp", client, "ann")
@@ -183,14 +183,14 @@ func TestServersGetTheirInputInAllFourCells(t *testing.T) {
 // Many clients of both eras share one connection. What the server asks reaches the
 // client whose call it belongs to, or nobody.
 func TestNoAnswerComesFromTheWrongClient(t *testing.T) {
-	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(server), func(t *testing.T) {
 			s := newCells(t, asking(make(chan string, 1000)), server)
 			var wg sync.WaitGroup
 			for i := range 6 {
-				era, who := hub.Legacy, fmt.Sprintf("client%d", i)
+				era, who := core.Legacy, fmt.Sprintf("client%d", i)
 				if i%2 == 1 {
-					era = hub.Modern
+					era = core.Modern
 				}
 				cs := s.able("/mcp", era, who)
 				wg.Go(func() {
@@ -201,7 +201,7 @@ func TestNoAnswerComesFromTheWrongClient(t *testing.T) {
 						}
 						if got := answerOf(t, res, err); strings.Contains(got, `"client`) && !strings.Contains(got, `"`+who+`"`) {
 							t.Errorf("%s got %s", who, got)
-						} else if server == hub.Modern && !strings.Contains(got, who) {
+						} else if server == core.Modern && !strings.Contains(got, who) {
 							t.Errorf("%s got %s", who, got)
 						}
 					}
@@ -213,10 +213,10 @@ func TestNoAnswerComesFromTheWrongClient(t *testing.T) {
 }
 
 func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
-	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
-		for _, client := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, server := range []core.Era{core.Legacy, core.Modern} {
+		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
-				box := inbox.New(inbox.Options{Bus: new(event.Bus)})
+				box := approvals.New(approvals.Options{Bus: new(event.Bus)})
 				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Inbox = box })
 				cs := s.connect("/mcp", client, nil)
 				got := make(chan string, 1)
@@ -229,7 +229,7 @@ func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
 				if item.Server != "one" || item.Client.Name != "sdk" || item.Tool != "one__form" || item.Message != "What is your name?" {
 					t.Errorf("%+v", item)
 				}
-				if err := box.Answer(item.ID, inbox.Accept, json.RawMessage(`{"name":"the person"}`)); err != nil {
+				if err := box.Answer(item.ID, approvals.Accept, json.RawMessage(`{"name":"the person"}`)); err != nil {
 					t.Fatal(err)
 				}
 				if answer := <-got; !strings.Contains(answer, "the person") {
@@ -242,10 +242,10 @@ func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
 
 // A question that nobody answers is answered by its deadline, in every cell.
 func TestAQuestionThatNobodyAnswersIsDeclined(t *testing.T) {
-	for _, server := range []hub.Era{hub.Legacy, hub.Modern} {
-		for _, client := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, server := range []core.Era{core.Legacy, core.Modern} {
+		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
-				box := inbox.New(inbox.Options{Bus: new(event.Bus), Limit: 20 * time.Millisecond})
+				box := approvals.New(approvals.Options{Bus: new(event.Bus), Limit: 20 * time.Millisecond})
 				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Inbox = box })
 				res, err := s.connect("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 				if answer := answerOf(t, res, err); !strings.Contains(answer, `"action":"decline"`) {
@@ -261,9 +261,9 @@ func TestAQuestionThatNobodyAnswersIsDeclined(t *testing.T) {
 
 func TestACallWhoseClientDoesNotComeBackIsCancelled(t *testing.T) {
 	cancelled := make(chan string, 10)
-	s := newCells(t, asking(cancelled), hub.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
+	s := newCells(t, asking(cancelled), core.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
 	body := strings.Replace(modernBody("tools/call", `"name":"one__form"`), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{}}`, 1)
-	got := one(t, s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "one__form"))
+	got := one(t, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "one__form"))
 	if !strings.Contains(got, "input_required") {
 		t.Fatal(got)
 	}

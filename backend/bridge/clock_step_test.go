@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // TestCallsAreTimedByTheMonotonicClock: the durations of calls must not follow the steps of the
 // wall clock, and At has lost its monotonic reading.
 func TestCallsAreTimedByTheMonotonicClock(t *testing.T) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		s := newStand(t, nil)
-		if era == hub.Modern {
+		if era == core.Modern {
 			one(t, s.modern("/mcp", "tools/call", "files__read", `"name":"files__read","arguments":{}`))
 		} else {
 			one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files__read","arguments":{}}}`, s.open("/mcp", `{}`)...))

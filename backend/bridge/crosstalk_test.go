@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // Clients that use the same ids and the same progress tokens at the same time each
@@ -20,14 +20,14 @@ func TestEqualIDsAndTokensNeverMeet(t *testing.T) {
 	const perClient = 200
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	s := newStand(t, func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		// What the call is for is in its arguments alone; the token is everybody's.
 		var p struct{ Arguments struct{ Who, N string } }
 		if err := json.Unmarshal(call.Params, &p); err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 		if p.Arguments.Who != call.Client.Token {
-			return hub.Reply{}, fmt.Errorf("a call of %s is recorded for %s", p.Arguments.Who, call.Client.Token)
+			return core.Reply{}, fmt.Errorf("a call of %s is recorded for %s", p.Arguments.Who, call.Client.Token)
 		}
 		r := rand.New(rand.NewPCG(seed, uint64(len(p.Arguments.N))))
 		for i := range r.IntN(5) {
@@ -36,21 +36,21 @@ func TestEqualIDsAndTokensNeverMeet(t *testing.T) {
 			if i == 2 {
 				select {
 				case <-ctx.Done():
-					return hub.Reply{}, context.Cause(ctx)
+					return core.Reply{}, context.Cause(ctx)
 				case <-time.After(time.Duration(r.IntN(3)) * time.Millisecond):
 				}
 			}
 		}
-		if call.Era == hub.Legacy && r.IntN(3) == 0 {
+		if call.Era == core.Legacy && r.IntN(3) == 0 {
 			reply, err := sink.Ask(ctx, "roots/list", nil)
 			if err != nil {
-				return hub.Reply{}, err
+				return core.Reply{}, err
 			}
 			if want := p.Arguments.Who; !strings.Contains(string(reply.Result), `"`+want+`"`) {
-				return hub.Reply{}, fmt.Errorf("asked %s, heard %s", want, reply.Result)
+				return core.Reply{}, fmt.Errorf("asked %s, heard %s", want, reply.Result)
 			}
 		}
-		return hub.Reply{Result: text("%s %s", p.Arguments.Who, p.Arguments.N)}, nil
+		return core.Reply{Result: text("%s %s", p.Arguments.Who, p.Arguments.N)}, nil
 	})
 	var wg sync.WaitGroup
 	for _, who := range []string{"ann", "bob", "cyd"} {
@@ -64,7 +64,7 @@ func TestEqualIDsAndTokensNeverMeet(t *testing.T) {
 				headers := h
 				if modern {
 					body = strings.Replace(body, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},`, 1)
-					headers = []string{versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add", ClientHeader, who}
+					headers = []string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add", ClientHeader, who}
 				}
 				cancelled := !modern && i%7 == 0
 				if cancelled {

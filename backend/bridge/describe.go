@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // The places in which a tool of the aggregate can say which server it is of.
@@ -31,7 +31,7 @@ func (b *Bridge) aggregate(at endpoint, v *registry.View) []byte {
 	if mode == "" && b.DescribeServer != nil {
 		mode = b.DescribeServer()
 	}
-	plain := v.ListResult(hub.Tools)
+	plain := v.ListResult(core.Tools)
 	if at.mode == "" && mode != describeTitle && mode != describeDescription && own == nil {
 		return plain
 	}
@@ -54,12 +54,12 @@ func (b *Bridge) aggregate(at endpoint, v *registry.View) []byte {
 		}
 		tools = append(tools, raw...)
 	}
-	for _, item := range v.Items(hub.Tools) {
+	for _, item := range v.Items(core.Tools) {
 		add(describe(item, mode, labels[item.Server]))
 	}
 	if own != nil {
-		for _, item := range own.Items(hub.Tools) {
-			if _, taken := v.Lookup(hub.Tools, item.Public); !taken {
+		for _, item := range own.Items(core.Tools) {
+			if _, taken := v.Lookup(core.Tools, item.Public); !taken {
 				add(item.Raw)
 			}
 		}
@@ -99,7 +99,7 @@ func (o *offerings) keep(one offering) {
 // or description. Everything else stays as it is, byte for byte.
 func describe(item registry.Item, mode, server string) []byte {
 	raw := item.Raw
-	var title, description, hint, annotations, name hub.Span
+	var title, description, hint, annotations, name core.Span
 	err := wire.Members(raw, func(m wire.Member) error {
 		switch string(m.Name) {
 		case "title":
@@ -117,10 +117,10 @@ func describe(item registry.Item, mode, server string) []byte {
 		return raw
 	}
 	var edits []wire.Edit
-	set := func(key string, at hub.Span, text string) {
+	set := func(key string, at core.Span, text string) {
 		with := wire.AppendString(nil, text)
 		if at.Empty() { // it follows the name
-			at = hub.Span{Start: name.End, End: name.End}
+			at = core.Span{Start: name.End, End: name.End}
 			with = append([]byte(`,"`+key+`":`), with...)
 		}
 		edits = append(edits, wire.Edit{Span: at, With: with})
@@ -135,7 +135,7 @@ func describe(item registry.Item, mode, server string) []byte {
 	if object := wire.Bytes(raw, annotations); len(object) > 0 && object[0] == '{' {
 		_ = wire.Members(object, func(m wire.Member) error {
 			if string(m.Name) == "title" {
-				hint = hub.Span{Start: annotations.Start + m.Value.Start, End: annotations.Start + m.Value.End}
+				hint = core.Span{Start: annotations.Start + m.Value.Start, End: annotations.Start + m.Value.End}
 			}
 			return nil
 		})

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 func TestAToolSaysWhichServerItIsOf(t *testing.T) {
@@ -34,7 +34,7 @@ func TestOnlyTheAddressForAllServersDescribesThem(t *testing.T) {
 		for path, titled := range map[string]bool{"/mcp": true, "/s/files/mcp": false} {
 			legacy := one(t, s.post(path, list, s.open(path, `{}`)...))
 			modern := one(t, s.modern(path, "tools/list", "", ""))
-			for era, got := range map[hub.Era]string{hub.Legacy: legacy, hub.Modern: modern} {
+			for era, got := range map[core.Era]string{core.Legacy: legacy, core.Modern: modern} {
 				if strings.Contains(got, `"title":"files: read"`) != titled || !strings.Contains(got, `9007199254740993`) {
 					t.Errorf("%s %s: %s", path, era, got)
 				}
@@ -76,8 +76,8 @@ func TestInstructionsOfServersThatComeLaterAreOffered(t *testing.T) {
 
 func TestOurOwnServerHasItsAddressAndJoinsTheOthersWhenAsked(t *testing.T) {
 	own := registry.New(registry.Options{})
-	own.Set("drawbridge", "Drawbridge", &hub.Catalog{
-		Tools:        []hub.Item{{Name: "status", Raw: json.RawMessage(`{"name":"status","inputSchema":{"type":"object"}}`)}},
+	own.Set("drawbridge", "Drawbridge", &core.Catalog{
+		Tools:        []core.Item{{Name: "status", Raw: json.RawMessage(`{"name":"status","inputSchema":{"type":"object"}}`)}},
 		Capabilities: json.RawMessage(`{"tools":{}}`),
 	})
 	joined := false
@@ -85,7 +85,7 @@ func TestOurOwnServerHasItsAddressAndJoinsTheOthersWhenAsked(t *testing.T) {
 	if got := one(t, s.modern("/s/drawbridge/mcp", "tools/list", "", "")); !strings.Contains(got, `"name":"status"`) {
 		t.Error(got)
 	}
-	call := func(path, name string) *hub.Call {
+	call := func(path, name string) *core.Call {
 		one(t, s.modern(path, "tools/call", name, `"name":"`+name+`"`))
 		return s.gw.last()
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // behave is a server with something of everything, chosen by the call's name.
-func behave(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func behave(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	var p struct {
 		Arguments struct{ Do string }
 		URI       string
@@ -36,26 +36,26 @@ func behave(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, erro
 	case "ask":
 		reply, err := sink.Ask(ctx, "sampling/createMessage", json.RawMessage(`{"messages":[],"maxTokens":1.0}`))
 		if err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
-		return hub.Reply{Result: json.RawMessage(`{"content":[],"got":` + string(reply.Result) + string(reply.Error) + `}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"content":[],"got":` + string(reply.Result) + string(reply.Error) + `}`)}, nil
 	case "error":
-		return hub.Reply{Error: json.RawMessage(`{"code":-32002,"message":"not there","data":{"x":[1,null]}}`)}, nil
+		return core.Reply{Error: json.RawMessage(`{"code":-32002,"message":"not there","data":{"x":[1,null]}}`)}, nil
 	case "odd error":
-		return hub.Reply{Error: json.RawMessage(`{"code":-31999,"message":"<b>odd</b>"}`)}, nil
+		return core.Reply{Error: json.RawMessage(`{"code":-31999,"message":"<b>odd</b>"}`)}, nil
 	case "late error":
 		sink.Notify("notifications/progress", json.RawMessage(`{"progressToken":1,"progress":1}`))
-		return hub.Reply{Error: json.RawMessage(`{"code":-32602,"message":"too late for a status"}`)}, nil
+		return core.Reply{Error: json.RawMessage(`{"code":-32602,"message":"too late for a status"}`)}, nil
 	case "unavailable":
-		return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: "not running", Hint: "Start it.", Retriable: true}
+		return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "not running", Hint: "Start it.", Retriable: true}
 	case "invalid":
-		return hub.Reply{}, hub.Errorf(hub.CodeValidation, "wrong")
+		return core.Reply{}, core.Errorf(core.CodeValidation, "wrong")
 	case "internal":
-		return hub.Reply{}, errors.New("secret")
+		return core.Reply{}, errors.New("secret")
 	case "modern":
-		return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{},"requestState":"s","_meta":{"a":1}}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{},"requestState":"s","_meta":{"a":1}}`)}, nil
 	}
-	return hub.Reply{Result: json.RawMessage(odd)}, nil
+	return core.Reply{Result: json.RawMessage(odd)}, nil
 }
 
 func TestTheHotPathAndTheLongWayAnswerAlike(t *testing.T) {
@@ -85,7 +85,7 @@ func TestTheHotPathAndTheLongWayAnswerAlike(t *testing.T) {
 	}
 	for _, rq := range requests {
 		rq.params = strings.TrimPrefix(rq.params+`,"_meta":{"progressToken":1}`, ",")
-		for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		for _, era := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s %s %s", era, rq.method, rq.params), func(t *testing.T) {
 				var got [2]string
 				for i, s := range []*stand{hot, cold} {
@@ -113,17 +113,17 @@ func TestTheHotPathAndTheLongWayAnswerAlike(t *testing.T) {
 }
 
 // play sends a request, answers what the server asks, and writes down all that came.
-func (s *stand) play(era hub.Era, session []string, method, name, params string) string {
+func (s *stand) play(era core.Era, session []string, method, name, params string) string {
 	s.Helper()
 	var body string
 	h := session
-	if era == hub.Modern {
+	if era == core.Modern {
 		body = strings.Replace(modernBody(method, strings.TrimSuffix(params, `,"_meta":{"progressToken":1}`)), `"_meta":{`, `"_meta":{"progressToken":1,"io.modelcontextprotocol/logLevel":"error",`, 1)
 		body = strings.Replace(body, `{,`, `{`, 1)
 		if !strings.Contains(params, ",") {
 			body = strings.Replace(modernBody(method, ""), `"_meta":{`, `"_meta":{"progressToken":1,`, 1)
 		}
-		h = []string{versionHeader, hub.ModernVersion, methodHeader, method}
+		h = []string{versionHeader, core.ModernVersion, methodHeader, method}
 		if name != "" && method != "completion/complete" {
 			h = append(h, nameHeader, name)
 		}

@@ -1,5 +1,5 @@
 // Package bridge is the MCP endpoint: it offers all servers to every client over
-// one URL, in both eras, and translates between the wire and [hub.Call]. It
+// one URL, in both eras, and translates between the wire and [core.Call]. It
 // decides nothing: who may come in is decided before it, what may be called and
 // how it is recorded behind it.
 //

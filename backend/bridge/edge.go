@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 const (
@@ -120,7 +120,7 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 		return
 	}
 	x := &exchange{at: at, from: from, message: m, era: eraOf(r.Header, &m.params)}
-	if x.era == hub.Modern {
+	if x.era == core.Modern {
 		b.postModern(w, r, x)
 	} else {
 		b.postLegacy(w, r, x)
@@ -201,7 +201,7 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 // get opens the stream on which a legacy client hears what belongs to no call.
 func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from origin) {
 	x := &exchange{at: at, from: from, era: eraOf(r.Header, &wire.Params{})}
-	if x.era == hub.Modern {
+	if x.era == core.Modern {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
 		return
@@ -220,7 +220,7 @@ func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from o
 }
 
 func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, from origin) {
-	if eraOf(r.Header, &wire.Params{}) == hub.Modern {
+	if eraOf(r.Header, &wire.Params{}) == core.Modern {
 		if from.shim != "" { // it says goodbye: in this era there is no session to end
 			b.endShim(from.token, from.shim)
 			w.WriteHeader(http.StatusNoContent)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestTheEdgeAnswersCleanly(t *testing.T) {
@@ -36,13 +36,13 @@ func TestTheEdgeAnswersCleanly(t *testing.T) {
 		{"folded key", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"Method":"ping","method":"tools/list"}`, nil, 400, "-32600"},
 		{"duplicate param", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`, nil, 400, "-32602"},
 		{"too large", "POST", "/mcp", big, nil, 413, "too large"},
-		{"modern GET", "GET", "/mcp", "", []string{versionHeader, hub.ModernVersion}, 405, `"jsonrpc"`},
-		{"modern DELETE", "DELETE", "/mcp", "", []string{versionHeader, hub.ModernVersion}, 405, `"jsonrpc"`},
+		{"modern GET", "GET", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
+		{"modern DELETE", "DELETE", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
 		{"GET without session", "GET", "/mcp", "", nil, 400, ""},
 		{"DELETE without session", "DELETE", "/mcp", "", nil, 400, ""},
 		{"unknown legacy version", "POST", "/mcp", list, []string{versionHeader, "2020-01-01"}, 400, ""},
 		{"accept json only", "POST", "/mcp", list, []string{"Accept", "application/json"}, 400, ""},
-		{"modern batch", "POST", "/mcp", `[` + modernBody("tools/list", "") + `]`, []string{versionHeader, hub.ModernVersion}, 400, ""},
+		{"modern batch", "POST", "/mcp", `[` + modernBody("tools/list", "") + `]`, []string{versionHeader, core.ModernVersion}, 400, ""},
 	} {
 		resp := s.do(c.method, c.path, c.body, c.headers...)
 		body, err := io.ReadAll(resp.Body)

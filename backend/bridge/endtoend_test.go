@@ -9,26 +9,26 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // real is one server behind the real call path: multiplexer, policy and gateway.
 type real struct{ conn *upstream.Conn }
 
-func (r real) For(context.Context, *hub.Call) (gateway.Upstream, error) { return r.conn, nil }
-func (real) Record(*hub.Call, hub.Reply)                                {}
+func (r real) For(context.Context, *core.Call) (gateway.Upstream, error) { return r.conn, nil }
+func (real) Record(*core.Call, core.Reply)                               {}
 
 func newReal(t *testing.T, mode string) *stand {
 	t.Helper()
 	reg := registry.New(registry.Options{})
 	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}})
-	changed := make(chan hub.Kind, 16)
+	changed := make(chan core.Kind, 16)
 	conn, err := upstream.Connect(t.Context(), upstream.Options{
 		Server: "one",
 		Dial: func(context.Context) (upstream.Pipe, error) {
@@ -39,7 +39,7 @@ func newReal(t *testing.T, mode string) *stand {
 			return p, nil
 		},
 		Capabilities:  json.RawMessage(`{"elicitation":{}}`),
-		OnListChanged: func(kind hub.Kind) { changed <- kind },
+		OnListChanged: func(kind core.Kind) { changed <- kind },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func newReal(t *testing.T, mode string) *stand {
 }
 
 // eras sends the same call as a legacy and as a modern client and returns both answers.
-func (s *stand) eras(name, arguments, meta string) map[hub.Era]*http.Response {
+func (s *stand) eras(name, arguments, meta string) map[core.Era]*http.Response {
 	s.Helper()
 	params := `"name":"` + name + `","arguments":` + arguments
 	legacy := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,"_meta":{` + meta + `}}}`
@@ -76,9 +76,9 @@ func (s *stand) eras(name, arguments, meta string) map[hub.Era]*http.Response {
 	if meta != "" {
 		modern = strings.Replace(modern, `"_meta":{`, `"_meta":{`+meta+`,`, 1)
 	}
-	return map[hub.Era]*http.Response{
-		hub.Legacy: s.post("/mcp", legacy, s.open("/mcp", `{"elicitation":{}}`)...),
-		hub.Modern: s.post("/mcp", modern, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, name),
+	return map[core.Era]*http.Response{
+		core.Legacy: s.post("/mcp", legacy, s.open("/mcp", `{"elicitation":{}}`)...),
+		core.Modern: s.post("/mcp", modern, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name),
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 const (
@@ -33,11 +33,11 @@ func first(header http.Header, key string) string {
 // revision or its params carry a protocol version in _meta, whichever it is: a
 // request whose two halves disagree must be refused as a modern one. Everything
 // else is legacy, also an initialize without _meta that carries modern headers.
-func eraOf(header http.Header, p *wire.Params) hub.Era {
-	if first(header, versionHeader) >= hub.ModernVersion || !p.ProtocolVersion.Empty() {
-		return hub.Modern
+func eraOf(header http.Header, p *wire.Params) core.Era {
+	if first(header, versionHeader) >= core.ModernVersion || !p.ProtocolVersion.Empty() {
+		return core.Modern
 	}
-	return hub.Legacy
+	return core.Legacy
 }
 
 const (

@@ -6,22 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestTheEraSwitchLooksAtHeaderAndBody(t *testing.T) {
 	for _, c := range []struct {
 		header, body string
-		want         hub.Era
+		want         core.Era
 	}{
-		{"", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28"}}`, hub.Legacy},
-		{"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, hub.Legacy},
-		{"2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, hub.Modern},
-		{"2027-01-01", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, hub.Modern},
-		{"", modernBody("initialize", ""), hub.Modern},
-		{"2025-11-25", modernBody("tools/list", ""), hub.Modern},
-		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}`, hub.Legacy},
-		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, hub.Legacy},
+		{"", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28"}}`, core.Legacy},
+		{"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, core.Legacy},
+		{"2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, core.Modern},
+		{"2027-01-01", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, core.Modern},
+		{"", modernBody("initialize", ""), core.Modern},
+		{"2025-11-25", modernBody("tools/list", ""), core.Modern},
+		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}`, core.Legacy},
+		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, core.Legacy},
 	} {
 		m, err := parse([]byte(c.body))
 		if err != nil {
@@ -56,7 +56,7 @@ func FuzzEraSwitch(f *testing.F) {
 		if m.env.Method != "" {
 			claims = metaClaims(m.rawParams())
 		}
-		if want := version >= hub.ModernVersion || claims; (got == hub.Modern) != want && m.env.Method != "" {
+		if want := version >= core.ModernVersion || claims; (got == core.Modern) != want && m.env.Method != "" {
 			t.Fatalf("%q %s: %s", version, body, got)
 		}
 	})
@@ -106,11 +106,11 @@ func TestModernHeadersMustAgreeWithTheBody(t *testing.T) {
 	}{
 		{"no version header", []string{methodHeader, "tools/call", nameHeader, "math__add"}, 400, "-32020"},
 		{"another version", []string{versionHeader, "2026-08-01", methodHeader, "tools/call", nameHeader, "math__add"}, 400, "-32020"},
-		{"no method header", []string{versionHeader, hub.ModernVersion, nameHeader, "math__add"}, 400, "-32020"},
-		{"another method", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/list", nameHeader, "math__add"}, 400, "-32020"},
-		{"no name header", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/call"}, 400, "-32020"},
-		{"another name", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "files__read"}, 400, "-32020"},
-		{"broken base64", []string{versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "=?base64?%?="}, 400, "-32020"},
+		{"no method header", []string{versionHeader, core.ModernVersion, nameHeader, "math__add"}, 400, "-32020"},
+		{"another method", []string{versionHeader, core.ModernVersion, methodHeader, "tools/list", nameHeader, "math__add"}, 400, "-32020"},
+		{"no name header", []string{versionHeader, core.ModernVersion, methodHeader, "tools/call"}, 400, "-32020"},
+		{"another name", []string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "files__read"}, 400, "-32020"},
+		{"broken base64", []string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "=?base64?%?="}, 400, "-32020"},
 	} {
 		resp := s.post("/mcp", body, c.headers...)
 		if got := one(t, resp); resp.StatusCode != c.status || !strings.Contains(got, c.code) {
@@ -118,7 +118,7 @@ func TestModernHeadersMustAgreeWithTheBody(t *testing.T) {
 		}
 	}
 	bare := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
-	resp := s.post("/mcp", bare, versionHeader, hub.ModernVersion, methodHeader, "tools/list")
+	resp := s.post("/mcp", bare, versionHeader, core.ModernVersion, methodHeader, "tools/list")
 	if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32602") {
 		t.Errorf("no _meta: %s %s", resp.Status, got)
 	}

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // errand is a call of a modern client that runs beside the HTTP request which
@@ -22,7 +22,7 @@ import (
 // with a state, and sends its request again with both. So the call is put aside,
 // the server waits, and the repeated request takes the call up where it stood.
 //
-// An errand is the hub.Sink of its call.
+// An errand is the core.Sink of its call.
 type errand struct {
 	bridge *Bridge
 	server string
@@ -31,7 +31,7 @@ type errand struct {
 	cancel context.CancelCauseFunc
 	wake   chan struct{} // holds one signal when there may be questions
 	done   chan struct{} // closed when reply and err are there
-	reply  hub.Reply
+	reply  core.Reply
 	err    error
 
 	mu    sync.Mutex
@@ -46,16 +46,16 @@ type question struct {
 	key    string
 	method string
 	params json.RawMessage
-	answer chan hub.Reply // holds one
+	answer chan core.Reply // holds one
 }
 
 // interactive are the methods to which a modern client expects to be asked for input.
 var interactive = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
 // call runs a call for rq. In the modern era the result may be that input is required.
-func (b *Bridge) call(ctx context.Context, rq *request, call *hub.Call, front *callSink) (hub.Reply, error) {
+func (b *Bridge) call(ctx context.Context, rq *request, call *core.Call, front *callSink) (core.Reply, error) {
 	front.server = call.Server
-	if rq.era != hub.Modern || !interactive[rq.method] || emptyObject(rq.capabilities) {
+	if rq.era != core.Modern || !interactive[rq.method] || emptyObject(rq.capabilities) {
 		b.locate(ctx, rq, call, front)
 		return b.Gateway.Call(ctx, call, front)
 	}
@@ -64,7 +64,7 @@ func (b *Bridge) call(ctx context.Context, rq *request, call *hub.Call, front *c
 		b.locate(ctx, rq, call, front)
 		return b.Gateway.Call(ctx, call, front)
 	}
-	run := hub.NewLife(context.WithoutCancel(ctx))
+	run := core.NewLife(context.WithoutCancel(ctx))
 	e := &errand{
 		bridge: b, server: call.Server, rq: rq, can: can, cancel: run.End, front: front,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -77,7 +77,7 @@ func (b *Bridge) call(ctx context.Context, rq *request, call *hub.Call, front *c
 		defer func() {
 			if p := recover(); p != nil { // nobody above us would
 				b.Log.Error("A call made the bridge panic", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
-				e.err = hub.Errorf(hub.CodeInternal, "something went wrong inside Drawbridge")
+				e.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge")
 			}
 		}()
 		b.locate(run, rq, call, e)
@@ -91,14 +91,14 @@ func emptyObject(raw []byte) bool { return len(raw) == 0 || string(raw) == "{}" 
 
 // wait waits for the end of the call or for a question, on behalf of the HTTP request
 // of e.front. When that request ends first, the call does, too.
-func (e *errand) wait(ctx context.Context) (hub.Reply, error) {
+func (e *errand) wait(ctx context.Context) (core.Reply, error) {
 	for {
 		select {
 		case <-e.done:
 			return e.reply, e.err
 		case <-e.wake:
 			if result := e.putAside(); result != nil {
-				return hub.Reply{Result: result}, nil
+				return core.Reply{Result: result}, nil
 			}
 		case <-ctx.Done():
 			e.cancel(context.Cause(ctx))
@@ -141,7 +141,7 @@ func (e *errand) putAside() []byte {
 	return append(wire.AppendString(append(out, `},"requestState":`...), state), '}')
 }
 
-// Notify implements hub.Sink. What comes while the call is put aside has nobody to
+// Notify implements core.Sink. What comes while the call is put aside has nobody to
 // go to.
 func (e *errand) Notify(method string, params json.RawMessage) {
 	e.mu.Lock()
@@ -162,12 +162,12 @@ func (e *errand) Notify(method string, params json.RawMessage) {
 	front.Notify(method, params)
 }
 
-// Ask implements hub.Sink.
-func (e *errand) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+// Ask implements core.Sink.
+func (e *errand) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	if missing := e.can.lacks(method, params); missing != "" {
 		return e.bridge.askPerson(ctx, e.server, e.rq, method, params, missing)
 	}
-	q := &question{method: method, params: params, answer: make(chan hub.Reply, 1)}
+	q := &question{method: method, params: params, answer: make(chan core.Reply, 1)}
 	e.mu.Lock()
 	e.asked++
 	q.key = "input-" + strconv.Itoa(e.asked)
@@ -185,7 +185,7 @@ func (e *errand) Ask(ctx context.Context, method string, params json.RawMessage)
 				e.open = append(e.open[:i:i], e.open[i+1:]...)
 			}
 		}
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	}
 }
 
@@ -198,14 +198,14 @@ func (e *errand) signal() {
 
 // resume takes up the call that a repeated request belongs to. It reports false for
 // a state that is not ours: then it is the server's own.
-func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (reply hub.Reply, err error, is bool) {
+func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (reply core.Reply, err error, is bool) {
 	state, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 	if !ok || !strings.HasPrefix(state, statePrefix) {
-		return hub.Reply{}, nil, false
+		return core.Reply{}, nil, false
 	}
 	answers, err := inputResponses(wire.Bytes(rq.params, rq.spans.InputResponses))
 	if err != nil {
-		return hub.Reply{}, err, true
+		return core.Reply{}, err, true
 	}
 	e := b.errands.take(state, rq)
 	if e != nil && !b.sees(rq) {
@@ -213,7 +213,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 		e = nil
 	}
 	if e == nil {
-		return hub.Reply{}, hub.Errorf(hub.CodeValidation, "the requestState is unknown, used up or expired: send the request anew"), true
+		return core.Reply{}, core.Errorf(core.CodeValidation, "the requestState is unknown, used up or expired: send the request anew"), true
 	}
 	front.server = e.server
 	e.mu.Lock()
@@ -221,7 +221,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 	var left []*question
 	for _, q := range e.open {
 		if answer, ok := answers[q.key]; ok {
-			q.answer <- hub.Reply{Result: answer}
+			q.answer <- core.Reply{Result: answer}
 		} else {
 			left = append(left, q)
 		}
@@ -239,7 +239,7 @@ func inputResponses(raw []byte) (map[string]json.RawMessage, error) {
 	if len(raw) == 0 {
 		return answers, nil
 	}
-	wrong := hub.Errorf(hub.CodeValidation, "inputResponses must hold an object for each input")
+	wrong := core.Errorf(core.CodeValidation, "inputResponses must hold an object for each input")
 	if raw[0] != '{' {
 		return nil, wrong
 	}
@@ -309,9 +309,9 @@ func (t *errands) add(e *errand, limit time.Duration) (state string, ok bool) {
 	return state, true
 }
 
-var errOutside = hub.Errorf(hub.CodeCancelled, "the client may not use this any more")
+var errOutside = core.Errorf(core.CodeCancelled, "the client may not use this any more")
 
-var errNoInput = hub.Errorf(hub.CodeTimeout, "the client did not come back with its input in time")
+var errNoInput = core.Errorf(core.CodeTimeout, "the client did not come back with its input in time")
 
 func (t *errands) drop(state string) bool {
 	t.mu.Lock()

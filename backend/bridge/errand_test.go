@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 const canAll = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
 
 // wanting is a legacy server that asks for a name, then says it, with progress
 // before and after.
-func wanting(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func wanting(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	progress := func() {
 		if token := wire.Bytes(call.Params, call.ProgressToken); len(token) > 0 {
 			sink.Notify("notifications/progress", json.RawMessage(`{"progress":1,"progressToken":`+string(token)+`}`))
@@ -26,17 +26,17 @@ func wanting(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, err
 	progress()
 	reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Name?","requestedSchema":{"x":1.0}}`))
 	if err != nil {
-		return hub.Reply{}, err
+		return core.Reply{}, err
 	}
 	progress()
-	return hub.Reply{Result: json.RawMessage(`{"content":[],"got":` + string(reply.Result) + string(reply.Error) + `}`)}, nil
+	return core.Reply{Result: json.RawMessage(`{"content":[],"got":` + string(reply.Result) + string(reply.Error) + `}`)}, nil
 }
 
 // able sends a call of math__add as a modern client that can do everything.
 func (s *stand) ask(path, params string, headers ...string) []string {
 	s.Helper()
 	body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
-	h := append([]string{versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"}, headers...)
+	h := append([]string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"}, headers...)
 	return messages(s, s.post(path, body, h...))
 }
 
@@ -118,7 +118,7 @@ func TestARepeatedRequestHearsProgressUnderItsOwnToken(t *testing.T) {
 	s := newStand(t, wanting)
 	token := func(params, token string) []string {
 		body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll+`,"progressToken":`+token, 1)
-		return messages(s, s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"))
+		return messages(s, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"))
 	}
 	first := token(`"arguments":{}`, `"one"`)
 	if len(first) != 2 || !strings.Contains(first[0], `"progressToken":"one"`) {
@@ -153,10 +153,10 @@ func TestAClientHoldsSoManyCallsAsideAndNoMore(t *testing.T) {
 
 func TestAModernClientThatLeavesCancelsItsCall(t *testing.T) {
 	ended := make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -39,9 +39,9 @@ func failed(code int, message string) *failure {
 
 // failedUpstream passes a server's own error object on. Only one code differs
 // between the eras: a resource that is not there.
-func failedUpstream(object []byte, era hub.Era) *failure {
+func failedUpstream(object []byte, era core.Era) *failure {
 	f := &failure{object: object}
-	var at hub.Span
+	var at core.Span
 	_ = wire.Members(object, func(m wire.Member) error {
 		if string(m.Name) == "code" {
 			at = m.Value
@@ -50,7 +50,7 @@ func failedUpstream(object []byte, era hub.Era) *failure {
 	})
 	code, _ := wire.Int(object, at)
 	f.code = int(code)
-	if era == hub.Modern && f.code == codeResourceNotFound {
+	if era == core.Modern && f.code == codeResourceNotFound {
 		f.code = codeInvalidParams
 		f.object = wire.Splice(nil, object, wire.Edit{Span: at, With: strconv.AppendInt(nil, codeInvalidParams, 10)})
 	}
@@ -61,21 +61,21 @@ func failedUpstream(object []byte, era hub.Era) *failure {
 // should read is a tool result that says why the tool was not run, and what to do;
 // what the protocol makes an error, and anything but a tool call, is a JSON-RPC error.
 // name is what the client asked for; a resource that is not there is named again.
-func failedHere(method, server, name string, era hub.Era, err error) (result []byte, f *failure) {
+func failedHere(method, server, name string, era core.Era, err error) (result []byte, f *failure) {
 	about := aboutOf(err)
 	rpc := codeRefused
 	switch about.Code {
-	case hub.CodeValidation:
+	case core.CodeValidation:
 		rpc = codeInvalidParams
-	case hub.CodeNotFound:
+	case core.CodeNotFound:
 		rpc = codeInvalidParams
 		if method == "resources/read" {
 			about.URI = name
-			if era == hub.Legacy {
+			if era == core.Legacy {
 				rpc = codeResourceNotFound
 			}
 		}
-	case hub.CodeInternal:
+	case core.CodeInternal:
 		rpc = codeInternal
 	}
 	if method == "tools/call" && forModel(about) {
@@ -89,18 +89,18 @@ func failedHere(method, server, name string, era hub.Era, err error) (result []b
 
 // about is what machines may know of a failure.
 type about struct {
-	Code      hub.Code         `json:"code"`
-	Message   string           `json:"message,omitempty"`
-	Hint      string           `json:"hint,omitempty"`
-	Retriable bool             `json:"retriable,omitempty"`
-	URI       string           `json:"uri,omitempty"`
-	Errors    []hub.FieldError `json:"errors,omitempty"`
+	Code      core.Code         `json:"code"`
+	Message   string            `json:"message,omitempty"`
+	Hint      string            `json:"hint,omitempty"`
+	Retriable bool              `json:"retriable,omitempty"`
+	URI       string            `json:"uri,omitempty"`
+	Errors    []core.FieldError `json:"errors,omitempty"`
 }
 
 func aboutOf(err error) about {
-	a := about{Code: hub.CodeOf(err)}
-	a.Message, a.Hint = hub.Describe(err)
-	if e, ok := errors.AsType[*hub.Error](err); ok {
+	a := about{Code: core.CodeOf(err)}
+	a.Message, a.Hint = core.Describe(err)
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		a.Retriable, a.Errors = e.Retriable, e.Fields
 	}
 	return a
@@ -111,9 +111,9 @@ func aboutOf(err error) about {
 // that do not fit are not.
 func forModel(a about) bool {
 	switch a.Code {
-	case hub.CodeNotFound, hub.CodeCancelled:
+	case core.CodeNotFound, core.CodeCancelled:
 		return false
-	case hub.CodeValidation:
+	case core.CodeValidation:
 		return len(a.Errors) > 0
 	}
 	return true
@@ -136,7 +136,7 @@ func toolFailure(a about, server string) []byte {
 		suffix += " retriable=true"
 	}
 	suffix += ")"
-	if (a.Code == hub.CodeUnavailable || a.Code == hub.CodeBreakerOpen) && a.Retriable && server != "" {
+	if (a.Code == core.CodeUnavailable || a.Code == core.CodeBreakerOpen) && a.Retriable && server != "" {
 		text(server + " is temporarily unavailable. Please try again later." + suffix)
 		out = append(out, ',')
 		text(reason)
@@ -144,7 +144,7 @@ func toolFailure(a about, server string) []byte {
 	} else {
 		text(reason + suffix)
 		out = append(out, `],"isError":true,"_meta":{`...)
-		if a.Code == hub.CodeDegraded {
+		if a.Code == core.CodeDegraded {
 			out = append(out, `"status":"degraded",`...)
 		}
 	}
@@ -157,8 +157,8 @@ func toolFailure(a about, server string) []byte {
 const metaError = "drawbridge/error"
 
 // status is the HTTP status that an era wants for an error which is all that is sent.
-func (f *failure) status(era hub.Era) int {
-	if era == hub.Modern {
+func (f *failure) status(era core.Era) int {
+	if era == core.Modern {
 		switch f.code {
 		case codeMethodNotFound:
 			return http.StatusNotFound

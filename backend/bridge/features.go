@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"sync"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -72,7 +72,7 @@ func (b *Bridge) newSDK(e *edge) *mcp.Server {
 // sdkFor is the server that go-sdk answers a request with.
 func (b *Bridge) sdkFor(x *exchange) *mcp.Server {
 	e := b.edge(x.at)
-	if x.era == hub.Modern && x.message != nil && x.env.Method == "tools/call" {
+	if x.era == core.Modern && x.message != nil && x.env.Method == "tools/call" {
 		name, ok := wire.Unquote(wire.Bytes(x.rawParams(), x.params.Name))
 		if ok && b.outside(x, name) {
 			return e.blank()
@@ -94,7 +94,7 @@ func (b *Bridge) wantsHeaders(e *edge, token, name string) bool {
 		e.view, e.limits[limit] = now, true
 		var items []registry.Item
 		for limit := range e.limits {
-			items = append(items, b.within(e.at, limit).Items(hub.Tools)...)
+			items = append(items, b.within(e.at, limit).Items(core.Tools)...)
 		}
 		e.register(items)
 	}
@@ -107,7 +107,7 @@ func (b *Bridge) outside(x *exchange, name string) bool {
 	if x.at.scope == "" {
 		return false
 	}
-	_, sees := b.view(x.at, x.from.token).Lookup(hub.Tools, name)
+	_, sees := b.view(x.at, x.from.token).Lookup(core.Tools, name)
 	return !sees
 }
 
@@ -164,17 +164,17 @@ func (b *Bridge) ListChanged(c registry.Change) {
 
 // announce makes the SDK send list_changed. It does so, shortly after and once for
 // many, whenever a feature comes or goes; the list itself is never seen.
-func (e *edge) announce(kinds []hub.Kind) {
+func (e *edge) announce(kinds []core.Kind) {
 	const name, uri = "changed", "drawbridge:changed"
 	for _, kind := range kinds {
 		switch kind {
-		case hub.Tools:
+		case core.Tools:
 			e.sdk.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 			e.sdk.RemoveTools(name)
-		case hub.Prompts:
+		case core.Prompts:
 			e.sdk.AddPrompt(&mcp.Prompt{Name: name}, nil)
 			e.sdk.RemovePrompts(name)
-		case hub.Resources, hub.Templates:
+		case core.Resources, core.Templates:
 			e.sdk.AddResource(&mcp.Resource{URI: uri, Name: name}, nil)
 			e.sdk.RemoveResources(uri)
 		}

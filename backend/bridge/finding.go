@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // The tools that stand for others, where a client or its profile says so.
@@ -33,9 +33,9 @@ const (
 
 // brief is the list of tools for a client that does not want them all.
 func (b *Bridge) brief(at endpoint, v *registry.View, own *registry.View) []byte {
-	items := v.Items(hub.Tools)
+	items := v.Items(core.Tools)
 	if own != nil {
-		items = slices.Concat(items, own.Items(hub.Tools))
+		items = slices.Concat(items, own.Items(core.Tools))
 	}
 	var servers []string
 	for _, o := range v.Offers() {
@@ -139,7 +139,7 @@ func unfold(rq *request) (*request, *failure) {
 	if len(inner) == 0 || inner[0] != '{' {
 		return nil, failed(codeInvalidParams, callTool+" needs the name of a tool and its arguments")
 	}
-	var name, arguments hub.Span
+	var name, arguments core.Span
 	twice := false
 	err := wire.Members(inner, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -184,20 +184,20 @@ func named(rq *request) string {
 
 // standing returns the answer of a tool that we answer ourselves, nil when rq calls
 // none. It goes through the gateway as every call does.
-func (b *Bridge) standing(rq *request) func(context.Context) hub.Reply {
+func (b *Bridge) standing(rq *request) func(context.Context) core.Reply {
 	if rq.method != "tools/call" || rq.unfolded {
 		return nil
 	}
 	switch name := named(rq); {
 	case rq.at.mode == ToolsSearch && name == findTools:
-		return func(context.Context) hub.Reply { return b.find(rq) }
+		return func(context.Context) core.Reply { return b.find(rq) }
 	case rq.at.mode == ToolsDeferred && name == describeTools:
-		return func(context.Context) hub.Reply { return b.describeNamed(rq) }
+		return func(context.Context) core.Reply { return b.describeNamed(rq) }
 	}
 	return nil
 }
 
-func (b *Bridge) find(rq *request) hub.Reply {
+func (b *Bridge) find(rq *request) core.Reply {
 	var in struct {
 		Query  string `json:"query"`
 		Server string `json:"server"`
@@ -241,7 +241,7 @@ func (b *Bridge) find(rq *request) hub.Reply {
 	return definitions(items)
 }
 
-func (b *Bridge) describeNamed(rq *request) hub.Reply {
+func (b *Bridge) describeNamed(rq *request) core.Reply {
 	var in struct {
 		Names []string `json:"names"`
 	}
@@ -251,9 +251,9 @@ func (b *Bridge) describeNamed(rq *request) hub.Reply {
 	view := b.view(rq.at, rq.client.Token)
 	var items []registry.Item
 	for _, name := range in.Names {
-		t, ok := view.Lookup(hub.Tools, name)
+		t, ok := view.Lookup(core.Tools, name)
 		if own := b.ownView(rq.at); !ok && own != nil {
-			t, ok = own.Lookup(hub.Tools, name)
+			t, ok = own.Lookup(core.Tools, name)
 		}
 		if !ok || t.Raw == nil {
 			return toolError("no tool is called " + shorten(name))
@@ -272,7 +272,7 @@ func (b *Bridge) ownView(at endpoint) *registry.View {
 }
 
 // definitions gives tools as their servers define them, one a line.
-func definitions(items []registry.Item) hub.Reply {
+func definitions(items []registry.Item) core.Reply {
 	var text strings.Builder
 	for i, item := range items {
 		raw := []byte(item.Raw)
@@ -286,12 +286,12 @@ func definitions(items []registry.Item) hub.Reply {
 	return toolText(text.String())
 }
 
-func toolText(text string) hub.Reply {
-	return hub.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)}
+func toolText(text string) core.Reply {
+	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)}
 }
 
-func toolError(text string) hub.Reply {
-	return hub.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
+func toolError(text string) core.Reply {
+	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
 }
 
 // ListSize is how many bytes the list of a view's tools takes, listed in a mode; "" is
@@ -300,5 +300,5 @@ func (b *Bridge) ListSize(v *registry.View, mode string) int {
 	if mode == ToolsSearch || mode == ToolsDeferred {
 		return len(b.brief(endpoint{mode: mode}, v, nil))
 	}
-	return len(v.ListResult(hub.Tools))
+	return len(v.ListResult(core.Tools))
 }

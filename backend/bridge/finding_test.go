@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // modes gives the token that is called as a mode that mode.
@@ -18,10 +18,10 @@ func (s *stand) modes() {
 	s.b.SetReach(Reach{Clients: map[string]ClientReach{"search": {ToolMode: ToolsSearch}, "deferred": {ToolMode: ToolsDeferred}, "odd": {ToolMode: "odd"}}})
 }
 
-func (s *stand) tool(era hub.Era, token, name, arguments string) string {
+func (s *stand) tool(era core.Era, token, name, arguments string) string {
 	s.Helper()
 	params := `"name":"` + name + `","arguments":` + arguments
-	if era == hub.Modern {
+	if era == core.Modern {
 		return strings.Join(messages(s, s.modern("/mcp", "tools/call", name, params, ClientHeader, token)), "")
 	}
 	session := s.open("/mcp", `{}`, ClientHeader, token)
@@ -42,17 +42,17 @@ func textOf(t testing.TB, answer string) string {
 
 func TestASearchingClientFindsAndCallsTools(t *testing.T) {
 	for _, cold := range []bool{false, true} {
-		for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
-			s := newStand(t, func(_ context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		for _, era := range []core.Era{core.Legacy, core.Modern} {
+			s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 				if c.Local != nil {
 					return c.Local(t.Context()), nil
 				}
-				return hub.Reply{Result: text("%s of %s with %s", c.Name, c.Server, c.Params[c.Arguments.Start:c.Arguments.End])}, nil
+				return core.Reply{Result: text("%s of %s with %s", c.Name, c.Server, c.Params[c.Arguments.Start:c.Arguments.End])}, nil
 			})
 			s.b.cold = cold
 			s.modes()
 			var list string
-			if era == hub.Modern {
+			if era == core.Modern {
 				list = one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "search"))
 			} else {
 				session := s.open("/mcp", `{}`, ClientHeader, "search")
@@ -74,7 +74,7 @@ func TestASearchingClientFindsAndCallsTools(t *testing.T) {
 			if c.Server != "files" || c.Name != "read" || c.PublicName != "files__read" || c.Local != nil || strings.Contains(string(c.Params), "call_tool") {
 				t.Errorf("the gateway saw %+v %s", c, c.Params)
 			}
-			if era == hub.Legacy && string(c.Params[c.ProgressToken.Start:c.ProgressToken.End]) != "9" {
+			if era == core.Legacy && string(c.Params[c.ProgressToken.Start:c.ProgressToken.End]) != "9" {
 				t.Errorf("the progress token is %s", c.Params[c.ProgressToken.Start:c.ProgressToken.End])
 			}
 			if got := textOf(t, s.tool(era, "search", "call_tool", `{"name":"math__add","arguments":"{\"a\":1}"}`)); got != `add of math with {"a":1}` {
@@ -105,14 +105,14 @@ func TestASearchingClientFindsAndCallsTools(t *testing.T) {
 }
 
 func TestADeferringClientSeesNamesAndAsksForTheRest(t *testing.T) {
-	s := newStand(t, func(_ context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		if c.Local != nil {
 			return c.Local(t.Context()), nil
 		}
-		return hub.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
+		return core.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
 	})
 	s.modes()
-	s.reg.Set("math", "math", &hub.Catalog{Tools: []hub.Item{{Name: "add", Raw: json.RawMessage(
+	s.reg.Set("math", "math", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: json.RawMessage(
 		`{"name":"add","description":"Adds two\n numbers. ` + strings.Repeat("More about it. ", 50) + `","inputSchema":{"type":"object","properties":{"a":{"type":"number"}}},"annotations":{"readOnlyHint":true}}`)}}})
 	list := one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "deferred"))
 	for _, part := range []string{`{"name":"math__add","description":"Adds two numbers.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`, `"files__read"`, `"describe_tools"`} {
@@ -123,14 +123,14 @@ func TestADeferringClientSeesNamesAndAsksForTheRest(t *testing.T) {
 	if strings.Contains(list, "More about it") {
 		t.Errorf("the list is whole: %s", list)
 	}
-	if got := textOf(t, s.tool(hub.Modern, "deferred", "describe_tools", `{"names":["math__add","files__read"]}`)); !strings.Contains(got, `"properties":{"a"`) || !strings.Contains(got, `9007199254740993`) {
+	if got := textOf(t, s.tool(core.Modern, "deferred", "describe_tools", `{"names":["math__add","files__read"]}`)); !strings.Contains(got, `"properties":{"a"`) || !strings.Contains(got, `9007199254740993`) {
 		t.Errorf("described as %s", got)
 	}
-	if got := textOf(t, s.tool(hub.Modern, "deferred", "math__add", `{}`)); got != "add of math" {
+	if got := textOf(t, s.tool(core.Modern, "deferred", "math__add", `{}`)); got != "add of math" {
 		t.Errorf("called by name: %s", got)
 	}
 	for _, bad := range []string{`{}`, `{"names":[]}`, `{"names":["nobody"]}`, `{"names":"math__add"}`} {
-		if got := s.tool(hub.Modern, "deferred", "describe_tools", bad); !strings.Contains(got, `"isError":true`) {
+		if got := s.tool(core.Modern, "deferred", "describe_tools", bad); !strings.Contains(got, `"isError":true`) {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}
@@ -142,41 +142,41 @@ func TestADeferringClientSeesNamesAndAsksForTheRest(t *testing.T) {
 // A search sees what its profile holds, and call_tool reaches no further.
 func TestSearchStaysWithinAProfile(t *testing.T) {
 	s := newBound(t)
-	s.gw.answer = func(_ context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s.gw.answer = func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		if c.Local != nil {
 			return c.Local(t.Context()), nil
 		}
-		return hub.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
+		return core.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
 	}
 	s.reach(config.Profile{Name: "p", ToolMode: config.ToolsSearch, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
 	s.innocent("the list", one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
 	for _, query := range []string{`{"query":"OUTSIDE do hide ask"}`, `{"query":"out__do"}`, `{"query":"","server":"out"}`, `{"query":"hide","limit":20}`} {
-		answer := s.tool(hub.Modern, "bound", "find_tools", query)
+		answer := s.tool(core.Modern, "bound", "find_tools", query)
 		s.innocent(query, answer)
 		if strings.Contains(answer, "out__") || strings.Contains(answer, "in__hide") {
 			t.Errorf("%s finds %s", query, answer)
 		}
 	}
 	for _, name := range []string{"out__do", "in__hide", "late__any"} {
-		s.tool(hub.Modern, "bound", "call_tool", `{"name":"`+name+`","arguments":{}}`)
+		s.tool(core.Modern, "bound", "call_tool", `{"name":"`+name+`","arguments":{}}`)
 		if c := s.gw.last(); c.Server != "" {
 			t.Errorf("%s leads to %s", name, c.Server)
 		}
 	}
-	if got := textOf(t, s.tool(hub.Modern, "bound", "call_tool", `{"name":"in__do","arguments":{}}`)); got != "do of in" {
+	if got := textOf(t, s.tool(core.Modern, "bound", "call_tool", `{"name":"in__do","arguments":{}}`)); got != "do of in" {
 		t.Error(got)
 	}
 }
 
 // recorder keeps what the gateway records.
-type recorder struct{ calls []hub.Call }
+type recorder struct{ calls []core.Call }
 
-func (r *recorder) Record(c *hub.Call, _ hub.Reply) { r.calls = append(r.calls, *c) }
+func (r *recorder) Record(c *core.Call, _ core.Reply) { r.calls = append(r.calls, *c) }
 
 type noServer struct{}
 
-func (noServer) For(context.Context, *hub.Call) (gateway.Upstream, error) {
-	return nil, hub.Errorf(hub.CodeUnavailable, "no server runs")
+func (noServer) For(context.Context, *core.Call) (gateway.Upstream, error) {
+	return nil, core.Errorf(core.CodeUnavailable, "no server runs")
 }
 
 // call_tool is no way around what a tool is held to: the real policy refuses it, and the
@@ -193,20 +193,20 @@ func TestPolicySeesTheRealToolBehindCallTool(t *testing.T) {
 	records := &recorder{}
 	s.b.Gateway = gateway.New(gateway.Options{Upstreams: noServer{}, Policy: rules, Recorder: records, Bus: new(event.Bus)})
 	for _, name := range []string{"math__add", "files__read"} {
-		s.tool(hub.Modern, "search", name, `{}`)
-		s.tool(hub.Modern, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
+		s.tool(core.Modern, "search", name, `{}`)
+		s.tool(core.Modern, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
 	}
-	s.tool(hub.Modern, "search", "find_tools", `{"query":"add"}`)
+	s.tool(core.Modern, "search", "find_tools", `{"query":"add"}`)
 	if len(records.calls) != 5 {
 		t.Fatalf("%d calls are recorded", len(records.calls))
 	}
 	for i := 0; i < 4; i += 2 {
 		a, b := records.calls[i], records.calls[i+1]
-		if a.Outcome != hub.OutcomeRejected || a.Outcome != b.Outcome || a.Code != b.Code || a.Reason != b.Reason || a.Server != b.Server || a.Name != b.Name || a.PublicName != b.PublicName {
+		if a.Outcome != core.OutcomeRejected || a.Outcome != b.Outcome || a.Code != b.Code || a.Reason != b.Reason || a.Server != b.Server || a.Name != b.Name || a.PublicName != b.PublicName {
 			t.Errorf("by name:       %+v\nby call_tool: %+v", a, b)
 		}
 	}
-	if f := records.calls[4]; f.Outcome != hub.OutcomeOK || f.Server != "drawbridge" || f.Name != "find_tools" {
+	if f := records.calls[4]; f.Outcome != core.OutcomeOK || f.Server != "drawbridge" || f.Name != "find_tools" {
 		t.Errorf("%+v", f)
 	}
 }

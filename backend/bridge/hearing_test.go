@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -71,7 +71,7 @@ func TestAListenerIsToldOfItsOwnListsAlone(t *testing.T) {
 		e.tells(t, name, "tools", "prompts", "resources")
 	}
 	// The same lists, announced by the server as changed.
-	s.reg.Set("out", "", c, hub.Tools)
+	s.reg.Set("out", "", c, core.Tools)
 	silent("out says that it changed", inside)
 	outside["everything"].tells(t, "everything", "tools")
 	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: true}}}, config.Profile{Name: "q"})
@@ -140,9 +140,9 @@ func TestAnUpdateIsHeardByWhoSeesTheResourceNow(t *testing.T) {
 }
 
 // as makes a client that shows a token.
-func (s *stand) as(path string, era hub.Era, token string, o *mcp.ClientOptions) *mcp.ClientSession {
+func (s *stand) as(path string, era core.Era, token string, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
-	version := map[hub.Era]string{hub.Legacy: hub.LegacyVersion, hub.Modern: hub.ModernVersion}[era]
+	version := map[core.Era]string{core.Legacy: core.LegacyVersion, core.Modern: core.ModernVersion}[era]
 	transport := &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path, HTTPClient: &http.Client{Transport: bearer(token)}}
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o).Connect(s.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
@@ -199,7 +199,7 @@ func (h *heard) await(again func(), wanted map[string][]string) {
 }
 
 func TestAnEditOfAProfileIsToldToItsClientsAlone(t *testing.T) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
 			s := newBound(t)
 			h := &heard{T: t, words: make(chan [2]string, 10_000)}
@@ -224,14 +224,14 @@ func TestAnEditOfAProfileIsToldToItsClientsAlone(t *testing.T) {
 			h.await(func() { // the streams are up once everybody has heard of this
 				n++
 				c := marked("inside", "in")
-				c.Tools = append(c.Tools, hub.Item{Name: "more" + itoa(n), Raw: json.RawMessage(`{"name":"more` + itoa(n) + `"}`)})
+				c.Tools = append(c.Tools, core.Item{Name: "more" + itoa(n), Raw: json.RawMessage(`{"name":"more` + itoa(n) + `"}`)})
 				s.reg.Set("in", "", c)
 			}, everybody("tools"))
 			// What happens outside of p is no news in p. The mark comes after it.
 			h.await(func() {
 				n++
 				c := marked("OUTSIDE", "out")
-				c.Resources = append(c.Resources, hub.Item{Name: "out://" + itoa(n), Raw: json.RawMessage(`{"uri":"out://` + itoa(n) + `","name":"n"}`)})
+				c.Resources = append(c.Resources, core.Item{Name: "out://" + itoa(n), Raw: json.RawMessage(`{"uri":"out://` + itoa(n) + `","name":"n"}`)})
 				s.reg.Set("out", "", c)
 			}, map[string][]string{"q": {"resources"}, "all": {"resources"}})
 			h.await(mark, everybody("mark"))
@@ -251,7 +251,7 @@ func TestAnEditOfAProfileIsToldToItsClientsAlone(t *testing.T) {
 
 // Two servers have the same URI; each listener hears of the one that it sees.
 func TestUpdatesOfResourcesStayWithinAProfile(t *testing.T) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
 			s := newBound(t)
 			h := &heard{T: t, words: make(chan [2]string, 10_000), never: map[string][]string{"p": {"out"}, "bound": {"out"}, "q": {"in"}, "all": {"in"}}}

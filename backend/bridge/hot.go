@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 var (
@@ -22,7 +22,7 @@ func (b *Bridge) hot(w http.ResponseWriter, r *http.Request, x *exchange) {
 	if x.session != nil {
 		parent = x.session.ctx
 	}
-	life := hub.NewLife(parent)
+	life := core.NewLife(parent)
 	defer life.End(nil)
 	if s := x.session; s != nil {
 		key := idKey(x.id())
@@ -60,7 +60,7 @@ type callSink struct {
 	server string // id of the server that the call went to
 }
 
-// Notify implements hub.Sink.
+// Notify implements core.Sink.
 func (c *callSink) Notify(method string, params json.RawMessage) {
 	if method == "notifications/message" && !c.hears(params) {
 		return
@@ -97,10 +97,10 @@ func severity(level string) int {
 	return len(severities) + 1
 }
 
-// Ask implements hub.Sink. Only the client whose call caused the request is asked,
+// Ask implements core.Sink. Only the client whose call caused the request is asked,
 // in that call's own stream. A client that cannot be asked makes a JSON-RPC error
 // for the server, not a failure of the call.
-func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	s := c.rq.session
 	var can abilities // a modern client is never asked here: see errand
 	if s != nil {
@@ -129,10 +129,10 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 		return reply, nil
 	case <-limit.C:
 		c.withdraw(id, "no answer in time")
-		return hub.Reply{Error: wire.ErrorObject(codeRefused, "the client did not answer in time", nil)}, nil
+		return core.Reply{Error: wire.ErrorObject(codeRefused, "the client did not answer in time", nil)}, nil
 	case <-ctx.Done():
 		c.withdraw(id, "the call ended")
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	}
 }
 
@@ -145,6 +145,6 @@ func (c *callSink) withdraw(id, why string) {
 	_ = c.out.event(wire.AppendNotification(nil, "notifications/cancelled", params))
 }
 
-func unasked(message string) hub.Reply {
-	return hub.Reply{Error: wire.ErrorObject(codeMethodNotFound, message, nil)}
+func unasked(message string) core.Reply {
+	return core.Reply{Error: wire.ErrorObject(codeMethodNotFound, message, nil)}
 }

@@ -9,16 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // odd is a result that every decoding would change.
 const odd = `{"z":1.0,"content":[{"type":"hologram","n":9007199254740993,"e":"\u00e9\/"}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
 
 func TestTheServersBytesReachTheClientUnchanged(t *testing.T) {
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Result: json.RawMessage(odd)}, nil
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(odd)}, nil
 	})
 	h := s.open("/mcp", `{}`)
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"files__read","arguments":{"n":1.50,"z":{}}}}`, h...)
@@ -28,22 +28,22 @@ func TestTheServersBytesReachTheClientUnchanged(t *testing.T) {
 	want(t, "params", string(call.Params), `{"name":"read","arguments":{"n":1.50,"z":{}}}`)
 	want(t, "arguments", string(wire.Bytes(call.Params, call.Arguments)), `{"n":1.50,"z":{}}`)
 	if call.Server != "files" || call.Name != "read" || call.PublicName != "files__read" || call.Client.Name != "probe" ||
-		call.Client.Version != "9" || call.Session != h[1] || call.Era != hub.Legacy {
+		call.Client.Version != "9" || call.Session != h[1] || call.Era != core.Legacy {
 		t.Errorf("call: %+v", call)
 	}
 
 	got := one(t, s.modern("/s/files/mcp", "tools/call", "read", `"name":"read","arguments":{}`))
 	want(t, "modern", got, `{"jsonrpc":"2.0","id":"m-1","result":`+odd[:len(odd)-1]+
 		`,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"drawbridge","title":"Drawbridge","version":"1.2.3"}}}}`)
-	if call := s.gw.last(); call.Era != hub.Modern || call.Session != "" || call.Client.Name != "probe" || string(call.Capabilities) != "{}" {
+	if call := s.gw.last(); call.Era != core.Modern || call.Session != "" || call.Client.Name != "probe" || string(call.Capabilities) != "{}" {
 		t.Errorf("call: %+v", call)
 	}
 }
 
 func TestWhatAModernServerSaidIsNotSaidAgain(t *testing.T) {
 	const full = `{"contents":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}},"cacheScope":"public","ttlMs":5,"resultType":"complete"}`
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Result: json.RawMessage(full)}, nil
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(full)}, nil
 	})
 	got := one(t, s.modern("/mcp", "resources/read", "=?base64?ZmlsZTovLy/DvG7Drw==?=", `"uri":"file:///ünï"`))
 	want(t, "result", got, `{"jsonrpc":"2.0","id":"m-1","result":`+full+`}`)
@@ -92,7 +92,7 @@ func TestListsAreTheCachedBytesInBothEras(t *testing.T) {
 func TestAListWaitsForServersThatStart(t *testing.T) {
 	s := newStand(t, nil)
 	s.w.do = func() {
-		s.reg.Set("late", "late", &hub.Catalog{Tools: []hub.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
+		s.reg.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
 	}
 	if got := one(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"late__t"`) {
 		t.Errorf("list: %s", got)
@@ -102,7 +102,7 @@ func TestAListWaitsForServersThatStart(t *testing.T) {
 func TestACallOfAnUnknownNameWaitsForServersThatStart(t *testing.T) {
 	s := newStand(t, nil)
 	s.w.do = func() {
-		s.reg.Set("late", "late", &hub.Catalog{Tools: []hub.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
+		s.reg.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
 	}
 	one(t, s.modern("/mcp", "tools/call", "late__t", `"name":"late__t"`))
 	if call := s.gw.last(); call.Server != "late" || call.Name != "t" {
@@ -126,18 +126,18 @@ func TestAnUnknownNameIsAnErrorAndIsRecorded(t *testing.T) {
 
 func TestNotificationsComeBeforeTheReplyAndInOrder(t *testing.T) {
 	const n = 4000
-	s := newStand(t, func(_ context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		token := string(wire.Bytes(call.Params, call.ProgressToken))
 		for i := range n {
 			sink.Notify("notifications/progress", json.RawMessage(`{"progressToken":`+token+`,"progress":`+itoa(i)+`}`))
 		}
-		return hub.Reply{Result: text("done")}, nil
+		return core.Reply{Result: text("done")}, nil
 	})
 	h := s.open("/mcp", `{}`)
 	for era, resp := range map[string]*http.Response{
 		"legacy": s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","_meta":{"progressToken":"tök"}}}`, h...),
 		"modern": s.post("/mcp", strings.Replace(modernBody("tools/call", `"name":"math__add"`), `"_meta":{`, `"_meta":{"progressToken":"tök",`, 1),
-			versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"),
+			versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"),
 	} {
 		want(t, era, resp.Header.Get("Content-Type"), "text/event-stream")
 		list := messages(t, resp)
@@ -156,11 +156,11 @@ func TestNotificationsComeBeforeTheReplyAndInOrder(t *testing.T) {
 }
 
 func TestLogLinesBelowTheClientsLevelAreHeldBack(t *testing.T) {
-	s := newStand(t, func(_ context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		for _, level := range []string{"debug", "info", "warning", "error", "loud"} {
 			sink.Notify("notifications/message", json.RawMessage(`{"level":"`+level+`","data":1}`))
 		}
-		return hub.Reply{Result: text("done")}, nil
+		return core.Reply{Result: text("done")}, nil
 	})
 	heard := func(list []string) string {
 		var got []string
@@ -185,13 +185,13 @@ func TestLogLinesBelowTheClientsLevelAreHeldBack(t *testing.T) {
 
 	want(t, "modern, nothing said", heard(messages(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`))), "")
 	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"warning",`, 1)
-	resp := s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
+	resp := s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
 	want(t, "modern, warning", heard(messages(t, resp)), "warning error loud")
 }
 
 func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
 	var fail error
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) { return hub.Reply{}, fail })
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, fail })
 	h := s.open("/mcp", `{}`)
 	tool := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
 	prompt := `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"files__ask"}}`
@@ -200,23 +200,23 @@ func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
 		body string
 		want string
 	}{
-		{&hub.Error{Code: hub.CodeUnavailable, Message: "server \"math\" is not running", Hint: "Start it.", Retriable: true, Cause: errors.New("secret")}, tool,
+		{&core.Error{Code: core.CodeUnavailable, Message: "server \"math\" is not running", Hint: "Start it.", Retriable: true, Cause: errors.New("secret")}, tool,
 			`"result":{"content":[{"type":"text","text":"math is temporarily unavailable. Please try again later. (code=unavailable retriable=true)"},` +
 				`{"type":"text","text":"server \"math\" is not running. Start it."}],"isError":true,"_meta":{"status":"degraded",` +
 				`"drawbridge/error":{"code":"unavailable","message":"server \"math\" is not running","hint":"Start it.","retriable":true}}}`},
-		{&hub.Error{Code: hub.CodeBreakerOpen, Message: "server \"math\" failed 5 times in a row and rests", Hint: "Try again in 30s.", Retriable: true}, tool,
+		{&core.Error{Code: core.CodeBreakerOpen, Message: "server \"math\" failed 5 times in a row and rests", Hint: "Try again in 30s.", Retriable: true}, tool,
 			`"result":{"content":[{"type":"text","text":"math is temporarily unavailable. Please try again later. (code=breaker_open retriable=true)"},` +
 				`{"type":"text","text":"server \"math\" failed 5 times in a row and rests. Try again in 30s."}],"isError":true,"_meta":{"status":"degraded",`},
-		{&hub.Error{Code: hub.CodeValidation, Message: "the arguments do not fit", Fields: []hub.FieldError{{Field: "a", Error: "is required"}}}, tool,
+		{&core.Error{Code: core.CodeValidation, Message: "the arguments do not fit", Fields: []core.FieldError{{Field: "a", Error: "is required"}}}, tool,
 			`"result":{"content":[{"type":"text","text":"the arguments do not fit (code=validation)"}],"isError":true,"_meta":{"drawbridge/error":{"code":"validation","message":"the arguments do not fit","errors":[{"field":"a","error":"is required"}]}}}`},
-		{hub.Errorf(hub.CodeUnauthorized, "log in"), tool, `"text":"log in (code=unauthorized)"`},
+		{core.Errorf(core.CodeUnauthorized, "log in"), tool, `"text":"log in (code=unauthorized)"`},
 		{context.DeadlineExceeded, tool, `"isError":true`},
 		{errors.New("secret"), tool, `"text":"something went wrong inside Drawbridge. The log says more: drawbridge logs. (code=internal)"`},
 		{errors.New("secret"), prompt, `"error":{"code":-32603,"message":"something went wrong inside Drawbridge","data":{"code":"internal","hint":"The log says more: drawbridge logs."}}`},
-		{hub.Errorf(hub.CodeUnavailable, "no"), prompt, `"error":{"code":-32000,"message":"no","data":{"code":"unavailable"}}`},
-		{hub.Errorf(hub.CodeValidation, "bad"), tool, `"error":{"code":-32602,"message":"bad","data":{"code":"validation"}}`},
-		{hub.Errorf(hub.CodeCancelled, "stop"), tool, `"error":{"code":-32000,"message":"stop","data":{"code":"cancelled"}}`},
-		{hub.Errorf(hub.CodeNotFound, "gone"), `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, `"error":{"code":-32002,"message":"gone","data":{"code":"not_found","uri":"file:///t/1"}}`},
+		{core.Errorf(core.CodeUnavailable, "no"), prompt, `"error":{"code":-32000,"message":"no","data":{"code":"unavailable"}}`},
+		{core.Errorf(core.CodeValidation, "bad"), tool, `"error":{"code":-32602,"message":"bad","data":{"code":"validation"}}`},
+		{core.Errorf(core.CodeCancelled, "stop"), tool, `"error":{"code":-32000,"message":"stop","data":{"code":"cancelled"}}`},
+		{core.Errorf(core.CodeNotFound, "gone"), `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, `"error":{"code":-32002,"message":"gone","data":{"code":"not_found","uri":"file:///t/1"}}`},
 	} {
 		fail = c.err
 		got := one(t, s.post("/mcp", c.body, h...))
@@ -228,8 +228,8 @@ func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
 
 func TestAServersErrorObjectIsPassedOnRaw(t *testing.T) {
 	const object = `{"message":"no","data":{"n":1.0},"code":-32002}`
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Error: json.RawMessage(object)}, nil
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Error: json.RawMessage(object)}, nil
 	})
 	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, s.open("/mcp", `{}`)...))
 	want(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":`+object+`}`)
@@ -241,8 +241,8 @@ func TestAServersErrorObjectIsPassedOnRaw(t *testing.T) {
 }
 
 func TestCompletionIsRoutedByItsReference(t *testing.T) {
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Result: json.RawMessage(`{"completion":{"values":[]}}`)}, nil
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(`{"completion":{"values":[]}}`)}, nil
 	})
 	one(t, s.modern("/mcp", "completion/complete", "", `"ref":{"type":"ref/prompt","name":"files__ask"},"argument":{"name":"a","value":"b"}`))
 	call := s.gw.last()
@@ -262,9 +262,9 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 
 func TestALongSilenceIsFilledWithComments(t *testing.T) {
 	answer := make(chan struct{})
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		<-answer
-		return hub.Reply{Result: text("done")}, nil
+		return core.Reply{Result: text("done")}, nil
 	}, func(o *Options) { o.KeepAlive = 10 * time.Millisecond })
 	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`) // returns with the first comment
 	want(t, "content type", resp.Header.Get("Content-Type"), "text/event-stream")
@@ -286,12 +286,12 @@ func TestALongSilenceIsFilledWithComments(t *testing.T) {
 func TestAClientThatStopsReadingHoldsNothingUp(t *testing.T) {
 	line := json.RawMessage(`{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 1<<20) + `"}`)
 	ended := make(chan struct{})
-	s := newStand(t, func(_ context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		for range 64 {
 			sink.Notify("notifications/progress", line)
 		}
 		close(ended)
-		return hub.Reply{Result: text("done")}, nil
+		return core.Reply{Result: text("done")}, nil
 	}, func(o *Options) { o.WriteLimit = 100 * time.Millisecond })
 	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`) // and its body is not read
 	select {

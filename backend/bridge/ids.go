@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // keptBySDK reports whether go-sdk gives an id back as it came: it reads numbers as
@@ -35,9 +35,9 @@ func (x *exchange) standIn(ticket string) (body, id []byte) {
 // nothingAt says what an address lacks.
 func nothingAt(at endpoint) string {
 	switch {
-	case hub.ValidServerID(at.server):
+	case core.ValidServerID(at.server):
 		return `no server is called "` + at.server + `"`
-	case hub.ValidServerID(at.profile):
+	case core.ValidServerID(at.profile):
 		return `no profile is called "` + at.profile + `"`
 	}
 	return "there is no MCP server at this address"

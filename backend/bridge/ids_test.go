@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Ids that go-sdk would round or spell in another way come back as they were sent,
@@ -25,7 +25,7 @@ func TestIdsComeBackAsTheyWereSent(t *testing.T) {
 				t.Errorf("%s with id %s: %s", method, id, got)
 			}
 		}
-		got := s.body("/mcp", modernRequest(id, "server/discover"), versionHeader, hub.ModernVersion, "Mcp-Method", "server/discover")
+		got := s.body("/mcp", modernRequest(id, "server/discover"), versionHeader, core.ModernVersion, "Mcp-Method", "server/discover")
 		if id != `"a\u00e9"` && !strings.Contains(got, `"id":`+id) {
 			t.Errorf("server/discover with id %s: %s", id, got)
 		}

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // maxRounds is how often a server may ask for input within one call.
@@ -19,31 +19,31 @@ var inputMark = []byte(`"input_required"`)
 // requests: it answers that it needs input, and wants the call again with it. So the
 // client is asked as a legacy server would ask it, and the call is repeated, until
 // the server is content. Each round is a call of its own in the record.
-func (b *Bridge) fulfil(ctx context.Context, call *hub.Call, sink hub.Sink, reply hub.Reply) (hub.Reply, error) {
+func (b *Bridge) fulfil(ctx context.Context, call *core.Call, sink core.Sink, reply core.Reply) (core.Reply, error) {
 	for range maxRounds {
 		need, ok := inputsOf(reply.Result)
 		if !ok {
 			return reply, nil
 		}
 		if len(need.InputRequests) == 0 {
-			return hub.Reply{}, &hub.Error{Code: hub.CodeUnavailable, Message: "the server is busy", Hint: "Try again later.", Retriable: true}
+			return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "the server is busy", Hint: "Try again later.", Retriable: true}
 		}
 		answers, err := b.ask(ctx, call, sink, need)
 		if err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 		if reply, err = b.Gateway.Call(ctx, b.repeat(call, answers, nil), sink); err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 	}
-	return hub.Reply{}, hub.Errorf(hub.CodeRejected, "the server asked for input more than %d times", maxRounds)
+	return core.Reply{}, core.Errorf(core.CodeRejected, "the server asked for input more than %d times", maxRounds)
 }
 
 // repeat makes a call like the first one that brings answers, members of params, and
 // says that the client can do capabilities, unless these are nil.
-func (b *Bridge) repeat(call *hub.Call, answers, capabilities []byte) *hub.Call {
+func (b *Bridge) repeat(call *core.Call, answers, capabilities []byte) *core.Call {
 	now := b.Now()
-	again := &hub.Call{
+	again := &core.Call{
 		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Era: call.Era, Server: call.Server,
 		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
 		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
@@ -86,7 +86,7 @@ func inputsOf(result []byte) (need inputs, ok bool) {
 
 // ask gets the answers one after the other, as a person would want to be asked, and
 // returns the members that the repeated params begin with.
-func (b *Bridge) ask(ctx context.Context, cause *hub.Call, sink hub.Sink, need inputs) ([]byte, error) {
+func (b *Bridge) ask(ctx context.Context, cause *core.Call, sink core.Sink, need inputs) ([]byte, error) {
 	names := make([]string, 0, len(need.InputRequests))
 	for name := range need.InputRequests {
 		names = append(names, name)
@@ -102,7 +102,7 @@ func (b *Bridge) ask(ctx context.Context, cause *hub.Call, sink hub.Sink, need i
 		if len(reply.Error) > 0 {
 			var e struct{ Message string }
 			_ = json.Unmarshal(reply.Error, &e)
-			return nil, hub.Errorf(hub.CodeRejected, "the server needs input that the client did not give: %s", e.Message)
+			return nil, core.Errorf(core.CodeRejected, "the server needs input that the client did not give: %s", e.Message)
 		}
 		if i > 0 {
 			out = append(out, ',')

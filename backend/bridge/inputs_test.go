@@ -6,25 +6,25 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestALegacyClientGivesAModernServerItsInput(t *testing.T) {
-	s := newStand(t, func(_ context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
 		p, err := wire.ScanParams(call.Params)
 		if err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 		want(t, "arguments", string(wire.Bytes(call.Params, call.Arguments)), `{"a":1.0}`)
 		want(t, "token", string(wire.Bytes(call.Params, call.ProgressToken)), `7`)
 		switch string(wire.Bytes(call.Params, p.RequestState)) {
 		case "":
-			return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"one","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"elicitation/create","params":{"message":"Name?"}}}}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"one","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"elicitation/create","params":{"message":"Name?"}}}}`)}, nil
 		case `"one"`:
-			return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"two","inputRequests":{"c":{"method":"roots/list"}}}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"two","inputRequests":{"c":{"method":"roots/list"}}}`)}, nil
 		}
-		return hub.Reply{Result: json.RawMessage(`{"content":[],"responses":` + string(wire.Bytes(call.Params, p.InputResponses)) + `}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"content":[],"responses":` + string(wire.Bytes(call.Params, p.InputResponses)) + `}`)}, nil
 	})
 	h := s.open("/mcp", `{"elicitation":{},"roots":{}}`)
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":1.0},"_meta":{"progressToken":7}}}`
@@ -57,11 +57,11 @@ func TestALegacyClientGivesAModernServerItsInput(t *testing.T) {
 }
 
 func TestAServerThatAsksForEverIsGivenUp(t *testing.T) {
-	s := newStand(t, func(_ context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if strings.Contains(string(call.Params), "busy") {
-			return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"x"}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"x"}`)}, nil
 		}
-		return hub.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`)}, nil
 	})
 	h := s.open("/mcp", `{"roots":{}}`)
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)

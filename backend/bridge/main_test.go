@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 
 	"go.uber.org/goleak"
 )
@@ -27,35 +27,35 @@ func TestMain(m *testing.M) {
 
 // calls is a gateway that answers by a function and remembers what it was asked.
 type calls struct {
-	answer func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	answer func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 
 	mu    sync.Mutex
-	seen  []*hub.Call
-	asked []*hub.Call
+	seen  []*core.Call
+	asked []*core.Call
 }
 
-func (c *calls) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (c *calls) Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	c.mu.Lock()
 	c.seen = append(c.seen, call)
 	c.mu.Unlock()
 	if call.Server == "" {
-		return hub.Reply{}, hub.Errorf(hub.CodeNotFound, "no tool is called %q", call.PublicName)
+		return core.Reply{}, core.Errorf(core.CodeNotFound, "no tool is called %q", call.PublicName)
 	}
 	if c.answer == nil {
-		return hub.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
 	}
 	return c.answer(ctx, call, sink)
 }
 
 // Ask implements Gateway.
-func (c *calls) Ask(ctx context.Context, cause *hub.Call, method string, params json.RawMessage, sink hub.Sink) (hub.Reply, error) {
+func (c *calls) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (core.Reply, error) {
 	c.mu.Lock()
-	c.asked = append(c.asked, &hub.Call{FromServer: true, Server: cause.Server, Client: cause.Client, Method: method, Params: params})
+	c.asked = append(c.asked, &core.Call{FromServer: true, Server: cause.Server, Client: cause.Client, Method: method, Params: params})
 	c.mu.Unlock()
 	return sink.Ask(ctx, method, params)
 }
 
-func (c *calls) last() *hub.Call {
+func (c *calls) last() *core.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.seen) == 0 {
@@ -91,7 +91,7 @@ type stand struct {
 	w   *waits
 }
 
-func newStand(t *testing.T, answer func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error), options ...func(*Options)) *stand {
+func newStand(t *testing.T, answer func(context.Context, *core.Call, core.Sink) (core.Reply, error), options ...func(*Options)) *stand {
 	t.Helper()
 	s := &stand{T: t, reg: registry.New(registry.Options{}), gw: &calls{answer: answer}, w: &waits{}}
 	s.reg.Arrange(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "math"}})
@@ -120,23 +120,23 @@ func (s *stand) serve(o Options) {
 	})
 }
 
-func filesCatalog() *hub.Catalog {
-	return &hub.Catalog{
-		Tools: []hub.Item{
+func filesCatalog() *core.Catalog {
+	return &core.Catalog{
+		Tools: []core.Item{
 			{Name: "read", Raw: json.RawMessage(`{"name":"read","inputSchema":{},"vendor":9007199254740993}`)},
 			{Name: "marked", Raw: json.RawMessage(`{"name":"marked","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}`)},
 		},
-		Prompts:      []hub.Item{{Name: "ask", Raw: json.RawMessage(`{"name":"ask"}`)}},
-		Resources:    []hub.Item{{Name: "file:///ünï", Raw: json.RawMessage(`{"uri":"file:///ünï","name":"u"}`)}},
-		Templates:    []hub.Item{{Name: "file:///t/{id}", Raw: json.RawMessage(`{"uriTemplate":"file:///t/{id}","name":"t"}`)}},
+		Prompts:      []core.Item{{Name: "ask", Raw: json.RawMessage(`{"name":"ask"}`)}},
+		Resources:    []core.Item{{Name: "file:///ünï", Raw: json.RawMessage(`{"uri":"file:///ünï","name":"u"}`)}},
+		Templates:    []core.Item{{Name: "file:///t/{id}", Raw: json.RawMessage(`{"uriTemplate":"file:///t/{id}","name":"t"}`)}},
 		Capabilities: json.RawMessage(`{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{},"experimental":{"x":{"y":1}}}`),
 		Instructions: "Read before you write.",
 	}
 }
 
-func mathCatalog() *hub.Catalog {
-	return &hub.Catalog{
-		Tools:        []hub.Item{{Name: "add", Raw: json.RawMessage(`{"name":"add","inputSchema":{"type":"object"}}`)}},
+func mathCatalog() *core.Catalog {
+	return &core.Catalog{
+		Tools:        []core.Item{{Name: "add", Raw: json.RawMessage(`{"name":"add","inputSchema":{"type":"object"}}`)}},
 		Capabilities: json.RawMessage(`{"tools":{}}`),
 		Instructions: "Numbers only.",
 	}
@@ -171,7 +171,7 @@ func (s *stand) post(path, body string, headers ...string) *http.Response {
 // modern sends a request of the modern era with the headers that belong to it.
 func (s *stand) modern(path, method, name, params string, headers ...string) *http.Response {
 	s.Helper()
-	h := []string{versionHeader, hub.ModernVersion, methodHeader, method}
+	h := []string{versionHeader, core.ModernVersion, methodHeader, method}
 	if name != "" {
 		h = append(h, nameHeader, name)
 	}
@@ -278,7 +278,7 @@ func (s *stand) leave(ctx context.Context, body string) {
 	}
 	for name, value := range map[string]string{
 		"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
-		versionHeader: hub.ModernVersion, methodHeader: "tools/call", nameHeader: "math__add",
+		versionHeader: core.ModernVersion, methodHeader: "tools/call", nameHeader: "math__add",
 	} {
 		req.Header.Set(name, value)
 	}

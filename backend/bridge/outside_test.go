@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -62,7 +62,7 @@ func TestAnUnusualSpellingTellsNothingOfAToolOutside(t *testing.T) {
 	s := newBound(t)
 	ask := func(name, token string) (int, string) {
 		body := strings.Replace(modernBody("tools/call", `"name":"`+name+`","arguments":{"r":"x"}`), `"2026-07-28"`, `"2026\u002d07-28"`, 1)
-		resp := s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)
+		resp := s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)
 		return resp.StatusCode, strings.ReplaceAll(strings.Join(messages(s, resp), ""), name, "NAME")
 	}
 	// Its headers are compared for who sees it, once go-sdk knows of it.
@@ -81,25 +81,25 @@ func TestAnUnusualSpellingTellsNothingOfAToolOutside(t *testing.T) {
 // describe_tools tells of what its client sees.
 func TestDescriptionsStayWithinAProfile(t *testing.T) {
 	s := newBound(t)
-	s.gw.answer = func(ctx context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s.gw.answer = func(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		return c.Local(ctx), nil
 	}
 	s.reach(config.Profile{Name: "p", ToolMode: config.ToolsDeferred, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}})
 	s.innocent("the list", one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
 	for _, name := range []string{"out__do", "in__hide", "late__any"} {
-		answer := s.tool(hub.Modern, "bound", "describe_tools", `{"names":["`+name+`"]}`)
+		answer := s.tool(core.Modern, "bound", "describe_tools", `{"names":["`+name+`"]}`)
 		if s.innocent(name, answer); !strings.Contains(answer, `"isError":true`) {
 			t.Errorf("%s is described: %s", name, answer)
 		}
 	}
-	if got := textOf(t, s.tool(hub.Modern, "bound", "describe_tools", `{"names":["in__do"]}`)); !strings.Contains(got, "inside") {
+	if got := textOf(t, s.tool(core.Modern, "bound", "describe_tools", `{"names":["in__do"]}`)); !strings.Contains(got, "inside") {
 		t.Error(got)
 	}
 }
 
 // Nobody subscribes to what is outside, in either era.
 func TestNothingOutsideOfAProfileIsSubscribedTo(t *testing.T) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		s := newBound(t)
 		for _, uri := range []string{"out://doc", "out://t/1"} {
 			cs := s.as("/mcp", era, "bound", &mcp.ClientOptions{})
@@ -148,7 +148,7 @@ func TestACallPutAsideEndsWithTheReachOfItsClient(t *testing.T) {
 	}
 	s := newBound(t)
 	ended := make(chan error, 1)
-	s.gw.answer = func(ctx context.Context, c *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s.gw.answer = func(ctx context.Context, c *core.Call, sink core.Sink) (core.Reply, error) {
 		reply, err := wanting(ctx, c, sink)
 		ended <- err
 		return reply, err
@@ -170,6 +170,6 @@ func TestACallPutAsideEndsWithTheReachOfItsClient(t *testing.T) {
 func (s *stand) aside(name, token string) func(params string) string {
 	return func(params string) string {
 		body := strings.Replace(modernBody("tools/call", params+`"name":"`+name+`","arguments":{}`), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
-		return strings.Join(messages(s, s.post("/mcp", body, versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)), "")
+		return strings.Join(messages(s, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)), "")
 	}
 }

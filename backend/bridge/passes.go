@@ -3,7 +3,7 @@ package bridge
 import (
 	"encoding/json"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // How a feature passes between one client and one server.
@@ -23,7 +23,7 @@ type Feature struct {
 
 // Peer is one side: the era it speaks and the raw capabilities that it declared.
 type Peer struct {
-	Era          hub.Era
+	Era          core.Era
 	Capabilities json.RawMessage
 	// Own says of a server that no two clients share its connection, so that there is
 	// never a doubt whose call it speaks of.
@@ -58,7 +58,7 @@ func Features(client, server Peer, person bool) []Feature {
 	offered("subscriptions", resources.Subscribe, "")
 	offered("completions", offers("completions"), "")
 	logging := ""
-	if server.Era == hub.Legacy && !server.Own {
+	if server.Era == core.Legacy && !server.Own {
 		logging = "Log lines reach a client while its call is the only one of the server."
 	}
 	offered("logging", offers("logging"), logging)
@@ -67,7 +67,7 @@ func Features(client, server Peer, person bool) []Feature {
 
 	can := abilitiesOf(client.Capabilities)
 	shared := ""
-	if server.Era == hub.Legacy && !server.Own {
+	if server.Era == core.Legacy && !server.Own {
 		shared = "While the server has several calls at once, a request that does not say which one it belongs to reaches no client."
 	}
 	asked := func(name string, able, question bool) {

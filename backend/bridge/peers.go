@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // ClientPeer is a client as it introduced itself, for status pages.
 type ClientPeer struct {
-	hub.Client
+	core.Client
 	Peer
 	Protocol string // the revision that was agreed on
 	LastSeen time.Time
@@ -33,12 +33,12 @@ type peers struct {
 
 // A client that speaks both eras is two peers: what passes differs.
 type peerKey struct {
-	client hub.Client
-	era    hub.Era
+	client core.Client
+	era    core.Era
 }
 
 // note enters or renews a peer. capabilities may be part of a request's buffer.
-func (p *peers) note(client hub.Client, era hub.Era, protocol string, capabilities []byte, now time.Time) {
+func (p *peers) note(client core.Client, era core.Era, protocol string, capabilities []byte, now time.Time) {
 	if client.Token == "" && client.Name == "" {
 		return // nobody that a person could recognise
 	}
@@ -88,5 +88,5 @@ func (p *peers) list() []ClientPeer {
 // introduced notes the client of a modern request, which says who it is each time.
 func (b *Bridge) introduced(rq *request) {
 	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
-	b.peers.note(rq.client, hub.Modern, shorten(version), rq.capabilities, b.Now())
+	b.peers.note(rq.client, core.Modern, shorten(version), rq.capabilities, b.Now())
 }

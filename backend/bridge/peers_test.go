@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestClientsAreKnownByHowTheyIntroduceThemselves(t *testing.T) {
@@ -28,13 +28,13 @@ func TestThePeersThatAreRememberedAreBounded(t *testing.T) {
 	var p peers
 	now := time.Unix(0, 0)
 	for i := range 3 * maxPeers {
-		p.note(hub.Client{Token: fmt.Sprint(i % (2 * maxPeers))}, hub.Modern, hub.ModernVersion, []byte(`{}`), now.Add(time.Duration(i)))
+		p.note(core.Client{Token: fmt.Sprint(i % (2 * maxPeers))}, core.Modern, core.ModernVersion, []byte(`{}`), now.Add(time.Duration(i)))
 	}
 	list := p.list()
 	if len(list) != maxPeers || list[0].Token != fmt.Sprint(maxPeers-1) {
 		t.Errorf("%d peers, the newest %+v", len(list), list[0])
 	}
-	p.note(hub.Client{Version: "1"}, hub.Modern, "", nil, now.Add(time.Hour))
+	p.note(core.Client{Version: "1"}, core.Modern, "", nil, now.Add(time.Hour))
 	if p.list()[0].Version != "" {
 		t.Error("a client without a name is remembered")
 	}
@@ -50,9 +50,9 @@ func TestAClientSeesNamesAsLongAsItTakes(t *testing.T) {
 	catalog.Tools[1].Raw = []byte(strings.Replace(string(catalog.Tools[1].Raw), `"marked"`, `"`+long+`"`, 1))
 	s.reg.Set("files", "files", catalog)
 	for token, size := range map[string]int{"wide": 54, "narrow": 20, "usual": 46} {
-		for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		for _, era := range []core.Era{core.Legacy, core.Modern} {
 			var list string
-			if era == hub.Modern {
+			if era == core.Modern {
 				list = one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, token))
 			} else {
 				list = one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, s.open("/mcp", `{}`, ClientHeader, token)...))
@@ -62,7 +62,7 @@ func TestAClientSeesNamesAsLongAsItTakes(t *testing.T) {
 			if len(name) != size {
 				t.Fatalf("%s %s: %q has %d characters", token, era, name, len(name))
 			}
-			if era == hub.Legacy {
+			if era == core.Legacy {
 				continue
 			}
 			// Under each name the tool is called, and its arguments in headers are compared.

@@ -5,24 +5,24 @@ import (
 	"context"
 	"encoding/json"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Inbox asks the person at the screen; *inbox.Inbox implements it.
+// Inbox asks the person at the screen; *approvals.Inbox implements it.
 type Inbox interface {
-	Ask(ctx context.Context, item inbox.Item) (inbox.Answer, error)
+	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
 
 // askPerson answers for a client that cannot be asked. Only a question for a person
 // can be put to one; rq is nil when no single call is concerned.
-func (b *Bridge) askPerson(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (hub.Reply, error) {
+func (b *Bridge) askPerson(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (core.Reply, error) {
 	refusal := unasked("the client of this call does not support " + missing)
 	if b.Inbox == nil || method != "elicitation/create" {
 		return refusal, nil
 	}
-	item, err := inbox.Question(params)
+	item, err := approvals.Question(params)
 	if err != nil {
 		return refusal, nil
 	}
@@ -34,19 +34,19 @@ func (b *Bridge) askPerson(ctx context.Context, server string, rq *request, meth
 	}
 	answer, err := b.Inbox.Ask(ctx, item)
 	if ctx.Err() != nil {
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	}
 	if err != nil {
-		message, _ := hub.Describe(err)
-		return hub.Reply{Error: wire.ErrorObject(codeRefused, message, nil)}, nil
+		message, _ := core.Describe(err)
+		return core.Reply{Error: wire.ErrorObject(codeRefused, message, nil)}, nil
 	}
-	return hub.Reply{Result: answer.Result()}, nil
+	return core.Reply{Result: answer.Result()}, nil
 }
 
 // instead answers for a modern client that cannot elicit, when a modern server wants
 // nothing else, and repeats the call with the person's answers. Whatever the client
 // can do itself reaches it untouched.
-func (b *Bridge) instead(ctx context.Context, rq *request, call *hub.Call, sink *callSink, reply hub.Reply) (hub.Reply, error) {
+func (b *Bridge) instead(ctx context.Context, rq *request, call *core.Call, sink *callSink, reply core.Reply) (core.Reply, error) {
 	if b.Inbox == nil {
 		return reply, nil
 	}
@@ -57,7 +57,7 @@ func (b *Bridge) instead(ctx context.Context, rq *request, call *hub.Call, sink 
 			return reply, nil
 		}
 		if reply, err = b.Gateway.Call(ctx, b.repeat(call, nil, capabilities), sink); err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 	}
 	for range maxRounds {
@@ -73,13 +73,13 @@ func (b *Bridge) instead(ctx context.Context, rq *request, call *hub.Call, sink 
 		}
 		answers, err := b.ask(ctx, call, sink, need)
 		if err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 		if reply, err = b.Gateway.Call(ctx, b.repeat(call, answers, capabilities), sink); err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 	}
-	return hub.Reply{}, hub.Errorf(hub.CodeRejected, "the server asked for input more than %d times", maxRounds)
+	return core.Reply{}, core.Errorf(core.CodeRejected, "the server asked for input more than %d times", maxRounds)
 }
 
 var needsMark = []byte("-32021")
@@ -112,11 +112,11 @@ func withElicitation(object, capabilities []byte) []byte {
 // Ask answers what a server asks when no single call is concerned: the person, where
 // it is a question for one. It goes to no client, since it could be the wrong one.
 // app gives it to the supervisor's dialer.
-func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (hub.Reply, error) {
+func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
 	if b.Inbox == nil || method != "elicitation/create" {
 		return unasked("no client to ask: the request belongs to no call, or to one of several"), nil
 	}
-	return b.Gateway.Ask(ctx, &hub.Call{Server: server}, method, params, stranger{b, server})
+	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, stranger{b, server})
 }
 
 // stranger is the sink of a question that concerns no single call.
@@ -125,10 +125,10 @@ type stranger struct {
 	server string
 }
 
-// Notify implements hub.Sink.
+// Notify implements core.Sink.
 func (stranger) Notify(string, json.RawMessage) {}
 
-// Ask implements hub.Sink.
-func (s stranger) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+// Ask implements core.Sink.
+func (s stranger) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	return s.bridge.askPerson(ctx, s.server, nil, method, params, "elicitation")
 }

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 // Presence is what was seen of one client at one endpoint, by its token.
@@ -27,7 +27,7 @@ type presences struct {
 }
 
 // note takes down that a client was shown tools.
-func (p *presences) note(c hub.Client, at endpoint, tools int, now time.Time) {
+func (p *presences) note(c core.Client, at endpoint, tools int, now time.Time) {
 	if c.Token == "" {
 		return
 	}
@@ -73,7 +73,7 @@ func (b *Bridge) Presences() []Presence {
 
 // shown is how many tools are listed of a view.
 func shown(at endpoint, view *registry.View) int {
-	n := len(view.Items(hub.Tools))
+	n := len(view.Items(core.Tools))
 	switch at.mode {
 	case ToolsSearch:
 		return 2

@@ -8,19 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestAServersRequestReachesTheClientOfItsCallAndTheAnswerReturns(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?","n":1.0}`))
 		if err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 		if reply.Error != nil {
-			return hub.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, nil
 		}
-		return hub.Reply{Result: json.RawMessage(`{"got":` + string(reply.Result) + `}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"got":` + string(reply.Result) + `}`)}, nil
 	}, func(o *Options) { o.AskTimeout = 5 * time.Second })
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
 
@@ -64,9 +64,9 @@ func TestAServersRequestReachesTheClientOfItsCallAndTheAnswerReturns(t *testing.
 }
 
 func TestAClientThatDoesNotAnswerIsToldThatItIsTooLate(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "roots/list", nil)
-		return hub.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, err
+		return core.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, err
 	}, func(o *Options) { o.AskTimeout = 20 * time.Millisecond })
 	h := s.open("/mcp", `{"roots":{}}`)
 	list := messages(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
@@ -81,12 +81,12 @@ func TestAClientThatDoesNotAnswerIsToldThatItIsTooLate(t *testing.T) {
 }
 
 func TestWhatIsOursInABatchIsTakenOut(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if call.Name == "read" {
-			return hub.Reply{Result: text("second")}, nil
+			return core.Reply{Result: text("second")}, nil
 		}
 		reply, err := sink.Ask(ctx, "roots/list", nil)
-		return hub.Reply{Result: reply.Result}, err
+		return core.Reply{Result: reply.Result}, err
 	})
 	h := s.open("/mcp", `{"roots":{}}`)
 	h[3] = "2025-03-26"

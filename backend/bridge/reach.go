@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -48,7 +48,7 @@ func (b *Bridge) SetReach(r Reach) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.edges {
-		e.announce([]hub.Kind{hub.Tools, hub.Prompts, hub.Resources})
+		e.announce([]core.Kind{core.Tools, core.Prompts, core.Resources})
 	}
 }
 
@@ -167,10 +167,10 @@ func (b *Bridge) hear(ss *mcp.ServerSession, at endpoint, from origin) {
 }
 
 // changeNotices are the notifications of lists, each with the kinds that it speaks of.
-var changeNotices = map[string][]hub.Kind{
-	"notifications/tools/list_changed":     {hub.Tools},
-	"notifications/prompts/list_changed":   {hub.Prompts},
-	"notifications/resources/list_changed": {hub.Resources, hub.Templates},
+var changeNotices = map[string][]core.Kind{
+	"notifications/tools/list_changed":     {core.Tools},
+	"notifications/prompts/list_changed":   {core.Prompts},
+	"notifications/resources/list_changed": {core.Resources, core.Templates},
 }
 
 var revisionSeed = maphash.MakeSeed()

@@ -10,24 +10,24 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // marked is a catalog whose every word but the names says where it stands.
-func marked(word, prefix string) *hub.Catalog {
+func marked(word, prefix string) *core.Catalog {
 	raw := func(format string, args ...any) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(format, args...))
 	}
-	return &hub.Catalog{
-		Tools: []hub.Item{
+	return &core.Catalog{
+		Tools: []core.Item{
 			{Name: "do", Raw: raw(`{"name":"do","description":"%s","inputSchema":{"type":"object"}}`, word)},
 			{Name: "hide", Raw: raw(`{"name":"hide","description":"OUTSIDE","inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"}}}}`)},
 		},
-		Prompts:      []hub.Item{{Name: "ask", Raw: raw(`{"name":"ask","description":"%s"}`, word)}},
-		Resources:    []hub.Item{{Name: prefix + "://doc", Raw: raw(`{"uri":"%s://doc","name":"%s"}`, prefix, word)}, {Name: "both://doc", Raw: raw(`{"uri":"both://doc","name":"%s"}`, word)}},
-		Templates:    []hub.Item{{Name: prefix + "://t/{x}", Raw: raw(`{"uriTemplate":"%s://t/{x}","name":"%s"}`, prefix, word)}},
+		Prompts:      []core.Item{{Name: "ask", Raw: raw(`{"name":"ask","description":"%s"}`, word)}},
+		Resources:    []core.Item{{Name: prefix + "://doc", Raw: raw(`{"uri":"%s://doc","name":"%s"}`, prefix, word)}, {Name: "both://doc", Raw: raw(`{"uri":"both://doc","name":"%s"}`, word)}},
+		Templates:    []core.Item{{Name: prefix + "://t/{x}", Raw: raw(`{"uriTemplate":"%s://t/{x}","name":"%s"}`, prefix, word)}},
 		Capabilities: raw(`{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{}}`),
 		Instructions: word,
 	}
@@ -36,8 +36,8 @@ func marked(word, prefix string) *hub.Catalog {
 // newBound has the servers out and in, in this order, the profile p of in without the
 // tool hide, the profile q of everything, and the token bound, which is bound to p.
 func newBound(t *testing.T, options ...func(*Options)) *stand {
-	s := newStand(t, func(_ context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
+	s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+		return core.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
 	}, options...)
 	s.reg.Arrange(registry.Prefixed, []registry.Server{{ID: "out"}, {ID: "in"}, {ID: "late"}})
 	s.reg.Set("out", "", marked("OUTSIDE", "out"))
@@ -96,11 +96,11 @@ var outsiders = []struct{ method, name, params string }{
 func TestNothingOutsideOfAProfileIsListedOrCalled(t *testing.T) {
 	for way, req := range inside() {
 		for _, cold := range []bool{false, true} {
-			for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+			for _, era := range []core.Era{core.Legacy, core.Modern} {
 				t.Run(fmt.Sprintf("%s/cold=%v/%s", way, cold, era), func(t *testing.T) {
 					s := newBound(t, func(o *Options) {
 						o.Self = registry.New(registry.Options{})
-						o.Self.Set("drawbridge", "", &hub.Catalog{Tools: []hub.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
+						o.Self.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
 						o.SelfTools = func() bool { return true }
 					})
 					s.b.cold = cold
@@ -111,9 +111,9 @@ func TestNothingOutsideOfAProfileIsListedOrCalled(t *testing.T) {
 	}
 }
 
-func (s *stand) probe(era hub.Era, path string, from []string) {
+func (s *stand) probe(era core.Era, path string, from []string) {
 	var session []string
-	if era == hub.Legacy {
+	if era == core.Legacy {
 		resp := s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`, from...)
 		id := resp.Header.Get(sessionHeader)
 		s.innocent("initialize", strings.Join(messages(s, resp), ""))
@@ -121,12 +121,12 @@ func (s *stand) probe(era hub.Era, path string, from []string) {
 		s.post(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session...)
 	}
 	ask := func(method, name, params string) string {
-		if era == hub.Legacy {
+		if era == core.Legacy {
 			return strings.Join(messages(s, s.post(path, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`, session...)), "")
 		}
 		return strings.Join(messages(s, s.modern(path, method, name, params, from...)), "")
 	}
-	if era == hub.Modern {
+	if era == core.Modern {
 		s.innocent("server/discover", ask("server/discover", "", ""))
 	}
 	server := strings.HasPrefix(path, "/s/")
@@ -164,7 +164,7 @@ func (s *stand) probe(era hub.Era, path string, from []string) {
 	if list := ask("tools/list", "", ""); !strings.Contains(list, `"inside"`) || strings.Count(list, `"description"`) != 1 {
 		s.Errorf("the tools are %s", list)
 	}
-	if era == hub.Legacy && !server {
+	if era == core.Legacy && !server {
 		s.innocent("subscribe", ask("resources/subscribe", "", `"uri":"out://doc"`))
 		if got := s.gw.last(); got.Method == "resources/subscribe" {
 			s.Errorf("a subscription outside reached %s", got.Server)
@@ -191,7 +191,7 @@ func (s *stand) innocent(what, answer string) {
 func TestABoundTokenHasNoOtherAddress(t *testing.T) {
 	s := newBound(t, func(o *Options) {
 		o.Self = registry.New(registry.Options{})
-		o.Self.Set("drawbridge", "", &hub.Catalog{})
+		o.Self.Set("drawbridge", "", &core.Catalog{})
 	})
 	for _, path := range []string{"/p/q/mcp", "/s/out/mcp", "/s/late/mcp", "/s/drawbridge/mcp", "/p/nobody/mcp", "/p/P/mcp", "/s/OUT/mcp", "/p/p%2f..%2fq/mcp", "/p/q/../p/mcp"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // exchange is one HTTP request on its way through the bridge.
@@ -15,7 +15,7 @@ type exchange struct {
 	*message
 	at      endpoint
 	from    origin
-	era     hub.Era
+	era     core.Era
 	session *session        // of a legacy client, once it has one
 	out     *outlet         // of a request that go-sdk handles
 	over    <-chan struct{} // closed when the HTTP request of it is over
@@ -25,9 +25,9 @@ type exchange struct {
 // reached the answer function.
 type request struct {
 	at           endpoint
-	era          hub.Era
+	era          core.Era
 	session      *session
-	client       hub.Client
+	client       core.Client
 	shim         string
 	workspace    string // the folder in which the shim was started
 	trace, span  string // of the client, "" when it said nothing
@@ -41,11 +41,11 @@ type request struct {
 }
 
 // listKinds are the methods whose answers are cached bytes.
-var listKinds = map[string]hub.Kind{
-	"tools/list":               hub.Tools,
-	"prompts/list":             hub.Prompts,
-	"resources/list":           hub.Resources,
-	"resources/templates/list": hub.Templates,
+var listKinds = map[string]core.Kind{
+	"tools/list":               core.Tools,
+	"prompts/list":             core.Prompts,
+	"resources/list":           core.Resources,
+	"resources/templates/list": core.Templates,
 }
 
 // callMethods are the methods that lead to a server.
@@ -77,7 +77,7 @@ func (x *exchange) plain(header http.Header) bool {
 // repeated in headers is left to go-sdk, which compares them.
 func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 	raw, p := x.rawParams(), &x.params
-	if first(header, versionHeader) != hub.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+hub.ModernVersion+`"` {
+	if first(header, versionHeader) != core.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+core.ModernVersion+`"` {
 		return false
 	}
 	if can := wire.Bytes(raw, p.ClientCapabilities); len(can) == 0 || can[0] != '{' {
@@ -89,7 +89,7 @@ func (b *Bridge) plainModern(header http.Header, x *exchange) bool {
 	if first(header, methodHeader) != x.env.Method {
 		return false
 	}
-	var named hub.Span
+	var named core.Span
 	switch x.env.Method {
 	case "tools/call", "prompts/get":
 		named = p.Name
@@ -122,7 +122,7 @@ func (b *Bridge) request(x *exchange, header http.Header) *request {
 		return rq
 	}
 	rq.client = b.introductions.of(x.from.token, wire.Bytes(raw, x.params.ClientInfo))
-	if x.era == hub.Modern {
+	if x.era == core.Modern {
 		rq.capabilities = wire.Bytes(raw, x.params.ClientCapabilities)
 		rq.level, _ = wire.Unquote(wire.Bytes(raw, x.params.LogLevel))
 	}
@@ -133,7 +133,7 @@ func (b *Bridge) request(x *exchange, header http.Header) *request {
 // request. The zero value is ready.
 type introductions struct {
 	mu    sync.Mutex // guards known
-	known map[string]hub.Client
+	known map[string]core.Client
 }
 
 // Bounds of what is remembered.
@@ -142,7 +142,7 @@ const (
 	maxIntroduction  = 512 // bytes of one
 )
 
-func (i *introductions) of(token string, info []byte) hub.Client {
+func (i *introductions) of(token string, info []byte) core.Client {
 	if len(info) > maxIntroduction {
 		return clientOf(token, info)
 	}
@@ -151,7 +151,7 @@ func (i *introductions) of(token string, info []byte) hub.Client {
 	c, ok := i.known[string(info)]
 	if !ok {
 		if i.known == nil || len(i.known) >= maxIntroductions {
-			i.known = make(map[string]hub.Client)
+			i.known = make(map[string]core.Client)
 		}
 		c = clientOf("", info)
 		i.known[string(info)] = c
@@ -161,8 +161,8 @@ func (i *introductions) of(token string, info []byte) hub.Client {
 }
 
 // clientOf reads what a client says of itself.
-func clientOf(token string, info []byte) hub.Client {
-	c := hub.Client{Token: token}
+func clientOf(token string, info []byte) core.Client {
+	c := core.Client{Token: token}
 	if len(info) == 0 || info[0] != '{' {
 		return c
 	}
@@ -200,8 +200,8 @@ func traceParent(parent string) (trace, span string) {
 // protocol is the revision of MCP that the client speaks.
 func (rq *request) protocol() string {
 	switch {
-	case rq.era == hub.Modern:
-		return hub.ModernVersion
+	case rq.era == core.Modern:
+		return core.ModernVersion
 	case rq.session != nil:
 		return rq.session.version
 	}

@@ -1,8 +1,8 @@
 package bridge
 
 import (
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 const metaServerInfo = wire.MetaPrefix + "serverInfo"
@@ -25,7 +25,7 @@ func listSuffix(info []byte) []byte {
 // resultType, the cache fields where the method has them, and who answers. What is
 // there stays as it is, byte for byte.
 func (b *Bridge) modernize(method string, result []byte) answered {
-	var kind, ttl, scope, meta hub.Span
+	var kind, ttl, scope, meta core.Span
 	err := wire.Members(result, func(m wire.Member) error {
 		switch string(m.Name) {
 		case "resultType":
@@ -69,14 +69,14 @@ func (b *Bridge) modernize(method string, result []byte) answered {
 		tail = append(append(tail, b.info...), '}')
 	case raw[0] == '{':
 		if with := b.identify(raw); with != nil {
-			edits = append(edits, wire.Edit{Span: hub.Span{Start: meta.End - 1, End: meta.End - 1}, With: with})
+			edits = append(edits, wire.Edit{Span: core.Span{Start: meta.End - 1, End: meta.End - 1}, With: with})
 		}
 	}
 	if len(tail) > 0 {
 		if empty(result[:end]) {
 			tail = tail[1:]
 		}
-		edits = append(edits, wire.Edit{Span: hub.Span{Start: end - 1, End: end - 1}, With: tail})
+		edits = append(edits, wire.Edit{Span: core.Span{Start: end - 1, End: end - 1}, With: tail})
 	}
 	if len(edits) == 0 {
 		return answered{head: result}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -61,7 +61,7 @@ func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange
 		}
 		hand(r, body)
 	}
-	if x.era == hub.Modern {
+	if x.era == core.Modern {
 		b.stateless.ServeHTTP(writer, r)
 	} else {
 		b.stateful.ServeHTTP(writer, r)
@@ -98,7 +98,7 @@ func (b *Bridge) middleware(e *edge) mcp.Middleware {
 			case method == "initialize":
 				return b.initialize(ctx, method, req, x, e, next)
 			case method == "server/discover":
-				if x != nil && x.message != nil && x.era == hub.Modern {
+				if x != nil && x.message != nil && x.era == core.Modern {
 					b.introduced(b.request(x, req.GetExtra().Header))
 				}
 				return b.discover(ctx, method, req, x, e, next)
@@ -218,7 +218,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 		capabilities: wire.Bytes(raw, x.params.InitCapabilities),
 	}
 	s.can = abilitiesOf(s.capabilities)
-	b.peers.note(s.client, hub.Legacy, s.version, s.capabilities, s.used)
+	b.peers.note(s.client, core.Legacy, s.version, s.capabilities, s.used)
 	s.ctx, s.cancel = context.WithCancelCause(b.ended)
 	b.hear(ss, x.at, x.from)
 	evicted, ok := b.sessions.add(s)

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // connect is a real client of go-sdk in one era.
-func (s *stand) connect(path string, era hub.Era, o *mcp.ClientOptions) *mcp.ClientSession {
+func (s *stand) connect(path string, era core.Era, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o)
-	version := hub.LegacyVersion
-	if era == hub.Modern {
-		version = hub.ModernVersion
+	version := core.LegacyVersion
+	if era == core.Modern {
+		version = core.ModernVersion
 	}
 	cs, err := client.Connect(s.Context(), &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
@@ -30,21 +30,21 @@ func (s *stand) connect(path string, era hub.Era, o *mcp.ClientOptions) *mcp.Cli
 }
 
 func TestRealClientsOfBothEras(t *testing.T) {
-	s := newStand(t, func(_ context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		switch call.Method {
 		case "prompts/get":
-			return hub.Reply{Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"` + call.Name + `"}}]}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"` + call.Name + `"}}]}`)}, nil
 		case "resources/read":
-			return hub.Reply{Result: json.RawMessage(`{"contents":[{"uri":"` + call.Name + `","text":"t"}]}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{"contents":[{"uri":"` + call.Name + `","text":"t"}]}`)}, nil
 		case "completion/complete":
-			return hub.Reply{Result: json.RawMessage(`{"completion":{"values":["v"]}}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{"completion":{"values":["v"]}}`)}, nil
 		case "resources/subscribe", "resources/unsubscribe":
-			return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{}`)}, nil
 		}
 		sink.Notify("notifications/progress", json.RawMessage(`{"progressToken":`+string(call.Params[call.ProgressToken.Start:call.ProgressToken.End])+`,"progress":1}`))
-		return hub.Reply{Result: text("%s of %s", call.Name, call.Server)}, nil
+		return core.Reply{Result: text("%s of %s", call.Name, call.Server)}, nil
 	})
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
 			ctx := t.Context()
 			progress := make(chan any, 10)
@@ -91,7 +91,7 @@ func TestRealClientsOfBothEras(t *testing.T) {
 			if got := s.gw.last().Client; got.Name != "sdk" {
 				t.Errorf("client: %+v", got)
 			}
-			if era == hub.Modern {
+			if era == core.Modern {
 				return
 			}
 			if err := cs.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
@@ -105,7 +105,7 @@ func TestRealClientsOfBothEras(t *testing.T) {
 }
 
 func TestListChangedReachesClientsOfBothEras(t *testing.T) {
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
 			s := newStand(t, nil)
 			heard := make(chan string, 100)
@@ -134,7 +134,7 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 			}
 			// The stream may not be up when the client is: say it until it is heard.
 			until(t, "the stream is up", func() bool {
-				s.reg.Set("files", "files", filesCatalog(), hub.Tools)
+				s.reg.Set("files", "files", filesCatalog(), core.Tools)
 				select {
 				case <-heard:
 					return true
@@ -149,7 +149,7 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 			c.Templates = nil
 			s.reg.Set("files", "files", c)
 			hear("resources")
-			s.reg.Set("files", "files", c, hub.Tools) // the same list, but the server says so
+			s.reg.Set("files", "files", c, core.Tools) // the same list, but the server says so
 			hear("tools")
 			select {
 			case <-elsewhere:
@@ -180,15 +180,15 @@ func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
 	math := discover("/s/math/mcp")
 	want(t, "capabilities", string(math["capabilities"]), `{"tools":{"listChanged":true}}`)
 	want(t, "instructions", string(math["instructions"]), `"Numbers only."`)
-	files := s.connect("/s/files/mcp", hub.Legacy, nil).InitializeResult()
+	files := s.connect("/s/files/mcp", core.Legacy, nil).InitializeResult()
 	if files.Instructions != "Read before you write." || files.Capabilities.Experimental["x"] == nil || files.Capabilities.Logging != nil || !files.Capabilities.Resources.Subscribe {
 		t.Errorf("%+v", files)
 	}
 }
 
 func TestAServerHearsOfTheFirstSubscriberAndOfTheLastOnesLeaving(t *testing.T) {
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	})
 	count := func() (methods string) {
 		s.gw.mu.Lock()
@@ -200,7 +200,7 @@ func TestAServerHearsOfTheFirstSubscriberAndOfTheLastOnesLeaving(t *testing.T) {
 	}
 	heard := make(chan string, 10)
 	o := &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI }}
-	a, b := s.connect("/mcp", hub.Legacy, o), s.connect("/s/files/mcp", hub.Legacy, o)
+	a, b := s.connect("/mcp", core.Legacy, o), s.connect("/s/files/mcp", core.Legacy, o)
 	for _, cs := range []*mcp.ClientSession{a, b} {
 		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
 			t.Fatal(err)
@@ -263,7 +263,7 @@ func TestUpdatesThatComeMeanwhileBecomeOne(t *testing.T) {
 }
 
 func TestAPanicInTheLongWayIsAnError(t *testing.T) {
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) { panic("boom") })
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { panic("boom") })
 	s.b.cold = true
 	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.open("/mcp", `{}`)...))
 	if !strings.Contains(got, "-32603") || strings.Contains(got, "boom") {

@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var (
-	errSessionEnded    = hub.Errorf(hub.CodeCancelled, "the session ended")
-	errClientCancelled = hub.Errorf(hub.CodeCancelled, "the client cancelled the call")
+	errSessionEnded    = core.Errorf(core.CodeCancelled, "the session ended")
+	errClientCancelled = core.Errorf(core.CodeCancelled, "the client cancelled the call")
 )
 
 // session is one legacy client between its initialize and its end. A call belongs
@@ -28,7 +28,7 @@ type session struct {
 	endpoint     string // the only address where it may be used
 	shim         string // the stdio shim that opened it, or ""
 	roots        roots
-	client       hub.Client
+	client       core.Client
 	version      string          // the negotiated protocol version
 	initialize   json.RawMessage // the raw params
 	capabilities json.RawMessage // of the client, raw; may be nil
@@ -43,7 +43,7 @@ type session struct {
 	used  time.Time
 	busy  int // HTTP requests at this moment, open streams among them
 	calls map[string]context.CancelCauseFunc
-	asks  map[string]chan hub.Reply
+	asks  map[string]chan core.Reply
 	asked int64
 }
 
@@ -108,14 +108,14 @@ func idKey(raw []byte) string {
 
 // ask makes a request id of ours and the channel on which the answer will arrive.
 // forget must be called with the id in the end.
-func (s *session) ask(nonce string) (id string, answer <-chan hub.Reply) {
+func (s *session) ask(nonce string) (id string, answer <-chan core.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
 	id = nonce + "-" + strconv.FormatInt(s.asked, 10)
-	ch := make(chan hub.Reply, 1)
+	ch := make(chan core.Reply, 1)
 	if s.asks == nil {
-		s.asks = map[string]chan hub.Reply{}
+		s.asks = map[string]chan core.Reply{}
 	}
 	s.asks[id] = ch
 	return id, ch
@@ -139,7 +139,7 @@ func (s *session) answered(b *Bridge, m *message) bool {
 	delete(s.asks, id)
 	s.mu.Unlock()
 	if waiting {
-		ch <- hub.Reply{Result: wire.Bytes(m.body, m.env.Result), Error: wire.Bytes(m.body, m.env.Error)}
+		ch <- core.Reply{Result: wire.Bytes(m.body, m.env.Result), Error: wire.Bytes(m.body, m.env.Error)}
 	}
 	return true
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -47,18 +47,18 @@ func TestASessionBelongsToItsTokenAndItsAddress(t *testing.T) {
 			}
 		}
 	}
-	if got := s.gw.last().Client; got != (hub.Client{Token: "claude", Name: "probe", Version: "9"}) {
+	if got := s.gw.last().Client; got != (core.Client{Token: "claude", Name: "probe", Version: "9"}) {
 		t.Errorf("client: %+v", got)
 	}
 }
 
 func TestDeleteEndsASessionAndItsCalls(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(started)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	})
 	h := s.open("/mcp", `{}`)
 	var wg sync.WaitGroup
@@ -70,7 +70,7 @@ func TestDeleteEndsASessionAndItsCalls(t *testing.T) {
 	if resp := s.do("DELETE", "/mcp", "", h...); resp.StatusCode != http.StatusNoContent {
 		t.Error(resp.Status)
 	}
-	if err := <-ended; hub.CodeOf(err) != hub.CodeCancelled {
+	if err := <-ended; core.CodeOf(err) != core.CodeCancelled {
 		t.Error(err)
 	}
 	if resp := s.post("/mcp", ping, h...); resp.StatusCode != http.StatusNotFound {
@@ -83,13 +83,13 @@ func TestDeleteEndsASessionAndItsCalls(t *testing.T) {
 
 func TestADroppedConnectionCancelsAModernCallAndNoLegacyOne(t *testing.T) {
 	started, release := make(chan context.Context, 1), make(chan struct{})
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		started <- ctx
 		select {
 		case <-ctx.Done():
-			return hub.Reply{}, ctx.Err()
+			return core.Reply{}, ctx.Err()
 		case <-release:
-			return hub.Reply{Result: text("done")}, nil
+			return core.Reply{Result: text("done")}, nil
 		}
 	})
 	drop := func(body string, headers ...string) context.Context {
@@ -112,7 +112,7 @@ func TestADroppedConnectionCancelsAModernCallAndNoLegacyOne(t *testing.T) {
 		<-done
 		return call
 	}
-	modern := drop(modernBody("tools/call", `"name":"math__add"`), versionHeader, hub.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
+	modern := drop(modernBody("tools/call", `"name":"math__add"`), versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
 	select {
 	case <-modern.Done():
 	case <-time.After(time.Minute):
@@ -131,11 +131,11 @@ func TestADroppedConnectionCancelsAModernCallAndNoLegacyOne(t *testing.T) {
 
 func TestACancelledNotificationReachesTheCallWithThatID(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(started)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	})
 	h := s.open("/mcp", `{}`)
 	other := s.open("/mcp", `{}`)
@@ -155,7 +155,7 @@ func TestACancelledNotificationReachesTheCallWithThatID(t *testing.T) {
 	if resp := s.post("/mcp", cancel, h...); resp.StatusCode != http.StatusAccepted {
 		t.Error(resp.Status)
 	}
-	if err := <-ended; hub.CodeOf(err) != hub.CodeCancelled {
+	if err := <-ended; core.CodeOf(err) != core.CodeCancelled {
 		t.Error(err)
 	}
 	wg.Wait()
@@ -163,10 +163,10 @@ func TestACancelledNotificationReachesTheCallWithThatID(t *testing.T) {
 
 func TestAnIDUnderWayCannotBeUsedAgain(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		close(started)
 		<-release
-		return hub.Reply{Result: text("done")}, nil
+		return core.Reply{Result: text("done")}, nil
 	})
 	h := s.open("/mcp", `{}`)
 	call := `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"math__add"}}`
@@ -301,10 +301,10 @@ func TestAHugeInitializeIsRefused(t *testing.T) {
 
 func TestStoppingEndsCallsOfBothEras(t *testing.T) {
 	started := make(chan struct{}, 2)
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		started <- struct{}{}
 		<-ctx.Done()
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	})
 	h := s.open("/mcp", `{}`)
 	got := make(chan string, 2)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -178,18 +178,18 @@ func (b *Bridge) unsubscribeAll(who *mcp.ServerSession) {
 func (b *Bridge) tell(ctx context.Context, method string, key resourceKey, who *mcp.ServerSession) error {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
 	now := b.Now()
-	call := &hub.Call{
-		At: now.UTC(), Began: now, Era: hub.Legacy, Server: key.server, Method: method,
+	call := &core.Call{
+		At: now.UTC(), Began: now, Era: core.Legacy, Server: key.server, Method: method,
 		Client: b.sessions.client(who.ID()), Session: who.ID(),
 		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
 	}
 	reply, err := b.Gateway.Call(ctx, call, deaf{})
 	if err != nil {
-		_, f := failedHere(method, "", key.uri, hub.Legacy, err)
+		_, f := failedHere(method, "", key.uri, core.Legacy, err)
 		return f.sdk()
 	}
 	if len(reply.Error) > 0 {
-		return failedUpstream(reply.Error, hub.Legacy).sdk()
+		return failedUpstream(reply.Error, core.Legacy).sdk()
 	}
 	return nil
 }
@@ -230,6 +230,6 @@ func (b *Bridge) tellSubscribers(ctx context.Context, p *mcp.ResourceUpdatedNoti
 type deaf struct{}
 
 func (deaf) Notify(string, json.RawMessage) {}
-func (deaf) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
+func (deaf) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
 	return unasked("no client is behind this request"), nil
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // table holds the legacy sessions. Its lock is taken before a session's.
@@ -45,13 +45,13 @@ func (t *table) find(id, token, endpoint string) *session {
 }
 
 // client returns who holds the session called id; the zero Client when nobody does any more.
-func (t *table) client(id string) hub.Client {
+func (t *table) client(id string) core.Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.byID[id]; s != nil {
 		return s.client
 	}
-	return hub.Client{}
+	return core.Client{}
 }
 
 // add puts a new session in. When its client has too many, the one that idles for
@@ -166,7 +166,7 @@ func (t *table) snapshot() []Session {
 		s.mu.Lock()
 		list = append(list, Session{
 			Client: s.client, Endpoint: s.endpoint, Version: s.version, LastUsed: s.used, InFlight: len(s.calls),
-			Peer: Peer{Era: hub.Legacy, Capabilities: s.capabilities},
+			Peer: Peer{Era: core.Legacy, Capabilities: s.capabilities},
 		})
 		s.mu.Unlock()
 	}

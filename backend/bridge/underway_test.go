@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // A plain call of a modern client ends when we stop, and one that comes later at once.
 func TestAPlainCallEndsWhenWeStop(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(begun)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	})
 	go func() {
 		<-begun
@@ -41,9 +41,9 @@ func TestAPlainCallEndsWhenWeStop(t *testing.T) {
 // Each of many calls gets comments in its own silence, and none is left behind.
 func TestSilentCallsEachGetComments(t *testing.T) {
 	answer := make(chan struct{})
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		<-answer
-		return hub.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
 	}, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
 	heard := make(chan bool)
 	for range 8 {
@@ -85,7 +85,7 @@ func TestIntroductionsAreRememberedByTheirWords(t *testing.T) {
 	var i introductions
 	for range 3 * maxIntroductions {
 		for _, token := range []string{"a", "b"} {
-			if c := i.of(token, []byte(`{"name":"x","version":"2"}`)); c != (hub.Client{Token: token, Name: "x", Version: "2"}) {
+			if c := i.of(token, []byte(`{"name":"x","version":"2"}`)); c != (core.Client{Token: token, Name: "x", Version: "2"}) {
 				t.Fatalf("%+v", c)
 			}
 			i.of(token, []byte(`{"name":"`+itoa(len(i.known))+`"}`))
@@ -94,7 +94,7 @@ func TestIntroductionsAreRememberedByTheirWords(t *testing.T) {
 	if len(i.known) > maxIntroductions {
 		t.Errorf("%d are remembered", len(i.known))
 	}
-	if c := i.of("a", nil); c != (hub.Client{Token: "a"}) {
+	if c := i.of("a", nil); c != (core.Client{Token: "a"}) {
 		t.Errorf("%+v", c)
 	}
 }

@@ -3,7 +3,7 @@ package bridge
 import (
 	"sync"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // unread bounds the bytes of large results that wait until their clients have read them.
@@ -54,8 +54,8 @@ func (b *Bridge) holdUnread(rq *request, result answered) (answered, *failure, f
 	if ok {
 		return result, nil, release
 	}
-	err := hub.Errorf(hub.CodeUnavailable, "the result of %d bytes was left out: too many large results wait to be read", n)
+	err := core.Errorf(core.CodeUnavailable, "the result of %d bytes was left out: too many large results wait to be read", n)
 	err.Hint = "Read what was asked for, and ask for less at once. The call itself was made; the history has it."
-	left, f := b.finish(rq, "", "", hub.Reply{}, err)
+	left, f := b.finish(rq, "", "", core.Reply{}, err)
 	return left, f, func() {}
 }

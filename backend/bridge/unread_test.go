@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // TestResultsThatNobodyReadsAreHeldWithinTheirRoom: one client that does not read leaves room
@@ -16,8 +16,8 @@ func TestResultsThatNobodyReadsAreHeldWithinTheirRoom(t *testing.T) {
 	t.Parallel()
 	const size = 12 << 20 // far more than the sockets hold
 	result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
-	s := newStand(t, func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Result: result}, nil
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: result}, nil
 	}, func(o *Options) { o.UnreadRoom = 3*size + 4<<10 })
 	call := func(token string) *http.Response {
 		return s.modern("/mcp", "tools/call", "files__read", `"name":"files__read","arguments":{}`, ClientHeader, token)

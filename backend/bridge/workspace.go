@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // WorkspaceHeader names the folder in which a shim was started, as base64 for URLs
@@ -50,7 +50,7 @@ func folder(path string) string {
 // locate fills in the folder that the client works in: the first of its roots that is
 // a file, or where its shim was started. The client is asked when the server depends
 // on it; a legacy session once, until it says that its roots changed.
-func (b *Bridge) locate(ctx context.Context, rq *request, call *hub.Call, sink hub.Sink) {
+func (b *Bridge) locate(ctx context.Context, rq *request, call *core.Call, sink core.Sink) {
 	call.Workspace = rq.workspace
 	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !abilitiesOf(rq.capabilities).roots {
 		return
@@ -123,7 +123,7 @@ func firstRoot(result []byte) (path string) {
 		if string(m.Name) != "roots" || raw[0] != '[' {
 			return nil
 		}
-		_ = wire.Elements(raw, func(root hub.Span) error {
+		_ = wire.Elements(raw, func(root core.Span) error {
 			one := wire.Bytes(raw, root)
 			if path != "" || one[0] != '{' {
 				return nil

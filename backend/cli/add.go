@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -175,7 +175,7 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, no
 			return err
 		}
 	}
-	var added []hub.ServerStatus
+	var added []core.ServerStatus
 	for _, s := range servers.Servers {
 		if s.Have {
 			continue
@@ -190,7 +190,7 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, no
 			}
 			continue
 		}
-		var st hub.ServerStatus
+		var st core.ServerStatus
 		if err := decode(raw, &st); err != nil {
 			return err
 		}

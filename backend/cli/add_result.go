@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // sayWhetherTheyWork waits for servers that were just added, and prints what each offers or
 // why it does not work.
-func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []hub.ServerStatus) error {
+func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []core.ServerStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, resultLimit)
 	defer cancel()
 	for _, one := range added {
@@ -40,23 +40,23 @@ func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []hub
 }
 
 // resultOf waits until a server works, fails or needs its user.
-func (d *daemon) resultOf(ctx context.Context, s hub.ServerStatus) (string, error) {
+func (d *daemon) resultOf(ctx context.Context, s core.ServerStatus) (string, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	began := time.Now()
 	for {
-		var now hub.ServerStatus
-		if err := d.get(ctx, "servers/"+url.PathEscape(s.ID), &now); err != nil && hub.CodeOf(err) != hub.CodeNotFound {
+		var now core.ServerStatus
+		if err := d.get(ctx, "servers/"+url.PathEscape(s.ID), &now); err != nil && core.CodeOf(err) != core.CodeNotFound {
 			return line(name(s) + ": it is not known yet whether it works; see drawbridge status"), nil
 		}
 		switch now.State {
-		case hub.StateRunning, hub.StateDegraded:
+		case core.StateRunning, core.StateDegraded:
 			return d.offers(ctx, now)
-		case hub.StateCrashed, hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval, hub.StateDisabled:
+		case core.StateCrashed, core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval, core.StateDisabled:
 			return failure(now), nil
-		case hub.StateWaiting:
+		case core.StateWaiting:
 			return failure(now) + "\n  It connects by itself once that has passed.", nil
-		case hub.StateStopped:
+		case core.StateStopped:
 			if time.Since(began) > restLimit {
 				return d.tryOut(ctx, now)
 			}
@@ -70,7 +70,7 @@ func (d *daemon) resultOf(ctx context.Context, s hub.ServerStatus) (string, erro
 }
 
 // failure says why a server does not work, and what to do.
-func failure(s hub.ServerStatus) string {
+func failure(s core.ServerStatus) string {
 	lines := []string{name(s) + ": " + word(s.State)}
 	if s.Reason != "" {
 		lines[0] += ", " + s.Reason
@@ -85,7 +85,7 @@ func failure(s hub.ServerStatus) string {
 }
 
 // offers lists the tools of a server that works.
-func (d *daemon) offers(ctx context.Context, s hub.ServerStatus) (string, error) {
+func (d *daemon) offers(ctx context.Context, s core.ServerStatus) (string, error) {
 	var list items[toolDocument]
 	data, err := d.raw(ctx, http.MethodGet, "tools", url.Values{"server": {s.ID}}, nil)
 	if err == nil {
@@ -101,7 +101,7 @@ func (d *daemon) offers(ctx context.Context, s hub.ServerStatus) (string, error)
 	return worksWith(s, names), nil
 }
 
-func worksWith(s hub.ServerStatus, tools []string) string {
+func worksWith(s core.ServerStatus, tools []string) string {
 	text := name(s) + ": works, " + plural(len(tools), "tool")
 	if len(tools) > 0 {
 		text += ": " + short(strings.Join(tools, ", "), 400)
@@ -110,7 +110,7 @@ func worksWith(s hub.ServerStatus, tools []string) string {
 }
 
 // tryOut starts a server once that starts with its first call.
-func (d *daemon) tryOut(ctx context.Context, s hub.ServerStatus) (string, error) {
+func (d *daemon) tryOut(ctx context.Context, s core.ServerStatus) (string, error) {
 	var t trial
 	data, err := d.raw(ctx, http.MethodPost, "test", nil, map[string]string{"server": s.ID})
 	if err == nil {
@@ -120,7 +120,7 @@ func (d *daemon) tryOut(ctx context.Context, s hub.ServerStatus) (string, error)
 		return "", err
 	}
 	if !t.OK {
-		return failure(hub.ServerStatus{ID: s.ID, Label: s.Label, State: hub.StateCrashed, Reason: t.Error, Hint: t.Hint}), nil
+		return failure(core.ServerStatus{ID: s.ID, Label: s.Label, State: core.StateCrashed, Reason: t.Error, Hint: t.Hint}), nil
 	}
 	var names []string
 	for _, tool := range t.Tools {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -130,7 +130,7 @@ func (p *program) answer(ctx context.Context, id, action, scope string) error {
 		return err
 	}
 	if w.Kind == "form" && action == "accept" {
-		return &hub.Error{Code: hub.CodeValidation, Message: "a form is not filled in here", Hint: "Run: drawbridge open /questions"}
+		return &core.Error{Code: core.CodeValidation, Message: "a form is not filled in here", Hint: "Run: drawbridge open /questions"}
 	}
 	if _, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": scope}); err != nil {
 		return err
@@ -161,7 +161,7 @@ func onlyOne(list []waitingItem, id string) (*waitingItem, error) {
 		}
 	}
 	if found == nil {
-		return nil, &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("nothing that waits is called %q", id), Hint: "See: drawbridge approvals"}
+		return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("nothing that waits is called %q", id), Hint: "See: drawbridge approvals"}
 	}
 	return found, nil
 }

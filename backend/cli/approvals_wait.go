@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // waitForApprovals asks about everything that waits, and about what comes, until it is
@@ -148,7 +148,7 @@ func (p *program) settle(ctx context.Context, d *daemon, w *waitingItem, text st
 		said = "  It goes on waiting and is not run."
 	}
 	_, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": "once"})
-	if code := hub.CodeOf(err); err != nil && (code == hub.CodeNotFound || code == hub.CodeConflict) {
+	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {
 		said, err = "  It no longer waits.", nil
 	}
 	if err == nil {

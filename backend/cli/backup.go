@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // TestACopyThatKeepsLessIsAskedAbout puts copies back where somebody sits and where nobody

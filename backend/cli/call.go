@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -114,10 +114,10 @@ func (p *program) forPeople(doc callDocument) error {
 func callError(doc callDocument) error {
 	var message string
 	var object struct {
-		Message string   `json:"message"`
-		Detail  string   `json:"detail"`
-		Code    hub.Code `json:"code"`
-		Hint    string   `json:"hint"`
+		Message string    `json:"message"`
+		Detail  string    `json:"detail"`
+		Code    core.Code `json:"code"`
+		Hint    string    `json:"hint"`
 	}
 	if json.Unmarshal(doc.Error, &message) != nil {
 		_ = json.Unmarshal(doc.Error, &object)
@@ -128,7 +128,7 @@ func callError(doc callDocument) error {
 	}
 	message = cmp.Or(message, strings.TrimSpace(doc.Output), "the tool reported an error")
 	if object.Code != "" {
-		return &hub.Error{Code: object.Code, Message: message, Hint: object.Hint}
+		return &core.Error{Code: object.Code, Message: message, Hint: object.Hint}
 	}
 	return errors.New(message)
 }

@@ -11,10 +11,10 @@ import (
 	"os"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/serverlog"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -249,12 +249,12 @@ func (p *program) encode(w io.Writer, v any) error {
 
 // problem is an RFC 9457 document with our code.
 type problem struct {
-	Title  string           `json:"title,omitempty"`
-	Status int              `json:"status,omitempty"`
-	Code   hub.Code         `json:"code"`
-	Detail string           `json:"detail"`
-	Hint   string           `json:"hint,omitempty"`
-	Errors []hub.FieldError `json:"errors,omitempty"`
+	Title  string            `json:"title,omitempty"`
+	Status int               `json:"status,omitempty"`
+	Code   core.Code         `json:"code"`
+	Detail string            `json:"detail"`
+	Hint   string            `json:"hint,omitempty"`
+	Errors []core.FieldError `json:"errors,omitempty"`
 }
 
 // explain says on Stderr what went wrong and what to do.
@@ -262,11 +262,11 @@ func (p *program) explain(err error) {
 	if _, said := errors.AsType[silentError](err); err == nil || said {
 		return
 	}
-	out := problem{Code: hub.CodeOf(err), Detail: err.Error()}
+	out := problem{Code: core.CodeOf(err), Detail: err.Error()}
 	if _, usage := errors.AsType[usageError](err); usage {
-		out.Code = hub.CodeValidation
+		out.Code = core.CodeValidation
 	}
-	if e, ok := errors.AsType[*hub.Error](err); ok {
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		out.Detail, out.Hint, out.Errors = e.Error(), e.Hint, e.Fields
 	}
 	if p.json {

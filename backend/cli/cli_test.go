@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -160,13 +160,13 @@ func TestStatusLooksAsPromised(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	yes := false
 	doc := statusDocument{URL: "http://127.0.0.1:7575", RequireToken: &yes, Notices: []noticeDocument{{Message: "recording paused: disk full"}}}
-	states := []hub.State{hub.StateRunning, hub.StateCrashed, hub.StateStarting, hub.StateStopped, hub.StateDegraded, hub.StateWaiting,
-		hub.StateBackoff, hub.StateNeedsLogin, hub.StateNeedsApproval, hub.StateDisabled}
+	states := []core.State{core.StateRunning, core.StateCrashed, core.StateStarting, core.StateStopped, core.StateDegraded, core.StateWaiting,
+		core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval, core.StateDisabled}
 	for i, state := range states {
-		s := hub.ServerStatus{ID: string(state), Label: string(state), State: state, Tools: i * 7, Updated: now.Add(-time.Duration(1<<(2*i)) * 2 * time.Second)}
+		s := core.ServerStatus{ID: string(state), Label: string(state), State: state, Tools: i * 7, Updated: now.Add(-time.Duration(1<<(2*i)) * 2 * time.Second)}
 		doc.Servers = append(doc.Servers, s)
 	}
-	doc.Visible = map[string]int{string(hub.StateStopped): 2}
+	doc.Visible = map[string]int{string(core.StateStopped): 2}
 	doc.Servers[1].Tools = 0 // never listed
 	doc.Servers[0].Label = "日本 files"
 	doc.Servers[0].Warnings = []string{"8 of 9 tools"}
@@ -282,7 +282,7 @@ func TestProblemsAreExplained(t *testing.T) {
 	}
 	got := f.run(true, "restart", "x", "--json")
 	var p problem
-	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != hub.CodeNotFound || p.Hint != "List them." || got.out != "" {
+	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != core.CodeNotFound || p.Hint != "List them." || got.out != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -399,7 +399,7 @@ func TestFinderStartsNothingWhenAskedNotTo(t *testing.T) {
 	}
 	folders.Data = t.TempDir()
 	find.folders = folders
-	if _, err := find.find(t.Context(), false); hub.CodeOf(err) != hub.CodeUnavailable {
+	if _, err := find.find(t.Context(), false); core.CodeOf(err) != core.CodeUnavailable {
 		t.Error(err)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 
 	"github.com/spf13/cobra"
 )
@@ -110,7 +110,7 @@ func (p *program) sure(question, otherwise string) error {
 	var answer string
 	_, _ = fmt.Fscanln(p.Stdin, &answer)
 	if a := strings.ToLower(answer); a != "y" && a != "yes" {
-		return hub.Errorf(hub.CodeCancelled, "%s", otherwise)
+		return core.Errorf(core.CodeCancelled, "%s", otherwise)
 	}
 	return nil
 }

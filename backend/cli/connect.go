@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
 )
@@ -93,7 +93,7 @@ func (p *program) choice(client string, f connectFlags) (choice clientconf.Choic
 	}
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if err != nil || !running {
-		return choice, &hub.Error{Code: hub.CodeUnavailable, Message: "an entry with an address needs a running Drawbridge",
+		return choice, &core.Error{Code: core.CodeUnavailable, Message: "an entry with an address needs a running Drawbridge",
 			Hint: "Start it with: drawbridge. Or leave --http out: the shim starts it when needed.", Cause: err}
 	}
 	choice.URL = rt.URL

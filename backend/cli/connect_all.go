@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 
 	"github.com/spf13/cobra"
 )

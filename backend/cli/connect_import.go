@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 
 	"github.com/spf13/cobra"
 )

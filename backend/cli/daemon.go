@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // maxDocument is the largest answer of the API that a command reads.
@@ -39,12 +39,12 @@ func (p *program) daemon() (*daemon, error) {
 	}
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if err != nil || !running {
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge is not running",
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running",
 			Hint: notRunningHint, Cause: err}
 	}
 	token, err := loopback.ReadAdmin(folders.Data)
 	if err != nil {
-		return nil, &hub.Error{Code: hub.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
 	}
 	if rt.Version != p.Version && !p.json {
 		fmt.Fprintf(p.Stderr, "Drawbridge %s is running, this is %s: restart it to have one version.\n", line(rt.Version), p.Version)
@@ -80,7 +80,7 @@ func (d *daemon) send(ctx context.Context, method, path string, query url.Values
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge does not answer", Hint: "If it is starting, try again in a moment.", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge does not answer", Hint: "If it is starting, try again in a moment.", Cause: err}
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
@@ -95,12 +95,12 @@ func refusal(resp *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(data, &doc) != nil || doc.Detail == "" {
-		return hub.Errorf(hub.CodeInternal, "Drawbridge answered %s", resp.Status)
+		return core.Errorf(core.CodeInternal, "Drawbridge answered %s", resp.Status)
 	}
 	if doc.Code == "" {
-		doc.Code = hub.CodeInternal
+		doc.Code = core.CodeInternal
 	}
-	return &hub.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors}
+	return &core.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors}
 }
 
 // raw reads one document.
@@ -141,7 +141,7 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 // serverID is the id of the server that a person names, by its id or its name; text itself
 // when there is none, because the history knows servers that are gone.
 func (d *daemon) serverID(ctx context.Context, text string) string {
-	var s hub.ServerStatus
+	var s core.ServerStatus
 	if d.get(ctx, "servers/"+url.PathEscape(text), &s) != nil || s.ID == "" {
 		return text
 	}
@@ -150,10 +150,10 @@ func (d *daemon) serverID(ctx context.Context, text string) string {
 
 // knownServer is the id of the server that a person names, which there must be.
 func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
-	var s hub.ServerStatus
+	var s core.ServerStatus
 	err := d.get(ctx, "servers/"+url.PathEscape(text), &s)
-	if hub.CodeOf(err) == hub.CodeNotFound {
-		return "", &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("no server is called %q", text), Hint: "List them with: drawbridge status"}
+	if core.CodeOf(err) == core.CodeNotFound {
+		return "", &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no server is called %q", text), Hint: "List them with: drawbridge status"}
 	}
 	return s.ID, err
 }

@@ -8,22 +8,22 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
 
 // debugDocument is what debug reads of GET servers/{id}/debug.
 type debugDocument struct {
-	Status      hub.ServerStatus `json:"status"`
-	Written     string           `json:"written"`
-	Session     string           `json:"session"`
-	Start       string           `json:"start"`
-	Framing     string           `json:"framing"`
-	Path        string           `json:"path"`
-	SearchPath  string           `json:"searchPath"`
-	Dir         string           `json:"dir"`
-	Environment []string         `json:"environment"`
+	Status      core.ServerStatus `json:"status"`
+	Written     string            `json:"written"`
+	Session     string            `json:"session"`
+	Start       string            `json:"start"`
+	Framing     string            `json:"framing"`
+	Path        string            `json:"path"`
+	SearchPath  string            `json:"searchPath"`
+	Dir         string            `json:"dir"`
+	Environment []string          `json:"environment"`
 	Processes   []struct {
 		PID  int    `json:"pid"`
 		Name string `json:"name"`

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/selfserver"
+	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
 )
@@ -19,7 +19,7 @@ func (p *program) demo() *cobra.Command {
 		Use: "demo-server", Short: "Be a small MCP server to try things with", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if address == "" {
-				return selfserver.RunDemo(cmd.Context(), p.Stdin, p.Stdout)
+				return builtin.RunDemo(cmd.Context(), p.Stdin, p.Stdout)
 			}
 			return p.demoHTTP(cmd.Context(), address)
 		},
@@ -33,7 +33,7 @@ func (p *program) demoHTTP(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	server := loopback.NewServer(selfserver.DemoHandler())
+	server := loopback.NewServer(builtin.DemoHandler())
 	fmt.Fprintf(p.Stderr, "The demo server answers at http://%s/mcp\n", listener.Addr())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()

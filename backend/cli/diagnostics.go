@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/doctor"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 
 	"github.com/spf13/cobra"
 )
@@ -81,7 +81,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 			return nil, err
 		}
 		data, err := d.raw(ctx, http.MethodGet, "diagnostics", nil, nil)
-		if hub.CodeOf(err) != hub.CodeNotFound {
+		if core.CodeOf(err) != core.CodeNotFound {
 			var list items[doctor.File]
 			if err == nil {
 				err = decode(data, &list)

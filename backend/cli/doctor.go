@@ -8,13 +8,13 @@ import (
 	"net/url"
 	"os"
 
-	"drawbridge/backend/desktop"
-	"drawbridge/backend/doctor"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/process"
-	"drawbridge/backend/secret"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -70,7 +70,7 @@ func (p *program) printFindings(findings []doctor.Finding) {
 func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, error) {
 	if p.running() {
 		found, err := p.askDaemon(ctx, fix)
-		if hub.CodeOf(err) != hub.CodeNotFound || fix != "" {
+		if core.CodeOf(err) != core.CodeNotFound || fix != "" {
 			return found, err
 		}
 	}
@@ -184,7 +184,7 @@ func (p *program) uninstall() *cobra.Command {
 				return nil
 			}
 			if held, err := loopback.Held(folders.Data); err != nil || held {
-				return errors.Join(err, &hub.Error{Code: hub.CodeConflict, Message: "Drawbridge is running, and its data cannot be deleted", Hint: "Run: drawbridge quit. Then: drawbridge uninstall --delete-data"})
+				return errors.Join(err, &core.Error{Code: core.CodeConflict, Message: "Drawbridge is running, and its data cannot be deleted", Hint: "Run: drawbridge quit. Then: drawbridge uninstall --delete-data"})
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {

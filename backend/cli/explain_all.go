@@ -8,18 +8,18 @@ import (
 	"strconv"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // readiness is one server of explain --all.
 type readiness struct {
-	Server  string    `json:"server"`
-	Label   string    `json:"label"`
-	State   hub.State `json:"state"`
-	Ready   bool      `json:"ready"`
-	Reason  string    `json:"reason"`
-	Tools   int       `json:"tools"`
-	Refused []string  `json:"refused"` // tools that a call would not pass to
+	Server  string     `json:"server"`
+	Label   string     `json:"label"`
+	State   core.State `json:"state"`
+	Ready   bool       `json:"ready"`
+	Reason  string     `json:"reason"`
+	Tools   int        `json:"tools"`
+	Refused []string   `json:"refused"` // tools that a call would not pass to
 }
 
 // explainAll says of every server whether its tools can be called. With wait it waits up to
@@ -56,7 +56,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 
 // readiness looks at all servers; pending says that one may become ready by itself.
 func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
-	var all items[hub.ServerStatus]
+	var all items[core.ServerStatus]
 	if err := d.get(ctx, "servers", &all); err != nil {
 		return nil, false, err
 	}
@@ -64,11 +64,11 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 	for _, s := range all.Items {
 		r := readiness{Server: s.ID, Label: s.Label, State: s.State, Reason: s.Reason, Tools: s.Tools, Refused: []string{}}
 		switch s.State {
-		case hub.StateRunning, hub.StateDegraded:
+		case core.StateRunning, core.StateDegraded:
 			r.Ready = true
-		case hub.StateStopped:
+		case core.StateStopped:
 			r.Ready = !s.ByHand && s.Tools > 0 // the next call starts it
-		case hub.StateStarting, hub.StateBackoff, hub.StateWaiting:
+		case core.StateStarting, core.StateBackoff, core.StateWaiting:
 			pending = true
 		}
 		list = append(list, r)
@@ -116,7 +116,7 @@ func (p *program) printReadiness(list []readiness) error {
 	for _, r := range list {
 		ready := "yes"
 		switch {
-		case r.State == hub.StateDisabled:
+		case r.State == core.StateDisabled:
 			ready = "off"
 		case !r.Ready:
 			ready = "no"
@@ -126,7 +126,7 @@ func (p *program) printReadiness(list []readiness) error {
 		if why == "" && !r.Ready {
 			why = word(r.State)
 		}
-		t.add(bothNames(hub.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why)
+		t.add(bothNames(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why)
 	}
 	var err error
 	if p.json {

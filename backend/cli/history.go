@@ -10,30 +10,30 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
 
 // callRow is what history reads of a call.
 type callRow struct {
-	ID        string      `json:"id"`
-	At        time.Time   `json:"at"`
-	Client    string      `json:"client"`
-	Token     string      `json:"token"`
-	Server    string      `json:"server"`
-	Tool      string      `json:"tool"`
-	Method    string      `json:"method"`
-	Session   string      `json:"session"`
-	Workspace string      `json:"workspace"`
-	Outcome   hub.Outcome `json:"outcome"`
-	Reason    string      `json:"reason"`
-	Invalid   string      `json:"invalid"` // what of the result does not fit the tool's schema
-	TookNs    int64       `json:"tookNs"`
-	Arguments string      `json:"arguments"`
-	Result    string      `json:"result"`
-	Error     string      `json:"error"`
-	Stack     string      `json:"stack"`
+	ID        string       `json:"id"`
+	At        time.Time    `json:"at"`
+	Client    string       `json:"client"`
+	Token     string       `json:"token"`
+	Server    string       `json:"server"`
+	Tool      string       `json:"tool"`
+	Method    string       `json:"method"`
+	Session   string       `json:"session"`
+	Workspace string       `json:"workspace"`
+	Outcome   core.Outcome `json:"outcome"`
+	Reason    string       `json:"reason"`
+	Invalid   string       `json:"invalid"` // what of the result does not fit the tool's schema
+	TookNs    int64        `json:"tookNs"`
+	Arguments string       `json:"arguments"`
+	Result    string       `json:"result"`
+	Error     string       `json:"error"`
+	Stack     string       `json:"stack"`
 }
 
 func (c callRow) what() string {
@@ -45,7 +45,7 @@ func (c callRow) what() string {
 
 func (c callRow) cells() []string {
 	outcome, took := string(c.Outcome), time.Duration(c.TookNs).Round(100*time.Microsecond).String()
-	if c.Outcome == hub.OutcomeRunning {
+	if c.Outcome == core.OutcomeRunning {
 		outcome, took = "running", "-"
 	}
 	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.what(), outcome, took, c.ID}

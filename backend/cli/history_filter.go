@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/pflag"
 )
 
-var outcomes = []hub.Outcome{hub.OutcomeOK, hub.OutcomeToolError, hub.OutcomeProtocolError, hub.OutcomeTimeout, hub.OutcomeCancelled, hub.OutcomeRejected}
+var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected}
 
 // callFilter are the filters of the commands that speak of calls; they are those of the API.
 type callFilter struct {
@@ -37,7 +37,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 }
 
 func (c *callFilter) query() (url.Values, error) {
-	if c.outcome != "" && !slices.Contains(outcomes, hub.Outcome(c.outcome)) {
+	if c.outcome != "" && !slices.Contains(outcomes, core.Outcome(c.outcome)) {
 		return nil, usageError{fmt.Errorf("--outcome must be one of %v", outcomes)}
 	}
 	query := url.Values{}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const (
@@ -123,7 +123,7 @@ func readCalls(ctx context.Context, stream io.Reader, calls chan<- ended) {
 				continue
 			}
 			c := ended{raw: data}
-			if event == "call" && json.Unmarshal(data, &c.callRow) == nil && c.Outcome != hub.OutcomeRunning {
+			if event == "call" && json.Unmarshal(data, &c.callRow) == nil && c.Outcome != core.OutcomeRunning {
 				select {
 				case calls <- c:
 				case <-ctx.Done():

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -169,7 +169,7 @@ func (p *program) checks() *cobra.Command {
 // labels says what people call each server; the id itself where that is not known.
 func (p *program) labels(ctx context.Context, d *daemon) func(id string) string {
 	of := map[string]string{}
-	var list items[hub.ServerStatus]
+	var list items[core.ServerStatus]
 	if data, err := d.raw(ctx, http.MethodGet, "servers", nil, nil); err == nil && decode(data, &list) == nil {
 		for _, s := range list.Items {
 			of[s.ID] = s.Label

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -25,7 +25,7 @@ type loginPending struct {
 
 // loginStatus is the answer of GET servers/{id}/login.
 type loginStatus struct {
-	State   hub.Login     `json:"state"`
+	State   core.Login    `json:"state"`
 	Reason  string        `json:"reason"`
 	Pending *loginPending `json:"pending"`
 	Failed  string        `json:"failed"`
@@ -123,11 +123,11 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 			return err
 		case st.Pending != nil:
 		case st.Failed != "":
-			return &hub.Error{Code: hub.CodeUnauthorized, Message: fmt.Sprintf("cannot sign in to server %q: %s", server, st.Failed)}
-		case st.State == hub.LoginDone:
+			return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("cannot sign in to server %q: %s", server, st.Failed)}
+		case st.State == core.LoginDone:
 			return nil
 		default:
-			return &hub.Error{Code: hub.CodeUnauthorized, Cause: errors.New(st.Reason), Message: fmt.Sprintf("cannot sign in to server %q", server)}
+			return &core.Error{Code: core.CodeUnauthorized, Cause: errors.New(st.Reason), Message: fmt.Sprintf("cannot sign in to server %q", server)}
 		}
 		select {
 		case <-tick.C:

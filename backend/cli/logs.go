@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 
 	"github.com/spf13/cobra"
 )
@@ -72,7 +72,7 @@ shows what they wrote alone, and --level lifecycle what happened to them alone.`
 // moves seen on.
 func (d *daemon) logs(ctx context.Context, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
 	if len(servers) == 0 {
-		var list items[hub.ServerStatus]
+		var list items[core.ServerStatus]
 		if err := d.get(ctx, "servers", &list); err != nil {
 			return nil, err
 		}

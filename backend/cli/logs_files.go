@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
 const (
@@ -34,7 +34,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 		return err
 	}
 	if follow {
-		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot follow the log: Drawbridge is not running", Hint: notRunningHint}
+		return &core.Error{Code: core.CodeUnavailable, Message: "cannot follow the log: Drawbridge is not running", Hint: notRunningHint}
 	}
 	path, name := filepath.Join(folders.Logs, "drawbridge.log"), "drawbridge"
 	lines, err := programLog(path)
@@ -54,7 +54,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	wants, _ := serverlog.Wants(level)
 	lines = slices.DeleteFunc(lines, func(l logLine) bool { return !wants(serverlog.Line{Level: serverlog.Level(l.Level)}) })
 	if len(lines) == 0 {
-		return &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge is not running, and its log of " + name + " has no such lines: " + path, Hint: notRunningHint}
+		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log of " + name + " has no such lines: " + path, Hint: notRunningHint}
 	}
 	if !p.json {
 		fmt.Fprintln(p.Stderr, line("Drawbridge is not running. This is the end of "+path+":"))
@@ -72,11 +72,11 @@ func (p *program) configuredID(text string) string {
 	if err != nil {
 		return text
 	}
-	names := make([]hub.ServerName, len(current.Servers))
+	names := make([]core.ServerName, len(current.Servers))
 	for i, s := range current.Servers {
-		names[i] = hub.ServerName{ID: s.ID, Label: s.Label}
+		names[i] = core.ServerName{ID: s.ID, Label: s.Label}
 	}
-	if id, _ := hub.FindServer(names, text); id != "" {
+	if id, _ := core.FindServer(names, text); id != "" {
 		return id
 	}
 	return text

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
 // TestLogsAreReadWithoutADaemon has the files of a daemon that ended.

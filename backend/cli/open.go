@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
 )
@@ -48,7 +48,7 @@ func (p *program) open() *cobra.Command {
 				return err
 			}
 			if page.URL == "" {
-				return hub.Errorf(hub.CodeInternal, "Drawbridge gave no address")
+				return core.Errorf(core.CodeInternal, "Drawbridge gave no address")
 			}
 			switch {
 			case p.json:
@@ -112,7 +112,7 @@ func (d *daemon) whatRuns(ctx context.Context) string {
 	}
 	running, calls := 0, 0
 	for _, server := range s.Servers {
-		if server.State == hub.StateRunning || server.State == hub.StateDegraded {
+		if server.State == core.StateRunning || server.State == core.StateDegraded {
 			running++
 		}
 		calls += server.InFlight
@@ -137,7 +137,7 @@ func awaitEnd(ctx context.Context, data string) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return &hub.Error{Code: hub.CodeTimeout, Message: "Drawbridge is still ending", Hint: "Its log says what it waits for: drawbridge logs."}
+			return &core.Error{Code: core.CodeTimeout, Message: "Drawbridge is still ending", Hint: "Its log says what it waits for: drawbridge logs."}
 		}
 	}
 }

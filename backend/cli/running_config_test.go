@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // TestCommandsUseTheConfigurationOfTheRunningDaemon has a daemon that was started with

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -180,7 +180,7 @@ func (p *program) secretRemove() *cobra.Command {
 				return err
 			}
 			if !ok {
-				return hub.Errorf(hub.CodeNotFound, "there is no secret called %q", args[0])
+				return core.Errorf(core.CodeNotFound, "there is no secret called %q", args[0])
 			}
 			if p.json {
 				return p.document(map[string]any{"name": args[0], "removed": true})

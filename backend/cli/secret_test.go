@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
 func TestSecretComesFromStandardInputAndIsShownNowhere(t *testing.T) {

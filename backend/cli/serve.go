@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -56,7 +56,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		}
 		if o.Listen != "" {
 			if err := loopback.CheckAddress(o.Listen); err != nil {
-				message, hint := hub.Describe(err)
+				message, hint := core.Describe(err)
 				return usageError{errors.New(message + ". " + hint)}
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -48,7 +48,7 @@ The server is started anew under that name. Profiles, saved checks, what is reco
 trusted of it follow too. Its tools get other public names, so rules in a client's own settings that name
 them want a change there.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var s hub.ServerStatus
+			var s core.ServerStatus
 			body := struct {
 				Name string `json:"name"`
 			}{args[1]}

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // states are the readings of every state that the supervisor's own test wrote down.
 func states(t *testing.T) (list []struct {
 	Title  string
-	Status hub.ServerStatus
+	Status core.ServerStatus
 }) {
 	t.Helper()
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
@@ -34,13 +34,13 @@ func TestStatusShowsEachStateWithItsReason(t *testing.T) {
 	f.mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
 	var text strings.Builder
 	for _, one := range states(t) {
-		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "servers": []hub.ServerStatus{one.Status}})
+		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "servers": []core.ServerStatus{one.Status}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		current = string(doc)
 		got := f.run(false, "status", "--json")
-		var shown struct{ Servers []hub.ServerStatus }
+		var shown struct{ Servers []core.ServerStatus }
 		if err := json.Unmarshal([]byte(got.out), &shown); err != nil || len(shown.Servers) != 1 ||
 			shown.Servers[0].State != one.Status.State || shown.Servers[0].Reason != one.Status.Reason {
 			t.Errorf("%s, as JSON: %v %+v", one.Title, err, got)

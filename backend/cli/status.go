@@ -9,22 +9,22 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
 
 // statusDocument is what status reads of GET status.
 type statusDocument struct {
-	URL          string             `json:"url"`
-	ConfigPath   string             `json:"configPath"`
-	Problems     []config.Problem   `json:"problems"`
-	RequireToken *bool              `json:"requireToken"`
-	Notices      []noticeDocument   `json:"notices"`
-	Servers      []hub.ServerStatus `json:"servers"`
-	Usage        []usageDocument    `json:"usage"`
-	Visible      map[string]int     `json:"visibleTools"`
+	URL          string              `json:"url"`
+	ConfigPath   string              `json:"configPath"`
+	Problems     []config.Problem    `json:"problems"`
+	RequireToken *bool               `json:"requireToken"`
+	Notices      []noticeDocument    `json:"notices"`
+	Servers      []core.ServerStatus `json:"servers"`
+	Usage        []usageDocument     `json:"usage"`
+	Visible      map[string]int      `json:"visibleTools"`
 
 	versions map[string]string // of packages, by server; from GET versions
 }
@@ -42,17 +42,17 @@ type noticeDocument struct {
 }
 
 // stateWords are the states as the table prints them.
-var stateWords = map[hub.State]string{
-	hub.StateStopped:       "Stopped",
-	hub.StateStarting:      "Starting…",
-	hub.StateRunning:       "Connected",
-	hub.StateDegraded:      "Degraded",
-	hub.StateWaiting:       "Waiting…",
-	hub.StateBackoff:       "Restarting…",
-	hub.StateCrashed:       "Failed",
-	hub.StateNeedsLogin:    "Needs login",
-	hub.StateNeedsApproval: "Needs approval",
-	hub.StateDisabled:      "Disabled",
+var stateWords = map[core.State]string{
+	core.StateStopped:       "Stopped",
+	core.StateStarting:      "Starting…",
+	core.StateRunning:       "Connected",
+	core.StateDegraded:      "Degraded",
+	core.StateWaiting:       "Waiting…",
+	core.StateBackoff:       "Restarting…",
+	core.StateCrashed:       "Failed",
+	core.StateNeedsLogin:    "Needs login",
+	core.StateNeedsApproval: "Needs approval",
+	core.StateDisabled:      "Disabled",
 }
 
 func (p *program) status() *cobra.Command {
@@ -92,7 +92,7 @@ func (p *program) acknowledge(ctx context.Context) error {
 		switch {
 		case err == nil:
 			done = append(done, notice.Message)
-		case hub.CodeOf(err) != hub.CodeNotFound:
+		case core.CodeOf(err) != core.CodeNotFound:
 			return err
 		}
 	}
@@ -182,17 +182,17 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 
 // tools is how many tools a server has, and how many of them clients see where that is
 // less; "-" where it was never listed.
-func (s *statusDocument) tools(server hub.ServerStatus) string {
+func (s *statusDocument) tools(server core.ServerStatus) string {
 	if n, some := s.Visible[server.ID]; some && n < server.Tools {
 		return fmt.Sprintf("%d of %d", n, server.Tools)
 	}
-	if server.Tools == 0 && server.State != hub.StateRunning && server.State != hub.StateDegraded {
+	if server.Tools == 0 && server.State != core.StateRunning && server.State != core.StateDegraded {
 		return "-"
 	}
 	return strconv.Itoa(server.Tools)
 }
 
-func word(s hub.State) string {
+func word(s core.State) string {
 	if w := stateWords[s]; w != "" {
 		return w
 	}
@@ -201,14 +201,14 @@ func word(s hub.State) string {
 
 // bothNames is the name of a server, and its id where that is another: what a command takes is
 // either of them.
-func bothNames(s hub.ServerStatus) string {
+func bothNames(s core.ServerStatus) string {
 	if s.Label != "" && s.Label != s.ID {
 		return s.Label + " (" + s.ID + ")"
 	}
 	return s.ID
 }
 
-func name(s hub.ServerStatus) string {
+func name(s core.ServerStatus) string {
 	if s.Label != "" {
 		return s.Label
 	}
@@ -228,7 +228,7 @@ func (p *program) act(action string) *cobra.Command {
 	return &cobra.Command{
 		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var s hub.ServerStatus
+			var s core.ServerStatus
 			path := "servers/" + url.PathEscape(args[0]) + "/" + action
 			if done, err := p.fetch(cmd.Context(), http.MethodPost, path, nil, struct{}{}, &s); done || err != nil {
 				return err
@@ -274,8 +274,8 @@ func (p *program) tools() *cobra.Command {
 func (p *program) printTools(ctx context.Context, query url.Values) error {
 	var list items[toolDocument]
 	done, err := p.fetch(ctx, http.MethodGet, "tools", query, nil, &list)
-	if server := query.Get("server"); server != "" && hub.CodeOf(err) == hub.CodeNotFound {
-		return &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("no server is called %q", server), Hint: "List them with: drawbridge status"}
+	if server := query.Get("server"); server != "" && core.CodeOf(err) == core.CodeNotFound {
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no server is called %q", server), Hint: "List them with: drawbridge status"}
 	}
 	if done || err != nil {
 		return err

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/loopback"
-	"drawbridge/backend/process"
-	"drawbridge/backend/shim"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/shim"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -109,10 +109,10 @@ func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
 			return address, err
 		}
 		if !start {
-			return shim.Address{}, hub.Errorf(hub.CodeUnavailable, "Drawbridge is not running")
+			return shim.Address{}, core.Errorf(core.CodeUnavailable, "Drawbridge is not running")
 		}
 		if why, ended := f.lastEnd(started); ended {
-			return shim.Address{}, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge cannot start: " + why,
+			return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge cannot start: " + why,
 				Hint: "Put that right, then try again; drawbridge serve tells the same in a terminal."}
 		}
 		held, err := loopback.Held(f.folders.Data)
@@ -124,7 +124,7 @@ func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return shim.Address{}, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge did not start in time",
+			return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start in time",
 				Hint: "Run drawbridge serve in a terminal to see why.", Cause: ctx.Err()}
 		case <-time.After(25 * time.Millisecond):
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/loopback"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestAServerIsTriedFromTheCommandLine(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAServerIsTriedByThisProgramWhereNoDaemonRuns(t *testing.T) {
 	if code, out, _ := run("test", "--", "x"); code != 1 || asked != `{"entry":{"command":"x"},"name":"server"}` || !strings.Contains(out, "failed at start: executable not found") {
 		t.Errorf("%d %s, asked for %s", code, out, asked)
 	}
-	fails = hub.Errorf(hub.CodeNotFound, "there is no such server")
+	fails = core.Errorf(core.CodeNotFound, "there is no such server")
 	if code, _, errOut := run("test", "gone"); code != 1 || !strings.Contains(errOut, "there is no such server") {
 		t.Errorf("%d %s", code, errOut)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
 )

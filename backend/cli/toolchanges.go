@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -217,7 +217,7 @@ func (p *program) giveWord(ctx context.Context, args []string, action string, al
 			w.Kind, w.Tool = "instructions", ""
 		}
 		if action == "accept" {
-			return &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("no change of tool %q of server %q waits", args[1], args[0]), Hint: "List what waits with: drawbridge tools changes"}
+			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no change of tool %q of server %q waits", args[1], args[0]), Hint: "List what waits with: drawbridge tools changes"}
 		}
 		words = append(words, w)
 	}

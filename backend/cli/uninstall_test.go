@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestUninstallEndsTheStartAtLogin(t *testing.T) {

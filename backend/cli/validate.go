@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Apply makes the planned change: under the client's lock, with a backup, old or
@@ -52,7 +52,7 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 		}
 	}
 	if now, _, err := read(p.target); err != nil || !bytes.Equal(now, p.after) {
-		return errors.Join(hub.Errorf(hub.CodeConflict, "the file was changed again right after it was written"), err)
+		return errors.Join(core.Errorf(core.CodeConflict, "the file was changed again right after it was written"), err)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // ownEntry is a server as our configuration has it, in the order in which it is written.
@@ -210,10 +210,10 @@ func (b *becoming) table(v any) map[string]string {
 }
 
 var (
-	curly    = pattern.Lazily(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
-	dollar   = pattern.Lazily(`\$([A-Za-z_][A-Za-z0-9_]*)`)
-	variable = pattern.Lazily(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
-	notName  = pattern.Lazily(`[^A-Za-z0-9]+`)
+	curly    = lazyregexp.New(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
+	dollar   = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
+	notName  = lazyregexp.New(`[^A-Za-z0-9]+`)
 )
 
 // text writes the references of a string in our syntax. What the client would have

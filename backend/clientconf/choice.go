@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // TokenVar is the variable that holds a client's token where its file must not.
@@ -103,7 +103,7 @@ func (c *Connector) shimEntry(client Client, s Single) json.RawMessage {
 // stays on this machine and in the person's own file.
 func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMessage, error) {
 	if client.HTTP == nil {
-		return nil, hub.Errorf(hub.CodeValidation, "%s takes programs only, no addresses", client.Name)
+		return nil, core.Errorf(core.CodeValidation, "%s takes programs only, no addresses", client.Name)
 	}
 	address := choice.URL + "/mcp"
 	if s.Server != "" {
@@ -112,8 +112,8 @@ func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMes
 	token := choice.Token
 	if choice.ByVariable || choice.Project != "" || client.Synced || inRepository(file) {
 		if token = reference(client, TokenVar); token == "" {
-			return nil, &hub.Error{
-				Code:    hub.CodeRejected,
+			return nil, &core.Error{
+				Code:    core.CodeRejected,
 				Message: "the file leaves this machine, and " + client.Name + " cannot take a token from a variable",
 				Hint:    "Nothing was changed. Connect without --http: the shim keeps the token out of the file.",
 			}
@@ -160,7 +160,7 @@ func inRepository(file string) bool {
 	}
 }
 
-var bridgePath = pattern.Lazily(`^/(mcp|[sp]/[^/]+/mcp)$`)
+var bridgePath = lazyregexp.New(`^/(mcp|[sp]/[^/]+/mcp)$`)
 
 // isOurAddress reports whether an entry of an address leads to a bridge of ours:
 // on this machine, with our path, and with a token of ours or a reference to it.

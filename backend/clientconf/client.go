@@ -16,7 +16,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Client is what we know of one MCP client application. It is read-only data.
@@ -125,8 +125,8 @@ func ByID(id string) (Client, error) {
 			return c, nil
 		}
 	}
-	return Client{}, &hub.Error{
-		Code:    hub.CodeNotFound,
+	return Client{}, &core.Error{
+		Code:    core.CodeNotFound,
 		Message: "no client is called " + quote(id),
 		Hint:    "List them with: drawbridge clients list.",
 	}

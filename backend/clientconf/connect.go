@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // lockWait is how long a write waits for the client's own lock.
@@ -124,11 +124,11 @@ func (c *Connector) open(choice Choice) (*Plan, error) {
 			p.Path = loc.path
 		}
 	case !filepath.IsAbs(choice.Project):
-		return nil, hub.Errorf(hub.CodeValidation, "the folder of a project must be absolute")
+		return nil, core.Errorf(core.CodeValidation, "the folder of a project must be absolute")
 	case client.Project == "":
-		return nil, hub.Errorf(hub.CodeValidation, "%s has no file for projects", client.Name)
+		return nil, core.Errorf(core.CodeValidation, "%s has no file for projects", client.Name)
 	case !exists(choice.Project):
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no folder %s", choice.Project)
+		return nil, core.Errorf(core.CodeNotFound, "there is no folder %s", choice.Project)
 	default:
 		p.Path = filepath.Join(choice.Project, filepath.FromSlash(client.Project))
 	}
@@ -276,8 +276,8 @@ func (p *Plan) refuse(why error) error {
 	if where == "" {
 		where = "its settings"
 	}
-	return &hub.Error{
-		Code: hub.CodeRejected, Cause: why,
+	return &core.Error{
+		Code: core.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
 		Hint:    "Nothing was changed. Add this to " + where + " by hand:\n" + p.snippet(),
 	}

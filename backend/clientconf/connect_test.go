@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // newConnector works on a home of its own; nothing of the person's is in reach.
@@ -125,7 +125,7 @@ func TestUndoNeverRemovesAFileThatSomebodyHasJustWritten(t *testing.T) {
 	looked := []byte(content(t, p.Path))
 	theirs := `{"theirs": true}`
 	write(t, p.Path, theirs)
-	if _, err := c.restore(r, looked); hub.CodeOf(err) != hub.CodeConflict {
+	if _, err := c.restore(r, looked); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("got %v", err)
 	}
 	if got := content(t, p.Path); got != theirs {
@@ -155,7 +155,7 @@ func TestEntryChangedByHandIsLeftUnlessForced(t *testing.T) {
 	connect(t, c, "claude-code")
 	edited := strings.Replace(content(t, path), `"--client"`, `"--profile", "work", "--client"`, 1)
 	write(t, path, edited)
-	if _, err := c.Undo(context.Background(), "claude-code", false); hub.CodeOf(err) != hub.CodeConflict {
+	if _, err := c.Undo(context.Background(), "claude-code", false); core.CodeOf(err) != core.CodeConflict {
 		t.Fatalf("got %v", err)
 	}
 	if content(t, path) != edited {
@@ -193,10 +193,10 @@ func TestForeignEntryUnderOurNameIsNeverOverwritten(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, `{"mcpServers": {"drawbridge": {"command": "somebody-elses"}}}`)
 	_, err := c.Plan(Choice{Client: "claude-code"})
-	if hub.CodeOf(err) != hub.CodeRejected {
+	if core.CodeOf(err) != core.CodeRejected {
 		t.Fatalf("got %v", err)
 	}
-	if _, hint := hub.Describe(err); !strings.Contains(hint, `"stdio"`) {
+	if _, hint := core.Describe(err); !strings.Contains(hint, `"stdio"`) {
 		t.Fatalf("no snippet to paste: %q", hint)
 	}
 }
@@ -210,7 +210,7 @@ func TestChangeSinceThePlanIsAConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, path, "{}")
-	if err := c.Apply(context.Background(), p); hub.CodeOf(err) != hub.CodeConflict {
+	if err := c.Apply(context.Background(), p); core.CodeOf(err) != core.CodeConflict {
 		t.Fatalf("got %v", err)
 	}
 	if content(t, path) != "{}" {
@@ -254,7 +254,7 @@ func TestReadOnlyFileIsRefused(t *testing.T) {
 	if err == nil {
 		err = c.Apply(context.Background(), p)
 	}
-	if hub.CodeOf(err) != hub.CodeRejected || content(t, path) != claudeFile {
+	if core.CodeOf(err) != core.CodeRejected || content(t, path) != claudeFile {
 		t.Fatalf("got %v", err)
 	}
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o400 {
@@ -275,7 +275,7 @@ func TestClientsOwnLockIsRespected(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
 	defer cancel()
-	if err := c.Apply(ctx, p); hub.CodeOf(err) != hub.CodeConflict {
+	if err := c.Apply(ctx, p); core.CodeOf(err) != core.CodeConflict {
 		t.Fatalf("written in spite of the lock: %v", err)
 	}
 	os.Remove(path + ".lock")
@@ -349,7 +349,7 @@ func TestTableOfClientsIsComplete(t *testing.T) {
 	if len(ids) < 40 {
 		t.Errorf("only %d clients", len(ids))
 	}
-	if _, err := ByID("nobody"); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := ByID("nobody"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("got %v", err)
 	}
 }

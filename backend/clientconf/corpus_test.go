@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // variants are the forms in which people have the same file.
@@ -109,7 +109,7 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 	t.Helper()
 	p, err := c.Plan(Choice{Client: id})
 	if err != nil {
-		e, ok := errors.AsType[*hub.Error](err)
+		e, ok := errors.AsType[*core.Error](err)
 		if !ok || !strings.Contains(e.Hint, "stdio") {
 			t.Fatalf("refused without a snippet: %v", err)
 		}
@@ -174,7 +174,7 @@ func TestReadOnlyFileIsRefusedAndKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Apply(context.Background(), p); hub.CodeOf(err) != hub.CodeRejected {
+	if err := c.Apply(context.Background(), p); core.CodeOf(err) != core.CodeRejected {
 		t.Fatalf("got %v", err)
 	}
 	if content(t, path) != claudeFile {

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 const diffContext = 3
@@ -13,31 +13,31 @@ const diffContext = 3
 // What is secret by its form, or by the name before it in TOML and YAML.
 var (
 	// The shapes are those of an import and of the history together.
-	secretText = pattern.Lazily(`\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}` +
+	secretText = lazyregexp.New(`\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}` +
 		`|\b(?:glptt-|sk_live_|sk_test_|rk_live_|whsec_|xapp-|ASIA|AIza|GOCSPX-|npm_|pypi-|hf_|shpat_|shpss_|dop_v1_|ntn_|lin_api_|figd_|AGE-SECRET-KEY-)[A-Za-z0-9_-]{12,}` +
 		`|\bsecret_[A-Za-z0-9_-]{32,}|\b(?:ya29|SG)\.[A-Za-z0-9_.-]{12,}|\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+|-----BEGIN .*|(?i:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
-	secretLine = pattern.Lazily(`(?i)^(\s*(?:- )?[\w."'-]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w."'-]*\s*[:=]\s*)([^\s\[{].*)$`)
+	secretLine = lazyregexp.New(`(?i)^(\s*(?:- )?[\w."'-]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w."'-]*\s*[:=]\s*)([^\s\[{].*)$`)
 )
 
 // secretMember finds "key": "value" where the key's name says that the value is secret.
-var secretMember = pattern.Lazily(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
+var secretMember = lazyregexp.New(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
 
 // secretInside finds NAME=value, or a header, within a string, and secretNext the argument
 // behind a flag, where the name says that the value is secret.
 var (
-	secretInside = pattern.Lazily(`(?i)("[^"\s\\]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))((?:[^"\\]|\\.)+)"|('[^'\s]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))([^']+)'`)
-	secretNext   = pattern.Lazily(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
+	secretInside = lazyregexp.New(`(?i)("[^"\s\\]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))((?:[^"\\]|\\.)+)"|('[^'\s]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))([^']+)'`)
+	secretNext   = lazyregexp.New(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
 )
 
 // flagLine is a line that ends with a flag, and valueLine one that begins with what
 // belongs to it: a list is often written with an item on each line.
 var (
-	flagLine  = pattern.Lazily(`(?:^\s*- |["'])--?([^"'\s=]+)["']?\s*,?\s*$`)
-	valueLine = pattern.Lazily(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
+	flagLine  = lazyregexp.New(`(?:^\s*- |["'])--?([^"'\s=]+)["']?\s*,?\s*$`)
+	valueLine = lazyregexp.New(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
 )
 
 // onlyRef is a value that is a reference, as we write it, and nothing more.
-var onlyRef = pattern.Lazily(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
+var onlyRef = lazyregexp.New(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
 
 // Diff shows what changes between two texts of a file, with secrets masked.
 func Diff(path string, before, after []byte) string { return diff(path, before, after) }

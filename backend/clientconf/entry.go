@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // EntryName is the name under which clients know us.
 const EntryName = "drawbridge"
 
-var emptyEnv = pattern.Lazily(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
+var emptyEnv = lazyregexp.New(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
 
 // stdioEntry fills the client's stdio template: the shim's program and arguments.
 func stdioEntry(c Client, name, program string, args []string) json.RawMessage {

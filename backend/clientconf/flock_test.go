@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestWriteWaitsForTheClientsOwnLock(t *testing.T) {
@@ -25,7 +25,7 @@ func TestWriteWaitsForTheClientsOwnLock(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
 	defer cancel()
-	if err := c.Apply(ctx, p); hub.CodeOf(err) != hub.CodeConflict || content(t, path) != "{}\n" {
+	if err := c.Apply(ctx, p); core.CodeOf(err) != core.CodeConflict || content(t, path) != "{}\n" {
 		t.Fatalf("written while the client writes: %v", err)
 	}
 	unlock()

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // lockFile takes the advisory lock of a file that the client locks as well. It waits
@@ -34,8 +34,8 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 		case <-tick.C:
 		case <-ctx.Done():
 			f.Close()
-			return nil, &hub.Error{
-				Code: hub.CodeConflict, Retriable: true, Cause: err,
+			return nil, &core.Error{
+				Code: core.CodeConflict, Retriable: true, Cause: err,
 				Message: "the client is writing its file at this moment",
 				Hint:    "Try again, or close the client first.",
 			}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The disk is full while a client's file is written: the old file stays as it was, nothing
@@ -49,7 +49,7 @@ func TestFullDiskLeavesTheOldFileAndSaysSo(t *testing.T) {
 		return c.Apply(context.Background(), p)
 	}
 	err = connect()
-	if message, hint := hub.Describe(err); err == nil || hub.CodeOf(err) == hub.CodeInternal || !strings.Contains(message, "full") || hint == "" {
+	if message, hint := core.Describe(err); err == nil || core.CodeOf(err) == core.CodeInternal || !strings.Contains(message, "full") || hint == "" {
 		t.Errorf("%v: %q, %q", err, message, hint)
 	}
 	if got := content(t, path); got != before {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestLinksAndSnippetsCarryTheEntryAndNoToken(t *testing.T) {
@@ -48,7 +48,7 @@ func TestLinksAndSnippetsCarryTheEntryAndNoToken(t *testing.T) {
 	if err != nil || h.Link != "" {
 		t.Fatalf("a link with a token: %q %v", h.Link, err)
 	}
-	if _, err := c.Plan(Choice{Client: "raycast"}); hub.CodeOf(err) != hub.CodeRejected {
+	if _, err := c.Plan(Choice{Client: "raycast"}); core.CodeOf(err) != core.CodeRejected {
 		t.Fatalf("a client without a file: %v", err)
 	}
 }

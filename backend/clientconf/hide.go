@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // Vault keeps what must not stand in our configuration; *secret.Store implements it.
@@ -23,14 +23,14 @@ type Vault interface {
 
 var (
 	// secretName is a variable, header or option whose value is a secret.
-	secretName = pattern.Lazily(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?keys?|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|connection[-_]?string|(^|[-_])(pat|pwd|pass|key))([-_]?\d+)?$`)
+	secretName = lazyregexp.New(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?keys?|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|connection[-_]?string|(^|[-_])(pat|pwd|pass|key))([-_]?\d+)?$`)
 	// secretValue is a secret by its form, whatever its name.
-	secretValue = pattern.Lazily(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
-	withScheme  = pattern.Lazily(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
-	notInName   = pattern.Lazily(`[^A-Za-z0-9._-]+`)
-	inNamed     = pattern.Lazily(`^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
-	optionOf    = pattern.Lazily(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
-	harmless    = pattern.Lazily(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
+	secretValue = lazyregexp.New(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
+	withScheme  = lazyregexp.New(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
+	notInName   = lazyregexp.New(`[^A-Za-z0-9._-]+`)
+	inNamed     = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
+	optionOf    = lazyregexp.New(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
+	harmless    = lazyregexp.New(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
 )
 
 // hiding moves the literal secrets of one server into a vault.
@@ -282,7 +282,7 @@ func hasOthers(entry map[string]any) bool {
 	return false
 }
 
-var secretRef = pattern.Lazily(`\$\{secret:([^}:]+)\}`)
+var secretRef = lazyregexp.New(`\$\{secret:([^}:]+)\}`)
 
 // plainOf is an entry of ours with its secrets in place, to be compared with what
 // clients have. Secrets that cannot be had stay references.
@@ -309,8 +309,8 @@ func (o *ownChange) keepSecrets(ctx context.Context) error {
 		old, err := o.vault.Get(ctx, name)
 		switch {
 		case err == nil && old != value:
-			return hub.Errorf(hub.CodeConflict, "the secret %q has another value by now: look at the change again", name)
-		case err != nil && hub.CodeOf(err) != hub.CodeNotFound:
+			return core.Errorf(core.CodeConflict, "the secret %q has another value by now: look at the change again", name)
+		case err != nil && core.CodeOf(err) != core.CodeNotFound:
 			return err
 		}
 	}

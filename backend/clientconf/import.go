@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Import is one server of a client and what it becomes with us.
@@ -75,7 +75,7 @@ func (c *Connector) readServers(p *Plan) ([]Import, error) {
 	}
 	file, err := parse(src, p.Client)
 	if err != nil {
-		return nil, &hub.Error{Code: hub.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
 	}
 	m, err := file.meaning()
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // safe is a vault in memory.
@@ -23,18 +23,18 @@ type safe struct {
 
 func (s *safe) Get(_ context.Context, name string) (string, error) {
 	if s.locked {
-		return "", hub.Errorf(hub.CodeUnavailable, "needs-unlock")
+		return "", core.Errorf(core.CodeUnavailable, "needs-unlock")
 	}
 	v, ok := s.values[name]
 	if !ok {
-		return "", hub.Errorf(hub.CodeNotFound, "no secret %q", name)
+		return "", core.Errorf(core.CodeNotFound, "no secret %q", name)
 	}
 	return v, nil
 }
 
 func (s *safe) SetAll(_ context.Context, values map[string]string) error {
 	if s.locked {
-		return hub.Errorf(hub.CodeUnavailable, "needs-unlock")
+		return core.Errorf(core.CodeUnavailable, "needs-unlock")
 	}
 	maps.Copy(s.values, values)
 	return nil
@@ -122,7 +122,7 @@ func TestLockedVaultStopsAnImportBeforeAnythingIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := taking.Apply(t.Context()); hub.CodeOf(err) != hub.CodeUnavailable {
+	if _, err := taking.Apply(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := os.Stat(config); err == nil {
@@ -157,7 +157,7 @@ func TestSecretThatCameInBetweenIsNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	vault.values["github.GITHUB_TOKEN"] = "mine since"
-	if _, err := taking.Apply(t.Context()); hub.CodeOf(err) != hub.CodeConflict || vault.values["github.GITHUB_TOKEN"] != "mine since" {
+	if _, err := taking.Apply(t.Context()); core.CodeOf(err) != core.CodeConflict || vault.values["github.GITHUB_TOKEN"] != "mine since" {
 		t.Fatalf("%v: %v", err, vault.values)
 	}
 	if _, err := os.Stat(config); err == nil {
@@ -202,7 +202,7 @@ func TestBareImportIsTakenBackByteForByteOrServerByServer(t *testing.T) {
 	if got := content(t, config); strings.Contains(got, `"a"`) || !strings.Contains(got, "mine now") || !strings.Contains(got, "// since") {
 		t.Fatalf("got\n%s", got)
 	}
-	if _, err := c.UndoImport(t.Context(), id); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := c.UndoImport(t.Context(), id); core.CodeOf(err) != core.CodeNotFound {
 		t.Fatalf("twice: %v", err)
 	}
 }
@@ -247,7 +247,7 @@ func TestServersAreMovedAndTakenBackOneByOne(t *testing.T) {
 	if s, _ := c.Status("claude-code"); s.State != Connected || len(s.Choice.Servers) != 2 {
 		t.Fatalf("after one was taken back: %+v", s)
 	}
-	if _, err := c.UndoServers(t.Context(), "claude-code", []string{"files"}, false); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := c.UndoServers(t.Context(), "claude-code", []string{"files"}, false); core.CodeOf(err) != core.CodeNotFound {
 		t.Fatalf("taken back twice: %v", err)
 	}
 	if _, err := c.UndoServers(t.Context(), "claude-code", []string{"db"}, false); err != nil || content(t, path) != one || content(t, config) != ours {
@@ -291,7 +291,7 @@ func TestServersOfLegacyPlacesAreImportedAndNeverTouched(t *testing.T) {
 					t.Errorf("%+v", i)
 				}
 			}
-			if _, err := c.Move(Choice{Client: one.client}, []string{"old"}, false); hub.CodeOf(err) != hub.CodeValidation {
+			if _, err := c.Move(Choice{Client: one.client}, []string{"old"}, false); core.CodeOf(err) != core.CodeValidation {
 				t.Errorf("moved: %v", err)
 			}
 			taking, err := c.Take(Choice{Client: one.client}, []string{"old"})

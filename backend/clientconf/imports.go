@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Taken is an import that was carried out and can be taken back.
@@ -101,7 +101,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (Undone, error) {
 	}
 	at := slices.IndexFunc(all, func(t Taken) bool { return t.ID == id })
 	if at < 0 {
-		return "", &hub.Error{Code: hub.CodeNotFound, Message: "no import is called " + quote(id), Hint: "List them with: drawbridge clients imports."}
+		return "", &core.Error{Code: core.CodeNotFound, Message: "no import is called " + quote(id), Hint: "List them with: drawbridge clients imports."}
 	}
 	how, err := (&ownChange{ownRecord: all[at].Own, dir: c.dir, vault: c.vault}).undo(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // legacyImports reads the servers that the client keeps, or kept, elsewhere: in places
@@ -109,7 +109,7 @@ func (m *manifest) here() run {
 	return r
 }
 
-var bundleVar = pattern.Lazily(`\$\{([^}]*)\}`)
+var bundleVar = lazyregexp.New(`\$\{([^}]*)\}`)
 
 // extensions reads the bundles that Claude Desktop has installed. Nothing of them is run.
 func extensions(p *Plan, dir string) (all []Import) {

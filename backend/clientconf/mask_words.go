@@ -3,7 +3,7 @@ package clientconf
 import (
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // maskWords masks each value of a line that an import would keep as a secret, by the name
@@ -43,11 +43,11 @@ func maskWords(line string) string {
 }
 
 var (
-	quotedWord = pattern.Lazily(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+	quotedWord = lazyregexp.New(`"(?:[^"\\]|\\.)*"|'[^']*'`)
 	// unquotedKey is a name without quotes before a value, in TOML and YAML.
-	unquotedKey = pattern.Lazily(`([A-Za-z0-9_.-]+)\s*[=:]\s*$`)
+	unquotedKey = lazyregexp.New(`([A-Za-z0-9_.-]+)\s*[=:]\s*$`)
 	// plainValue is a line of YAML with a value that has no quotes: "key: value", "- value".
-	plainValue = pattern.Lazily(`^\s*(?:- )?(?:([A-Za-z0-9_.-]+):\s+)?([^\s"'\[\]{}#&*!|>,:=][^"']*)$`)
+	plainValue = lazyregexp.New(`^\s*(?:- )?(?:([A-Za-z0-9_.-]+):\s+)?([^\s"'\[\]{}#&*!|>,:=][^"']*)$`)
 )
 
 // isKey reports whether what follows a quoted word makes it the name of a value.

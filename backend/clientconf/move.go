@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Take plans to take servers of a client over into our configuration without
@@ -49,18 +49,18 @@ func (c *Connector) chosen(choice Choice, names []string, legacy bool) (all []Im
 	for _, name := range names {
 		at := slices.IndexFunc(found, func(i Import) bool { return i.Name == name })
 		if at < 0 {
-			return nil, hub.Errorf(hub.CodeNotFound, "%s has no server called %q", choice.Client, name)
+			return nil, core.Errorf(core.CodeNotFound, "%s has no server called %q", choice.Client, name)
 		}
 		if found[at].Skip != "" {
-			return nil, hub.Errorf(hub.CodeValidation, "%q cannot be taken over: %s", name, found[at].Skip)
+			return nil, core.Errorf(core.CodeValidation, "%q cannot be taken over: %s", name, found[at].Skip)
 		}
 		if found[at].Source != "" && !legacy {
-			return nil, &hub.Error{Code: hub.CodeValidation, Message: quote(name) + " cannot be replaced where it is: " + found[at].Source,
+			return nil, &core.Error{Code: core.CodeValidation, Message: quote(name) + " cannot be replaced where it is: " + found[at].Source,
 				Hint: "Import it instead."}
 		}
 	}
 	if len(all) == 0 {
-		return nil, hub.Errorf(hub.CodeNotFound, "%s has no servers to take over", choice.Client)
+		return nil, core.Errorf(core.CodeNotFound, "%s has no servers to take over", choice.Client)
 	}
 	return all, nil
 }
@@ -101,7 +101,7 @@ func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, e
 		for _, i := range all {
 			id := ids[strings.ToLower(i.Label)]
 			if id == "" {
-				return nil, hub.Errorf(hub.CodeValidation, "our configuration does not take %q", i.Label)
+				return nil, core.Errorf(core.CodeValidation, "our configuration does not take %q", i.Label)
 			}
 			choice.Servers = append(choice.Servers, Single{Name: i.Name, Server: id, Scope: i.Scope})
 		}

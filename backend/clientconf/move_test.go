@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // newMover has a configuration of our own beside the home.
@@ -216,7 +216,7 @@ func TestDuplicatesAcrossClientsAreRecognised(t *testing.T) {
 func TestTokenIsNeverWrittenIntoAFileThatLeavesTheMachine(t *testing.T) {
 	c, home := newConnector(t)
 	project := filepath.Join(home, "site")
-	if _, err := c.Plan(Choice{Client: "codex", Project: project}); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := c.Plan(Choice{Client: "codex", Project: project}); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("a project without a folder: %v", err)
 	}
 	if err := os.MkdirAll(project, 0o700); err != nil {
@@ -240,7 +240,7 @@ func TestTokenIsNeverWrittenIntoAFileThatLeavesTheMachine(t *testing.T) {
 	choice := http
 	choice.Client, choice.Project = "codex", project
 	_, err := c.Plan(choice)
-	if e, ok := errors.AsType[*hub.Error](err); !ok || e.Code != hub.CodeRejected {
+	if e, ok := errors.AsType[*core.Error](err); !ok || e.Code != core.CodeRejected {
 		t.Fatalf("codex: %v", err)
 	}
 	dotfiles := filepath.Join(home, "dotfiles", "mcp.json")

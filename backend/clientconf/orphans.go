@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // approvals are members of an entry that name tools by their old names.
 var approvals = []string{"autoApprove", "alwaysAllow", "disabledTools", "enabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "tools"}
 
-var ruleOf = pattern.Lazily(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
+var ruleOf = lazyregexp.New(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
 
 // orphans lists the permission rules that name the server i and would no longer match
 // when it is one of many behind one entry.

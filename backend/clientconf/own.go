@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // ownRecord is what Move added to our own configuration.
@@ -93,7 +93,7 @@ func (o *ownChange) servers() (map[string]json.RawMessage, error) {
 	}
 	object, isObject := container.(map[string]any)
 	if container != nil && !isObject {
-		return nil, hub.Errorf(hub.CodeRejected, "our configuration keeps its servers in a list: nothing can be added to it")
+		return nil, core.Errorf(core.CodeRejected, "our configuration keeps its servers in a list: nothing can be added to it")
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {
@@ -135,7 +135,7 @@ func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
 	parsed, problems := config.Parse(o.Path, o.after)
 	for _, p := range problems {
 		if _, mine := o.Servers[p.Server]; !p.Warning && (mine || p.Server == "") {
-			return nil, &hub.Error{Code: hub.CodeValidation, Message: "our configuration cannot take it: " + p.Message, Hint: p.Suggestion}
+			return nil, &core.Error{Code: core.CodeValidation, Message: "our configuration cannot take it: " + p.Message, Hint: p.Suggestion}
 		}
 	}
 	ids = map[string]string{}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // pastedClient is who the servers of a pasted text come from.
@@ -71,9 +71,9 @@ func (c *Connector) pasted(all []Import) (*Pasted, error) {
 	for _, i := range all {
 		switch {
 		case i.Skip != "":
-			return nil, hub.Errorf(hub.CodeValidation, "%q cannot be added: %s", i.Name, i.Skip)
+			return nil, core.Errorf(core.CodeValidation, "%q cannot be added: %s", i.Name, i.Skip)
 		case i.Label != i.Name:
-			return nil, &hub.Error{Code: hub.CodeConflict, Message: "a server called " + quote(i.Name) + " exists already",
+			return nil, &core.Error{Code: core.CodeConflict, Message: "a server called " + quote(i.Name) + " exists already",
 				Hint: "Choose another name, or remove that one with: drawbridge remove."}
 		}
 	}
@@ -110,7 +110,7 @@ func readPasted(text, name string) ([]Import, error) {
 	var all []Import
 	if isEntry(m) {
 		if name == "" {
-			return nil, &hub.Error{Code: hub.CodeValidation, Message: "the server has no name", Hint: "Write: drawbridge add NAME '{…}'."}
+			return nil, &core.Error{Code: core.CodeValidation, Message: "the server has no name", Hint: "Write: drawbridge add NAME '{…}'."}
 		}
 		all = pastedAt(Client{}, map[string]any{"mcpServers": map[string]any{name: m}}, []string{"mcpServers"})
 	} else {
@@ -118,7 +118,7 @@ func readPasted(text, name string) ([]Import, error) {
 			return nil, err
 		}
 		if name != "" && len(all) != 1 {
-			return nil, hub.Errorf(hub.CodeValidation, "the text has %d servers with names of their own: leave NAME out", len(all))
+			return nil, core.Errorf(core.CodeValidation, "the text has %d servers with names of their own: leave NAME out", len(all))
 		}
 	}
 	for n := range all {
@@ -149,7 +149,7 @@ func pastedMeaning(text string) (map[string]any, error) {
 			return cloneMap(m)
 		}
 	}
-	return nil, &hub.Error{Code: hub.CodeValidation, Message: "cannot read the servers", Cause: err,
+	return nil, &core.Error{Code: core.CodeValidation, Message: "cannot read the servers", Cause: err,
 		Hint: `Paste the block that a README shows, such as {"mcpServers": {"files": {"command": "npx", "args": […]}}}.`}
 }
 
@@ -174,7 +174,7 @@ func pastedServers(m map[string]any) ([]Import, error) {
 	if all := pastedAt(Client{}, map[string]any{"mcpServers": m}, []string{"mcpServers"}); len(all) > 0 && !allSkipped(all) {
 		return all, nil
 	}
-	return nil, &hub.Error{Code: hub.CodeValidation, Message: "the text has no servers",
+	return nil, &core.Error{Code: core.CodeValidation, Message: "the text has no servers",
 		Hint: `A server has a command or a url, such as {"files": {"command": "npx", "args": […]}}.`}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // TestBlocksAreTakenInEveryShapeThatImportKnows pastes what READMEs show.
@@ -38,7 +38,7 @@ func TestBlocksAreTakenInEveryShapeThatImportKnows(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"command":"npx"}`: "no name", `{"a":1}`: "no servers", `{"a":`: "cannot read", ``: "no servers", `hello`: "cannot read",
 	} {
-		if _, err := readPasted(text, ""); hub.CodeOf(err) != hub.CodeValidation || !strings.Contains(err.Error(), says) {
+		if _, err := readPasted(text, ""); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
@@ -67,7 +67,7 @@ func TestSecretsOfWhatIsAddedAreStored(t *testing.T) {
 	if value, err := vault.Get(context.Background(), "dock.PLAIN"); value != "word" || err != nil {
 		t.Errorf("stored %q, %v", value, err)
 	}
-	if _, err := c.Describe(NewServer{Name: "dock", Command: "other"}); hub.CodeOf(err) != hub.CodeConflict {
+	if _, err := c.Describe(NewServer{Name: "dock", Command: "other"}); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	if again, err := c.Paste(`{"mcpServers":{"files":{"url":"https://u:pw12345@example.com/mcp","headers":{"Authorization":"Bearer abcdefgh"}}}}`, ""); err != nil || len(again.Secrets()) != 2 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 )
 
 // maxBackups is how many pre-images of one client are kept.

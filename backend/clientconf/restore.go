@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Restore puts our entries back where they were lost. When the file is gone, empty,
@@ -20,7 +20,7 @@ func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client
 		return false, err
 	}
 	if !ok {
-		return false, hub.Errorf(hub.CodeNotFound, "%q is not connected", key)
+		return false, core.Errorf(core.CodeNotFound, "%q is not connected", key)
 	}
 	client, err := ByID(r.Choice.Client)
 	if err != nil {
@@ -158,7 +158,7 @@ func bytesOf(m map[string]any) string {
 func (c *Connector) Forget(key string) error {
 	if _, ok, err := c.loadRecord(key); err != nil || !ok {
 		if err == nil {
-			err = hub.Errorf(hub.CodeNotFound, "%q is not connected", key)
+			err = core.Errorf(core.CodeNotFound, "%q is not connected", key)
 		}
 		return err
 	}

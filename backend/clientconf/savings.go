@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // Process is one process of the person.
@@ -96,7 +96,7 @@ func (c *Connector) Savings(self int) Savings {
 	return found
 }
 
-var looksLikeServer = pattern.Lazily(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
+var looksLikeServer = lazyregexp.New(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
 
 // count finds the servers among processes: the topmost process of each tree counts,
 // with the memory of all below it.

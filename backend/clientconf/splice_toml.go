@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -253,7 +253,7 @@ func orderedMembers(object json.RawMessage) ([]member, error) {
 	return members, nil
 }
 
-var bareKey = pattern.Lazily(`^[A-Za-z0-9_-]+$`)
+var bareKey = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 func tomlKey(key string) string {
 	if bareKey().MatchString(key) {

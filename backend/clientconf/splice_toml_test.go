@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 var (
@@ -118,7 +118,7 @@ func TestCodexIsConnectedAndRestored(t *testing.T) {
 	}
 	write(t, path, "mcp_servers = { drawbridge = { command = \"x\" } }\n")
 	_, err := c.Plan(Choice{Client: "codex"})
-	if _, hint := hub.Describe(err); !strings.Contains(hint, "[mcp_servers.drawbridge]\ncommand = ") {
+	if _, hint := core.Describe(err); !strings.Contains(hint, "[mcp_servers.drawbridge]\ncommand = ") {
 		t.Fatalf("no snippet in TOML: %v %q", err, hint)
 	}
 	os.Remove(path)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -86,8 +86,8 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 }
 
 var (
-	documentMark = pattern.Lazily(`(?m)^---(?:\s|$)`)
-	documentEnd  = pattern.Lazily(`(?m)^\.\.\.(?:\s|$)`)
+	documentMark = lazyregexp.New(`(?m)^---(?:\s|$)`)
+	documentEnd  = lazyregexp.New(`(?m)^\.\.\.(?:\s|$)`)
 )
 
 // line returns line n (from 0) without its end.
@@ -251,7 +251,7 @@ func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byt
 }
 
 // emptyValue is what may stand behind the key of an empty container.
-var emptyValue = pattern.Lazily(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
+var emptyValue = lazyregexp.New(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
 
 func (f *yamlFile) fill(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
 	m := emptyValue().FindStringSubmatch(f.line(c.key))
@@ -380,7 +380,7 @@ func yamlScalar(raw json.RawMessage) string {
 	return string(raw)
 }
 
-var plainKey = pattern.Lazily(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+var plainKey = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 func yamlKey(key string) string {
 	switch strings.ToLower(key) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Together is one step for all clients of this machine: each plan begins where the one
@@ -101,8 +101,8 @@ func (c *Connector) together(plan func(ahead *Connector, t *Together, id string)
 		}
 		own, err := plan(&ahead, t, s.Client.ID)
 		if err != nil {
-			if hub.CodeOf(err) != hub.CodeNotFound { // which is: it has no servers
-				message, _ := hub.Describe(err)
+			if core.CodeOf(err) != core.CodeNotFound { // which is: it has no servers
+				message, _ := core.Describe(err)
 				t.Skipped = append(t.Skipped, SkippedOne{s.Client.Name, message})
 			}
 			continue
@@ -140,12 +140,12 @@ type OneDone struct {
 
 // Reason is why the client was left as it was, for people; empty when it is done.
 func (d OneDone) Reason() string {
-	var known *hub.Error
+	var known *core.Error
 	switch {
 	case d.Err == nil:
 		return ""
 	case errors.As(d.Err, &known):
-		message, _ := hub.Describe(d.Err)
+		message, _ := core.Describe(d.Err)
 		return message
 	}
 	return d.Err.Error() // of a file of this machine: nothing in it is to be hidden
@@ -194,7 +194,7 @@ func (c *Connector) applyBehind(ctx context.Context, p *Plan, again bool) error 
 		return err
 	}
 	if !bytes.Equal(now.before, p.before) || now.Moves() != p.Moves() {
-		return hub.Errorf(hub.CodeConflict, "the file changed since the change was shown")
+		return core.Errorf(core.CodeConflict, "the file changed since the change was shown")
 	}
 	return c.Apply(ctx, now)
 }

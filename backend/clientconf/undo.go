@@ -7,7 +7,7 @@ import (
 	"os"
 	"slices"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Undone says how a connection was taken back.
@@ -140,8 +140,8 @@ func (p *Plan) without(r record, recorded, force bool) ([]byte, error) {
 		case present == nil:
 			content, err = file.set(d.Path, d.Name, d.Value)
 		case (!isOurs(present) || recorded && !d.holds(present)) && !force:
-			return nil, &hub.Error{
-				Code:    hub.CodeConflict,
+			return nil, &core.Error{
+				Code:    core.CodeConflict,
 				Message: "the entry " + quote(d.Name) + " in " + p.Path + " was changed by hand",
 				Hint:    "Nothing was changed. Add --force to remove it all the same.",
 			}
@@ -165,8 +165,8 @@ func (p *Plan) without(r record, recorded, force bool) ([]byte, error) {
 }
 
 func (p *Plan) byHand(why error) error {
-	return &hub.Error{
-		Code: hub.CodeRejected, Cause: why,
+	return &core.Error{
+		Code: core.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
 		Hint:    "Nothing was changed. Take the entry " + quote(EntryName) + " out of " + p.Path + " by hand.",
 	}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"slices"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // UndoServers takes back some of the servers that Move took over: their originals
@@ -17,12 +17,12 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 		return "", err
 	}
 	if !ok {
-		return "", hub.Errorf(hub.CodeNotFound, "%q is not connected", key)
+		return "", core.Errorf(core.CodeNotFound, "%q is not connected", key)
 	}
 	part, rest := r.divided(names)
 	for _, name := range names {
 		if !slices.ContainsFunc(part.Choice.Servers, func(s Single) bool { return s.Name == name }) {
-			return "", hub.Errorf(hub.CodeNotFound, "%q was not moved from %s", name, key)
+			return "", core.Errorf(core.CodeNotFound, "%q was not moved from %s", name, key)
 		}
 	}
 	if len(rest.Choice.Servers) == 0 {
@@ -34,7 +34,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	}
 	defer unlock()
 	if !p.existed {
-		return "", hub.Errorf(hub.CodeConflict, "the file %s is gone: take the whole connection back", r.Path)
+		return "", core.Errorf(core.CodeConflict, "the file %s is gone: take the whole connection back", r.Path)
 	}
 	how, err := c.takeBack(p, part, true, force)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Connector) undoOwnServers(ctx context.Context, r *record, gone []Single
 	rest.Servers, rest.Secrets = map[string]string{}, map[string][]string{}
 	for label, sum := range r.Own.Servers {
 		to := &rest
-		if slices.ContainsFunc(gone, func(s Single) bool { return s.Server == hub.Slug(label) }) {
+		if slices.ContainsFunc(gone, func(s Single) bool { return s.Server == core.Slug(label) }) {
 			to = &some.ownRecord
 		}
 		to.Servers[label], to.Secrets[label] = sum, r.Own.Secrets[label]

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const tempPrefix = atomicfile.Prefix
@@ -51,7 +51,7 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 	if err == nil {
 		mode = info.Mode().Perm()
 		if !writable(path, mode) {
-			return &hub.Error{Code: hub.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry by hand."}
+			return &core.Error{Code: core.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry by hand."}
 		}
 	}
 	dir := filepath.Dir(path)
@@ -100,10 +100,10 @@ func writable(path string, mode os.FileMode) bool {
 func cannotWrite(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write the file: the disk is full", Cause: err,
+		return &core.Error{Code: core.CodeUnavailable, Message: "cannot write the file: the disk is full", Cause: err,
 			Hint: "The file is as it was. Make room on the disk and try again.", Retriable: true}
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
-		return &hub.Error{Code: hub.CodeRejected, Message: "cannot write the file: the system does not allow it", Cause: err,
+		return &core.Error{Code: core.CodeRejected, Message: "cannot write the file: the system does not allow it", Cause: err,
 			Hint: "The file is as it was. See to the permissions of its folder, or paste the entry by hand."}
 	}
 	return err
@@ -116,8 +116,8 @@ func unchanged(path string, before []byte, existed bool) error {
 		return err
 	}
 	if exists != existed || hash(now) != hash(before) {
-		return &hub.Error{
-			Code: hub.CodeConflict, Retriable: true,
+		return &core.Error{
+			Code: core.CodeConflict, Retriable: true,
 			Message: "the file was changed by somebody else at the same moment",
 			Hint:    "Nothing was written. Try again.",
 		}
@@ -174,8 +174,8 @@ func lockFolder(ctx context.Context, path string) (unlock func(), err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, &hub.Error{
-				Code: hub.CodeConflict, Retriable: true, Cause: err,
+			return nil, &core.Error{
+				Code: core.CodeConflict, Retriable: true, Cause: err,
 				Message: "the client is writing its file at this moment",
 				Hint:    "Try again, or close the client first.",
 			}

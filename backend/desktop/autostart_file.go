@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 )
 
 // Enabled reports whether the entry is there and starts this very program.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Scheme is what our links begin with.
@@ -35,10 +35,10 @@ var linkName = sync.OnceValue(func() *regexp.Regexp {
 // these is a validation error.
 func Page(link string) (string, error) {
 	wrong := func(what string) (string, error) {
-		return "", &hub.Error{
-			Code: hub.CodeValidation, Message: "the link is not valid: " + what,
+		return "", &core.Error{
+			Code: core.CodeValidation, Message: "the link is not valid: " + what,
 			Hint:   "Links look like drawbridge://add?name=NAME&config=JSON and drawbridge://open/servers.",
-			Fields: []hub.FieldError{{Field: "link", Error: what}},
+			Fields: []core.FieldError{{Field: "link", Error: what}},
 		}
 	}
 	if len(link) > maxLink {

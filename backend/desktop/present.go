@@ -5,14 +5,14 @@ import (
 	"maps"
 	"slices"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Present is how things are now, of what the events that a Watcher follows tell.
 type Present struct {
-	Servers   []hub.ServerStatus
-	Questions []inbox.Item      // those that wait
+	Servers   []core.ServerStatus
+	Questions []approvals.Item  // those that wait
 	Commands  map[string]string // what is told of new commands, by server
 }
 

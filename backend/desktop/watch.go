@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // quiet is how long a subject stays silent after it was shown. What happens meanwhile
@@ -61,14 +61,14 @@ type watch struct {
 	notifier Notifier
 	tried    time.Time // when Connect failed last
 	subjects map[string]*told
-	states   map[string]hub.State
-	waiting  map[string]inbox.Item
+	states   map[string]core.State
+	waiting  map[string]approvals.Item
 	commands map[string]string // what is told of new ones, by server
 }
 
 // Run shows notifications until ctx ends, and then returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
-	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]hub.State{}, waiting: map[string]inbox.Item{}, commands: map[string]string{}}
+	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}}
 	sub := w.subscribe()
 	if w.Enabled() { // whether a person can be reached decides about calls that ask first
 		r.connected(ctx)
@@ -108,7 +108,7 @@ func (w *Watcher) subscribe() *event.Subscription {
 // take works out what an event means for the person.
 func (r *watch) take(ctx context.Context, e event.Event) {
 	switch data := e.Data.(type) {
-	case hub.ServerStatus:
+	case core.ServerStatus:
 		r.server(ctx, data)
 	case event.Notice:
 		if id, ok := strings.CutPrefix(data.Subject, event.CommandSubject); ok {
@@ -123,7 +123,7 @@ func (r *watch) take(ctx context.Context, e event.Event) {
 			return
 		}
 		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, To: noticePlace(data.Subject)})
-	case inbox.Item:
+	case approvals.Item:
 		r.question(ctx, data)
 	case string:
 		if e.Kind == event.Removed {
@@ -162,7 +162,7 @@ func (r *watch) command(ctx context.Context, id, message string) {
 }
 
 // server tells of the states that do not end by themselves, once each.
-func (r *watch) server(ctx context.Context, s hub.ServerStatus) {
+func (r *watch) server(ctx context.Context, s core.ServerStatus) {
 	if r.states[s.ID] == s.State {
 		return
 	}
@@ -176,11 +176,11 @@ func (r *watch) server(ctx context.Context, s hub.ServerStatus) {
 		n.Text = strings.TrimRight(s.Reason, ".") + ". " + s.Hint
 	}
 	switch s.State {
-	case hub.StateCrashed:
+	case core.StateCrashed:
 		n.Title, n.Urgent = name+" does not run", true
-	case hub.StateNeedsApproval:
+	case core.StateNeedsApproval:
 		n.Title = name + " waits for your approval"
-	case hub.StateNeedsLogin:
+	case core.StateNeedsLogin:
 		n.Title = name + " needs a login"
 	default:
 		r.withdraw(ctx, n.Subject)
@@ -191,7 +191,7 @@ func (r *watch) server(ctx context.Context, s hub.ServerStatus) {
 
 // question keeps one notification for all that waits, so that an agent that asks much
 // does not fill the screen.
-func (r *watch) question(ctx context.Context, item inbox.Item) {
+func (r *watch) question(ctx context.Context, item approvals.Item) {
 	const subject = "waiting"
 	if item.State != "" {
 		delete(r.waiting, item.ID)

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // screen is a Notifier that keeps what it was told.
@@ -118,8 +118,8 @@ func (d *desk) publish(kind event.Kind, data any) {
 	synctest.Wait()
 }
 
-func (d *desk) server(id string, state hub.State, reason string) {
-	d.publish(event.Server, hub.ServerStatus{ID: id, State: state, Reason: reason})
+func (d *desk) server(id string, state core.State, reason string) {
+	d.publish(event.Server, core.ServerStatus{ID: id, State: state, Reason: reason})
 }
 
 func (d *desk) said(want ...string) {
@@ -134,11 +134,11 @@ func (d *desk) said(want ...string) {
 
 func TestAServerThatGaveUpIsToldOnceAndTakenBack(t *testing.T) {
 	watching(t, func(d *desk) {
-		d.server("files", hub.StateRunning, "")
-		d.server("files", hub.StateBackoff, "exit 1")
+		d.server("files", core.StateRunning, "")
+		d.server("files", core.StateBackoff, "exit 1")
 		d.said()
-		d.server("files", hub.StateCrashed, "exit 1\n\x1b[31mno such file")
-		d.server("files", hub.StateCrashed, "exit 1")
+		d.server("files", core.StateCrashed, "exit 1\n\x1b[31mno such file")
+		d.server("files", core.StateCrashed, "exit 1")
 		d.said("files does not run: exit 1 [31mno such file")
 		time.Sleep(2 * quiet) // a state that goes on says nothing new
 		synctest.Wait()
@@ -146,19 +146,19 @@ func TestAServerThatGaveUpIsToldOnceAndTakenBack(t *testing.T) {
 		if n := d.visible["server/files"]; n.To != "/servers/files" || !n.Urgent {
 			t.Fatalf("%+v", n)
 		}
-		d.server("files", hub.StateRunning, "")
+		d.server("files", core.StateRunning, "")
 		d.said("withdrawn server/files")
-		d.publish(event.Server, hub.ServerStatus{ID: "git", State: hub.StateCrashed, Reason: "there is no secret called \"k\".", Hint: "Store it with: drawbridge secret set k."})
+		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "there is no secret called \"k\".", Hint: "Store it with: drawbridge secret set k."})
 		d.said("git does not run: there is no secret called \"k\". Store it with: drawbridge secret set k.")
 	})
 }
 
 func TestASubjectSpeaksAtMostOnceAMinute(t *testing.T) {
 	watching(t, func(d *desk) {
-		d.server("a", hub.StateCrashed, "one")
-		d.server("a", hub.StateRunning, "")
-		d.server("a", hub.StateCrashed, "two")
-		d.server("b", hub.StateCrashed, "other")
+		d.server("a", core.StateCrashed, "one")
+		d.server("a", core.StateRunning, "")
+		d.server("a", core.StateCrashed, "two")
+		d.server("b", core.StateCrashed, "other")
 		d.said("a does not run: one", "withdrawn server/a", "b does not run: other")
 		time.Sleep(quiet - time.Second)
 		synctest.Wait()
@@ -166,9 +166,9 @@ func TestASubjectSpeaksAtMostOnceAMinute(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		d.said("a does not run: two")
-		d.server("a", hub.StateRunning, "")
-		d.server("a", hub.StateCrashed, "three")
-		d.server("a", hub.StateRunning, "") // over before its silence ends: nobody hears of it
+		d.server("a", core.StateRunning, "")
+		d.server("a", core.StateCrashed, "three")
+		d.server("a", core.StateRunning, "") // over before its silence ends: nobody hears of it
 		d.mu.Lock()
 		d.log = nil
 		d.mu.Unlock()
@@ -181,7 +181,7 @@ func TestASubjectSpeaksAtMostOnceAMinute(t *testing.T) {
 func TestManyQuestionsAreOneNotification(t *testing.T) {
 	watching(t, func(d *desk) {
 		ask := func(i int, state string) {
-			d.publish(event.Approval, inbox.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
+			d.publish(event.Approval, approvals.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
 		}
 		ask(1, "")
 		d.said("github asks: delete 1?")
@@ -239,15 +239,15 @@ func TestManyNewCommandsAreOneNotification(t *testing.T) {
 
 func TestANameFromRightToLeftLeavesTheSentenceInItsOrder(t *testing.T) {
 	watching(t, func(d *desk) {
-		d.publish(event.Server, hub.ServerStatus{ID: "a", Label: "שלום", State: hub.StateCrashed, Reason: "x"})
-		d.publish(event.Server, hub.ServerStatus{ID: "b", Label: "Grüße", State: hub.StateCrashed, Reason: "x"})
+		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateCrashed, Reason: "x"})
+		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateCrashed, Reason: "x"})
 		d.said("\u200eשלום does not run: x", "Grüße does not run: x")
 	})
 }
 
 func TestAClickLeadsToThePlace(t *testing.T) {
 	watching(t, func(d *desk) {
-		d.server("files", hub.StateNeedsApproval, "new command")
+		d.server("files", core.StateNeedsApproval, "new command")
 		d.click <- d.visible["server/files"]
 		synctest.Wait()
 		if len(d.opened) != 1 || d.opened[0] != "/servers/files" {
@@ -262,7 +262,7 @@ func TestWhoWantsNoNotificationsGetsNone(t *testing.T) {
 			t.Error("a person with notifications is not reachable")
 		}
 		d.off = true
-		d.server("files", hub.StateCrashed, "x")
+		d.server("files", core.StateCrashed, "x")
 		d.said()
 		if d.watcher.Reachable() {
 			t.Error("a person without notifications counts as reachable")
@@ -274,7 +274,7 @@ func TestWhoWantsNoNotificationsGetsNone(t *testing.T) {
 func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.refuse = errors.New("gone")
-		d.server("z", hub.StateCrashed, "0")
+		d.server("z", core.StateCrashed, "0")
 		if d.closed != 1 || d.watcher.Reachable() {
 			t.Fatalf("closed %d times, reachable %v", d.closed, d.watcher.Reachable())
 		}
@@ -282,8 +282,8 @@ func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 		d.refuse = nil
 		before := d.connects(gone)
 		time.Sleep(quiet - time.Second)
-		d.server("a", hub.StateCrashed, "1")
-		d.server("b", hub.StateCrashed, "2")
+		d.server("a", core.StateCrashed, "1")
+		d.server("b", core.StateCrashed, "2")
 		if tries := d.connects(gone) - before; tries != 0 {
 			t.Fatalf("%d tries within a minute", tries)
 		}
@@ -292,7 +292,7 @@ func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 		if tries := d.connects(gone) - before; tries != 1 || d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}
-		d.server("b", hub.StateRunning, "") // over before anybody could hear of it
+		d.server("b", core.StateRunning, "") // over before anybody could hear of it
 		d.connects(nil)
 		time.Sleep(quiet)
 		synctest.Wait()
@@ -306,20 +306,20 @@ func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 // A watcher that was too slow may have missed how things ended.
 func TestWhatEndedWhileEventsWereLostIsNoLongerShown(t *testing.T) {
 	watching(t, func(d *desk) {
-		d.publish(event.Approval, inbox.Item{ID: "1", Server: "files", Message: "may I?"})
+		d.publish(event.Approval, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
 		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "git", Message: "a new command"})
-		d.server("web", hub.StateCrashed, "exit 1")
+		d.server("web", core.StateCrashed, "exit 1")
 		if len(d.visible) != 3 {
 			t.Fatalf("shown: %v", d.visible)
 		}
 		// The present, which the watcher could not follow event by event.
-		d.now = Present{Servers: []hub.ServerStatus{{ID: "web", State: hub.StateRunning}}}
+		d.now = Present{Servers: []core.ServerStatus{{ID: "web", State: core.StateRunning}}}
 		d.lose()
 		if len(d.visible) != 0 {
 			t.Errorf("still shown: %v", d.visible)
 		}
 		time.Sleep(2 * quiet)
-		d.publish(event.Approval, inbox.Item{ID: "2", Server: "files", Message: "and now?"})
+		d.publish(event.Approval, approvals.Item{ID: "2", Server: "files", Message: "and now?"})
 		if n := d.visible["waiting"]; n.Title != "files asks" {
 			t.Errorf("the next question is shown as %+v", n)
 		}
@@ -329,8 +329,8 @@ func TestWhatEndedWhileEventsWereLostIsNoLongerShown(t *testing.T) {
 func TestWhatBeganWhileEventsWereLostIsShown(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.now = Present{
-			Servers:   []hub.ServerStatus{{ID: "web", State: hub.StateCrashed, Reason: "exit 1"}},
-			Questions: []inbox.Item{{ID: "1", Server: "files", Message: "may I?"}},
+			Servers:   []core.ServerStatus{{ID: "web", State: core.StateCrashed, Reason: "exit 1"}},
+			Questions: []approvals.Item{{ID: "1", Server: "files", Message: "may I?"}},
 			Commands:  map[string]string{"git": "a new command"},
 		}
 		d.lose()

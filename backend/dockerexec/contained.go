@@ -3,7 +3,7 @@ package dockerexec
 import (
 	"io"
 
-	"drawbridge/backend/ending"
+	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
 
 	"github.com/moby/moby/client"
 )
@@ -22,13 +22,13 @@ type contained struct {
 	done     chan struct{}
 	exit     Exit // set before done closes
 
-	ending *ending.Ending
+	ending *closeonce.Closer
 }
 
 func newContained(cli *client.Client, at Engine, mark string) contained {
 	return contained{
 		cli: cli, at: at, mark: mark,
-		streamed: make(chan struct{}), done: make(chan struct{}), ending: ending.New(),
+		streamed: make(chan struct{}), done: make(chan struct{}), ending: closeonce.New(),
 	}
 }
 

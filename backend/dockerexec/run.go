@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/console"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
 // The labels of containers that a `docker run` of ours made: whose they are, and
@@ -167,7 +167,7 @@ func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
 // docker runs the same command against the same Engine. The command, not the
 // Engine's API, because it knows contexts, certificates and ssh.
 func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
-	cmd := console.Hide(exec.CommandContext(ctx, e.Command, append(slices.Clone(e.Globals), args...)...))
+	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, e.Command, append(slices.Clone(e.Globals), args...)...))
 	cmd.Env = e.Env
 	cmd.WaitDelay = time.Second
 	var errs bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/ending"
+	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -188,7 +188,7 @@ func (e *Exec) stop() error {
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
 		err = e.end("KILL")
 		e.ask()
-		if ending.Within(e.done, 200*time.Millisecond) {
+		if closeonce.WaitAtMost(e.done, 200*time.Millisecond) {
 			return nil
 		}
 	}

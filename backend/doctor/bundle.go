@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/pattern"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // File is one text of a bundle for a bug report.
@@ -125,7 +125,7 @@ func Bundle(o BundleOptions) []File {
 }
 
 // plainValue is a line of a document whose value can be no secret, whatever its name says.
-var plainValue = pattern.Lazily(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
+var plainValue = lazyregexp.New(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
 
 // redactLines hands each line over by itself, which keeps lines together that hold nothing.
 func redactLines(text string, redact func(string) string) string {

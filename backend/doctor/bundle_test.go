@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestBundleHidesWhatItKnowsInEveryForm(t *testing.T) {

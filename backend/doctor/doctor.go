@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/backend/exitreason"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Level is how bad a finding is.
@@ -74,7 +74,7 @@ type Options struct {
 	Readdress func(ctx context.Context, client string) error // brings its address up to date
 	Unlock    func(ctx context.Context) error                // asks the keyring
 	Restart   func(ctx context.Context, server string) error // starts a server again
-	Servers   []hub.ServerStatus                             // of a running daemon
+	Servers   []core.ServerStatus                            // of a running daemon
 }
 
 // ShownList is how many tools a client was shown, and how many it would be shown now.
@@ -101,7 +101,7 @@ func Examine(ctx context.Context, o Options) []Finding {
 	return all
 }
 
-var notInID = pattern.Lazily(`[^A-Za-z0-9]+`)
+var notInID = lazyregexp.New(`[^A-Za-z0-9]+`)
 
 // name gives each finding its id: what it is about, made fit for an address.
 func name(all []Finding) {
@@ -121,10 +121,10 @@ func Fix(ctx context.Context, o Options, id string) error {
 	all := Examine(ctx, o)
 	at := slices.IndexFunc(all, func(f Finding) bool { return f.ID == id })
 	if at < 0 {
-		return &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("there is no finding called %q", id), Hint: "It may be gone by now: look again with drawbridge doctor."}
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding called %q", id), Hint: "It may be gone by now: look again with drawbridge doctor."}
 	}
 	if all[at].do == nil {
-		return &hub.Error{Code: hub.CodeRejected, Message: fmt.Sprintf("%q cannot be done from here", id), Hint: all[at].Fix}
+		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("%q cannot be done from here", id), Hint: all[at].Fix}
 	}
 	return all[at].do(ctx)
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
-	"drawbridge/backend/clientconf"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func examine(t *testing.T, text string, change func(*Options)) []Finding {
@@ -66,8 +66,8 @@ func TestEveryProblemComesWithItsFix(t *testing.T) {
 
 // Where it is known what helps, the log is not the answer.
 func TestAServersOwnAdviceIsItsFix(t *testing.T) {
-	found := Options{Servers: []hub.ServerStatus{
-		{ID: "a", State: hub.StateCrashed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: hub.StateCrashed, Reason: "boom"},
+	found := Options{Servers: []core.ServerStatus{
+		{ID: "a", State: core.StateCrashed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateCrashed, Reason: "boom"},
 	}}.servers()
 	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "Look at its log: drawbridge logs b" {
 		t.Errorf("%+v", found)

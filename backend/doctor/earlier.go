@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // earlier returns the texts by path that the configuration had before, as far as they were

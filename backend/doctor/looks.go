@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/console"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
 // Listening reports whether somebody listens at address.
@@ -33,7 +33,7 @@ func AskDocker(ctx context.Context) error {
 	if runtime.GOOS == "windows" {
 		name = "docker.exe"
 	}
-	out, err := console.Hide(exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}")).CombinedOutput()
+	out, err := hideconsole.HideWindow(exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("Docker does not answer: %w: %s", err, strings.Join(strings.Fields(string(out)), " "))
 	}

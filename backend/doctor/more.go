@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // secrets finds what servers refer to and cannot have.
@@ -32,7 +32,7 @@ func (o Options) secrets() (all []Finding) {
 // servers finds those that do not run though they should.
 func (o Options) servers() (all []Finding) {
 	for _, s := range o.Servers {
-		if s.State != hub.StateCrashed && s.State != hub.StateDegraded {
+		if s.State != core.StateCrashed && s.State != core.StateDegraded {
 			continue
 		}
 		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Look at its log: drawbridge logs "+s.ID)}

@@ -8,20 +8,20 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Kind names what an Event holds. It is the SSE event name of the API's stream.
 type Kind string
 
 const (
-	Server  Kind = "server"  // Data is a hub.ServerStatus
+	Server  Kind = "server"  // Data is a core.ServerStatus
 	Removed Kind = "removed" // Data is the id of a server that is no longer configured
-	Call    Kind = "call"    // Data is a hub.Call without Params: once at its start, once at its end
+	Call    Kind = "call"    // Data is a core.Call without Params: once at its start, once at its end
 	Catalog Kind = "catalog" // Data is the id of the server whose catalog changed
 	Config  Kind = "config"  // Data is a ConfigChange
 	Health  Kind = "health"  // Data is a Notice: something a person should know
-	// Approval is something that waits for a person, and its end: Data is an inbox.Item
+	// Approval is something that waits for a person, and its end: Data is an approvals.Item
 	// whose State is "" while it waits.
 	Approval Kind = "approval"
 	Policy   Kind = "policy" // Data is a policy.BreakerStatus: a server begins or ends its rest
@@ -89,12 +89,12 @@ func (b *Bus) Publish(kind Kind, data any) {
 
 // PublishCall publishes call without its payload. It costs nothing while no
 // subscription gets calls.
-func (b *Bus) PublishCall(call *hub.Call) {
+func (b *Bus) PublishCall(call *core.Call) {
 	if b.calls.Load() == 0 {
 		return
 	}
 	c := *call
-	c.Params, c.Capabilities, c.Arguments, c.Meta, c.ProgressToken = nil, nil, hub.Span{}, hub.Span{}, hub.Span{}
+	c.Params, c.Capabilities, c.Arguments, c.Meta, c.ProgressToken = nil, nil, core.Span{}, core.Span{}, core.Span{}
 	b.Publish(Call, c)
 }
 

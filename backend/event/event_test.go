@@ -3,7 +3,7 @@ package event
 import (
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestEventsArriveInOrder(t *testing.T) {
@@ -40,8 +40,8 @@ func TestCallEventsCarryNoPayload(t *testing.T) {
 	var b Bus
 	s := b.Subscribe(1)
 	defer s.Close()
-	b.PublishCall(&hub.Call{ID: 7, Params: []byte(`{"secret":1}`), Capabilities: []byte(`{}`)})
-	got := (<-s.Events()).Data.(hub.Call)
+	b.PublishCall(&core.Call{ID: 7, Params: []byte(`{"secret":1}`), Capabilities: []byte(`{}`)})
+	got := (<-s.Events()).Data.(core.Call)
 	if got.ID != 7 || got.Params != nil || got.Capabilities != nil {
 		t.Fatalf("got %+v", got)
 	}
@@ -49,7 +49,7 @@ func TestCallEventsCarryNoPayload(t *testing.T) {
 
 func TestPublishWithoutSubscribersAllocatesNothing(t *testing.T) {
 	var b Bus
-	call := &hub.Call{ID: 1}
+	call := &core.Call{ID: 1}
 	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
@@ -59,7 +59,7 @@ func TestASubscriptionGetsOnlyTheKindsItAsksFor(t *testing.T) {
 	var b Bus
 	s := b.Subscribe(8, Server, Health)
 	defer s.Close()
-	call := &hub.Call{ID: 1}
+	call := &core.Call{ID: 1}
 	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 {
 		t.Errorf("%v allocations for calls that nobody wants", n)
 	}

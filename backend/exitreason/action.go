@@ -6,26 +6,26 @@ import (
 	"runtime"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 var (
-	lacking      = pattern.Lazily(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
-	credential   = pattern.Lazily(`(?i)\b(?:api.?key|access.?token|token|secret|password|credentials?)\b`)
-	secretEnding = pattern.Lazily(`(?:KEY|TOKEN|SECRET|PASSWORD|PAT|CREDENTIALS)$`)
-	secretFlag   = pattern.Lazily(`(--[a-z][\w-]*(?:key|token|secret|password))\b`)
-	notFoundHere = pattern.Lazily(`(?:^|/)(?:sh|bash|dash|zsh|env): (?:line )?(?:\d+: )?[‘'"]?([\w@./+-]+)[’'"]?: (?:command not found|not found|No such file)|zsh:\d*: ?command not found: (\S+)|spawn ([\w./+-]+) ENOENT|^'([\w.+-]+)' is not recognized|exec: "([\w.+-]+)": executable file not found in`)
-	portInUse    = pattern.Lazily(`(?i)EADDRINUSE|address already in use|port \d+ is (?:already )?in use|only one usage of each socket`)
-	nodeModule   = pattern.Lazily(`Cannot find (?:module|package) ['"]([^'"]+)['"]`)
-	pyModule     = pattern.Lazily(`No module named ['"]?([\w.]+)`)
-	noFile       = pattern.Lazily(`(?:ENOENT: no such file or directory, \w+ ['"]([^'"]+)['"]|can't open file ['"]([^'"]+)['"]|No such file or directory: ['"]([^'"]+)['"]|Unable to access jarfile (\S+)|cd: (\S+): No such file)`)
-	noAccess     = pattern.Lazily(`(?:EACCES|EPERM): [\w ]+, \w+ ['"]([^'"]+)['"]|Permission denied: ['"]([^'"]+)['"]|(\S+): Permission denied`)
-	badOption    = pattern.Lazily(`(?i)\b(?:unknown|unrecognized|invalid|bad) (?:command.line )?(?:options?|flags?|arguments?|shorthand|command)\b|too many arguments|flag provided but not defined|required argument|arguments are required|unexpected argument\b`)
-	dockerDown   = pattern.Lazily(`Cannot connect to the Docker daemon|docker daemon is not running|error during connect|failed to connect to the docker API`)
-	dockerDenied = pattern.Lazily(`permission denied while trying to connect to the [Dd]ocker`)
-	dockerImage  = pattern.Lazily(`pull access denied for (\S+?),|manifest for (\S+) not found|manifest unknown`)
-	noNetwork    = pattern.Lazily(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|no such host|Temporary failure in name resolution|getaddrinfo|fetch failed`)
-	outOfMemory  = pattern.Lazily(`heap out of memory|MemoryError|OutOfMemoryError`)
+	lacking      = lazyregexp.New(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
+	credential   = lazyregexp.New(`(?i)\b(?:api.?key|access.?token|token|secret|password|credentials?)\b`)
+	secretEnding = lazyregexp.New(`(?:KEY|TOKEN|SECRET|PASSWORD|PAT|CREDENTIALS)$`)
+	secretFlag   = lazyregexp.New(`(--[a-z][\w-]*(?:key|token|secret|password))\b`)
+	notFoundHere = lazyregexp.New(`(?:^|/)(?:sh|bash|dash|zsh|env): (?:line )?(?:\d+: )?[‘'"]?([\w@./+-]+)[’'"]?: (?:command not found|not found|No such file)|zsh:\d*: ?command not found: (\S+)|spawn ([\w./+-]+) ENOENT|^'([\w.+-]+)' is not recognized|exec: "([\w.+-]+)": executable file not found in`)
+	portInUse    = lazyregexp.New(`(?i)EADDRINUSE|address already in use|port \d+ is (?:already )?in use|only one usage of each socket`)
+	nodeModule   = lazyregexp.New(`Cannot find (?:module|package) ['"]([^'"]+)['"]`)
+	pyModule     = lazyregexp.New(`No module named ['"]?([\w.]+)`)
+	noFile       = lazyregexp.New(`(?:ENOENT: no such file or directory, \w+ ['"]([^'"]+)['"]|can't open file ['"]([^'"]+)['"]|No such file or directory: ['"]([^'"]+)['"]|Unable to access jarfile (\S+)|cd: (\S+): No such file)`)
+	noAccess     = lazyregexp.New(`(?:EACCES|EPERM): [\w ]+, \w+ ['"]([^'"]+)['"]|Permission denied: ['"]([^'"]+)['"]|(\S+): Permission denied`)
+	badOption    = lazyregexp.New(`(?i)\b(?:unknown|unrecognized|invalid|bad) (?:command.line )?(?:options?|flags?|arguments?|shorthand|command)\b|too many arguments|flag provided but not defined|required argument|arguments are required|unexpected argument\b`)
+	dockerDown   = lazyregexp.New(`Cannot connect to the Docker daemon|docker daemon is not running|error during connect|failed to connect to the docker API`)
+	dockerDenied = lazyregexp.New(`permission denied while trying to connect to the [Dd]ocker`)
+	dockerImage  = lazyregexp.New(`pull access denied for (\S+?),|manifest for (\S+) not found|manifest unknown`)
+	noNetwork    = lazyregexp.New(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|no such host|Temporary failure in name resolution|getaddrinfo|fetch failed`)
+	outOfMemory  = lazyregexp.New(`heap out of memory|MemoryError|OutOfMemoryError`)
 )
 
 // Action says what a person can do about the reason that Line found, in full sentences. lines

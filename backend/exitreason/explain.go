@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // MaxLines is how many lines of standard error are worth reading: a usage text or a stack
@@ -31,27 +31,27 @@ const (
 )
 
 var (
-	logPrefix   = pattern.Lazily(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?:\s+[-|])?\s*`)
-	loggerName  = pattern.Lazily(`^(?:[\w.$-]+\s+[-|:]\s+)?\[?\b(?i:(error|fatal|critical|severe|warn|warning|info|debug|trace|notice))\b\]?\s*[-|:]?\s+`)
-	logfmt      = pattern.Lazily(`\blevel=(\w+)\b.*?\bmsg=("(?:[^"\\]|\\.)*"|\S+)`)
-	errorHead   = pattern.Lazily(`^(?:\W*)(?i:error|fatal(?: error)?|panic|failed|failure)\b(?: \[\w+\])?[^:]{0,60}:\s*\S|(?i:: (?:fatal )?error: )|^docker: |^Error response from daemon|^(?:node|python\S*|\S*/python\S*|java|ruby|deno|bun): |^Can't locate |^npm (?:error|ERR!) `)
-	exception   = pattern.Lazily(`^(?:Uncaught |Unhandled exception\. |Exception in thread "[^"]*" |error: Uncaught (?:\(in promise\) )?)?(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure|Exit|Group)(?: \[\w+\])?(?:: |:?$)`)
-	goPanic     = pattern.Lazily(`^(?:panic: |fatal error: |FATAL ERROR: |unexpected fault address|runtime: )`)
-	rustPanic   = pattern.Lazily(`^thread '[^']*'(?: \(\d+\))? panicked at (.*)$`)
-	phrases     = pattern.Lazily(`(?i)\b(?:is required|are required|required|must be|must provide|missing|not set|not provided|was provided|no such|not found|not defined|please (?:set|provide|specify)|can(?:not|'t|’t)|could not|couldn't|unable to|failed|invalid|unknown (?:options?|flags?|arguments?|commands?|transport)|no solution found|unrecognized|unexpected|denied|refused|already in use|in use|unauthori[sz]ed|expired|not recognized|not a valid|does not exist|not exist|no .{0,20}(?:key|token|credentials)|killed|out of memory|unsupported|not supported|EACCES|ENOENT|EADDRINUSE|ECONNREFUSED|ENOTFOUND|ERR_\w+)\b`)
-	usageHead   = pattern.Lazily(`(?i)^(?:usage|options|flags|commands|examples?|arguments|positional arguments|environment variables)\b.{0,12}:`)
-	optionLine  = pattern.Lazily(`^\s+-{1,2}[A-Za-z]`)
-	noise       = pattern.Lazily(`^\s*at .+|^\s*File ".*", line \d+|^Node\.js v\d|^\(Use .node |^node:\w|^goroutine \d+|^created by |^\[signal |^exit status \d|^\s*\S+\.go:\d+|^\S+\(.*0x[0-9a-f]+|^note: |^stack backtrace|^npm (?:warn|WARN|notice|info|verb|http|timing|sill)\b|A complete log of this run|^Require stack:|^- /|^\s+(?:code|errno|syscall|path|address|port|host|hostname|requireStack|issues|spawnargs|cause)\b?: |^Unable to find image |^Caused by: |^During handling of the above|^The above exception was|^\[notice\]|^Debugger |^Emitted |^\.{3} \d+ more|^BEGIN failed|^\s*<---|^\s*"\w+": `)
-	helpPointer = pattern.Lazily(`(?i)--help\b|\bfor more (?:information|help|details)\b|^see '`)
-	warning     = pattern.Lazily(`(?i)^(?:\(node:\d+\) )?(?:\[?\w*warn(?:ing)?\b|\[?deprecat|\S+Warning: )|DeprecationWarning|ExperimentalWarning`)
-	sourceAt    = pattern.Lazily(`^(?:node:|file://|/|[A-Za-z]:\\|<anonymous_script>).*:\d+$`)
-	caret       = pattern.Lazily(`^\s*[~^]+\s*$`)
-	groupMargin = pattern.Lazily(`^\s*[|+](?:[-+| ]*\| )?[-+ ]*`)
-	levelStamp  = pattern.Lazily(`^\[\w+ \d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]\s*`)
-	plainError  = pattern.Lazily(`^(?:Uncaught )?Error(?: \[\w+\])?: `)
-	frame       = pattern.Lazily(`^\s+at `)
-	rejected    = pattern.Lazily(`rejected with the reason "(.*)"\.?$`)
-	variable    = pattern.Lazily(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	logPrefix   = lazyregexp.New(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?:\s+[-|])?\s*`)
+	loggerName  = lazyregexp.New(`^(?:[\w.$-]+\s+[-|:]\s+)?\[?\b(?i:(error|fatal|critical|severe|warn|warning|info|debug|trace|notice))\b\]?\s*[-|:]?\s+`)
+	logfmt      = lazyregexp.New(`\blevel=(\w+)\b.*?\bmsg=("(?:[^"\\]|\\.)*"|\S+)`)
+	errorHead   = lazyregexp.New(`^(?:\W*)(?i:error|fatal(?: error)?|panic|failed|failure)\b(?: \[\w+\])?[^:]{0,60}:\s*\S|(?i:: (?:fatal )?error: )|^docker: |^Error response from daemon|^(?:node|python\S*|\S*/python\S*|java|ruby|deno|bun): |^Can't locate |^npm (?:error|ERR!) `)
+	exception   = lazyregexp.New(`^(?:Uncaught |Unhandled exception\. |Exception in thread "[^"]*" |error: Uncaught (?:\(in promise\) )?)?(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure|Exit|Group)(?: \[\w+\])?(?:: |:?$)`)
+	goPanic     = lazyregexp.New(`^(?:panic: |fatal error: |FATAL ERROR: |unexpected fault address|runtime: )`)
+	rustPanic   = lazyregexp.New(`^thread '[^']*'(?: \(\d+\))? panicked at (.*)$`)
+	phrases     = lazyregexp.New(`(?i)\b(?:is required|are required|required|must be|must provide|missing|not set|not provided|was provided|no such|not found|not defined|please (?:set|provide|specify)|can(?:not|'t|’t)|could not|couldn't|unable to|failed|invalid|unknown (?:options?|flags?|arguments?|commands?|transport)|no solution found|unrecognized|unexpected|denied|refused|already in use|in use|unauthori[sz]ed|expired|not recognized|not a valid|does not exist|not exist|no .{0,20}(?:key|token|credentials)|killed|out of memory|unsupported|not supported|EACCES|ENOENT|EADDRINUSE|ECONNREFUSED|ENOTFOUND|ERR_\w+)\b`)
+	usageHead   = lazyregexp.New(`(?i)^(?:usage|options|flags|commands|examples?|arguments|positional arguments|environment variables)\b.{0,12}:`)
+	optionLine  = lazyregexp.New(`^\s+-{1,2}[A-Za-z]`)
+	noise       = lazyregexp.New(`^\s*at .+|^\s*File ".*", line \d+|^Node\.js v\d|^\(Use .node |^node:\w|^goroutine \d+|^created by |^\[signal |^exit status \d|^\s*\S+\.go:\d+|^\S+\(.*0x[0-9a-f]+|^note: |^stack backtrace|^npm (?:warn|WARN|notice|info|verb|http|timing|sill)\b|A complete log of this run|^Require stack:|^- /|^\s+(?:code|errno|syscall|path|address|port|host|hostname|requireStack|issues|spawnargs|cause)\b?: |^Unable to find image |^Caused by: |^During handling of the above|^The above exception was|^\[notice\]|^Debugger |^Emitted |^\.{3} \d+ more|^BEGIN failed|^\s*<---|^\s*"\w+": `)
+	helpPointer = lazyregexp.New(`(?i)--help\b|\bfor more (?:information|help|details)\b|^see '`)
+	warning     = lazyregexp.New(`(?i)^(?:\(node:\d+\) )?(?:\[?\w*warn(?:ing)?\b|\[?deprecat|\S+Warning: )|DeprecationWarning|ExperimentalWarning`)
+	sourceAt    = lazyregexp.New(`^(?:node:|file://|/|[A-Za-z]:\\|<anonymous_script>).*:\d+$`)
+	caret       = lazyregexp.New(`^\s*[~^]+\s*$`)
+	groupMargin = lazyregexp.New(`^\s*[|+](?:[-+| ]*\| )?[-+ ]*`)
+	levelStamp  = lazyregexp.New(`^\[\w+ \d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]\s*`)
+	plainError  = lazyregexp.New(`^(?:Uncaught )?Error(?: \[\w+\])?: `)
+	frame       = lazyregexp.New(`^\s+at `)
+	rejected    = lazyregexp.New(`rejected with the reason "(.*)"\.?$`)
+	variable    = lazyregexp.New(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
 )
 
 // candidate is a line that may be the reason.
@@ -190,11 +190,11 @@ func (r *reader) skipSource() bool {
 }
 
 var (
-	jsonMessage = pattern.Lazily(`^\s*"?message"?: ["'](.*?)["'],?$`)
-	jsonPath    = pattern.Lazily(`^\s*["']([^"']+)["'],?$`)
-	pydantic    = pattern.Lazily(`^(?:[\w.]+: )?\d+ validation errors? for `)
-	pydanticTag = pattern.Lazily(` \[type=.*$`)
-	causeLine   = pattern.Lazily(`^\s*\[cause\]: (?:\w*Error(?: \[\w+\])?: )?(.+?)(?: \{)?$`)
+	jsonMessage = lazyregexp.New(`^\s*"?message"?: ["'](.*?)["'],?$`)
+	jsonPath    = lazyregexp.New(`^\s*["']([^"']+)["'],?$`)
+	pydantic    = lazyregexp.New(`^(?:[\w.]+: )?\d+ validation errors? for `)
+	pydanticTag = lazyregexp.New(` \[type=.*$`)
+	causeLine   = lazyregexp.New(`^\s*\[cause\]: (?:\w*Error(?: \[\w+\])?: )?(.+?)(?: \{)?$`)
 )
 
 // whole adds to a first line what only the lines below it say.

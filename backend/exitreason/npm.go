@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 var (
-	npmError = pattern.Lazily(`^npm (?:error|ERR!)(?: |$)`)
-	npmCode  = pattern.Lazily(`^code (E?[A-Z0-9_]+)$`)
+	npmError = lazyregexp.New(`^npm (?:error|ERR!)(?: |$)`)
+	npmCode  = lazyregexp.New(`^code (E?[A-Z0-9_]+)$`)
 	// npmFact is a line that a person cannot use: the error as a table.
-	npmFact = pattern.Lazily(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
+	npmFact = lazyregexp.New(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
 )
 
 // Npm is why npm failed, out of the last lines of stderr: its code and the first sentence

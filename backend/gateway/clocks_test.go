@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
 // Calls whose times run side by side each end at their own, whatever ends before or after,
@@ -34,7 +34,7 @@ func TestEachCallEndsAtItsOwnTime(t *testing.T) {
 				begins, quick := time.Duration(random.IntN(3000))*time.Millisecond, random.IntN(3) == 0
 				ctx, life := context.Context(t.Context()), random.IntN(2) == 0
 				if life {
-					ctx = hub.NewLife(ctx)
+					ctx = core.NewLife(ctx)
 				}
 				all = append(all, func() {
 					time.Sleep(begins)
@@ -44,11 +44,11 @@ func TestEachCallEndsAtItsOwnTime(t *testing.T) {
 						ctx = one
 					}
 					_, err := g.Call(ctx, call, asker{asks})
-					want, code := limit+asks, hub.CodeTimeout
+					want, code := limit+asks, core.CodeTimeout
 					if quick {
-						want, code = limit/2, hub.CodeCancelled
+						want, code = limit/2, core.CodeCancelled
 					}
-					if hub.CodeOf(err) != code && !quick || call.Took != want {
+					if core.CodeOf(err) != code && !quick || call.Took != want {
 						t.Errorf("seed %d: %v after %s, not %s", seed, err, call.Took, want)
 					}
 					if life && !quick && context.Cause(ctx) != errExpired {
@@ -70,7 +70,7 @@ func TestEachCallEndsAtItsOwnTime(t *testing.T) {
 // A call that ends well leaves the life of its owner alone: it may go on with another one.
 func TestALifeGoesOnBehindACall(t *testing.T) {
 	f := newFixture()
-	life := hub.NewLife(t.Context())
+	life := core.NewLife(t.Context())
 	defer life.End(nil)
 	for range 2 {
 		if _, err := f.Call(life, toolCall(), nil); err != nil || life.Err() != nil {
@@ -86,18 +86,18 @@ type varied struct {
 	asks  map[string]time.Duration
 }
 
-func (v *varied) Admit(_ context.Context, call *hub.Call, _ hub.Sink) (policy.Plan, error) {
+func (v *varied) Admit(_ context.Context, call *core.Call, _ core.Sink) (policy.Plan, error) {
 	return v.plans[call.Name], nil
 }
 
-func (v *varied) For(_ context.Context, call *hub.Call) (Upstream, error) {
-	return sendFunc(func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (v *varied) For(_ context.Context, call *core.Call) (Upstream, error) {
+	return sendFunc(func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if v.asks[call.Name] > 0 {
 			if _, err := sink.Ask(ctx, "elicitation/create", nil); err != nil {
-				return hub.Reply{}, err
+				return core.Reply{}, err
 			}
 		}
 		<-ctx.Done()
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	}), nil
 }

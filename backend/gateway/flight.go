@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
 // flight is one call on its way to a server: its clock, and the sink that the
@@ -19,8 +19,8 @@ type flight struct {
 	cancel context.CancelCauseFunc
 	own    bool // ctx is nobody else's
 	g      *Gateway
-	call   *hub.Call
-	sink   hub.Sink
+	call   *core.Call
+	sink   core.Sink
 	plan   policy.Plan
 
 	older, newer *flight // in clocks
@@ -36,9 +36,9 @@ type flight struct {
 	told     time.Time // when onlookers last heard of progress
 }
 
-func (g *Gateway) launch(ctx context.Context, call *hub.Call, sink hub.Sink, plan policy.Plan) *flight {
+func (g *Gateway) launch(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) *flight {
 	f := &flight{g: g, call: call, sink: sink, plan: plan}
-	if life, ok := ctx.(*hub.Life); ok { // what has run out of time is never tried again
+	if life, ok := ctx.(*core.Life); ok { // what has run out of time is never tried again
 		f.ctx, f.cancel = life, life.End
 	} else {
 		f.ctx, f.cancel = context.WithCancelCause(ctx)
@@ -124,7 +124,7 @@ func (f *flight) tell() {
 
 // Ask sends a request of the server to the client and records it as a call of its
 // own. The call that caused it does not run out of time meanwhile.
-func (f *flight) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+func (f *flight) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	f.stopClock()
 	defer f.startClock()
 	f.mu.Lock()
@@ -142,8 +142,8 @@ const grace = 5 * time.Second
 // the call that made the server ask; of one that no single call made it ask, only the
 // server is set. It is for questions that do not come while cause runs, such as those
 // of a modern server, which asks by its result.
-func (g *Gateway) Ask(ctx context.Context, cause *hub.Call, method string, params json.RawMessage, sink hub.Sink) (reply hub.Reply, err error) {
-	call := &hub.Call{
+func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (reply core.Reply, err error) {
+	call := &core.Call{
 		Client: cause.Client, Session: cause.Session, Shim: cause.Shim, Era: cause.Era,
 		FromServer: true, Server: cause.Server, Instance: cause.Instance,
 		Method: method, Params: params, TraceID: cause.TraceID, SpanID: cause.SpanID, Protocol: cause.Protocol,
@@ -151,7 +151,7 @@ func (g *Gateway) Ask(ctx context.Context, cause *hub.Call, method string, param
 	g.begin(call)
 	defer func() { g.end(call, reply, err, sending) }()
 	if sink == nil {
-		return hub.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot answer requests"}`)}, nil
+		return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot answer requests"}`)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout+grace)
 	defer cancel()
@@ -193,8 +193,8 @@ func (f *flight) explain(err error) error {
 		key, limit = f.plan.CeilingKey, f.plan.Ceiling
 	}
 	f.mu.Unlock()
-	return &hub.Error{
-		Code:      hub.CodeTimeout,
+	return &core.Error{
+		Code:      core.CodeTimeout,
 		Message:   fmt.Sprintf("server %q did not answer %s within %s (%s)", f.call.Server, what(f.call), limit, key),
 		Hint:      fmt.Sprintf("Raise %s of server %q if the tool needs longer.", key, f.call.Server),
 		Retriable: true,
@@ -203,7 +203,7 @@ func (f *flight) explain(err error) error {
 }
 
 // what names the request for people.
-func what(call *hub.Call) string {
+func what(call *core.Call) string {
 	switch call.Method {
 	case "tools/call":
 		return fmt.Sprintf("tool %q", call.Name)

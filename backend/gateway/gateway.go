@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
 // Upstream is a connection to a server. It is an alias so that whoever provides one
@@ -20,28 +20,28 @@ import (
 type Upstream = interface {
 	// Send passes call on and waits for the reply. What belongs to the call goes to
 	// sink in wire order, before Send returns.
-	Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 }
 
 // Upstreams finds the upstream that serves a call. For may wait until the server has
 // started, and sets call.Instance.
 type Upstreams interface {
-	For(ctx context.Context, call *hub.Call) (Upstream, error)
+	For(ctx context.Context, call *core.Call) (Upstream, error)
 }
 
 // Policy decides whether a call may go ahead, and how long it may take.
 type Policy interface {
 	// Admit may wait for a person or a free place. Whoever it admits, End is told of.
-	Admit(ctx context.Context, call *hub.Call, sink hub.Sink) (policy.Plan, error)
+	Admit(ctx context.Context, call *core.Call, sink core.Sink) (policy.Plan, error)
 	// Listed repeats what Admit could not ask of a server that had not been listed yet.
-	Listed(call *hub.Call) error
-	End(plan policy.Plan, reply hub.Reply, err error, sent bool)
+	Listed(call *core.Call) error
+	End(plan policy.Plan, reply core.Reply, err error, sent bool)
 }
 
 // Recorder keeps finished calls. Record copies what it keeps before it returns and
 // never blocks.
 type Recorder interface {
-	Record(call *hub.Call, reply hub.Reply)
+	Record(call *core.Call, reply core.Reply)
 }
 
 // Options are what a Gateway works with. All but Now and LastID are needed.
@@ -94,13 +94,13 @@ func New(o Options) *Gateway {
 // The error is nil when the server has answered, be it with a result or with an
 // error of its own (reply.Error). Once Call has returned, call is read-only. A panic
 // on the way ends this call alone, with the code internal.
-func (g *Gateway) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (reply hub.Reply, err error) {
+func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (reply core.Reply, err error) {
 	g.begin(call)
 	stage, admitted := admitting, false
 	var plan policy.Plan
 	defer func() {
 		if cause := recover(); cause != nil {
-			reply, err = hub.Reply{}, &panicked{cause, debug.Stack()}
+			reply, err = core.Reply{}, &panicked{cause, debug.Stack()}
 			if admitted {
 				stage = sending // how far it came is not known
 			}
@@ -113,7 +113,7 @@ func (g *Gateway) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (repl
 	}()
 
 	if plan, err = g.policy.Admit(ctx, call, sink); err != nil {
-		return hub.Reply{}, err
+		return core.Reply{}, err
 	}
 	admitted = true
 	if plan.Cached != nil {
@@ -130,22 +130,22 @@ func (g *Gateway) Call(ctx context.Context, call *hub.Call, sink hub.Sink) (repl
 		}
 		pause, again := plan.Again(call, tries, err, stage == sending)
 		if !again || !rest(ctx, pause) {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 	}
 }
 
 // try makes one attempt: it finds the server and sends the call to it.
-func (g *Gateway) try(ctx context.Context, call *hub.Call, sink hub.Sink, plan policy.Plan) (hub.Reply, stage, error) {
+func (g *Gateway) try(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) (core.Reply, stage, error) {
 	asked := g.now()
 	up, err := g.upstreams.For(ctx, call)
 	call.Queued += g.now().Sub(asked)
 	if err != nil {
-		return hub.Reply{}, waiting, err
+		return core.Reply{}, waiting, err
 	}
 	if plan.Unlisted {
 		if err := g.policy.Listed(call); err != nil {
-			return hub.Reply{}, admitting, err
+			return core.Reply{}, admitting, err
 		}
 	}
 	g.running.send(call.ID)
@@ -153,10 +153,10 @@ func (g *Gateway) try(ctx context.Context, call *hub.Call, sink hub.Sink, plan p
 	defer f.land()
 	reply, err := up.Send(f.ctx, call, f)
 	if err != nil {
-		return hub.Reply{}, sending, f.explain(err)
+		return core.Reply{}, sending, f.explain(err)
 	}
 	if !answers(call.Method, reply) {
-		return hub.Reply{}, sending, hub.Errorf(hub.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, what(call))
+		return core.Reply{}, sending, core.Errorf(core.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, what(call))
 	}
 	return reply, sending, nil
 }
@@ -183,7 +183,7 @@ const (
 )
 
 // begin gives call its id and time and tells the onlookers.
-func (g *Gateway) begin(call *hub.Call) {
+func (g *Gateway) begin(call *core.Call) {
 	now := g.now()
 	call.ID = g.nextID(now)
 	if call.At.IsZero() {
@@ -198,10 +198,10 @@ func (g *Gateway) begin(call *hub.Call) {
 }
 
 // end fills in how call ended, records it and tells the onlookers.
-func (g *Gateway) end(call *hub.Call, reply hub.Reply, err error, at stage) {
+func (g *Gateway) end(call *core.Call, reply core.Reply, err error, at stage) {
 	call.Took = g.now().Sub(call.Began)
 	classify(call, reply, err, at)
-	if call.Code == hub.CodeInternal {
+	if call.Code == core.CodeInternal {
 		g.report(call, err)
 		call.Stack = stackOf(err)
 	}

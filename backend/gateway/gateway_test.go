@@ -11,16 +11,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type sendFunc func(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+type sendFunc func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 
-func (f sendFunc) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (f sendFunc) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	return f(ctx, call, sink)
 }
 
@@ -36,16 +36,16 @@ type fixture struct {
 	bus     event.Bus
 
 	mu       sync.Mutex
-	recorded []hub.Call
-	replies  []hub.Reply
+	recorded []core.Call
+	replies  []core.Reply
 }
 
-func (f *fixture) Admit(context.Context, *hub.Call, hub.Sink) (policy.Plan, error) {
+func (f *fixture) Admit(context.Context, *core.Call, core.Sink) (policy.Plan, error) {
 	return f.plan, f.refuse
 }
-func (f *fixture) Listed(*hub.Call) error                  { return f.offered }
-func (f *fixture) End(policy.Plan, hub.Reply, error, bool) {}
-func (f *fixture) For(_ context.Context, call *hub.Call) (Upstream, error) {
+func (f *fixture) Listed(*core.Call) error                  { return f.offered }
+func (f *fixture) End(policy.Plan, core.Reply, error, bool) {}
+func (f *fixture) For(_ context.Context, call *core.Call) (Upstream, error) {
 	if f.wait > 0 {
 		time.Sleep(f.wait) // in a bubble
 	}
@@ -55,7 +55,7 @@ func (f *fixture) For(_ context.Context, call *hub.Call) (Upstream, error) {
 	call.Instance = "files#1"
 	return f.send, nil
 }
-func (f *fixture) Record(call *hub.Call, reply hub.Reply) {
+func (f *fixture) Record(call *core.Call, reply core.Reply) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.recorded, f.replies = append(f.recorded, *call), append(f.replies, reply)
@@ -69,32 +69,32 @@ func newFixture() *fixture {
 }
 
 func answer(result string) sendFunc {
-	return func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-		return hub.Reply{Result: json.RawMessage(result)}, nil
+	return func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(result)}, nil
 	}
 }
 
-func toolCall() *hub.Call {
-	return &hub.Call{Server: "files", Method: "tools/call", Name: "read", Params: json.RawMessage(`{"name":"read"}`)}
+func toolCall() *core.Call {
+	return &core.Call{Server: "files", Method: "tools/call", Name: "read", Params: json.RawMessage(`{"name":"read"}`)}
 }
 
 func TestEveryOutcomeIsRecorded(t *testing.T) {
-	unavailable := &hub.Error{Code: hub.CodeUnavailable, Message: "server is away"}
+	unavailable := &core.Error{Code: core.CodeUnavailable, Message: "server is away"}
 	for name, c := range map[string]struct {
 		set     func(*fixture)
-		outcome hub.Outcome
-		code    hub.Code
+		outcome core.Outcome
+		code    core.Code
 		reason  string
 		out     int
 	}{
-		"ok":          {func(f *fixture) {}, hub.OutcomeOK, "", "", 14},
-		"tool error":  {func(f *fixture) { f.send = answer(`{"content":[],"isError":true}`) }, hub.OutcomeToolError, "", `{"content":[],"isError":true}`, 29},
-		"rpc error":   {func(f *fixture) { f.send = rpcError }, hub.OutcomeProtocolError, "", "no such thing", 41},
-		"broken":      {func(f *fixture) { f.send = fails(errors.New("pipe /home/me broke")) }, hub.OutcomeProtocolError, hub.CodeInternal, "something went wrong inside Drawbridge", 0},
-		"refused":     {func(f *fixture) { f.refuse = hub.Errorf(hub.CodeNotFound, "no tool") }, hub.OutcomeRejected, hub.CodeNotFound, "no tool", 0},
-		"not offered": {func(f *fixture) { f.plan.Unlisted, f.offered = true, hub.Errorf(hub.CodeNotFound, "no tool") }, hub.OutcomeRejected, hub.CodeNotFound, "no tool", 0},
-		"unavailable": {func(f *fixture) { f.find = unavailable }, hub.OutcomeProtocolError, hub.CodeUnavailable, "server is away", 0},
-		"cancelled":   {func(f *fixture) { f.send = fails(context.Canceled) }, hub.OutcomeCancelled, hub.CodeCancelled, "the request was cancelled", 0},
+		"ok":          {func(f *fixture) {}, core.OutcomeOK, "", "", 14},
+		"tool error":  {func(f *fixture) { f.send = answer(`{"content":[],"isError":true}`) }, core.OutcomeToolError, "", `{"content":[],"isError":true}`, 29},
+		"rpc error":   {func(f *fixture) { f.send = rpcError }, core.OutcomeProtocolError, "", "no such thing", 41},
+		"broken":      {func(f *fixture) { f.send = fails(errors.New("pipe /home/me broke")) }, core.OutcomeProtocolError, core.CodeInternal, "something went wrong inside Drawbridge", 0},
+		"refused":     {func(f *fixture) { f.refuse = core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
+		"not offered": {func(f *fixture) { f.plan.Unlisted, f.offered = true, core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
+		"unavailable": {func(f *fixture) { f.find = unavailable }, core.OutcomeProtocolError, core.CodeUnavailable, "server is away", 0},
+		"cancelled":   {func(f *fixture) { f.send = fails(context.Canceled) }, core.OutcomeCancelled, core.CodeCancelled, "the request was cancelled", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture()
@@ -118,12 +118,12 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 	}
 }
 
-func rpcError(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-	return hub.Reply{Error: json.RawMessage(`{"code":-32602,"message":"no such thing"}`)}, nil
+func rpcError(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	return core.Reply{Error: json.RawMessage(`{"code":-32602,"message":"no such thing"}`)}, nil
 }
 
 func fails(err error) sendFunc {
-	return func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) { return hub.Reply{}, err }
+	return func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, err }
 }
 
 func TestIDsAreDistinctAndGrowEvenWhenTheClockStandsOrGoesBack(t *testing.T) {
@@ -166,31 +166,31 @@ func TestOnlookersSeeACallFromItsStart(t *testing.T) {
 	sub := f.bus.Subscribe(4)
 	defer sub.Close()
 	_, _ = f.Call(context.Background(), toolCall(), nil)
-	first, second := (<-sub.Events()).Data.(hub.Call), (<-sub.Events()).Data.(hub.Call)
-	if first.Outcome != hub.OutcomeRunning || second.Outcome != hub.OutcomeOK || first.ID != second.ID || first.Name != "read" {
+	first, second := (<-sub.Events()).Data.(core.Call), (<-sub.Events()).Data.(core.Call)
+	if first.Outcome != core.OutcomeRunning || second.Outcome != core.OutcomeOK || first.ID != second.ID || first.Name != "read" {
 		t.Fatalf("got %+v, then %+v", first, second)
 	}
 }
 
 func (asker) Notify(string, json.RawMessage) {}
-func (a asker) Ask(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
+func (a asker) Ask(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
 	select {
 	case <-time.After(a.after):
-		return hub.Reply{Result: json.RawMessage(`{"action":"accept"}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{"action":"accept"}`)}, nil
 	case <-ctx.Done():
-		return hub.Reply{}, ctx.Err()
+		return core.Reply{}, ctx.Err()
 	}
 }
 
 func TestWithoutASinkRequestsOfTheServerAreAnsweredWithAnError(t *testing.T) {
 	f := newFixture()
-	f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+	f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		sink.Notify("notifications/message", nil)
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		if err != nil || len(reply.Error) == 0 {
 			t.Errorf("got %s, %v", reply.Error, err)
 		}
-		return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	}
 	if _, err := f.Call(context.Background(), toolCall(), nil); err != nil {
 		t.Fatal(err)
@@ -239,14 +239,14 @@ func FuzzIsErrorAgreesWithTheDecoder(f *testing.F) {
 type nothing struct{}
 
 func (nothing) Notify(string, json.RawMessage) {}
-func (nothing) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
-	return hub.Reply{}, nil
+func (nothing) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
+	return core.Reply{}, nil
 }
 
 // discard records nothing and keeps nothing.
 type discard struct{ *fixture }
 
-func (discard) Record(*hub.Call, hub.Reply) {}
+func (discard) Record(*core.Call, core.Reply) {}
 
 func TestACallAllocatesLittle(t *testing.T) {
 	f := newFixture()
@@ -279,13 +279,13 @@ func TestAResultThatIsNoObjectIsAProtocolError(t *testing.T) {
 		if _, err := f.Call(context.Background(), toolCall(), nil); err == nil {
 			t.Errorf("%q passes", result)
 		}
-		if got := f.recorded[0]; got.Outcome != hub.OutcomeProtocolError || got.Code != hub.CodeUnavailable {
+		if got := f.recorded[0]; got.Outcome != core.OutcomeProtocolError || got.Code != core.CodeUnavailable {
 			t.Errorf("%q: recorded %+v", result, got)
 		}
 	}
 	f := newFixture()
 	f.send = answer(`null`)
-	if _, err := f.Call(context.Background(), &hub.Call{Server: "files", Method: "resources/subscribe", Name: "a:b"}, nil); err != nil {
+	if _, err := f.Call(context.Background(), &core.Call{Server: "files", Method: "resources/subscribe", Name: "a:b"}, nil); err != nil {
 		t.Errorf("a subscription has no result that anybody reads: %v", err)
 	}
 }
@@ -296,8 +296,8 @@ func TestRepairedTextIsMarkedInTheRecord(t *testing.T) {
 		marked         bool
 	}{"request": {true, false, true}, "reply": {false, true, true}, "neither": {false, false, false}} {
 		f := newFixture()
-		f.send = func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
-			return hub.Reply{Result: json.RawMessage(`{}`), Repaired: c.reply}, nil
+		f.send = func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+			return core.Reply{Result: json.RawMessage(`{}`), Repaired: c.reply}, nil
 		}
 		call := toolCall()
 		call.Repaired = c.request
@@ -305,7 +305,7 @@ func TestRepairedTextIsMarkedInTheRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := f.recorded[0]
-		if got.Repaired != c.marked || (got.Reason == "text that was no valid Unicode was repaired") != c.marked || got.Outcome != hub.OutcomeOK {
+		if got.Repaired != c.marked || (got.Reason == "text that was no valid Unicode was repaired") != c.marked || got.Outcome != core.OutcomeOK {
 			t.Errorf("%s: recorded %+v", name, got)
 		}
 	}
@@ -313,11 +313,11 @@ func TestRepairedTextIsMarkedInTheRecord(t *testing.T) {
 
 func TestAQuestionOutsideACallIsRecordedToo(t *testing.T) {
 	f := newFixture()
-	reply, err := f.Ask(context.Background(), &hub.Call{Server: "files", Client: hub.Client{Name: "cursor"}}, "elicitation/create", json.RawMessage(`{}`), asker{0})
+	reply, err := f.Ask(context.Background(), &core.Call{Server: "files", Client: core.Client{Name: "cursor"}}, "elicitation/create", json.RawMessage(`{}`), asker{0})
 	if err != nil || len(f.recorded) != 1 {
 		t.Fatalf("%v, %d calls", err, len(f.recorded))
 	}
-	if got := f.recorded[0]; !got.FromServer || got.Server != "files" || got.Client.Name != "cursor" || got.Outcome != hub.OutcomeOK || got.ID == 0 ||
+	if got := f.recorded[0]; !got.FromServer || got.Server != "files" || got.Client.Name != "cursor" || got.Outcome != core.OutcomeOK || got.ID == 0 ||
 		string(f.replies[0].Result) != string(reply.Result) {
 		t.Errorf("recorded %+v", got)
 	}
@@ -325,7 +325,7 @@ func TestAQuestionOutsideACallIsRecordedToo(t *testing.T) {
 
 func TestACallIsRunningUntilItEnds(t *testing.T) {
 	f := newFixture()
-	f.send = func(_ context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	f.send = func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
 		list := f.Running()
 		if len(list) != 1 || list[0].ID != call.ID || list[0].Name != "read" || list[0].Params != nil {
 			t.Errorf("running: %+v", list)
@@ -333,7 +333,7 @@ func TestACallIsRunningUntilItEnds(t *testing.T) {
 		if one, ok := f.RunningCall(call.ID); !ok || one.ID != call.ID {
 			t.Errorf("the running call is not found: %+v", one)
 		}
-		return hub.Reply{}, errors.New("broken")
+		return core.Reply{}, errors.New("broken")
 	}
 	call := toolCall()
 	_, _ = f.Call(context.Background(), call, nil)
@@ -366,10 +366,10 @@ func TestDrainWaitsForCallsThatServersWorkOn(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	sent, answers := make(chan struct{}), make(chan struct{})
-	f.send = func(context.Context, *hub.Call, hub.Sink) (hub.Reply, error) {
+	f.send = func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		sent <- struct{}{}
 		<-answers
-		return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	}
 	var calls sync.WaitGroup
 	call := func() { _, _ = f.Call(t.Context(), toolCall(), nil) }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The log tells of each call once it is asked to, and never what was said in it.
@@ -23,7 +23,7 @@ func TestTheLogTellsOfEachCallWhenItIsAskedToTellMore(t *testing.T) {
 		call.Client.Name = "Cursor"
 		call.Params = json.RawMessage(`{"name":"read","arguments":{"path":"a secret argument"}}`)
 		_, _ = f.Call(t.Context(), call, nil)
-		f.refuse = hub.Errorf(hub.CodeNotFound, "there is no such tool")
+		f.refuse = core.Errorf(core.CodeNotFound, "there is no such tool")
 		refused := toolCall()
 		refused.Name = "a-secret-name"
 		_, _ = f.Call(t.Context(), refused, nil)

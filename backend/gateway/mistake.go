@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // panicked is a mistake of ours that a call met.
@@ -26,7 +26,7 @@ func stackOf(err error) string {
 }
 
 // report tells the log what the client is not told.
-func (g *Gateway) report(call *hub.Call, err error) {
+func (g *Gateway) report(call *core.Call, err error) {
 	about := []any{"call", call.ID, "server", call.Server, "method", call.Method, "error", err}
 	if stack := stackOf(err); stack != "" {
 		about = append(about, "stack", stack)
@@ -37,7 +37,7 @@ func (g *Gateway) report(call *hub.Call, err error) {
 // logCall tells the log of each call while it is asked to tell much: what was called, how
 // that ended and how long it took, never arguments or results. The name is left out
 // unless a server was asked for it: only then it is more than what a client wrote.
-func (g *Gateway) logCall(call *hub.Call, at stage) {
+func (g *Gateway) logCall(call *core.Call, at stage) {
 	if !g.log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}

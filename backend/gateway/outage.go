@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // outages remembers which servers cannot be reached, so that each outage is logged
@@ -17,8 +17,8 @@ type outages struct {
 	out map[string]bool
 }
 
-func (o *outages) note(log *slog.Logger, call *hub.Call, err error) {
-	away := hub.CodeOf(err) == hub.CodeUnavailable
+func (o *outages) note(log *slog.Logger, call *core.Call, err error) {
+	away := core.CodeOf(err) == core.CodeUnavailable
 	if !away && (err != nil || o.some.Load() == 0) {
 		return
 	}

@@ -5,56 +5,56 @@ import (
 	"encoding/json"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // maxReason bounds the sentence that a call keeps about its failure, in characters.
 const maxReason = excerptLength
 
 // classify says how call ended. A foreign error keeps an empty Code: codes are ours.
-func classify(call *hub.Call, reply hub.Reply, err error, at stage) {
+func classify(call *core.Call, reply core.Reply, err error, at stage) {
 	switch {
 	case err != nil:
-		call.Code = hub.CodeOf(err)
-		call.Reason, _ = hub.Describe(err)
+		call.Code = core.CodeOf(err)
+		call.Reason, _ = core.Describe(err)
 		call.Outcome = failure(call.Code, at)
 	case len(reply.Error) > 0:
-		call.Outcome = hub.OutcomeProtocolError
+		call.Outcome = core.OutcomeProtocolError
 		call.BytesOut = len(reply.Error)
 		var e struct{ Message string }
 		if json.Unmarshal(reply.Error, &e) == nil {
 			call.Reason = shorten(e.Message)
 		}
 	default:
-		call.Outcome = hub.OutcomeOK
+		call.Outcome = core.OutcomeOK
 		call.BytesOut = len(reply.Result)
 		if call.Method == "tools/call" && isError(reply.Result) {
-			call.Outcome = hub.OutcomeToolError
+			call.Outcome = core.OutcomeToolError
 			f := FailureOf(reply.Result)
 			call.Reason = shorten(strings.TrimSuffix(f.Text, f.suffix)) + f.suffix
 		}
 	}
 	call.Repaired = call.Repaired || reply.Repaired
-	if call.Repaired && call.Outcome == hub.OutcomeOK {
+	if call.Repaired && call.Outcome == core.OutcomeOK {
 		call.Reason = "text that was no valid Unicode was repaired"
 	}
 }
 
-func failure(code hub.Code, at stage) hub.Outcome {
+func failure(code core.Code, at stage) core.Outcome {
 	switch {
-	case code == hub.CodeCancelled:
-		return hub.OutcomeCancelled
+	case code == core.CodeCancelled:
+		return core.OutcomeCancelled
 	case at == admitting:
-		return hub.OutcomeRejected
-	case code == hub.CodeTimeout:
-		return hub.OutcomeTimeout
+		return core.OutcomeRejected
+	case code == core.CodeTimeout:
+		return core.OutcomeTimeout
 	}
-	return hub.OutcomeProtocolError
+	return core.OutcomeProtocolError
 }
 
 // answers reports whether reply is one that a client can read: an error, or an object,
 // which every result of MCP is. Some servers say null where there is nothing to say.
-func answers(method string, reply hub.Reply) bool {
+func answers(method string, reply core.Reply) bool {
 	if len(reply.Error) > 0 || len(reply.Result) > 0 && reply.Result[0] == '{' {
 		return true
 	}

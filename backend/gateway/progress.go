@@ -3,7 +3,7 @@ package gateway
 import (
 	"strconv"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // progressOf reads the number of a progress notification; 0 when there is none.

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // Whoever looks on hears how far a call is while it runs, a few times a second at most, and
@@ -17,7 +17,7 @@ func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
 		f := newFixture()
 		sub := f.bus.Subscribe(10_000, event.Call)
 		defer sub.Close()
-		f.send = func(_ context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		f.send = func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 			for range 1000 {
 				<-time.After(time.Millisecond)
 				sink.Notify("notifications/progress", nil)
@@ -26,7 +26,7 @@ func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
 				<-time.After(2 * tellEvery)
 				sink.Notify("notifications/progress", nil)
 			}()
-			return hub.Reply{Result: []byte(`{"content":[]}`)}, nil
+			return core.Reply{Result: []byte(`{"content":[]}`)}, nil
 		}
 		call := toolCall()
 		if _, err := f.Call(context.Background(), call, nil); err != nil {
@@ -35,15 +35,15 @@ func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
 		<-time.After(3 * tellEvery)
 		synctest.Wait()
 		sub.Close()
-		var told []hub.Call
+		var told []core.Call
 		for e := range sub.Events() {
-			told = append(told, e.Data.(hub.Call))
+			told = append(told, e.Data.(core.Call))
 		}
 		if len(told) < 4 || len(told) > 7 {
 			t.Fatalf("%d events", len(told))
 		}
 		for i, c := range told {
-			if last := i == len(told)-1; last != (c.Outcome != hub.OutcomeRunning) {
+			if last := i == len(told)-1; last != (c.Outcome != core.OutcomeRunning) {
 				t.Errorf("event %d of %d: %q", i, len(told), c.Outcome)
 			}
 			if i > 0 && c.Progress <= told[i-1].Progress || c.ID != call.ID || c.Name != "read" {

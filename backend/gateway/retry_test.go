@@ -10,19 +10,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // retrying is a gateway with a real policy in which "files" has the given rules; send
 // is told which try it is, from 1.
-func retrying(t *testing.T, rules string, send func(ctx context.Context, try int) (hub.Reply, error)) (*Gateway, *fixture) {
+func retrying(t *testing.T, rules string, send func(ctx context.Context, try int) (core.Reply, error)) (*Gateway, *fixture) {
 	t.Helper()
 	views := registry.New(registry.Options{})
-	views.Set("files", "", &hub.Catalog{Tools: []hub.Item{{Name: "read", Raw: []byte(`{"name":"read","annotations":{"readOnlyHint":true}}`)}}})
+	views.Set("files", "", &core.Catalog{Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read","annotations":{"readOnlyHint":true}}`)}}})
 	p := policy.New(policy.Options{Views: views})
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"`+rules+`}}}`))
 	if c == nil || len(problems) > 0 {
@@ -31,7 +31,7 @@ func retrying(t *testing.T, rules string, send func(ctx context.Context, try int
 	p.Apply(c)
 	f := newFixture()
 	tries := 0
-	f.send = func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		tries++
 		return send(ctx, tries)
 	}
@@ -39,9 +39,9 @@ func retrying(t *testing.T, rules string, send func(ctx context.Context, try int
 }
 
 var (
-	away   = &hub.Error{Code: hub.CodeUnavailable, Message: "away", Retriable: true}
-	unsent = &hub.Error{Code: hub.CodeUnavailable, Message: "not sent", Retriable: true, Unsent: true}
-	fine   = hub.Reply{Result: []byte(`{"content":[]}`)}
+	away   = &core.Error{Code: core.CodeUnavailable, Message: "away", Retriable: true}
+	unsent = &core.Error{Code: core.CodeUnavailable, Message: "not sent", Retriable: true, Unsent: true}
+	fine   = core.Reply{Result: []byte(`{"content":[]}`)}
 )
 
 // A call is tried again as the rules say: after their pauses, as often as they say, one
@@ -53,29 +53,29 @@ func TestACallIsTriedAgainAsTheRulesSay(t *testing.T) {
 		fail  func(try int) error
 		tries int
 		took  time.Duration
-		code  hub.Code
+		code  core.Code
 	}{
-		"nothing configured":        {``, func(int) error { return unsent }, 1, 0, hub.CodeUnavailable},
+		"nothing configured":        {``, func(int) error { return unsent }, 1, 0, core.CodeUnavailable},
 		"it works the first time":   {twice, func(int) error { return nil }, 1, 0, ""},
 		"it works the second time":  {twice, func(try int) error { return errorIf(try < 2, unsent) }, 2, time.Second, ""},
 		"it works the third time":   {twice, func(try int) error { return errorIf(try < 3, unsent) }, 3, 5 * time.Second, ""},
-		"it never works":            {twice, func(int) error { return unsent }, 3, 5 * time.Second, hub.CodeUnavailable},
-		"it may have been done":     {twice, func(int) error { return away }, 1, 0, hub.CodeUnavailable},
-		"trusted and read-only":     {twice + `, "trust": true`, func(int) error { return away }, 3, 5 * time.Second, hub.CodeUnavailable},
-		"first unsent, then unsure": {twice, func(try int) error { return map[bool]error{true: unsent, false: away}[try == 1] }, 2, time.Second, hub.CodeUnavailable},
-		"a mistake of ours":         {twice + `, "trust": true`, func(int) error { return errors.New("oops") }, 1, 0, hub.CodeInternal},
+		"it never works":            {twice, func(int) error { return unsent }, 3, 5 * time.Second, core.CodeUnavailable},
+		"it may have been done":     {twice, func(int) error { return away }, 1, 0, core.CodeUnavailable},
+		"trusted and read-only":     {twice + `, "trust": true`, func(int) error { return away }, 3, 5 * time.Second, core.CodeUnavailable},
+		"first unsent, then unsure": {twice, func(try int) error { return map[bool]error{true: unsent, false: away}[try == 1] }, 2, time.Second, core.CodeUnavailable},
+		"a mistake of ours":         {twice + `, "trust": true`, func(int) error { return errors.New("oops") }, 1, 0, core.CodeInternal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g, f := retrying(t, c.rules, func(_ context.Context, try int) (hub.Reply, error) {
+				g, f := retrying(t, c.rules, func(_ context.Context, try int) (core.Reply, error) {
 					if err := c.fail(try); err != nil {
-						return hub.Reply{}, err
+						return core.Reply{}, err
 					}
 					return fine, nil
 				})
 				call := toolCall()
 				_, err := g.Call(t.Context(), call, nil)
-				if hub.CodeOf(err) != c.code || call.Attempts != c.tries || call.Took != c.took {
+				if core.CodeOf(err) != c.code || call.Attempts != c.tries || call.Took != c.took {
 					t.Errorf("%v after %d tries and %s", err, call.Attempts, call.Took)
 				}
 				if len(f.recorded) != 1 || f.recorded[0].Attempts != c.tries || f.recorded[0].Code != c.code {
@@ -97,9 +97,9 @@ func errorIf(yes bool, err error) error {
 func TestACallThatIsTakenBackInAPauseIsNotTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
-		g, _ := retrying(t, `, "retry": {"delaysMs": [60000]}`, func(context.Context, int) (hub.Reply, error) {
+		g, _ := retrying(t, `, "retry": {"delaysMs": [60000]}`, func(context.Context, int) (core.Reply, error) {
 			sent++
-			return hub.Reply{}, unsent
+			return core.Reply{}, unsent
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -114,11 +114,11 @@ func TestACallThatIsTakenBackInAPauseIsNotTriedAgain(t *testing.T) {
 // however often it was tried.
 func TestTriesCountOnceAgainstTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := retrying(t, `, "trust": true, "retry": {"attempts": 3, "delaysMs": [1]}, "breaker": {"failures": 2}`, func(context.Context, int) (hub.Reply, error) {
-			return hub.Reply{}, away
+		g, _ := retrying(t, `, "trust": true, "retry": {"attempts": 3, "delaysMs": [1]}, "breaker": {"failures": 2}`, func(context.Context, int) (core.Reply, error) {
+			return core.Reply{}, away
 		})
-		for n, want := range []hub.Code{hub.CodeUnavailable, hub.CodeUnavailable, hub.CodeBreakerOpen} {
-			if _, err := g.Call(t.Context(), toolCall(), nil); hub.CodeOf(err) != want {
+		for n, want := range []core.Code{core.CodeUnavailable, core.CodeUnavailable, core.CodeBreakerOpen} {
+			if _, err := g.Call(t.Context(), toolCall(), nil); core.CodeOf(err) != want {
 				t.Errorf("call %d ends with %v, want %s", n+1, err, want)
 			}
 		}
@@ -129,7 +129,7 @@ func TestTriesCountOnceAgainstTheServer(t *testing.T) {
 // is free again, and log and history have the stack that no client sees.
 func TestAPanicEndsItsOwnCallAlone(t *testing.T) {
 	var log bytes.Buffer
-	g, f := retrying(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (hub.Reply, error) {
+	g, f := retrying(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (core.Reply, error) {
 		if try == 1 {
 			panic("secret detail")
 		}
@@ -137,10 +137,10 @@ func TestAPanicEndsItsOwnCallAlone(t *testing.T) {
 	})
 	g.log = slog.New(slog.NewTextHandler(&log, nil))
 	_, err := g.Call(t.Context(), toolCall(), nil)
-	if message, _ := hub.Describe(err); hub.CodeOf(err) != hub.CodeInternal || strings.Contains(message, "secret") {
+	if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeInternal || strings.Contains(message, "secret") {
 		t.Fatalf("%v", err)
 	}
-	if len(f.recorded) != 1 || f.recorded[0].Code != hub.CodeInternal || f.recorded[0].Outcome != hub.OutcomeProtocolError || len(f.replies[0].Result) > 0 {
+	if len(f.recorded) != 1 || f.recorded[0].Code != core.CodeInternal || f.recorded[0].Outcome != core.OutcomeProtocolError || len(f.replies[0].Result) > 0 {
 		t.Errorf("recorded %+v", f.recorded)
 	}
 	if !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), "retry_test.go") {

@@ -7,23 +7,23 @@ import (
 	"slices"
 	"sync"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // running are the calls that have begun and not ended.
 type running struct {
 	mu    sync.Mutex // guards what follows
-	calls map[int64]*hub.Call
+	calls map[int64]*core.Call
 	sent  map[int64]struct{} // those of them that were sent to a server
 	// changed is closed when a call ends; nil when nobody drains.
 	changed chan struct{}
 }
 
-func (r *running) add(call *hub.Call) {
+func (r *running) add(call *core.Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls == nil {
-		r.calls = make(map[int64]*hub.Call)
+		r.calls = make(map[int64]*core.Call)
 	}
 	r.calls[call.ID] = call
 }
@@ -71,32 +71,32 @@ func (g *Gateway) Drain(ctx context.Context) {
 
 // Running returns the calls that have begun and not ended, the newest first, with what
 // was known of each at its start and without payloads.
-func (g *Gateway) Running() []hub.Call {
+func (g *Gateway) Running() []core.Call {
 	g.running.mu.Lock()
 	defer g.running.mu.Unlock()
-	list := make([]hub.Call, 0, len(g.running.calls))
+	list := make([]core.Call, 0, len(g.running.calls))
 	for _, c := range g.running.calls {
 		list = append(list, atStart(c))
 	}
-	slices.SortFunc(list, func(x, y hub.Call) int { return cmp.Compare(y.ID, x.ID) })
+	slices.SortFunc(list, func(x, y core.Call) int { return cmp.Compare(y.ID, x.ID) })
 	return list
 }
 
 // RunningCall returns one of Running.
-func (g *Gateway) RunningCall(id int64) (hub.Call, bool) {
+func (g *Gateway) RunningCall(id int64) (core.Call, bool) {
 	g.running.mu.Lock()
 	defer g.running.mu.Unlock()
 	c, ok := g.running.calls[id]
 	if !ok {
-		return hub.Call{}, false
+		return core.Call{}, false
 	}
 	return atStart(c), true
 }
 
 // atStart copies the fields that nobody changes once a call has begun: its owner goes
 // on filling in the others meanwhile.
-func atStart(c *hub.Call) hub.Call {
-	return hub.Call{
+func atStart(c *core.Call) core.Call {
+	return core.Call{
 		ID: c.ID, At: c.At, Client: c.Client, Session: c.Session, Shim: c.Shim, Workspace: c.Workspace, Era: c.Era,
 		FromServer: c.FromServer, Server: c.Server, Method: c.Method, Name: c.Name, PublicName: c.PublicName,
 		BytesIn: c.BytesIn, TraceID: c.TraceID, SpanID: c.SpanID, Protocol: c.Protocol,

@@ -8,24 +8,24 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
 func TestSilentServerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
 		f.wait = time.Minute // a slow start is not the call's own time
-		f.send = func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 			<-ctx.Done()
-			return hub.Reply{}, ctx.Err()
+			return core.Reply{}, ctx.Err()
 		}
 		call := toolCall()
 		_, err := f.Call(context.Background(), call, nil)
-		if hub.CodeOf(err) != hub.CodeTimeout || call.Outcome != hub.OutcomeTimeout || call.Took != 90*time.Second || call.Queued != time.Minute {
+		if core.CodeOf(err) != core.CodeTimeout || call.Outcome != core.OutcomeTimeout || call.Took != 90*time.Second || call.Queued != time.Minute {
 			t.Fatalf("%v; %+v", err, call)
 		}
-		if message, hint := hub.Describe(err); message != `server "files" did not answer tool "read" within 30s (requestTimeoutMs)` || hint == "" {
+		if message, hint := core.Describe(err); message != `server "files" did not answer tool "read" within 30s (requestTimeoutMs)` || hint == "" {
 			t.Fatalf("%s / %s", message, hint)
 		}
 	})
@@ -34,11 +34,11 @@ func TestSilentServerTimesOut(t *testing.T) {
 func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 			for {
 				select {
 				case <-ctx.Done():
-					return hub.Reply{}, ctx.Err()
+					return core.Reply{}, ctx.Err()
 				case <-time.After(21 * time.Second):
 					sink.Notify("notifications/progress", nil)
 				}
@@ -46,7 +46,7 @@ func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
 		}
 		call := toolCall()
 		_, err := f.Call(context.Background(), call, nil)
-		if hub.CodeOf(err) != hub.CodeTimeout || call.Took != 10*time.Minute || call.Progress != 28 {
+		if core.CodeOf(err) != core.CodeTimeout || call.Took != 10*time.Minute || call.Progress != 28 {
 			t.Fatalf("%v after %s with %d progress notifications", err, call.Took, call.Progress)
 		}
 	})
@@ -58,22 +58,22 @@ type asker struct{ after time.Duration }
 func TestTheClockStandsWhileTheClientIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 			if _, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?"}`)); err != nil {
-				return hub.Reply{}, err
+				return core.Reply{}, err
 			}
 			<-ctx.Done()
-			return hub.Reply{}, ctx.Err()
+			return core.Reply{}, ctx.Err()
 		}
 		call := toolCall()
 		call.Client.Name, call.Session = "cursor", "s1"
 		_, err := f.Call(context.Background(), call, asker{100 * time.Second})
-		if hub.CodeOf(err) != hub.CodeTimeout || call.Took != 130*time.Second {
+		if core.CodeOf(err) != core.CodeTimeout || call.Took != 130*time.Second {
 			t.Fatalf("%v after %s", err, call.Took)
 		}
 		asked := f.recorded[0]
 		if !asked.FromServer || asked.Method != "elicitation/create" || asked.Client.Name != "cursor" || asked.Session != "s1" ||
-			asked.Server != "files" || asked.Outcome != hub.OutcomeOK || asked.Took != 100*time.Second || asked.ID == call.ID || asked.Instance != "files#1" {
+			asked.Server != "files" || asked.Outcome != core.OutcomeOK || asked.Took != 100*time.Second || asked.ID == call.ID || asked.Instance != "files#1" {
 			t.Fatalf("recorded %+v", asked)
 		}
 	})
@@ -82,18 +82,18 @@ func TestTheClockStandsWhileTheClientIsAsked(t *testing.T) {
 func TestAClientThatDoesNotAnswerHasADeadlineOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.send = func(ctx context.Context, _ *hub.Call, sink hub.Sink) (hub.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 			_, err := sink.Ask(ctx, "elicitation/create", nil)
-			if hub.CodeOf(err) != hub.CodeTimeout {
+			if core.CodeOf(err) != core.CodeTimeout {
 				t.Errorf("asking ended with %v", err)
 			}
-			return hub.Reply{Result: json.RawMessage(`{}`)}, nil
+			return core.Reply{Result: json.RawMessage(`{}`)}, nil
 		}
 		call := toolCall()
 		if _, err := f.Call(context.Background(), call, asker{time.Hour}); err != nil || call.Took != policy.AnswerTimeout+grace {
 			t.Fatalf("%v after %s", err, call.Took)
 		}
-		if f.recorded[0].Outcome != hub.OutcomeTimeout {
+		if f.recorded[0].Outcome != core.OutcomeTimeout {
 			t.Fatalf("recorded %+v", f.recorded[0])
 		}
 	})
@@ -102,13 +102,13 @@ func TestAClientThatDoesNotAnswerHasADeadlineOfItsOwn(t *testing.T) {
 func TestACallerThatGivesUpIsCancelledNotTimedOut(t *testing.T) {
 	f := newFixture()
 	ctx, cancel := context.WithCancel(context.Background())
-	f.send = func(ctx context.Context, _ *hub.Call, _ hub.Sink) (hub.Reply, error) {
+	f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		cancel()
 		<-ctx.Done()
-		return hub.Reply{}, ctx.Err()
+		return core.Reply{}, ctx.Err()
 	}
 	call := toolCall()
-	if _, err := f.Call(ctx, call, nil); !errors.Is(err, context.Canceled) || call.Outcome != hub.OutcomeCancelled {
+	if _, err := f.Call(ctx, call, nil); !errors.Is(err, context.Canceled) || call.Outcome != core.OutcomeCancelled {
 		t.Fatalf("%v, %q", err, call.Outcome)
 	}
 }

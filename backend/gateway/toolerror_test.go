@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestAFailedToolIsReadAsItMeansIt(t *testing.T) {
@@ -51,14 +51,14 @@ func TestTheReasonOfAFailedToolHas2000Characters(t *testing.T) {
 		`{"isError":true,"content":[],"structuredContent":{"message":"M","code":"E_X"}}`:                             "M (code=E_X)",
 		`{"isError":true,"content":[],"structuredContent":{"code":"E_X","x":"` + strings.Repeat("x", 5000) + `"}}`:   `{"code":"E_X","x":"` + strings.Repeat("x", 1981) + "… (code=E_X)",
 	} {
-		call := &hub.Call{Method: "tools/call"}
-		classify(call, hub.Reply{Result: json.RawMessage(result)}, nil, sending)
-		if call.Outcome != hub.OutcomeToolError || call.Reason != want {
+		call := &core.Call{Method: "tools/call"}
+		classify(call, core.Reply{Result: json.RawMessage(result)}, nil, sending)
+		if call.Outcome != core.OutcomeToolError || call.Reason != want {
 			t.Errorf("%d characters: …%s", utf8.RuneCountInString(call.Reason), call.Reason[max(len(call.Reason)-40, 0):])
 		}
 	}
-	call := &hub.Call{Method: "tools/call"}
-	if classify(call, hub.Reply{Error: json.RawMessage(`{"code":-1,"message":"` + long + `"}`)}, nil, sending); call.Reason != cut {
+	call := &core.Call{Method: "tools/call"}
+	if classify(call, core.Reply{Error: json.RawMessage(`{"code":-1,"message":"` + long + `"}`)}, nil, sending); call.Reason != cut {
 		t.Errorf("%d characters of an error", utf8.RuneCountInString(call.Reason))
 	}
 }

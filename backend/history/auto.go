@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // When checks run by themselves.
@@ -52,7 +52,7 @@ type Watchman struct {
 	Offers func(server string) (string, bool)
 	// Label is what a person calls a server. nil: its id.
 	Label func(server string) string
-	By    hub.Client
+	By    core.Client
 	// Failed is told of each run by itself: a sentence, or "" when all was as expected.
 	Failed func(check, sentence string)
 	Log    *slog.Logger

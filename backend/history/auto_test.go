@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // shelf keeps documents in memory.
@@ -41,12 +41,12 @@ type answering struct {
 	calls map[string]int
 }
 
-func (a *answering) Call(_ context.Context, c *hub.Call, _ hub.Sink) (hub.Reply, error) {
+func (a *answering) Call(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls[c.Name]++
-	c.Outcome = hub.OutcomeOK
-	return hub.Reply{Result: []byte(a.text)}, nil
+	c.Outcome = core.OutcomeOK
+	return core.Reply{Result: []byte(a.text)}, nil
 }
 
 func TestChecksRunByThemselvesAfterAServerChanged(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // Check is a named set of calls with what is expected of them.
@@ -28,10 +28,10 @@ type Step struct {
 
 // Expect is what a step has to give. All that is set has to hold.
 type Expect struct {
-	Outcome  hub.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,timeout,rejected" doc:"ok when nothing is said"`
-	Contains []string    `json:"contains,omitempty" maxItems:"50" doc:"Texts that are in the result"`
-	Result   string      `json:"result,omitempty" doc:"JSON text: the whole result"`
-	MaxNs    int64       `json:"maxTookNs,omitempty" minimum:"0"`
+	Outcome  core.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,timeout,rejected" doc:"ok when nothing is said"`
+	Contains []string     `json:"contains,omitempty" maxItems:"50" doc:"Texts that are in the result"`
+	Result   string       `json:"result,omitempty" doc:"JSON text: the whole result"`
+	MaxNs    int64        `json:"maxTookNs,omitempty" minimum:"0"`
 }
 
 // CheckReport is how a check went.
@@ -43,17 +43,17 @@ type CheckReport struct {
 
 // StepReport is how one step went.
 type StepReport struct {
-	Server  string      `json:"server"`
-	Tool    string      `json:"tool"`
-	OK      bool        `json:"ok"`
-	Outcome hub.Outcome `json:"outcome"`
-	TookNs  int64       `json:"tookNs"`
-	CallID  string      `json:"callId"`
-	Wrong   []string    `json:"wrong" nullable:"false" doc:"What was not as expected, a sentence each"`
-	Changes []Change    `json:"changes,omitempty" doc:"How the result differs from the one that was expected"`
+	Server  string       `json:"server"`
+	Tool    string       `json:"tool"`
+	OK      bool         `json:"ok"`
+	Outcome core.Outcome `json:"outcome"`
+	TookNs  int64        `json:"tookNs"`
+	CallID  string       `json:"callId"`
+	Wrong   []string     `json:"wrong" nullable:"false" doc:"What was not as expected, a sentence each"`
+	Changes []Change     `json:"changes,omitempty" doc:"How the result differs from the one that was expected"`
 }
 
-var checkName = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var checkName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Validate says what is wrong with a check, by field.
 func (c *Check) Validate() error {
@@ -84,7 +84,7 @@ func (c *Check) Validate() error {
 }
 
 // Run makes the calls of a check in their order and says what was not as expected.
-func (c *Check) Run(ctx context.Context, caller Caller, by hub.Client) CheckReport {
+func (c *Check) Run(ctx context.Context, caller Caller, by core.Client) CheckReport {
 	report := CheckReport{Name: c.Name, OK: true, Steps: []StepReport{}}
 	for _, s := range c.Steps {
 		r := s.run(ctx, caller, by)
@@ -94,7 +94,7 @@ func (c *Check) Run(ctx context.Context, caller Caller, by hub.Client) CheckRepo
 	return report
 }
 
-func (s *Step) run(ctx context.Context, caller Caller, by hub.Client) StepReport {
+func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepReport {
 	args := s.Arguments
 	if args == "" {
 		args = `{}`
@@ -104,12 +104,12 @@ func (s *Step) run(ctx context.Context, caller Caller, by hub.Client) StepReport
 	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID), Wrong: []string{}}
 	want := s.Expect.Outcome
 	if want == "" {
-		want = hub.OutcomeOK
+		want = core.OutcomeOK
 	}
 	if call.Outcome != want {
 		text := fmt.Sprintf("it ended as %s, not as %s", call.Outcome, want)
 		if err != nil {
-			said, _ := hub.Describe(err)
+			said, _ := core.Describe(err)
 			text += ": " + said
 		}
 		r.Wrong = append(r.Wrong, text)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 type answers string
 
-func (a answers) Call(_ context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
-	call.Outcome = hub.OutcomeOK
-	return hub.Reply{Result: []byte(a)}, nil
+func (a answers) Call(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+	call.Outcome = core.OutcomeOK
+	return core.Reply{Result: []byte(a)}, nil
 }
 
 // TestExpectedTextThatEndsInAQuoteNeedsTheQuote and not only the backslash before it.
@@ -22,7 +22,7 @@ func TestExpectedTextThatEndsInAQuoteNeedsTheQuote(t *testing.T) {
 		`{"content":[{"type":"text","text":"say \"hi\""}]}`: true,
 		`{"content":[{"type":"text","text":"say \"hi\n"}]}`: false,
 	} {
-		if r := step.run(t.Context(), answers(answer), hub.Client{}); r.OK != want {
+		if r := step.run(t.Context(), answers(answer), core.Client{}); r.OK != want {
 			t.Errorf("%s: %v", answer, r.Wrong)
 		}
 	}

@@ -3,8 +3,8 @@ package history
 import (
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // Curl is a recorded call of a tool as a command for the API. The token is read when
@@ -29,7 +29,7 @@ func CLI(r *store.Record) (string, error) {
 
 func arguments(r *store.Record) (string, error) {
 	if r.Method != "tools/call" || r.FromServer {
-		return "", hub.Errorf(hub.CodeValidation, "only calls of tools can be copied as a command")
+		return "", core.Errorf(core.CodeValidation, "only calls of tools can be copied as a command")
 	}
 	if len(r.Arguments) == 0 {
 		return "{}", nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // Row is one call as it is written out: one line of JSONL, one row of CSV.
@@ -107,7 +107,7 @@ func each(ctx context.Context, calls Calls, q store.Query, f func(*store.Record)
 		}
 		for i := range page {
 			r, err := calls.Call(ctx, page[i].ID)
-			if hub.CodeOf(err) == hub.CodeNotFound {
+			if core.CodeOf(err) == core.CodeNotFound {
 				continue // deleted meanwhile
 			} else if err != nil {
 				return err

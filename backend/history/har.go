@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // HAR writes calls from new to old in the shape of an HTTP Archive, which browsers' tools
@@ -94,15 +94,15 @@ type harCall struct {
 }
 
 // harStatus stands for an outcome where tools colour a line by its status.
-func harStatus(o hub.Outcome) int {
+func harStatus(o core.Outcome) int {
 	switch o {
-	case hub.OutcomeOK:
+	case core.OutcomeOK:
 		return 200
-	case hub.OutcomeRejected:
+	case core.OutcomeRejected:
 		return 403
-	case hub.OutcomeTimeout:
+	case core.OutcomeTimeout:
 		return 504
-	case hub.OutcomeCancelled:
+	case core.OutcomeCancelled:
 		return 0
 	}
 	return 500

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // some is a history of a few calls.
 type some []store.Record
 
-func (s some) Calls(context.Context, store.Query) (calls []hub.Call, next int64, err error) {
+func (s some) Calls(context.Context, store.Query) (calls []core.Call, next int64, err error) {
 	for i := range s {
 		calls = append(calls, s[i].Call)
 	}
@@ -27,7 +27,7 @@ func (s some) Call(_ context.Context, id int64) (*store.Record, error) {
 			return &s[i], nil
 		}
 	}
-	return nil, hub.Errorf(hub.CodeNotFound, "no such call")
+	return nil, core.Errorf(core.CodeNotFound, "no such call")
 }
 
 // TestAnArchiveHasWhatItsReadersNeed reads it as strictly as tools do: every field is there,
@@ -35,8 +35,8 @@ func (s some) Call(_ context.Context, id int64) (*store.Record, error) {
 func TestAnArchiveHasWhatItsReadersNeed(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC)
 	for _, calls := range []some{nil, {
-		{Call: hub.Call{ID: 2, At: at, Server: "files", Method: "resources/read", Name: "file:///a b?c#d", Outcome: hub.OutcomeTimeout, Took: time.Second, Queued: 2 * time.Second}, Error: []byte(`{"code":-1}`)},
-		{Call: hub.Call{ID: 1, At: at, Server: "files", Method: "tools/call", Name: "read", Outcome: hub.OutcomeOK, Took: 30 * time.Millisecond, Queued: 10 * time.Millisecond, BytesIn: 20, BytesOut: 30}, Arguments: []byte(`{"a":1}`), Result: []byte(`{"x":"</script>"}`)},
+		{Call: core.Call{ID: 2, At: at, Server: "files", Method: "resources/read", Name: "file:///a b?c#d", Outcome: core.OutcomeTimeout, Took: time.Second, Queued: 2 * time.Second}, Error: []byte(`{"code":-1}`)},
+		{Call: core.Call{ID: 1, At: at, Server: "files", Method: "tools/call", Name: "read", Outcome: core.OutcomeOK, Took: 30 * time.Millisecond, Queued: 10 * time.Millisecond, BytesIn: 20, BytesOut: 30}, Arguments: []byte(`{"a":1}`), Result: []byte(`{"x":"</script>"}`)},
 	}} {
 		var out bytes.Buffer
 		if err := HAR(t.Context(), &out, calls, store.Query{}); err != nil {

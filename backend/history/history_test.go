@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 func TestCompareNamesEveryDifference(t *testing.T) {
@@ -46,7 +46,7 @@ func TestFormulasAreNeutralised(t *testing.T) {
 // TestCopiedCommandReachesItsProgramAsItIs lets a real shell read the command.
 func TestCopiedCommandReachesItsProgramAsItIs(t *testing.T) {
 	args := `{"text":"it's $HOME ` + "`x`" + ` \"q\" \\ é; rm"}`
-	r := &store.Record{Call: hub.Call{Server: "files", Name: "-echo x", Method: "tools/call"}, Arguments: []byte(args)}
+	r := &store.Record{Call: core.Call{Server: "files", Name: "-echo x", Method: "tools/call"}, Arguments: []byte(args)}
 	text, err := CLI(r)
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func TestExportHoldsEveryCallOnceAndNoSecret(t *testing.T) {
 	now := time.Now()
 	for i := range 2*exportPage + 7 {
 		at := now.Add(time.Duration(i) * time.Millisecond)
-		s.Recorder().Record(&hub.Call{ID: at.UnixMicro(), At: at, Server: "files", Method: "tools/call", Name: "echo", Outcome: hub.OutcomeOK},
-			hub.Reply{Result: []byte(`{"password":"qwxSecret","url":"https://me:qwxSecret@x.org/?token=qwxSecret"}`)})
+		s.Recorder().Record(&core.Call{ID: at.UnixMicro(), At: at, Server: "files", Method: "tools/call", Name: "echo", Outcome: core.OutcomeOK},
+			core.Reply{Result: []byte(`{"password":"qwxSecret","url":"https://me:qwxSecret@x.org/?token=qwxSecret"}`)})
 	}
 	s.Recorder().Flush(t.Context())
 	for limit, want := range map[int]int{0: 2*exportPage + 7, 3: 3, exportPage + 1: exportPage + 1} {

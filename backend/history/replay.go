@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // Caller makes calls; *gateway.Gateway implements it.
 type Caller interface {
-	Call(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 }
 
 // Calls are the recorded ones; *store.Store implements it.
 type Calls interface {
-	Calls(ctx context.Context, q store.Query) (calls []hub.Call, next int64, err error)
+	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
 	Call(ctx context.Context, id int64) (*store.Record, error)
 }
 
@@ -33,7 +33,7 @@ type Again struct {
 	ID        int64
 	Arguments []byte // a JSON object instead of what was recorded; nil: what was recorded
 	Confirmed bool   // a person has agreed
-	By        hub.Client
+	By        core.Client
 }
 
 // redactedMark is what the recorder puts in the place of a secret.
@@ -42,21 +42,21 @@ const redactedMark = "[redacted]"
 // Replay makes a recorded call of a tool again. One whose tool may change something
 // needs a person's yes: without it the error has CodeRejected, and nothing is called.
 // What was recorded without its secrets, or was cut, cannot be sent as it is.
-func (r *Replayer) Replay(ctx context.Context, again Again) (*hub.Call, hub.Reply, error) {
+func (r *Replayer) Replay(ctx context.Context, again Again) (*core.Call, core.Reply, error) {
 	old, err := r.Calls.Call(ctx, again.ID)
 	if err != nil {
-		return nil, hub.Reply{}, err
+		return nil, core.Reply{}, err
 	}
 	if old.Method != "tools/call" || old.FromServer {
-		return nil, hub.Reply{}, hub.Errorf(hub.CodeValidation, "only calls of tools can be made again")
+		return nil, core.Reply{}, core.Errorf(core.CodeValidation, "only calls of tools can be made again")
 	}
 	args := again.Arguments
 	if args == nil {
 		switch {
 		case old.ArgumentsCut != nil:
-			return nil, hub.Reply{}, &hub.Error{Code: hub.CodeValidation, Message: "the arguments of this call were too long to be kept whole", Hint: "Edit the arguments and send them."}
+			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were too long to be kept whole", Hint: "Edit the arguments and send them."}
 		case strings.Contains(string(old.Arguments), redactedMark):
-			return nil, hub.Reply{}, &hub.Error{Code: hub.CodeValidation, Message: "the arguments of this call were recorded without their secrets", Hint: "Edit the arguments and send them."}
+			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were recorded without their secrets", Hint: "Edit the arguments and send them."}
 		}
 		args = old.Arguments
 	}
@@ -64,31 +64,31 @@ func (r *Replayer) Replay(ctx context.Context, again Again) (*hub.Call, hub.Repl
 		args = []byte(`{}`)
 	}
 	if v, ok := decode(args); !ok {
-		return nil, hub.Reply{}, field("arguments", "must be JSON")
+		return nil, core.Reply{}, field("arguments", "must be JSON")
 	} else if _, object := v.(map[string]any); !object {
-		return nil, hub.Reply{}, field("arguments", "must be a JSON object")
+		return nil, core.Reply{}, field("arguments", "must be a JSON object")
 	}
 	if !again.Confirmed && !r.ReadOnly(old.Server, old.Name) {
-		return nil, hub.Reply{}, &hub.Error{Code: hub.CodeRejected, Message: "this tool may change something: making the call again needs a yes", Hint: "Send the request with confirm set to true."}
+		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may change something: making the call again needs a yes", Hint: "Send the request with confirm set to true."}
 	}
 	call := ToolCall(again.By, old.Server, old.Name, args)
 	reply, err := r.Caller.Call(ctx, call, nil)
 	return call, reply, err
 }
 
-func field(name, what string) *hub.Error {
-	return &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: name, Error: what}}}
+func field(name, what string) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: name, Error: what}}}
 }
 
 // ToolCall is a call of a tool with these arguments, a JSON object.
-func ToolCall(by hub.Client, server, tool string, args []byte) *hub.Call {
+func ToolCall(by core.Client, server, tool string, args []byte) *core.Call {
 	name, _ := json.Marshal(tool)
 	p := append([]byte(`{"name":`), name...)
 	p = append(p, `,"arguments":`...)
 	start := len(p)
 	p = append(p, args...)
-	return &hub.Call{
-		Client: by, ByPerson: true, Era: hub.Legacy, Server: server, Method: "tools/call", Name: tool, PublicName: tool,
-		Params: append(p, '}'), Arguments: hub.Span{Start: start, End: start + len(args)},
+	return &core.Call{
+		Client: by, ByPerson: true, Era: core.Legacy, Server: server, Method: "tools/call", Name: tool, PublicName: tool,
+		Params: append(p, '}'), Arguments: core.Span{Start: start, End: start + len(args)},
 	}
 }

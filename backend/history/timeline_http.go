@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 const sessionHeader = "Mcp-Session-Id"
@@ -17,7 +17,7 @@ const sessionHeader = "Mcp-Session-Id"
 // Clients puts the Timeline before the address that MCP clients reach. token is the
 // header in which the name of a request's token stands; clientOf finds the client of a
 // legacy session. While no client is watched, requests pass untouched.
-func (t *Timeline) Clients(next http.Handler, token string, clientOf func(session string) hub.Client) http.Handler {
+func (t *Timeline) Clients(next http.Handler, token string, clientOf func(session string) core.Client) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !t.clients() {
 			next.ServeHTTP(w, r)
@@ -48,7 +48,7 @@ type conversation struct {
 	token    string
 	session  string
 	server   string
-	client   hub.Client
+	client   core.Client
 
 	mu      sync.Mutex // guards what follows
 	asked   text
@@ -83,7 +83,7 @@ func (b *conversationBody) Read(p []byte) (int, error) {
 func (b *conversationBody) Close() error { return b.body.Close() }
 
 // claimed is the name that a client gives itself, in initialize or in _meta.
-var claimed = pattern.Lazily(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
+var claimed = lazyregexp.New(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
 
 // tell puts the request on the timeline, once, before the first of its answer. It needs x.mu.
 func (x *conversation) tell() {

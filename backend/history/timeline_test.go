@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestTimelineIsBoundedRedactedAndInOrder(t *testing.T) {
@@ -61,7 +61,7 @@ func TestMessagesOfAWatchedClientAreKeptInOrder(t *testing.T) {
 		_, _ = io.WriteString(w, `{"result":`)
 		_, _ = io.WriteString(w, `{}}`)
 	})
-	h := tl.Clients(bridge, "X-Token", func(string) hub.Client { return hub.Client{Name: "Cursor"} })
+	h := tl.Clients(bridge, "X-Token", func(string) core.Client { return core.Client{Name: "Cursor"} })
 	send := func(session, token, body string) {
 		r := httptest.NewRequest("POST", "/s/files/mcp", strings.NewReader(body))
 		r.Header.Set("X-Token", token)

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -23,12 +23,12 @@ const (
 
 // Recorder keeps finished calls; *store.Recorder implements it.
 type Recorder interface {
-	Record(call *hub.Call, reply hub.Reply)
+	Record(call *core.Call, reply core.Reply)
 }
 
 // Verdicts keeps what was found; *store.Store implements it.
 type Verdicts interface {
-	SaveVerdict(ctx context.Context, id int64, v hub.Verdict) error
+	SaveVerdict(ctx context.Context, id int64, v core.Verdict) error
 }
 
 // Judge stands before a Recorder and checks results against the outputSchema of their
@@ -77,9 +77,9 @@ func (j *Judge) SetSchemas(byServer map[string]map[string]string) { j.schemas.St
 func (j *Judge) Skipped() uint64 { return j.skipped.Load() }
 
 // Record implements the gateway's Recorder.
-func (j *Judge) Record(call *hub.Call, reply hub.Reply) {
+func (j *Judge) Record(call *core.Call, reply core.Reply) {
 	j.next.Record(call, reply)
-	if call.Outcome != hub.OutcomeOK || call.Method != "tools/call" || len(reply.Result) > maxResult {
+	if call.Outcome != core.OutcomeOK || call.Method != "tools/call" || len(reply.Result) > maxResult {
 		return
 	}
 	level := (*j.levels.Load())[call.Server]
@@ -113,7 +113,7 @@ func (j *Judge) Run(ctx context.Context) error {
 				continue
 			}
 			limit, cancel := context.WithTimeout(ctx, judgeLimit)
-			if err := j.verdicts.SaveVerdict(limit, one.call, hub.Verdict{Level: one.level, Problem: problem}); err != nil {
+			if err := j.verdicts.SaveVerdict(limit, one.call, core.Verdict{Level: one.level, Problem: problem}); err != nil {
 				j.log.Debug("Cannot keep what is wrong with a result", "error", err)
 			}
 			cancel()

@@ -7,19 +7,19 @@ import (
 	"sync"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 type noted struct {
 	mu    sync.Mutex
 	calls int
-	found map[int64]hub.Verdict
+	found map[int64]core.Verdict
 	told  chan struct{}
 }
 
-func (n *noted) Record(*hub.Call, hub.Reply) { n.mu.Lock(); n.calls++; n.mu.Unlock() }
+func (n *noted) Record(*core.Call, core.Reply) { n.mu.Lock(); n.calls++; n.mu.Unlock() }
 
-func (n *noted) SaveVerdict(_ context.Context, id int64, v hub.Verdict) error {
+func (n *noted) SaveVerdict(_ context.Context, id int64, v core.Verdict) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.found[id] = v
@@ -28,13 +28,13 @@ func (n *noted) SaveVerdict(_ context.Context, id int64, v hub.Verdict) error {
 }
 
 func TestAResultThatDoesNotFitItsSchemaIsMarked(t *testing.T) {
-	n := &noted{found: map[int64]hub.Verdict{}, told: make(chan struct{}, 10)}
+	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
 	j := NewJudge(n, n, nil)
 	j.SetLevels(map[string]string{"files": "warn", "strict": "error"})
 	schema := `{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer"}}}`
 	j.SetSchemas(map[string]map[string]string{"files": {"count": schema}, "strict": {"count": schema}, "off": {"count": schema}})
 	record := func(id int64, server, tool, result string) {
-		j.Record(&hub.Call{ID: id, Server: server, Name: tool, Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(result)})
+		j.Record(&core.Call{ID: id, Server: server, Name: tool, Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{Result: []byte(result)})
 	}
 	wrong, right := `{"content":[],"structuredContent":{"n":"x"}}`, `{"content":[],"structuredContent":{"n":1}}`
 	record(1, "files", "count", wrong)
@@ -58,12 +58,12 @@ func TestAResultThatDoesNotFitItsSchemaIsMarked(t *testing.T) {
 }
 
 func TestCallsNeverWaitForAResultToBeChecked(t *testing.T) {
-	n := &noted{found: map[int64]hub.Verdict{}, told: make(chan struct{}, 10)}
+	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
 	j := NewJudge(n, n, nil) // nobody runs it
 	j.SetLevels(map[string]string{"files": "warn"})
 	j.SetSchemas(map[string]map[string]string{"files": {"count": `{"type":"object"}`}})
 	for i := range 2 * maxUnjudged {
-		j.Record(&hub.Call{ID: int64(i), Server: "files", Name: "count", Method: "tools/call", Outcome: hub.OutcomeOK}, hub.Reply{Result: []byte(`{}`)})
+		j.Record(&core.Call{ID: int64(i), Server: "files", Name: "count", Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{Result: []byte(`{}`)})
 	}
 	if n.calls != 2*maxUnjudged || j.Skipped() != maxUnjudged {
 		t.Errorf("%d recorded, %d skipped", n.calls, j.Skipped())

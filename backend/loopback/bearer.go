@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // BearerOptions say whose requests the bridge takes.
@@ -51,11 +51,11 @@ func admitting(log *slog.Logger, detail, hint string, who func(http.ResponseWrit
 				next.ServeHTTP(w, r)
 			case failures.failed():
 				w.Header().Set("Retry-After", "1")
-				refuse(w, http.StatusTooManyRequests, hub.CodeRateLimited, "too many requests without a valid token", hint)
+				refuse(w, http.StatusTooManyRequests, core.CodeRateLimited, "too many requests without a valid token", hint)
 			default:
 				log.Warn("Refused a request without a valid token", "method", r.Method, "path", r.URL.Path)
 				w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
-				refuse(w, http.StatusUnauthorized, hub.CodeUnauthorized, detail, hint)
+				refuse(w, http.StatusUnauthorized, core.CodeUnauthorized, detail, hint)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // A request whose client leaves is over for its handler, as ever.
@@ -61,7 +61,7 @@ func TestWhoShowsNothingKeepsNoPlace(t *testing.T) {
 	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer wrong" {
-			refuse(w, http.StatusUnauthorized, hub.CodeUnauthorized, "", "")
+			refuse(w, http.StatusUnauthorized, core.CodeUnauthorized, "", "")
 		}
 	})))
 	served := make(chan struct{})

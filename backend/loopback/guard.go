@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Headers with which parts of Drawbridge talk to each other. What comes from outside
@@ -85,19 +85,19 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 	hosts := g.current()
 	if !hosts.allows(r.Host) {
-		refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "this host name is not allowed",
+		refuse(w, http.StatusForbidden, core.CodeUnauthorized, "this host name is not allowed",
 			"Use the address that drawbridge open prints, or add the name to bridge.allowedHosts.")
 		return
 	}
 	for _, origin := range r.Header["Origin"] {
 		if !hosts.allowsOrigin(origin) {
-			refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			refuse(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
 			return
 		}
 	}
 	for _, site := range r.Header["Sec-Fetch-Site"] {
 		if site != "same-origin" && site != "none" && !g.isVisit(r) {
-			refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			refuse(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
 			return
 		}
 	}
@@ -127,7 +127,7 @@ func (g *guard) method(w http.ResponseWriter, r *http.Request) bool {
 	// an offer; a WebSocket is never ours.
 	for _, protocol := range r.Header["Upgrade"] {
 		if !strings.EqualFold(strings.TrimSpace(protocol), "h2c") {
-			refuse(w, http.StatusForbidden, hub.CodeUnauthorized, "changing the protocol is not allowed", "")
+			refuse(w, http.StatusForbidden, core.CodeUnauthorized, "changing the protocol is not allowed", "")
 			return false
 		}
 	}
@@ -136,7 +136,7 @@ func (g *guard) method(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE")
-	refuse(w, http.StatusMethodNotAllowed, hub.CodeValidation, "the method is not allowed", "")
+	refuse(w, http.StatusMethodNotAllowed, core.CodeValidation, "the method is not allowed", "")
 	return false
 }
 
@@ -148,12 +148,12 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if r.ContentLength > g.MaxBody {
 		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestEntityTooLarge, hub.CodeValidation,
+		refuse(w, http.StatusRequestEntityTooLarge, core.CodeValidation,
 			fmt.Sprintf("the request is larger than %d bytes", g.MaxBody), "")
 		return false
 	}
 	if len(r.Header["Content-Encoding"]) > 0 || !isJSON(r.Header["Content-Type"]) {
-		refuse(w, http.StatusUnsupportedMediaType, hub.CodeValidation, "the body must be plain application/json", "")
+		refuse(w, http.StatusUnsupportedMediaType, core.CodeValidation, "the body must be plain application/json", "")
 		return false
 	}
 	rc := http.NewResponseController(w)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // MaxConnections is how many connections a listener of ours holds open at once.
@@ -40,8 +40,8 @@ func Listen(addr string) (net.Listener, error) {
 		return &bounded{Listener: ln, free: make(chan struct{}, MaxConnections), done: make(chan struct{})}, nil
 	}
 	if !portTaken(err) {
-		return nil, &hub.Error{
-			Code: hub.CodeUnavailable, Message: fmt.Sprintf("cannot listen on %s", at), Cause: err,
+		return nil, &core.Error{
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("cannot listen on %s", at), Cause: err,
 			Hint: "Choose another address or port with bridge.listen.",
 		}
 	}
@@ -49,8 +49,8 @@ func Listen(addr string) (net.Listener, error) {
 	if who := holder(at.Port()); who != "" {
 		message += " by " + who
 	}
-	return nil, &hub.Error{
-		Code: hub.CodeConflict, Message: message, Cause: ErrPortTaken,
+	return nil, &core.Error{
+		Code: core.CodeConflict, Message: message, Cause: ErrPortTaken,
 		Hint: "End that program, or choose another port with bridge.listen.",
 	}
 }
@@ -63,8 +63,8 @@ func CheckAddress(addr string) error {
 
 func parseListen(addr string) (netip.AddrPort, error) {
 	refuse := func(what string) error {
-		return &hub.Error{
-			Code: hub.CodeValidation, Message: fmt.Sprintf("cannot listen on %q: %s", addr, what),
+		return &core.Error{
+			Code: core.CodeValidation, Message: fmt.Sprintf("cannot listen on %q: %s", addr, what),
 			Hint: "Drawbridge listens on loopback addresses only, such as 127.0.0.1:7575.",
 		}
 	}

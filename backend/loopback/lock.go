@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 )
 
 // HeldError says that another daemon uses the data folder.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"go.uber.org/goleak"
 )
@@ -29,14 +29,14 @@ func TestOnlyLoopbackAddressesAreListenedOn(t *testing.T) {
 		if err == nil {
 			_ = ln.Close()
 			t.Errorf("listens on %q", addr)
-		} else if hub.CodeOf(err) != hub.CodeValidation {
+		} else if core.CodeOf(err) != core.CodeValidation {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "127.0.0.9:0"} {
 		ln, err := Listen(addr)
 		if err != nil {
-			if strings.HasPrefix(addr, "[") && hub.CodeOf(err) == hub.CodeUnavailable {
+			if strings.HasPrefix(addr, "[") && core.CodeOf(err) == core.CodeUnavailable {
 				continue // a machine without IPv6
 			}
 			t.Errorf("%q: %v", addr, err)
@@ -57,10 +57,10 @@ func TestTakenPortNamesItsHolder(t *testing.T) {
 	}
 	defer func() { _ = other.Close() }()
 	_, err = Listen(other.Addr().String())
-	if !errors.Is(err, ErrPortTaken) || hub.CodeOf(err) != hub.CodeConflict {
+	if !errors.Is(err, ErrPortTaken) || core.CodeOf(err) != core.CodeConflict {
 		t.Fatalf("got %v", err)
 	}
-	message, hint := hub.Describe(err)
+	message, hint := core.Describe(err)
 	if runtime.GOOS == "linux" && !strings.Contains(message, fmt.Sprintf("(pid %d)", os.Getpid())) || hint == "" {
 		t.Errorf("people read: %s. %s", message, hint)
 	}
@@ -152,10 +152,10 @@ func TestTokensOfAnotherProcessWorkAtOnce(t *testing.T) {
 	if _, ok := daemon.Client(rotated.Token); ok {
 		t.Error("a revoked token still works")
 	}
-	if err := cli.Revoke("cursor"); hub.CodeOf(err) != hub.CodeNotFound {
+	if err := cli.Revoke("cursor"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("revoking twice: %v", err)
 	}
-	if _, err := cli.Create("a b"); hub.CodeOf(err) != hub.CodeValidation {
+	if _, err := cli.Create("a b"); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a name with a space: %v", err)
 	}
 }

@@ -4,21 +4,21 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // problem is an RFC 9457 document with our code. Nothing of the request is in it.
 type problem struct {
-	Title  string   `json:"title"`
-	Status int      `json:"status"`
-	Code   hub.Code `json:"code"`
-	Detail string   `json:"detail"`
-	Hint   string   `json:"hint,omitempty"`
+	Title  string    `json:"title"`
+	Status int       `json:"status"`
+	Code   core.Code `json:"code"`
+	Detail string    `json:"detail"`
+	Hint   string    `json:"hint,omitempty"`
 }
 
 // refuse answers with a problem and closes the connection: places are few, and strangers
 // must not keep them by what is refused.
-func refuse(w http.ResponseWriter, status int, code hub.Code, detail, hint string) {
+func refuse(w http.ResponseWriter, status int, code core.Code, detail, hint string) {
 	body, _ := json.Marshal(problem{http.StatusText(status), status, code, detail, hint})
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")

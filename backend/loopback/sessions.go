@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Bounds of browser sessions.
@@ -154,10 +154,10 @@ func (s *Sessions) exchange(secret string) (cookie *http.Cookie, key string, err
 	})
 	if !found {
 		if s.wrong.failed() {
-			return nil, "", hub.Errorf(hub.CodeRateLimited, "too many wrong codes")
+			return nil, "", core.Errorf(core.CodeRateLimited, "too many wrong codes")
 		}
-		return nil, "", &hub.Error{
-			Code: hub.CodeUnauthorized, Message: "this code was used already or is too old",
+		return nil, "", &core.Error{
+			Code: core.CodeUnauthorized, Message: "this code was used already or is too old",
 			Hint: "Open the page again from the tray, or run drawbridge open.",
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 type clock struct{ at time.Time }
@@ -84,17 +84,17 @@ func TestCodeWorksOnceAndNotForLong(t *testing.T) {
 	if _, _, err := s.Exchange(code); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Exchange(code); hub.CodeOf(err) != hub.CodeUnauthorized {
+	if _, _, err := s.Exchange(code); core.CodeOf(err) != core.CodeUnauthorized {
 		t.Errorf("a second time: %v", err)
 	}
 	code = s.NewCode()
 	c.at = c.at.Add(CodeLife)
-	if _, _, err := s.Exchange(code); hub.CodeOf(err) != hub.CodeUnauthorized {
+	if _, _, err := s.Exchange(code); core.CodeOf(err) != core.CodeUnauthorized {
 		t.Errorf("too late: %v", err)
 	}
 	limited := 0
 	for range 50 {
-		if _, _, err := s.Exchange("guess"); hub.CodeOf(err) == hub.CodeRateLimited {
+		if _, _, err := s.Exchange("guess"); core.CodeOf(err) == core.CodeRateLimited {
 			limited++
 		}
 	}

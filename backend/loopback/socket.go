@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // SocketFile is the Unix socket of a data folder, where there is one.
@@ -25,11 +25,11 @@ const maxSocketPath = 103
 func ListenSocket(dataDir string) (net.Listener, error) {
 	path := SocketFile(dataDir)
 	if !haveSockets {
-		return nil, hub.Errorf(hub.CodeUnavailable, "cannot open a socket: this system has none that Drawbridge could use")
+		return nil, core.Errorf(core.CodeUnavailable, "cannot open a socket: this system has none that Drawbridge could use")
 	}
 	if len(path) > maxSocketPath {
-		return nil, &hub.Error{
-			Code: hub.CodeUnavailable, Message: fmt.Sprintf("cannot open a socket: its path is longer than %d characters", maxSocketPath),
+		return nil, &core.Error{
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("cannot open a socket: its path is longer than %d characters", maxSocketPath),
 			Hint: "Use a data folder with a shorter path, or leave bridge.socket out.",
 		}
 	}

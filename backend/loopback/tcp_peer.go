@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"os"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // RefuseOtherUser returns an error when the process at the other end of r's TCP connection
@@ -29,8 +29,8 @@ func RefuseOtherUser(r *http.Request) error {
 	case answer == peerFound && (uid == os.Getuid() || uid == 0): // root can read our files anyway
 		return nil
 	}
-	return &hub.Error{
-		Code: hub.CodeRejected, Message: "the page is opened by another user of this machine",
+	return &core.Error{
+		Code: core.CodeRejected, Message: "the page is opened by another user of this machine",
 		Hint: "Open it in a browser that runs as the user that Drawbridge runs as, and not through a proxy of another user.",
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // Token is what one client shows to the bridge.
@@ -25,7 +25,7 @@ type Token struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-var tokenName = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ValidTokenName reports whether a client can have this name.
 func ValidTokenName(name string) bool { return tokenName().MatchString(name) }
@@ -188,7 +188,7 @@ func (t *Tokens) Revoke(name string) error {
 		return slices.Delete(all, i, i+1)
 	})
 	if err == nil && !found {
-		return hub.Errorf(hub.CodeNotFound, "there is no token named %q", name)
+		return core.Errorf(core.CodeNotFound, "there is no token named %q", name)
 	}
 	return err
 }
@@ -202,9 +202,9 @@ func newToken(name string) Token {
 // Requests are let in meanwhile: another process may hold the lock for seconds.
 func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) error {
 	if !ValidTokenName(name) {
-		return &hub.Error{
-			Code: hub.CodeValidation, Message: "the name of a client must be 1 to 64 letters, digits, '.', '_' or '-'",
-			Fields: []hub.FieldError{{Field: "name", Error: "must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"}},
+		return &core.Error{
+			Code: core.CodeValidation, Message: "the name of a client must be 1 to 64 letters, digits, '.', '_' or '-'",
+			Fields: []core.FieldError{{Field: "name", Error: "must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"}},
 		}
 	}
 	return withFileLock(t.lock, func() error {

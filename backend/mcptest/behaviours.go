@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func quirky(s *server) {

@@ -4,7 +4,7 @@ import (
 	"os"
 	"strings"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // PulledEnv names a file: while it is there, the mode rug-pull lists its poisoned tool.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // Results that a test compares byte for byte.

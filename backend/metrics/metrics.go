@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -23,7 +23,7 @@ import (
 
 // Options are what Metrics looks at when it is asked. Each may be nil.
 type Options struct {
-	Statuses func() []hub.ServerStatus
+	Statuses func() []core.ServerStatus
 	Sessions func() int // open sessions of clients
 	// Running are the calls that have begun and not ended, by server; whoever asks may keep the map.
 	Running  func() map[string]int
@@ -87,8 +87,8 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
 // Call counts a call that ended.
-func (m *Metrics) Call(c hub.Call) {
-	if c.Outcome == hub.OutcomeRunning {
+func (m *Metrics) Call(c core.Call) {
+	if c.Outcome == core.OutcomeRunning {
 		return
 	}
 	server := cmp.Or(c.Server, "none")
@@ -112,7 +112,7 @@ func (m *Metrics) Request(route string, status int, took time.Duration) {
 }
 
 // Server counts the restarts of a server, of which its status tells those in a row.
-func (m *Metrics) Server(s hub.ServerStatus) {
+func (m *Metrics) Server(s core.ServerStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if more := s.Restarts - m.inARow[s.ID]; more > 0 {
@@ -140,9 +140,9 @@ func (m *Metrics) Forget(server string) {
 // Event takes what the bus says.
 func (m *Metrics) Event(e event.Event) {
 	switch data := e.Data.(type) {
-	case hub.Call:
+	case core.Call:
 		m.Call(data)
-	case hub.ServerStatus:
+	case core.ServerStatus:
 		m.Server(data)
 	case string:
 		if e.Kind == event.Removed {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
@@ -16,23 +16,23 @@ import (
 
 func TestPrometheusReadsWhatWeCount(t *testing.T) {
 	m := New(Options{
-		Statuses: func() []hub.ServerStatus {
-			return []hub.ServerStatus{{ID: "files", State: hub.StateRunning, Restarts: 2}}
+		Statuses: func() []core.ServerStatus {
+			return []core.ServerStatus{{ID: "files", State: core.StateRunning, Restarts: 2}}
 		},
 		Sessions: func() int { return 3 },
 		Running:  func() map[string]int { return map[string]int{"git": 1} },
 		Recorder: func() (int, uint64) { return 4, 5 },
 		Usage:    func(string) (uint64, float64, bool) { return 1 << 20, 12.5, true },
 	})
-	call := func(id int64, server string, outcome hub.Outcome) {
-		m.Event(event.Event{Kind: event.Call, Data: hub.Call{ID: id, Server: server, Outcome: outcome, Took: 20 * time.Millisecond}})
+	call := func(id int64, server string, outcome core.Outcome) {
+		m.Event(event.Event{Kind: event.Call, Data: core.Call{ID: id, Server: server, Outcome: outcome, Took: 20 * time.Millisecond}})
 	}
-	call(1, "files", hub.OutcomeRunning)
-	call(1, "files", hub.OutcomeOK)
-	call(2, "files", hub.OutcomeRunning)
-	call(3, "old", hub.OutcomeTimeout)
+	call(1, "files", core.OutcomeRunning)
+	call(1, "files", core.OutcomeOK)
+	call(2, "files", core.OutcomeRunning)
+	call(3, "old", core.OutcomeTimeout)
 	for _, inARow := range []int{0, 1, 2, 2, 0, 1} {
-		m.Event(event.Event{Kind: event.Server, Data: hub.ServerStatus{ID: "files", Restarts: inARow}})
+		m.Event(event.Event{Kind: event.Server, Data: core.ServerStatus{ID: "files", Restarts: inARow}})
 	}
 	m.Request("GET /api/v1/calls", 404, time.Millisecond)
 	m.Event(event.Event{Kind: event.Removed, Data: "old"})

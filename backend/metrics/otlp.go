@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	dto "github.com/prometheus/client_model/go"
 	resource "go.opentelemetry.io/proto/otlp/resource/v1"
@@ -94,8 +94,8 @@ func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
 			if !ok {
 				return nil
 			}
-			c, isCall := e.Data.(hub.Call)
-			if !isCall || c.Outcome == hub.OutcomeRunning || !s.o.Traces {
+			c, isCall := e.Data.(core.Call)
+			if !isCall || c.Outcome == core.OutcomeRunning || !s.o.Traces {
 				continue
 			}
 			select {
@@ -108,7 +108,7 @@ func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
 }
 
 // span is a call without secrets in what is said of it.
-func (s *Sender) span(c *hub.Call) *tracepb.Span {
+func (s *Sender) span(c *core.Call) *tracepb.Span {
 	if s.o.Redact != nil {
 		c.Name, c.PublicName, c.Reason = s.o.Redact(c.Name), s.o.Redact(c.PublicName), s.o.Redact(c.Reason)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	dto "github.com/prometheus/client_model/go"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -31,7 +31,7 @@ func ourselves(version string) *resource.Resource {
 
 // spanOf is a call that ended. It belongs to the client's trace when the client said
 // which, and begins one otherwise.
-func spanOf(c *hub.Call) *tracepb.Span {
+func spanOf(c *core.Call) *tracepb.Span {
 	s := &tracepb.Span{
 		Name: c.Method, Kind: tracepb.Span_SPAN_KIND_SERVER,
 		StartTimeUnixNano: uint64(c.At.UnixNano()), EndTimeUnixNano: uint64(c.At.Add(c.Took).UnixNano()),
@@ -74,7 +74,7 @@ func spanOf(c *hub.Call) *tracepb.Span {
 	add("drawbridge.server", c.Server)
 	add("drawbridge.client", cmp.Or(c.Client.Name, c.Client.Token))
 	add("drawbridge.outcome", string(c.Outcome))
-	if c.Outcome != hub.OutcomeOK {
+	if c.Outcome != core.OutcomeOK {
 		s.Status.Code, s.Status.Message = tracepb.Status_STATUS_CODE_ERROR, c.Reason
 		add("error.type", cmp.Or(string(c.Code), string(c.Outcome)))
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -136,16 +136,16 @@ func TestReceiverGetsASpanForEachCallAndTheMetrics(t *testing.T) {
 	go func() { done <- s.Run(ctx, sub.Events()) }()
 
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC)
-	ended := &hub.Call{
+	ended := &core.Call{
 		ID: 1, At: at, Took: 1500 * time.Microsecond, Method: "tools/call", Name: "read", PublicName: "files__read", Server: "files",
-		Client: hub.Client{Name: "cursor"}, Session: "s1", Workspace: "/home/me/project", Protocol: hub.LegacyVersion,
+		Client: core.Client{Name: "cursor"}, Session: "s1", Workspace: "/home/me/project", Protocol: core.LegacyVersion,
 		TraceID: "0123456789abcdef0123456789abcdef", SpanID: "0123456789abcdef",
 	}
 	bus.PublishCall(ended) // it began: no span yet
-	ended.Outcome = hub.OutcomeOK
-	failed := &hub.Call{ID: 2, At: at, Method: "tools/call", Name: "x", PublicName: "x", Outcome: hub.OutcomeRejected, Code: hub.CodeTimeout, Reason: "too late"}
-	wrong := &hub.Call{ID: 3, At: at, Method: "resources/read", Name: "file:///a", Outcome: hub.OutcomeToolError}
-	for _, c := range []*hub.Call{ended, failed, wrong} {
+	ended.Outcome = core.OutcomeOK
+	failed := &core.Call{ID: 2, At: at, Method: "tools/call", Name: "x", PublicName: "x", Outcome: core.OutcomeRejected, Code: core.CodeTimeout, Reason: "too late"}
+	wrong := &core.Call{ID: 3, At: at, Method: "resources/read", Name: "file:///a", Outcome: core.OutcomeToolError}
+	for _, c := range []*core.Call{ended, failed, wrong} {
 		bus.PublishCall(c)
 		copied := *c
 		m.Call(copied)
@@ -172,7 +172,7 @@ func TestReceiverGetsASpanForEachCallAndTheMetrics(t *testing.T) {
 	got := values(one.Attributes)
 	for key, want := range map[string]string{
 		"tool.name": "read", "gen_ai.tool.name": "files__read", "mcp.method.name": "tools/call", "mcp.session.id": "s1",
-		"mcp.protocol.version": hub.LegacyVersion, "project.path": "/home/me/project", "error.type": "",
+		"mcp.protocol.version": core.LegacyVersion, "project.path": "/home/me/project", "error.type": "",
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q", key, got[key], want)
@@ -228,7 +228,7 @@ func TestReceiverThatIsAwayCostsNoCall(t *testing.T) {
 	const n = 2*maxSpans + batchSpans
 	for i := range n {
 		select {
-		case events <- event.Event{Kind: event.Call, Data: hub.Call{ID: int64(i), Outcome: hub.OutcomeOK}}:
+		case events <- event.Event{Kind: event.Call, Data: core.Call{ID: int64(i), Outcome: core.OutcomeOK}}:
 		case <-time.After(20 * time.Second):
 			t.Fatalf("event %d is not taken", i)
 		}

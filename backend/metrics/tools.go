@@ -4,7 +4,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Bounds of the tools that have a label of their own. Those that are called after
@@ -25,14 +25,14 @@ type toolLabels struct {
 
 // label returns the label of the tool that c called. Only a tool that gave a result gets
 // a label: clients can call names that no server has.
-func (l *toolLabels) label(c *hub.Call) string {
+func (l *toolLabels) label(c *core.Call) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tools := l.of[c.Server]
 	if tools[c.Name] {
 		return c.Name
 	}
-	answered := c.Outcome == hub.OutcomeOK || c.Outcome == hub.OutcomeToolError
+	answered := c.Outcome == core.OutcomeOK || c.Outcome == core.OutcomeToolError
 	if !answered || l.count >= maxTools || len(tools) >= maxToolsOfServer || len(c.Name) > maxToolName || !utf8.ValidString(c.Name) {
 		return otherTools
 	}

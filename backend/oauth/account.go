@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // account is the sign-in of one server, and the http.RoundTripper of requests to it.
@@ -28,7 +28,7 @@ type account struct {
 	server  Server
 	loaded  bool
 	rec     *record // nil: nobody has signed in
-	state   hub.Login
+	state   core.Login
 	reason  string
 	changed chan struct{} // closed when state has changed
 	last    challenge     // of the last refusal
@@ -182,7 +182,7 @@ func (a *account) rejected(ctx context.Context, token string, c challenge) (stri
 		return "", a.needs(token, c)
 	}
 	fresh, err := a.refresh(ctx, token)
-	if errors.Is(err, hub.ErrNeedsLogin) {
+	if errors.Is(err, core.ErrNeedsLogin) {
 		return "", a.needs(token, c)
 	}
 	return fresh, err
@@ -193,14 +193,14 @@ func (a *account) needs(token string, c challenge) error {
 	a.mu.Lock()
 	if token != "" && a.rec != nil && a.rec.Access != "" && a.rec.Access != token {
 		a.mu.Unlock() // somebody has signed in meanwhile: the next request will do
-		return failure(hub.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
+		return failure(core.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
 	}
 	a.last = c
 	reason := "it wants you to sign in"
 	if token != "" {
 		reason = "its sign-in has ended"
 	}
-	told := a.set(hub.LoginNeeded, reason)
+	told := a.set(core.LoginNeeded, reason)
 	a.mu.Unlock()
 	told()
 	return NeedsLogin(a.id, reason)
@@ -208,7 +208,7 @@ func (a *account) needs(token string, c challenge) error {
 
 // NeedsLogin is the error of a server that waits for a person to sign in.
 func NeedsLogin(id, reason string) error {
-	return &hub.Error{Code: hub.CodeUnauthorized, Cause: hub.ErrNeedsLogin,
+	return &core.Error{Code: core.CodeUnauthorized, Cause: core.ErrNeedsLogin,
 		Message: fmt.Sprintf("server %q: %s", id, reason),
 		Hint:    "Sign in on Drawbridge's page, or with: drawbridge login " + id + "."}
 }
@@ -223,14 +223,14 @@ func (a *account) wantsMore(c challenge) error {
 	a.last = c
 	key := strings.Join(slices.Sorted(slices.Values(c.scopes)), " ")
 	if a.rec == nil || a.asked[key] >= maxStepUps {
-		had := a.state == hub.LoginMore
+		had := a.state == core.LoginMore
 		told := func() {}
 		if had {
-			told = a.set(hub.LoginDone, "")
+			told = a.set(core.LoginDone, "")
 		}
 		a.mu.Unlock()
 		told()
-		return failure(hub.CodeUnauthorized, "Ask whoever runs the server which permission is missing.", nil,
+		return failure(core.CodeUnauthorized, "Ask whoever runs the server which permission is missing.", nil,
 			"server %q refuses although you signed in for what it asks (%s)", a.id, cut(key, 200))
 	}
 	a.lacks = c.scopes
@@ -238,7 +238,7 @@ func (a *account) wantsMore(c challenge) error {
 	if len(c.scopes) != 1 {
 		reason = "it asks for more permissions: " + cut(key, 200)
 	}
-	told := a.set(hub.LoginMore, reason)
+	told := a.set(core.LoginMore, reason)
 	a.mu.Unlock()
 	told()
 	return NeedsLogin(a.id, reason)
@@ -247,17 +247,17 @@ func (a *account) wantsMore(c challenge) error {
 // worked notes that the server took the token.
 func (a *account) worked(token string) {
 	a.mu.Lock()
-	if a.state == hub.LoginDone || a.state == hub.LoginMore || a.rec == nil || a.rec.Access != token {
+	if a.state == core.LoginDone || a.state == core.LoginMore || a.rec == nil || a.rec.Access != token {
 		a.mu.Unlock()
 		return
 	}
-	told := a.set(hub.LoginDone, "")
+	told := a.set(core.LoginDone, "")
 	a.mu.Unlock()
 	told()
 }
 
 // set changes the state and returns what has to be called without the lock. It needs a.mu.
-func (a *account) set(state hub.Login, reason string) (told func()) {
+func (a *account) set(state core.Login, reason string) (told func()) {
 	if a.state == state && a.reason == reason {
 		return func() {}
 	}
@@ -268,7 +268,7 @@ func (a *account) set(state hub.Login, reason string) (told func()) {
 }
 
 // refresh gets a new token in place of stale. All who ask meanwhile get the same one. A refusal
-// is final, and its error holds hub.ErrNeedsLogin.
+// is final, and its error holds core.ErrNeedsLogin.
 func (a *account) refresh(ctx context.Context, stale string) (string, error) {
 	a.mu.Lock()
 	switch {
@@ -345,7 +345,7 @@ func (a *account) renew(rec record, s Server) (string, error) {
 func (a *account) unrefreshed(ctx context.Context, rec *record, err error) error {
 	a.k.o.Log.Info("Cannot refresh a token", "server", a.id, "error", err)
 	if !final(err) {
-		return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Cause: err,
+		return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: err,
 			Message: fmt.Sprintf("server %q: its token cannot be refreshed: %s", a.id, err)}
 	}
 	a.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const (
@@ -134,7 +134,7 @@ func (k *Keeper) forget(ctx context.Context, id string) error {
 // read returns what is kept under a server's id, for whatever address; nil for nothing.
 func (k *Keeper) read(ctx context.Context, id string) (*record, error) {
 	text, err := k.o.Vault.Get(ctx, nameOfServer(id))
-	if hub.CodeOf(err) == hub.CodeNotFound {
+	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, nil
 	}
 	if err != nil {
@@ -174,10 +174,10 @@ func (k *Keeper) ForgetAll(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		if err := k.Logout(ctx, id); hub.CodeOf(err) == hub.CodeConflict { // nobody has reached it in this run
+		if err := k.Logout(ctx, id); core.CodeOf(err) == core.CodeConflict { // nobody has reached it in this run
 			err = k.forget(ctx, id)
 			failed = errors.Join(failed, err)
-		} else if hub.CodeOf(err) != hub.CodeNotFound {
+		} else if core.CodeOf(err) != core.CodeNotFound {
 			failed = errors.Join(failed, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
 // signed is a rig with one server that is signed in to.
@@ -75,7 +75,7 @@ func TestALockedKeyringPutsTheDeletingOff(t *testing.T) {
 	if next := r.sweep(t.Context(), map[string]time.Time{"web": now}, now.Add(absence)); next != again {
 		t.Errorf("it looks again after %s", next)
 	}
-	if _, err := r.Begin(t.Context(), "web"); hub.CodeOf(err) != hub.CodeConflict {
+	if _, err := r.Begin(t.Context(), "web"); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("of a server that nobody has reached: %v", err)
 	}
 	_, _ = r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
@@ -91,7 +91,7 @@ func TestRenamedServerStaysSignedIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.says(Server{ID: "new", URL: p.endpoint()}, "200 hello")
-	if _, err := r.post(Server{ID: "old", URL: p.endpoint()}, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+	if _, err := r.post(Server{ID: "old", URL: p.endpoint()}, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("the old name: %v", err)
 	}
 	if n := p.counted("authorization_code"); n != 1 {
@@ -111,7 +111,7 @@ func TestForgettingAllLeavesNothing(t *testing.T) {
 		t.Errorf("kept is %v", names)
 	}
 	p.awaitRevoked(4)
-	if _, err := r.post(Server{ID: "one", URL: p.endpoint()}, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+	if _, err := r.post(Server{ID: "one", URL: p.endpoint()}, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("afterwards: %v", err)
 	}
 	if err := r.ForgetAll(t.Context()); err != nil {
@@ -141,7 +141,7 @@ func TestASignInUnderWayAndWhatHoldsTheTokensEndWithTheirServer(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 	}
-	if !errors.Is(err, hub.ErrNeedsLogin) {
+	if !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("who held a connection goes on with the tokens: %v", err)
 	}
 	p.awaitRevoked(2)

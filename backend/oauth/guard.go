@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The bounds of what strangers may answer.
@@ -320,6 +320,6 @@ func (g *guard) transport() *http.Transport {
 	return t
 }
 
-func failure(code hub.Code, hint string, cause error, format string, args ...any) error {
-	return &hub.Error{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint, Cause: cause}
+func failure(code core.Code, hint string, cause error, format string, args ...any) error {
+	return &core.Error{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint, Cause: cause}
 }

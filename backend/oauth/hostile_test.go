@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestZones(t *testing.T) {
@@ -146,7 +146,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 				if strings.Contains(err.Error(), "hush") {
 					t.Errorf("it repeats a secret: %v", err)
 				}
-				if code := hub.CodeOf(err); code != hub.CodeUnavailable {
+				if code := core.CodeOf(err); code != core.CodeUnavailable {
 					t.Errorf("code %s", code)
 				}
 				return
@@ -160,10 +160,10 @@ func TestHostileAuthorizationServers(t *testing.T) {
 				t.Errorf("the page holds what was sent: %q", text)
 			}
 			st := r.settled("web")
-			if st.State != hub.LoginNeeded || st.Failed == "" || strings.ContainsAny(st.Failed, "\x1b\u202e") {
+			if st.State != core.LoginNeeded || st.Failed == "" || strings.ContainsAny(st.Failed, "\x1b\u202e") {
 				t.Errorf("%+v", st)
 			}
-			if _, err := r.post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+			if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 				t.Errorf("afterwards: %v", err)
 			}
 		})

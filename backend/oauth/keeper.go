@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Server is what has to be known of a server to sign in to it. It is comparable but for
@@ -97,7 +97,7 @@ func (k *Keeper) Close(ctx context.Context) error {
 func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
-		return nil, hub.Errorf(hub.CodeValidation, "server %q has no http or https url", s.ID)
+		return nil, core.Errorf(core.CodeValidation, "server %q has no http or https url", s.ID)
 	}
 	k.remember(s.ClientSecret)
 	k.mu.Lock()
@@ -127,16 +127,16 @@ func (k *Keeper) account(id string) (*account, error) {
 	if a := k.accounts[id]; a != nil {
 		return a, nil
 	}
-	return nil, &hub.Error{Code: hub.CodeConflict, Message: fmt.Sprintf("server %q was not reached yet", id),
+	return nil, &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("server %q was not reached yet", id),
 		Hint: "Start it first; a server that wants a sign-in says so."}
 }
 
 // Login says how it stands with a server, with a sentence where a person has to act. A server
 // that nobody has reached is not known.
-func (k *Keeper) Login(id string) (state hub.Login, reason string) {
+func (k *Keeper) Login(id string) (state core.Login, reason string) {
 	a, err := k.account(id)
 	if err != nil {
-		return hub.LoginNone, ""
+		return core.LoginNone, ""
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,7 +153,7 @@ func (k *Keeper) Await(ctx context.Context, id string) error {
 		a.mu.Lock()
 		state, changed := a.state, a.changed
 		a.mu.Unlock()
-		if state != hub.LoginNeeded && state != hub.LoginMore {
+		if state != core.LoginNeeded && state != core.LoginMore {
 			return nil
 		}
 		select {

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The bounds of one sign-in.
@@ -40,15 +40,15 @@ type Pending struct {
 
 // Status is how it stands with signing in to a server.
 type Status struct {
-	State   hub.Login `json:"state"`
-	Reason  string    `json:"reason"`
-	Pending *Pending  `json:"pending,omitempty"` // a sign-in is under way
-	Failed  string    `json:"failed,omitempty"`  // why the last one came to nothing
-	Issuer  string    `json:"issuer,omitempty"`  // who gave the tokens that are in use
-	Scopes  []string  `json:"scopes,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
-	Expires time.Time `json:"expires,omitzero"` // of the token in use; it is refreshed where Renews
-	Renews  bool      `json:"renews"`
+	State   core.Login `json:"state"`
+	Reason  string     `json:"reason"`
+	Pending *Pending   `json:"pending,omitempty"` // a sign-in is under way
+	Failed  string     `json:"failed,omitempty"`  // why the last one came to nothing
+	Issuer  string     `json:"issuer,omitempty"`  // who gave the tokens that are in use
+	Scopes  []string   `json:"scopes,omitempty"`
+	Since   time.Time  `json:"since,omitzero"`
+	Expires time.Time  `json:"expires,omitzero"` // of the token in use; it is refreshed where Renews
+	Renews  bool       `json:"renews"`
 }
 
 // login is one sign-in under way. What is above mu never changes.
@@ -90,8 +90,8 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	}
 	l, err := a.prepare(ctx)
 	if err != nil {
-		if _, own := errors.AsType[*hub.Error](err); !own {
-			err = failure(hub.CodeUnavailable, "If the server takes a token of another kind, put it into \"headers\".", err,
+		if _, own := errors.AsType[*core.Error](err); !own {
+			err = failure(core.CodeUnavailable, "If the server takes a token of another kind, put it into \"headers\".", err,
 				"cannot sign in to server %q: %s", id, sentence(ctx, err))
 		}
 		return Pending{}, err
@@ -152,7 +152,7 @@ func (a *account) prepare(ctx context.Context) (*login, error) {
 	if a.k.ctx.Err() != nil || a.login != nil {
 		a.mu.Unlock()
 		_ = listener.Close()
-		return nil, hub.Errorf(hub.CodeConflict, "another sign-in to server %q was begun", s.ID)
+		return nil, core.Errorf(core.CodeConflict, "another sign-in to server %q was begun", s.ID)
 	}
 	a.login = l
 	life, cancel := context.WithCancelCause(a.k.ctx)
@@ -282,7 +282,7 @@ func (k *Keeper) Cancel(id string) error {
 		return err
 	}
 	if !a.endLogin(errors.New("it was cancelled")) {
-		return hub.Errorf(hub.CodeNotFound, "no sign-in to server %q is under way", id)
+		return core.Errorf(core.CodeNotFound, "no sign-in to server %q is under way", id)
 	}
 	return nil
 }
@@ -300,7 +300,7 @@ func (k *Keeper) Status(id string) Status {
 		p := a.login.pending
 		st.Pending = &p
 	}
-	if r := a.rec; r != nil && (r.Access != "" || r.Refresh != "") && a.state != hub.LoginNeeded {
+	if r := a.rec; r != nil && (r.Access != "" || r.Refresh != "") && a.state != core.LoginNeeded {
 		st.Issuer, st.Scopes, st.Since, st.Expires, st.Renews = r.Issuer, r.Scopes, r.Since, r.Expires, r.Refresh != ""
 	}
 	return st
@@ -352,7 +352,7 @@ func (a *account) exchange(ctx context.Context, l *login, code string) error {
 		a.lacks = nil
 	}
 	a.last = challenge{metadata: l.metadata}
-	told := a.set(hub.LoginDone, "")
+	told := a.set(core.LoginDone, "")
 	a.mu.Unlock()
 	told()
 	return nil

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/url"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Logout forgets the tokens of a server, and tells the authorization server where that takes
@@ -28,13 +28,13 @@ func (k *Keeper) Logout(ctx context.Context, id string) error {
 	told := func() {}
 	if rec != nil {
 		a.last = challenge{metadata: rec.Metadata}
-		told = a.set(hub.LoginNeeded, "you signed out")
+		told = a.set(core.LoginNeeded, "you signed out")
 	}
 	s := a.server
 	a.mu.Unlock()
 	told()
 	if rec == nil {
-		return hub.Errorf(hub.CodeNotFound, "nobody is signed in to server %q", id)
+		return core.Errorf(core.CodeNotFound, "nobody is signed in to server %q", id)
 	}
 	a.base.CloseIdleConnections()
 	k.work.Go(func() { k.revoke(a.guard, rec, s) })

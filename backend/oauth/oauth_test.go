@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestSignInOnceAndTheDaemonMayRestart(t *testing.T) {
@@ -22,10 +22,10 @@ func TestSignInOnceAndTheDaemonMayRestart(t *testing.T) {
 	r := newRig(t, dir, func(o *Options) {
 		o.Changed = func(id string) { mu.Lock(); heard = append(heard, id); mu.Unlock() }
 	})
-	if _, err := r.post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+	if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatalf("without a sign-in: %v", err)
 	}
-	if state, reason := r.Login("web"); state != hub.LoginNeeded || reason == "" {
+	if state, reason := r.Login("web"); state != core.LoginNeeded || reason == "" {
 		t.Fatalf("%s %q", state, reason)
 	}
 	pending, err := r.Begin(t.Context(), "web")
@@ -48,7 +48,7 @@ func TestSignInOnceAndTheDaemonMayRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.says(s, "200 hello")
-	if st := r.settled("web"); st.State != hub.LoginDone || st.Issuer != p.URL || !st.Renews || st.Pending != nil {
+	if st := r.settled("web"); st.State != core.LoginDone || st.Issuer != p.URL || !st.Renews || st.Pending != nil {
 		t.Errorf("%+v", st)
 	}
 	mu.Lock()
@@ -62,7 +62,7 @@ func TestSignInOnceAndTheDaemonMayRestart(t *testing.T) {
 		t.Errorf("%d sign-ins", n)
 	}
 	moved := Server{ID: "web", URL: p.URL + "/mcp?tenant=2"}
-	if _, err := newRig(t, dir).post(moved, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+	if _, err := newRig(t, dir).post(moved, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("another address uses the tokens: %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestASignInEndsWithItsTimeAndWhenItIsGivenUp(t *testing.T) {
 	if err := patient.Cancel("web"); err != nil {
 		t.Fatal(err)
 	}
-	if err := patient.Cancel("web"); hub.CodeOf(err) != hub.CodeNotFound {
+	if err := patient.Cancel("web"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("cancelled twice: %v", err)
 	}
 	has(t, "the failure", patient.Status("web").Failed, "cancelled")
@@ -198,10 +198,10 @@ func TestStepUpAsksForMoreAndStopsWhenThatDoesNotHelp(t *testing.T) {
 		}
 	})
 	for n := range maxStepUps {
-		if _, err := r.post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+		if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 			t.Fatalf("%d: %v", n, err)
 		}
-		if state, reason := r.Login("web"); state != hub.LoginMore || !strings.Contains(reason, "write") {
+		if state, reason := r.Login("web"); state != core.LoginMore || !strings.Contains(reason, "write") {
 			t.Fatalf("%s %s", state, reason)
 		}
 		pending := must(r.Begin(t.Context(), "web"))
@@ -211,10 +211,10 @@ func TestStepUpAsksForMoreAndStopsWhenThatDoesNotHelp(t *testing.T) {
 		follow(t, pending.URL)
 	}
 	_, err := r.post(s, "hello")
-	if err == nil || errors.Is(err, hub.ErrNeedsLogin) || hub.CodeOf(err) != hub.CodeUnauthorized {
+	if err == nil || errors.Is(err, core.ErrNeedsLogin) || core.CodeOf(err) != core.CodeUnauthorized {
 		t.Fatalf("it goes on asking: %v", err)
 	}
-	if state, _ := r.Login("web"); state == hub.LoginMore {
+	if state, _ := r.Login("web"); state == core.LoginMore {
 		t.Error("the page goes on offering a sign-in that does not help")
 	}
 }

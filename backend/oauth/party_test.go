@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 
 	"go.uber.org/goleak"
 )

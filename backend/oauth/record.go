@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // record is what is kept of one server's sign-in. It belongs to the server's id and its
@@ -70,7 +70,7 @@ func nameOfClient(issuer string) string {
 // load reads what is kept of a server. A record of another address counts as none.
 func (k *Keeper) load(ctx context.Context, s Server) (*record, error) {
 	text, err := k.o.Vault.Get(ctx, nameOfServer(s.ID))
-	if hub.CodeOf(err) == hub.CodeNotFound {
+	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, nil
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (k *Keeper) put(ctx context.Context, name string, value any) error {
 // registered returns our registration at an issuer that can be used again, or nil.
 func (k *Keeper) registered(ctx context.Context, issuer string) (*registration, error) {
 	text, err := k.o.Vault.Get(ctx, nameOfClient(issuer))
-	if hub.CodeOf(err) == hub.CodeNotFound {
+	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, nil
 	}
 	if err != nil {

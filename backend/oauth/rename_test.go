@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // A sign-in that was begun for the old name would keep its tokens under that.
@@ -76,7 +76,7 @@ func TestARenameWaitsForARefreshUnderWay(t *testing.T) {
 func TestARenamedServerIsNotTakenForAnEarlierOneOfThatName(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, earlier := signed(t, p, dir, "old"), Server{ID: "new", URL: p.endpoint()}
-	if _, err := r.post(earlier, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+	if _, err := r.post(earlier, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatal(err)
 	}
 	if err := r.Rename(t.Context(), "old", "new"); err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
 // memory is a vault that can be locked.
@@ -25,7 +25,7 @@ func (m *memory) Get(_ context.Context, name string) (string, error) {
 	defer m.mu.Unlock()
 	text, ok := m.kept[name]
 	if !ok {
-		return "", hub.Errorf(hub.CodeNotFound, "there is none")
+		return "", core.Errorf(core.CodeNotFound, "there is none")
 	}
 	return text, m.ready()
 }

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/secret"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestAnExpiredTokenIsRefreshedOnceForAll(t *testing.T) {
@@ -55,7 +55,7 @@ func TestARefusedRefreshAsksForASignIn(t *testing.T) {
 	r.says(s, "200 hello")
 	p.set(func() { clear(p.valid); clear(p.refresh) })
 	for range 2 {
-		if _, err := r.post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+		if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestARefusedRefreshAsksForASignIn(t *testing.T) {
 		}
 	})
 	_, err := r.post(s, "hello")
-	if errors.Is(err, hub.ErrNeedsLogin) || hub.CodeOf(err) != hub.CodeUnavailable {
+	if errors.Is(err, core.ErrNeedsLogin) || core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("a broken token endpoint: %v", err)
 	}
 	if _, passes := wire.Unreachable(err); !passes {
@@ -92,7 +92,7 @@ func TestTwoServersOfOneIssuerDoNotMix(t *testing.T) {
 	_, _ = r.post(two, "hello")
 	r.signIn(one)
 	r.says(one, "200 hello")
-	if _, err := r.post(two, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+	if _, err := r.post(two, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatalf("two uses the tokens of one: %v", err)
 	}
 	r.signIn(two)
@@ -104,7 +104,7 @@ func TestTwoServersOfOneIssuerDoNotMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.says(two, "200 hello")
-	if state, _ := r.Login("one"); state != hub.LoginNeeded {
+	if state, _ := r.Login("one"); state != core.LoginNeeded {
 		t.Errorf("one is %q", state)
 	}
 }
@@ -118,11 +118,11 @@ func TestLogoutForgetsAndRevokes(t *testing.T) {
 	if err := r.Logout(t.Context(), "web"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Logout(t.Context(), "web"); hub.CodeOf(err) != hub.CodeNotFound {
+	if err := r.Logout(t.Context(), "web"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("twice: %v", err)
 	}
 	p.awaitRevoked(2)
-	if _, err := newRig(t, dir).post(s, "hello"); !errors.Is(err, hub.ErrNeedsLogin) {
+	if _, err := newRig(t, dir).post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("after a restart: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestTheTokenGoesToItsServerAlone(t *testing.T) {
 func TestALockedKeyringMakesTheServerWait(t *testing.T) {
 	r := newRig(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
 	_, err := r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
-	if hub.CodeOf(err) != hub.CodeUnavailable || !errors.Is(err, secret.ErrLocked) {
+	if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, secret.ErrLocked) {
 		t.Fatal(err)
 	}
 }
@@ -157,7 +157,7 @@ func TestALockedKeyringMakesTheServerWait(t *testing.T) {
 type lockedVault struct{}
 
 func (lockedVault) Get(context.Context, string) (string, error) {
-	return "", &hub.Error{Code: hub.CodeUnavailable, Message: "needs-unlock: the keyring is locked", Cause: secret.ErrLocked}
+	return "", &core.Error{Code: core.CodeUnavailable, Message: "needs-unlock: the keyring is locked", Cause: secret.ErrLocked}
 }
 func (lockedVault) Set(context.Context, string, string) error       { return secret.ErrLocked }
 func (lockedVault) Remove(context.Context, ...string) (bool, error) { return false, secret.ErrLocked }
@@ -176,7 +176,7 @@ func TestTokensAreSealedAndHiddenFromThePersonsSecrets(t *testing.T) {
 		t.Errorf("listed: %v", list)
 	}
 	for _, name := range []string{"oauth:server/web", "server/web"} {
-		if _, err := store.Get(t.Context(), name); hub.CodeOf(err) != hub.CodeNotFound {
+		if _, err := store.Get(t.Context(), name); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s can be read as a secret: %v", name, err)
 		}
 	}

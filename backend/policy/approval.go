@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // GrantTime is how long a person's "for a while" lasts.
@@ -28,7 +28,7 @@ const KeepAlive = 10 * time.Second
 
 // approval holds a call that needs a person's word. Nobody answering is a no, and so is
 // nobody there to ask.
-func (p *Policy) approval(ctx context.Context, call *hub.Call, rules *ruleset, plan *Plan, sink hub.Sink) error {
+func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.Sink) error {
 	if call.Method != "tools/call" || call.Continues {
 		return nil
 	}
@@ -41,21 +41,21 @@ func (p *Policy) approval(ctx context.Context, call *hub.Call, rules *ruleset, p
 	case config.ApprovalNever:
 		return nil
 	case config.ApprovalDeny:
-		e := hub.Errorf(hub.CodeRejected, "tool %q of server %q is not allowed", call.Name, call.Server)
+		e := core.Errorf(core.CodeRejected, "tool %q of server %q is not allowed", call.Name, call.Server)
 		e.Hint = "The configuration says so: " + why + "."
 		return e
 	}
 	grant := grantKey{clientKey(call.Client), call.Server, call.Name}
 	if p.granted(call) {
-		call.Approval = hub.ApprovedMinutes
+		call.Approval = core.ApprovedMinutes
 		return nil
 	}
 	if err := s.breaker.resting(); err != nil {
 		return err // nobody is asked in vain
 	}
 	if p.Inbox == nil || p.Reachable != nil && !p.Reachable() {
-		call.Approval = hub.ApprovalNobody
-		e := hub.Errorf(hub.CodeRejected, "tool %q of server %q needs a person's approval, and no window or page of Drawbridge is open", call.Name, call.Server)
+		call.Approval = core.ApprovalNobody
+		e := core.Errorf(core.CodeRejected, "tool %q of server %q needs a person's approval, and no window or page of Drawbridge is open", call.Name, call.Server)
 		e.Hint = "Ask the person to open Drawbridge, then try again."
 		return e
 	}
@@ -63,13 +63,13 @@ func (p *Policy) approval(ctx context.Context, call *hub.Call, rules *ruleset, p
 }
 
 // ask shows the call to the person and waits.
-func (p *Policy) ask(ctx context.Context, call *hub.Call, plan *Plan, sink hub.Sink, grant grantKey, why string) error {
+func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, grant grantKey, why string) error {
 	began := time.Now()
 	stop := Tell(sink, call, 0, "waiting for a person's approval")
-	answer, err := p.Inbox.Ask(ctx, inbox.Item{
-		Kind: inbox.Call, Server: call.Server, Client: call.Client, Tool: shown(call),
+	answer, err := p.Inbox.Ask(ctx, approvals.Item{
+		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: shown(call),
 		Message: fmt.Sprintf("%s wants to call %s of %s", clientName(call.Client), shorten(call.Name), plan.server.label),
-		Held: &inbox.Held{
+		Held: &approvals.Held{
 			CallID: call.ID, Tool: call.Name, Why: why, Effect: effect(plan.hints),
 			Arguments: strings.ToValidUTF8(string(arguments(call)), "\ufffd"),
 		},
@@ -78,29 +78,29 @@ func (p *Policy) ask(ctx context.Context, call *hub.Call, plan *Plan, sink hub.S
 	call.Queued += time.Since(began)
 	switch {
 	case err != nil:
-		if hub.CodeOf(err) == hub.CodeRateLimited {
-			call.Approval = hub.ApprovalNobody
+		if core.CodeOf(err) == core.CodeRateLimited {
+			call.Approval = core.ApprovalNobody
 		}
 		return err
 	case answer.Expired:
-		call.Approval = hub.ApprovalExpired
-		e := hub.Errorf(hub.CodeRejected, "nobody approved the call of tool %q of server %q in time", call.Name, call.Server)
+		call.Approval = core.ApprovalExpired
+		e := core.Errorf(core.CodeRejected, "nobody approved the call of tool %q of server %q in time", call.Name, call.Server)
 		e.Hint, e.Retriable = "Ask the person to watch for the question, then try again.", true
 		return e
-	case answer.Action != inbox.Accept:
-		call.Approval = hub.Denied
-		e := hub.Errorf(hub.CodeRejected, "the person denied the call of tool %q of server %q", call.Name, call.Server)
+	case answer.Action != approvals.Accept:
+		call.Approval = core.Denied
+		e := core.Errorf(core.CodeRejected, "the person denied the call of tool %q of server %q", call.Name, call.Server)
 		e.Hint = "Do not try it again unless they ask for it."
 		return e
 	}
 	switch answer.Scope {
-	case inbox.Minutes:
-		call.Approval = hub.ApprovedMinutes
+	case approvals.Minutes:
+		call.Approval = core.ApprovedMinutes
 		p.grants.add(grant, time.Now().Add(GrantTime))
-	case inbox.Always:
-		call.Approval = hub.ApprovedAlways
+	case approvals.Always:
+		call.Approval = core.ApprovedAlways
 	default:
-		call.Approval = hub.ApprovedOnce
+		call.Approval = core.ApprovedOnce
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func decide(rules *ruleset, s *server, t *tool, token string, hints registry.Hin
 }
 
 // reason says to a person why they are asked: whose wish it is, in words and not by its key.
-func reason(rules *ruleset, s *server, t *tool, call *hub.Call) string {
+func reason(rules *ruleset, s *server, t *tool, call *core.Call) string {
 	word, before := t.approval, "a tool of "+shorten(s.label)+" runs"
 	if t.approvalKey != serverApproval {
 		before = shorten(call.Name) + " of " + shorten(s.label) + " runs"
@@ -147,14 +147,14 @@ func reason(rules *ruleset, s *server, t *tool, call *hub.Call) string {
 func effect(h registry.Hints) string {
 	switch {
 	case h.ReadOnly == registry.Yes:
-		return inbox.EffectReadOnly
+		return approvals.EffectReadOnly
 	case h.Destructive == registry.Yes:
-		return inbox.EffectDestructive
+		return approvals.EffectDestructive
 	}
-	return inbox.EffectUnknown
+	return approvals.EffectUnknown
 }
 
-func arguments(call *hub.Call) []byte {
+func arguments(call *core.Call) []byte {
 	if call.Arguments.Empty() {
 		return []byte("{}")
 	}
@@ -163,14 +163,14 @@ func arguments(call *hub.Call) []byte {
 
 // clientKey names a client for what a person allows it: its token, or without one
 // what it says of itself, marked, since anybody could say that.
-func clientKey(c hub.Client) string {
+func clientKey(c core.Client) string {
 	if c.Token != "" {
 		return c.Token
 	}
 	return "\x00" + c.Name
 }
 
-func clientName(c hub.Client) string {
+func clientName(c core.Client) string {
 	switch {
 	case c.Name != "" && c.Token != "" && c.Name != c.Token:
 		return shorten(c.Name) + " (" + shorten(c.Token) + ")"
@@ -193,7 +193,7 @@ func shorten(s string) string {
 // Tell sends progress to a client that wants some, every KeepAlive until stop is
 // called, so that it does not give up while its call waits. reached is the progress
 // that it knows of.
-func Tell(sink hub.Sink, call *hub.Call, reached float64, message string) (stop func()) {
+func Tell(sink core.Sink, call *core.Call, reached float64, message string) (stop func()) {
 	if sink == nil || call.ProgressToken.Empty() {
 		return func() {}
 	}
@@ -293,6 +293,6 @@ func (p *Policy) Grants() []Grant {
 // ForgetGrants takes back what a person has allowed for a while.
 func (p *Policy) ForgetGrants() { p.grants.keep(func(string) bool { return false }) }
 
-func (p *Policy) granted(call *hub.Call) bool {
+func (p *Policy) granted(call *core.Call) bool {
 	return p.grants.has(grantKey{clientKey(call.Client), call.Server, call.Name}, time.Now())
 }

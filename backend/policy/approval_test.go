@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 func TestWhoIsAsked(t *testing.T) {
@@ -37,14 +37,14 @@ func TestWhoIsAsked(t *testing.T) {
 		{"allowed, and denied", `, "approval": "deny", "tools": {"read": {"allowClients": ["cursor"]}}`, ``, "read", deny},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &person{answer: inbox.Answer{Action: inbox.Accept, Scope: inbox.Once}}
+			p := &person{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Once}}
 			s := withRules(t, c.server, c.root, Options{Inbox: p})
 			made := call(c.tool, "")
 			_, err := s.make(made, "{}", nil)
 			if (err != nil) != (c.want == deny) || len(p.asked) != map[string]int{ask: 1}[c.want] || (made.Approval != "") != (c.want == ask) {
 				t.Errorf("%v, asked %d times, noted %q", err, len(p.asked), made.Approval)
 			}
-			if err != nil && hub.CodeOf(err) != hub.CodeRejected {
+			if err != nil && core.CodeOf(err) != core.CodeRejected {
 				t.Error(err)
 			}
 		})
@@ -54,17 +54,17 @@ func TestWhoIsAsked(t *testing.T) {
 func TestHowAnApprovalEnds(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		answer inbox.Answer
-		noted  hub.Approval
+		answer approvals.Answer
+		noted  core.Approval
 		passes bool
 		later  int // questions when it is called three times
 	}{
-		{"once", inbox.Answer{Action: inbox.Accept, Scope: inbox.Once}, hub.ApprovedOnce, true, 3},
-		{"for a while", inbox.Answer{Action: inbox.Accept, Scope: inbox.Minutes}, hub.ApprovedMinutes, true, 1},
-		{"always", inbox.Answer{Action: inbox.Accept, Scope: inbox.Always}, hub.ApprovedAlways, true, 3}, // until the configuration is read
-		{"denied", inbox.Answer{Action: inbox.Decline}, hub.Denied, false, 3},
-		{"closed", inbox.Answer{Action: inbox.Cancel}, hub.Denied, false, 3},
-		{"nobody", inbox.Answer{Action: inbox.Decline, Expired: true}, hub.ApprovalExpired, false, 3},
+		{"once", approvals.Answer{Action: approvals.Accept, Scope: approvals.Once}, core.ApprovedOnce, true, 3},
+		{"for a while", approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}, core.ApprovedMinutes, true, 1},
+		{"always", approvals.Answer{Action: approvals.Accept, Scope: approvals.Always}, core.ApprovedAlways, true, 3}, // until the configuration is read
+		{"denied", approvals.Answer{Action: approvals.Decline}, core.Denied, false, 3},
+		{"closed", approvals.Answer{Action: approvals.Cancel}, core.Denied, false, 3},
+		{"nobody", approvals.Answer{Action: approvals.Decline, Expired: true}, core.ApprovalExpired, false, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &person{answer: c.answer}
@@ -72,7 +72,7 @@ func TestHowAnApprovalEnds(t *testing.T) {
 			for range 3 {
 				made := call("delete", `{"path":"/x"}`)
 				_, err := s.make(made, "{}", nil)
-				if (err == nil) != c.passes || made.Approval != c.noted || err != nil && hub.CodeOf(err) != hub.CodeRejected {
+				if (err == nil) != c.passes || made.Approval != c.noted || err != nil && core.CodeOf(err) != core.CodeRejected {
 					t.Fatalf("%v, noted %q", err, made.Approval)
 				}
 			}
@@ -80,7 +80,7 @@ func TestHowAnApprovalEnds(t *testing.T) {
 				t.Errorf("asked %d times", len(p.asked))
 			}
 			q := p.asked[0]
-			if q.Kind != inbox.Call || q.Held.Arguments != `{"path":"/x"}` || q.Held.Tool != "delete" || q.Held.Effect != inbox.EffectDestructive ||
+			if q.Kind != approvals.Call || q.Held.Arguments != `{"path":"/x"}` || q.Held.Tool != "delete" || q.Held.Effect != approvals.EffectDestructive ||
 				q.Held.CallID != 7 || q.Client.Token != "cursor" || !strings.Contains(q.Message, "Cursor (cursor) wants to call delete of files") || q.Held.Why != "You want to be asked before a tool of files runs." {
 				t.Errorf("%+v %+v", q, q.Held)
 			}
@@ -96,7 +96,7 @@ func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
 		{`, "approval": "never", "tools": {"delete": {"approval": "ask"}}`, ``, "You want to be asked before delete of files runs."},
 		{`, "approval": "never"`, `"policy": {"clients": {"cursor": {"approval": "ask"}}}, `, "You want to be asked before Cursor (cursor) calls a tool."},
 	} {
-		p := &person{answer: inbox.Answer{Action: inbox.Accept}}
+		p := &person{answer: approvals.Answer{Action: approvals.Accept}}
 		s := withRules(t, c.server, c.root, Options{Inbox: p})
 		if _, err := s.make(call("delete", ""), "{}", nil); err != nil || len(p.asked) != 1 {
 			t.Fatal(err, p.asked)
@@ -109,9 +109,9 @@ func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
 
 func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &person{answer: inbox.Answer{Action: inbox.Accept, Scope: inbox.Minutes}}
+		p := &person{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}}
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
-		ask := func(change func(*hub.Call)) int {
+		ask := func(change func(*core.Call)) int {
 			c := call("delete", "")
 			change(c)
 			before := len(p.asked)
@@ -120,14 +120,14 @@ func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 			}
 			return len(p.asked) - before
 		}
-		same := func(*hub.Call) {}
+		same := func(*core.Call) {}
 		if ask(same) != 1 || ask(same) != 0 {
 			t.Error("not for a while")
 		}
-		if ask(func(c *hub.Call) { c.Client.Token = "other" }) != 1 || ask(func(c *hub.Call) { c.Name = "put" }) != 1 {
+		if ask(func(c *core.Call) { c.Client.Token = "other" }) != 1 || ask(func(c *core.Call) { c.Name = "put" }) != 1 {
 			t.Error("it reaches another client or tool")
 		}
-		if ask(func(c *hub.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *hub.Call) { c.ByPerson = true; c.Client.Token = "third" }) != 0 {
+		if ask(func(c *core.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *core.Call) { c.ByPerson = true; c.Client.Token = "third" }) != 0 {
 			t.Error("a further round, or the person, is asked")
 		}
 		if g := s.Grants(); len(g) != 3 || g[0].Client != "cursor" || time.Until(g[0].Until) != GrantTime {
@@ -149,12 +149,12 @@ func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 }
 
 func TestNobodyIsAskedInVain(t *testing.T) {
-	p := &person{answer: inbox.Answer{Action: inbox.Accept}}
+	p := &person{answer: approvals.Answer{Action: approvals.Accept}}
 	seen := false
 	s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p, Reachable: func() bool { return seen }})
 	made := call("plain", "")
 	_, err := s.make(made, "{}", nil)
-	if e, _ := errors.AsType[*hub.Error](err); e == nil || e.Code != hub.CodeRejected || !strings.Contains(e.Message, "no window or page") || made.Approval != hub.ApprovalNobody || len(p.asked) != 0 {
+	if e, _ := errors.AsType[*core.Error](err); e == nil || e.Code != core.CodeRejected || !strings.Contains(e.Message, "no window or page") || made.Approval != core.ApprovalNobody || len(p.asked) != 0 {
 		t.Errorf("%v, noted %q", err, made.Approval)
 	}
 	seen = true
@@ -162,7 +162,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 		_, _ = s.make(call("plain", ""), "", gone)
 	}
 	before := len(p.asked)
-	if _, err := s.make(call("plain", ""), "{}", nil); hub.CodeOf(err) != hub.CodeBreakerOpen || len(p.asked) != before {
+	if _, err := s.make(call("plain", ""), "{}", nil); core.CodeOf(err) != core.CodeBreakerOpen || len(p.asked) != before {
 		t.Errorf("%v, asked %d times", err, len(p.asked)-before)
 	}
 }
@@ -171,10 +171,10 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 // question along.
 func TestTheDeadlineOfAnApprovalMeansNo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		box := inbox.New(inbox.Options{Bus: new(event.Bus)})
+		box := approvals.New(approvals.Options{Bus: new(event.Bus)})
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: box})
 		made := call("plain", "")
-		if _, err := s.make(made, "{}", nil); hub.CodeOf(err) != hub.CodeRejected || made.Queued != 2*time.Minute || made.Approval != hub.ApprovalExpired {
+		if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeRejected || made.Queued != 2*time.Minute || made.Approval != core.ApprovalExpired {
 			t.Errorf("%v after %s, noted %q", err, made.Queued, made.Approval)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -185,7 +185,7 @@ func TestTheDeadlineOfAnApprovalMeansNo(t *testing.T) {
 			t.Fatal("it does not wait")
 		}
 		cancel()
-		if err := <-done; hub.CodeOf(err) != hub.CodeCancelled || len(box.List()) != 0 {
+		if err := <-done; core.CodeOf(err) != core.CodeCancelled || len(box.List()) != 0 {
 			t.Error(err, len(box.List()))
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // BenchmarkAdmit is what policy costs a call: with nothing configured, and with a check
@@ -19,7 +19,7 @@ func BenchmarkAdmit(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			s := withRules(b, server, ``, Options{})
 			c, ctx := call("read", `{"path":"a","n":1}`), context.Background()
-			reply := hub.Reply{Result: []byte(`{"content":[]}`)}
+			reply := core.Reply{Result: []byte(`{"content":[]}`)}
 			b.ReportAllocs()
 			for b.Loop() {
 				plan, err := s.Admit(ctx, c, nil)

@@ -1,6 +1,6 @@
 package policy
 
-import "drawbridge/backend/hub"
+import "github.com/drawbridge-mcp/drawbridge/backend/core"
 
 // The bounds of a call's params. A client that needs more is told so, in words,
 // before the server sees anything.
@@ -12,7 +12,7 @@ const (
 )
 
 // size refuses params that are too large.
-func size(call *hub.Call) error {
+func size(call *core.Call) error {
 	n := len(call.Params)
 	if !call.Arguments.Empty() {
 		n = call.Arguments.End - call.Arguments.Start
@@ -20,19 +20,19 @@ func size(call *hub.Call) error {
 	if n <= MaxArguments {
 		return nil
 	}
-	e := hub.Errorf(hub.CodeValidation, "the arguments are larger than %d MiB", MaxArguments>>20)
-	e.Fields = []hub.FieldError{{Field: "arguments", Error: "too large"}}
+	e := core.Errorf(core.CodeValidation, "the arguments are larger than %d MiB", MaxArguments>>20)
+	e.Fields = []core.FieldError{{Field: "arguments", Error: "too large"}}
 	e.Hint = "Pass a path or a URI instead of the data itself."
 	return e
 }
 
 // depth refuses params that are nested so deeply that a server may break on them.
-func depth(call *hub.Call) error {
+func depth(call *core.Call) error {
 	if len(call.Params) <= 2*MaxDepth || deepest(call.Params) <= MaxDepth {
 		return nil
 	}
-	e := hub.Errorf(hub.CodeValidation, "the arguments are nested deeper than %d levels", MaxDepth)
-	e.Fields = []hub.FieldError{{Field: "arguments", Error: "nested too deeply"}}
+	e := core.Errorf(core.CodeValidation, "the arguments are nested deeper than %d levels", MaxDepth)
+	e.Fields = []core.FieldError{{Field: "arguments", Error: "nested too deeply"}}
 	return e
 }
 
@@ -59,7 +59,7 @@ func deepest(raw []byte) (most int) {
 }
 
 // names refuses a name or URI that nothing can have.
-func names(call *hub.Call) error {
+func names(call *core.Call) error {
 	most, field := MaxName, "name"
 	if call.Method == "resources/read" || call.Method == "completion/complete" {
 		most, field = MaxURI, "uri"
@@ -67,7 +67,7 @@ func names(call *hub.Call) error {
 	if len(call.Name) <= most {
 		return nil
 	}
-	e := hub.Errorf(hub.CodeValidation, "the %s is longer than %d bytes", field, most)
-	e.Fields = []hub.FieldError{{Field: field, Error: "too long"}}
+	e := core.Errorf(core.CodeValidation, "the %s is longer than %d bytes", field, most)
+	e.Fields = []core.FieldError{{Field: field, Error: "too long"}}
 	return e
 }

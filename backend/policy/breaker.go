@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // breaker gives a server a rest that failed so often in a row, and its callers an
@@ -77,15 +77,15 @@ func judge(err error, sent bool) judgement {
 	if err == nil {
 		return worked
 	}
-	e, ours := errors.AsType[*hub.Error](err)
+	e, ours := errors.AsType[*core.Error](err)
 	switch {
 	case !sent || errors.Is(err, context.Canceled):
 		return neutral
 	case !ours:
 		return neutral
-	case e.Code == hub.CodeTimeout:
+	case e.Code == core.CodeTimeout:
 		return failed
-	case e.Code == hub.CodeUnavailable:
+	case e.Code == core.CodeUnavailable:
 		return lost
 	}
 	return neutral
@@ -210,7 +210,7 @@ func (b *breaker) resting() error {
 
 // refusal needs b.mu.
 func (b *breaker) refusal(now time.Time) error {
-	e := hub.Errorf(hub.CodeBreakerOpen, "server %q failed %d times in a row and rests", b.server, b.Failures)
+	e := core.Errorf(core.CodeBreakerOpen, "server %q failed %d times in a row and rests", b.server, b.Failures)
 	e.Hint, e.Retriable = "A call is trying it now: try again in a moment.", true
 	if b.state == BreakerOpen {
 		e.Hint = fmt.Sprintf("Try again in %s.", atLeast(b.since.Add(b.Open).Sub(now)))

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // model is the breaker's specification, written to be read and not to be fast.
@@ -80,7 +80,7 @@ func TestTheBreakerEqualsItsSpecification(t *testing.T) {
 					}
 					if err == nil {
 						open[next] = ticket
-					} else if hub.CodeOf(err) != hub.CodeBreakerOpen {
+					} else if core.CodeOf(err) != core.CodeBreakerOpen {
 						t.Fatal(err)
 					}
 					next++
@@ -111,7 +111,7 @@ func TestWhatCountsAgainstAServer(t *testing.T) {
 		"a timeout":             {late, true, failed},
 		"a server that is away": {gone, false, neutral},
 		"a client that left":    {context.Canceled, true, neutral},
-		"a login that is due":   {hub.Errorf(hub.CodeUnauthorized, "no"), true, neutral},
+		"a login that is due":   {core.Errorf(core.CodeUnauthorized, "no"), true, neutral},
 		"a mistake of ours":     {context.DeadlineExceeded, true, neutral},
 	} {
 		if got := judge(c.err, c.sent); got != c.want {
@@ -134,7 +134,7 @@ func TestAServerThatFailsFiveTimesRestsForHalfAMinute(t *testing.T) {
 			}
 		}
 		_, err := s.make(call("plain", ""), "", nil)
-		if message, hint := hub.Describe(err); hub.CodeOf(err) != hub.CodeBreakerOpen || message != `server "files" failed 5 times in a row and rests` || hint != "Try again in 30s." {
+		if message, hint := core.Describe(err); core.CodeOf(err) != core.CodeBreakerOpen || message != `server "files" failed 5 times in a row and rests` || hint != "Try again in 30s." {
 			t.Fatalf("%v, %s", err, hint)
 		}
 		if list := s.Breakers(); len(list) != 1 || list[0].State != BreakerOpen || list[0].Reason == "" {
@@ -175,7 +175,7 @@ func TestACrashUnderManyCallsCountsOnce(t *testing.T) {
 		}
 	}
 	crash(1)
-	if _, err := b.admit(); hub.CodeOf(err) != hub.CodeBreakerOpen {
+	if _, err := b.admit(); core.CodeOf(err) != core.CodeBreakerOpen {
 		t.Errorf("after five crashes: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 // Bounds of what is kept.
@@ -25,7 +25,7 @@ type cacheKey string
 
 // cached looks for a result that still stands, and notes under which key a new one
 // is to be kept. Only what says of itself that it changes nothing is kept.
-func (p *Policy) cached(call *hub.Call, plan *Plan) bool {
+func (p *Policy) cached(call *core.Call, plan *Plan) bool {
 	switch call.Method {
 	case "tools/call":
 		if plan.tool.cacheTTL == 0 || plan.hints.ReadOnly != registry.Yes {
@@ -54,7 +54,7 @@ func (p *Policy) cached(call *hub.Call, plan *Plan) bool {
 // keyOf makes the key of a call; false when its answer cannot be another's. Callers
 // that may not see the same have different keys: another client, another view, and
 // with a server that is not shared, another session or folder.
-func (p *Policy) keyOf(call *hub.Call, s *server) (cacheKey, bool) {
+func (p *Policy) keyOf(call *core.Call, s *server) (cacheKey, bool) {
 	view, ok := p.Views.Server(s.id)
 	if !ok || bytes.Contains(call.Params, []byte(`"requestState"`)) {
 		return "", false // a part of a longer exchange
@@ -143,13 +143,13 @@ type cache struct {
 
 type kept struct {
 	key   cacheKey
-	reply *hub.Reply // read-only
+	reply *core.Reply // read-only
 	until time.Time
 }
 
 func (k *kept) size() int { return len(k.key) + len(k.reply.Result) }
 
-func (c *cache) find(key cacheKey, now time.Time) (*hub.Reply, bool) {
+func (c *cache) find(key cacheKey, now time.Time) (*core.Reply, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.byKey[key]
@@ -166,7 +166,7 @@ func (c *cache) find(key cacheKey, now time.Time) (*hub.Reply, bool) {
 }
 
 // keep keeps a good result. What asks for input, or is an error, is none.
-func (c *cache) keep(plan *Plan, reply hub.Reply) {
+func (c *cache) keep(plan *Plan, reply core.Reply) {
 	var about struct {
 		IsError    bool   `json:"isError"`
 		ResultType string `json:"resultType"`
@@ -183,7 +183,7 @@ func (c *cache) keep(plan *Plan, reply hub.Reply) {
 	if ttl == 0 {
 		return
 	}
-	own := &hub.Reply{Result: bytes.Clone(reply.Result)}
+	own := &core.Reply{Result: bytes.Clone(reply.Result)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, ok := c.byKey[plan.keepFor]; ok {

@@ -10,27 +10,27 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestNamesAndURIsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
-		call hub.Call
+		call core.Call
 		ok   bool
 	}{
-		"a long name":      {hub.Call{Method: "tools/call", Name: strings.Repeat("a", MaxName)}, true},
-		"a longer name":    {hub.Call{Method: "tools/call", Name: strings.Repeat("a", MaxName+1)}, false},
-		"a long URI":       {hub.Call{Method: "resources/read", Name: strings.Repeat("a", MaxURI)}, true},
-		"a longer URI":     {hub.Call{Method: "resources/read", Name: strings.Repeat("a", MaxURI+1)}, false},
-		"a prompt's name":  {hub.Call{Method: "prompts/get", Name: strings.Repeat("a", MaxName+1)}, false},
-		"an URI to finish": {hub.Call{Method: "completion/complete", Name: strings.Repeat("a", MaxName+1)}, true},
+		"a long name":      {core.Call{Method: "tools/call", Name: strings.Repeat("a", MaxName)}, true},
+		"a longer name":    {core.Call{Method: "tools/call", Name: strings.Repeat("a", MaxName+1)}, false},
+		"a long URI":       {core.Call{Method: "resources/read", Name: strings.Repeat("a", MaxURI)}, true},
+		"a longer URI":     {core.Call{Method: "resources/read", Name: strings.Repeat("a", MaxURI+1)}, false},
+		"a prompt's name":  {core.Call{Method: "prompts/get", Name: strings.Repeat("a", MaxName+1)}, false},
+		"an URI to finish": {core.Call{Method: "completion/complete", Name: strings.Repeat("a", MaxName+1)}, true},
 	} {
 		err := names(&c.call)
 		if (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
-		if e, ours := errors.AsType[*hub.Error](err); err != nil && (!ours || e.Code != hub.CodeValidation || len(e.Fields) != 1) {
+		if e, ours := errors.AsType[*core.Error](err); err != nil && (!ours || e.Code != core.CodeValidation || len(e.Fields) != 1) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -59,8 +59,8 @@ func TestArgumentsThatDoNotFitAreRefusedByName(t *testing.T) {
 			}
 			continue
 		}
-		e, ok := errors.AsType[*hub.Error](err)
-		if !ok || e.Code != hub.CodeValidation || len(e.Fields) != len(strings.Split(c.want, "|")) || strings.Contains(e.Message, "secret") {
+		e, ok := errors.AsType[*core.Error](err)
+		if !ok || e.Code != core.CodeValidation || len(e.Fields) != len(strings.Split(c.want, "|")) || strings.Contains(e.Message, "secret") {
 			t.Errorf("%s: %+v", c.arguments, e)
 			continue
 		}
@@ -75,20 +75,20 @@ func TestArgumentsThatDoNotFitAreRefusedByName(t *testing.T) {
 func TestABucketForEachCallerAndTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "rateLimit": {"perSecond": 2, "burst": 3}, "tools": {"put": {"rateLimit": {"perSecond": 1, "burst": 1, "by": "session"}}}`, ``, Options{})
-		allowed := func(n int, make func() *hub.Call) (passed int) {
+		allowed := func(n int, make func() *core.Call) (passed int) {
 			for range n {
 				if _, err := s.make(make(), "{}", nil); err == nil {
 					passed++
-				} else if e, _ := errors.AsType[*hub.Error](err); e.Code != hub.CodeRateLimited || !e.Retriable || e.Hint != "Try again in 500ms." && e.Hint != "Try again in 1s." {
+				} else if e, _ := errors.AsType[*core.Error](err); e.Code != core.CodeRateLimited || !e.Retriable || e.Hint != "Try again in 500ms." && e.Hint != "Try again in 1s." {
 					t.Fatalf("%+v", e)
 				}
 			}
 			return passed
 		}
-		plain := func() *hub.Call { return call("plain", "") }
-		other := func() *hub.Call { c := call("plain", ""); c.Client.Token = "other"; return c }
-		put := func(session string) func() *hub.Call {
-			return func() *hub.Call { c := call("put", ""); c.Session = session; return c }
+		plain := func() *core.Call { return call("plain", "") }
+		other := func() *core.Call { c := call("plain", ""); c.Client.Token = "other"; return c }
+		put := func(session string) func() *core.Call {
+			return func() *core.Call { c := call("put", ""); c.Session = session; return c }
 		}
 		if a, b, c, d := allowed(9, plain), allowed(9, other), allowed(9, put("s1")), allowed(9, put("s2")); a != 3 || b != 3 || c != 1 || d != 1 {
 			t.Errorf("passed %d, %d, %d, %d", a, b, c, d)
@@ -115,12 +115,12 @@ func TestClientsAndClientsOfAToolHaveLimitsOfTheirOwn(t *testing.T) {
 		server := `, "rateLimit": {"perSecond": 1, "burst": 5}, "tools": {"put": {"rateLimit": {"perSecond": 1, "burst": 4}, "clients": {"cursor": {"rateLimit": {"perSecond": 0.5, "burst": 1}}}}}`
 		root := `"policy": {"clients": {"cursor": {"rateLimit": {"perSecond": 1, "burst": 2}}, "batch": {"rateLimit": {"perSecond": 100, "burst": 50}}}}, `
 		s := withRules(t, server, root, Options{})
-		made := func(tool, token string) *hub.Call { c := call(tool, ""); c.Client.Token = token; return c }
+		made := func(tool, token string) *core.Call { c := call(tool, ""); c.Client.Token = token; return c }
 		allowed := func(tool, token string) (passed int, refused string) {
 			for range 60 {
 				if _, err := s.make(made(tool, token), "{}", nil); err == nil {
 					passed++
-				} else if refused = err.Error(); hub.CodeOf(err) != hub.CodeRateLimited {
+				} else if refused = err.Error(); core.CodeOf(err) != core.CodeRateLimited {
 					t.Fatal(err)
 				}
 			}
@@ -143,7 +143,7 @@ func TestClientsAndClientsOfAToolHaveLimitsOfTheirOwn(t *testing.T) {
 			}
 		}
 		_, err := s.make(made("put", "cursor"), "{}", nil)
-		if _, hint := hub.Describe(err); hint != "Try again in 2s." {
+		if _, hint := core.Describe(err); hint != "Try again in 2s." {
 			t.Error(hint)
 		}
 		if e, _ := s.Explain("files", "put", "cursor"); e.Passes || e.Checks[5].Key != "mcpServers.files.tools.put.clients.cursor.rateLimit" {
@@ -168,7 +168,7 @@ func TestALimitOfAClientAloneCounts(t *testing.T) {
 	s := withRules(t, ``, `"policy": {"clients": {"cursor": {"rateLimit": {"perSecond": 0.001, "burst": 1}}}}, `, Options{})
 	_, first := s.make(call("plain", ""), "{}", nil)
 	_, second := s.make(call("plain", ""), "{}", nil)
-	if first != nil || hub.CodeOf(second) != hub.CodeRateLimited {
+	if first != nil || core.CodeOf(second) != core.CodeRateLimited {
 		t.Error(first, second)
 	}
 }
@@ -177,7 +177,7 @@ func TestCallersThatAreInventedDoNotFillTheMemory(t *testing.T) {
 	s := withRules(t, `, "rateLimit": {"perSecond": 0.001, "burst": 1}`, ``, Options{})
 	for i := range maxBuckets + 100 {
 		c := call("plain", "")
-		c.Client = hub.Client{Name: strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()}
+		c.Client = core.Client{Name: strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()}
 		_, _ = s.make(c, "{}", nil)
 	}
 	if n := len(s.rules.Load().servers["files"].base.buckets.all); n > maxBuckets+1 {
@@ -200,22 +200,22 @@ func TestPlacesAndTheQueueBeforeThem(t *testing.T) {
 		go func() { plan, err := s.Admit(t.Context(), waiting, nil); queued <- got{plan, err} }()
 		synctest.Wait()
 		_, err := admit()
-		if e, _ := errors.AsType[*hub.Error](err); e == nil || e.Code != hub.CodeRejected || !e.Retriable {
+		if e, _ := errors.AsType[*core.Error](err); e == nil || e.Code != core.CodeRejected || !e.Retriable {
 			t.Fatalf("%v", err)
 		}
 		if loads := s.Loads(); len(loads) != 1 || loads[0] != (Load{"files", 2, 1, 1}) {
 			t.Errorf("%+v", loads)
 		}
 		time.Sleep(3 * time.Second)
-		s.End(first, hub.Reply{}, nil, true)
+		s.End(first, core.Reply{}, nil, true)
 		if g := <-queued; g.err != nil || waiting.Queued != 3*time.Second {
 			t.Errorf("%v after %s", g.err, waiting.Queued)
 		} else {
-			s.End(g.plan, hub.Reply{}, nil, true)
+			s.End(g.plan, core.Reply{}, nil, true)
 		}
 		third, _ := admit()
 		began := time.Now()
-		if _, err := admit(); hub.CodeOf(err) != hub.CodeRejected || time.Since(began) != 10*time.Second {
+		if _, err := admit(); core.CodeOf(err) != core.CodeRejected || time.Since(began) != 10*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -223,8 +223,8 @@ func TestPlacesAndTheQueueBeforeThem(t *testing.T) {
 		if _, err := s.Admit(ctx, call("plain", ""), nil); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		s.End(second, hub.Reply{}, nil, true)
-		s.End(third, hub.Reply{}, gone, true)
+		s.End(second, core.Reply{}, nil, true)
+		s.End(third, core.Reply{}, gone, true)
 		if loads := s.Loads(); loads[0].Running != 0 || loads[0].Queued != 0 {
 			t.Errorf("%+v", loads)
 		}
@@ -232,8 +232,8 @@ func TestPlacesAndTheQueueBeforeThem(t *testing.T) {
 }
 
 func TestWhatIsTriedAgain(t *testing.T) {
-	unsent := &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: true}
-	final := &hub.Error{Code: hub.CodeUnavailable}
+	unsent := &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true}
+	final := &core.Error{Code: core.CodeUnavailable}
 	const twice = `, "retry": {"delaysMs": [10, 20]}`
 	for _, c := range []struct {
 		name, server, tool string
@@ -293,7 +293,7 @@ func TestOnlyGoodResultsOfReadOnlyToolsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = `, "tools": {"read": {"cacheTtlMs": 1000}, "put": {"cacheTtlMs": 1000}}`
 		s := withRules(t, keys, ``, Options{})
-		hit := func(c *hub.Call, reply string) bool {
+		hit := func(c *core.Call, reply string) bool {
 			plan, err := s.make(c, reply, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -306,7 +306,7 @@ func TestOnlyGoodResultsOfReadOnlyToolsAreKept(t *testing.T) {
 		if hit(call("read", `{"path":"a","n":1}`), `{"content":[1]}`) || !hit(call("read", ` { "n" : 1,"path":"\u0061" } `), ``) {
 			t.Error("the same arguments in other words miss")
 		}
-		for name, c := range map[string]*hub.Call{
+		for name, c := range map[string]*core.Call{
 			"other arguments": call("read", `{"path":"b","n":1}`), "another spelling of a number": call("read", `{"path":"a","n":1.0}`),
 		} {
 			if hit(c, `{"isError":true}`) {
@@ -344,7 +344,7 @@ func TestResourcesAreKeptAsLongAsTheirServerAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "honorTtl": true`, ``, Options{})
 		read := func(uri, reply string) bool {
-			c := &hub.Call{Server: "files", Method: "resources/read", Name: uri, Era: hub.Modern}
+			c := &core.Call{Server: "files", Method: "resources/read", Name: uri, Era: core.Modern}
 			plan, err := s.make(c, reply, nil)
 			return err == nil && plan.Cached != nil
 		}
@@ -385,7 +385,7 @@ func TestStrictIsOneSetOfRules(t *testing.T) {
 		if err != nil || plan.Timeout != 5*time.Second {
 			t.Fatal(plan.Timeout, err)
 		}
-		unsent := &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: true}
+		unsent := &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true}
 		for tries, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 			if pause, again := plan.Again(call("plain", ""), tries+1, unsent, true); !again || pause != want {
 				t.Errorf("pause %d: %s, %v", tries+1, pause, again)
@@ -398,7 +398,7 @@ func TestStrictIsOneSetOfRules(t *testing.T) {
 		for range 30 {
 			if _, err := s.make(call("plain", ""), "{}", nil); err == nil {
 				passed++
-			} else if hub.CodeOf(err) != hub.CodeRateLimited {
+			} else if core.CodeOf(err) != core.CodeRateLimited {
 				t.Fatal(err)
 			}
 		}
@@ -425,13 +425,13 @@ func (p *progress) Notify(_ string, params json.RawMessage) {
 	defer p.mu.Unlock()
 	p.said = append(p.said, string(params))
 }
-func (*progress) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
-	return hub.Reply{}, nil
+func (*progress) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
+	return core.Reply{}, nil
 }
 
 func TestAClientHearsThatItsCallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &person{answer: inbox.Answer{Action: inbox.Accept}, after: 35 * time.Second}
+		p := &person{answer: approvals.Answer{Action: approvals.Accept}, after: 35 * time.Second}
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
 		c := call("plain", `{"a":1}`)
 		at := len(c.Params) - 1

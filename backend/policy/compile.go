@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // ruleset is a configuration as the call path needs it. It is immutable but for the
@@ -55,7 +55,7 @@ func (r *ruleset) server(id string) *server {
 	return r.other
 }
 
-func (s *server) tool(call *hub.Call) *tool {
+func (s *server) tool(call *core.Call) *tool {
 	if call.Method != "tools/call" {
 		return &s.plain
 	}

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // slots are the places for calls that a server works on at once, and the queue before
@@ -28,7 +28,7 @@ func newSlots(server string, c config.Concurrency) *slots {
 
 // take takes a place, and waits for one for at most the call's timeout. A call that
 // finds the queue full is turned away: that is no error of the server.
-func (s *slots) take(ctx context.Context, call *hub.Call, plan *Plan) error {
+func (s *slots) take(ctx context.Context, call *core.Call, plan *Plan) error {
 	if s == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (s *slots) take(ctx context.Context, call *hub.Call, plan *Plan) error {
 
 func (s *slots) turnAway(format string, about any) error {
 	s.shed.Add(1)
-	e := hub.Errorf(hub.CodeRejected, format, s.server, about)
+	e := core.Errorf(core.CodeRejected, format, s.server, about)
 	e.Hint, e.Retriable = "Try again when fewer calls are under way, or raise concurrency in the server's configuration.", true
 	return e
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Explanation says whether a call would pass now, check by check in the order in which
@@ -47,19 +47,19 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 	rules := p.rules.Load()
 	s := rules.servers[server]
 	if !ok && s == nil {
-		return Explanation{}, hub.Errorf(hub.CodeNotFound, "no server is called %q", server)
+		return Explanation{}, core.Errorf(core.CodeNotFound, "no server is called %q", server)
 	}
 	if s == nil {
 		s = rules.other
 	}
 	if ok {
-		if target, known := view.Lookup(hub.Tools, tool); known {
+		if target, known := view.Lookup(core.Tools, tool); known {
 			tool = target.Name
 		} else if held, ok := view.Withheld(tool); ok {
 			tool = held.Name
 		}
 	}
-	call := &hub.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: hub.Client{Token: client}, ByPerson: client == ""}
+	call := &core.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: core.Client{Token: client}, ByPerson: client == ""}
 	t := s.tool(call)
 	e := Explanation{
 		Server: server, Tool: tool, Client: client, Passes: true,
@@ -92,7 +92,7 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 	return e, nil
 }
 
-func (p *Policy) explainOffered(call *hub.Call, s *server) Verdict {
+func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
 	if by := s.filter.Hidden(call.Name); by != "" {
 		v := Verdict{"offered", Refuse, "The configuration hides the tool: " + by + ".", by}
 		if by == config.HiddenByEnabled {
@@ -102,8 +102,8 @@ func (p *Policy) explainOffered(call *hub.Call, s *server) Verdict {
 	}
 	target, err := p.offered(call, s)
 	switch {
-	case hub.CodeOf(err) == hub.CodeRejected:
-		message, hint := hub.Describe(err)
+	case core.CodeOf(err) == core.CodeRejected:
+		message, hint := core.Describe(err)
 		return Verdict{"offered", Refuse, capital(message) + ". " + hint, "toolChanges"}
 	case err != nil:
 		return Verdict{"offered", Refuse, capital(err.Error()) + ".", ""}
@@ -113,7 +113,7 @@ func (p *Policy) explainOffered(call *hub.Call, s *server) Verdict {
 	return Verdict{"offered", Pass, "The server offers the tool.", ""}
 }
 
-func (p *Policy) explainInput(call *hub.Call, t *tool, target registry.Target) Verdict {
+func (p *Policy) explainInput(call *core.Call, t *tool, target registry.Target) Verdict {
 	switch {
 	case !t.validate:
 		return Verdict{"input", Off, "The server judges the arguments.", ""}
@@ -123,7 +123,7 @@ func (p *Policy) explainInput(call *hub.Call, t *tool, target registry.Target) V
 	return Verdict{"input", Pass, "Arguments that do not fit the tool's schema are refused.", "validateInput"}
 }
 
-func explainRate(call *hub.Call, t *tool) Verdict {
+func explainRate(call *core.Call, t *tool) Verdict {
 	b := t.limit(call.Client.Token)
 	if b == nil {
 		return Verdict{"rate", Off, "There is no limit.", ""}
@@ -134,7 +134,7 @@ func explainRate(call *hub.Call, t *tool) Verdict {
 	return Verdict{"rate", Pass, "It may be called " + b.String() + ".", b.setting}
 }
 
-func (p *Policy) explainApproval(call *hub.Call, rules *ruleset, s *server, t *tool, hints registry.Hints) Verdict {
+func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *tool, hints registry.Hints) Verdict {
 	word, why := decide(rules, s, t, call.Client.Token, hints)
 	key := t.approvalKey
 	if strictness[rules.clients[call.Client.Token]] > strictness[t.approval] {
@@ -170,7 +170,7 @@ func explainBreaker(b *breaker) Verdict {
 		return Verdict{"breaker", Off, "The server is called however often it fails.", ""}
 	}
 	if err := b.resting(); err != nil {
-		message, hint := hub.Describe(err)
+		message, hint := core.Describe(err)
 		return Verdict{"breaker", Refuse, capital(message) + ". " + hint, "breaker"}
 	}
 	if s, not := b.now(); not {
@@ -199,7 +199,7 @@ func explainRetry(s *server, t *tool, hints registry.Hints) Verdict {
 		return Verdict{"retry", Off, "It is tried once.", ""}
 	}
 	which := "when it certainly did not reach the server"
-	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.harmless(&hub.Call{Method: "tools/call"}) {
+	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.harmless(&core.Call{Method: "tools/call"}) {
 		which = "when the connection broke: the server is trusted, and the tool is marked read-only or idempotent"
 	}
 	return Verdict{"retry", Pass, fmt.Sprintf("It is tried again up to %d times, %s.", t.retry.Attempts, which), "retry"}

@@ -3,8 +3,8 @@ package policy
 import (
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestExplainSaysWhatAdmitDoes(t *testing.T) {
@@ -29,7 +29,7 @@ func TestExplainSaysWhatAdmitDoes(t *testing.T) {
 		{"its own time", `, "tools": {"read": {"requestTimeoutMs": 5}}`, ``, "read", true, "timeout", Pass, "mcpServers.files.tools.read.requestTimeoutMs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := withRules(t, c.server, c.root, Options{Inbox: &person{answer: inbox.Answer{Action: inbox.Accept}}})
+			s := withRules(t, c.server, c.root, Options{Inbox: &person{answer: approvals.Answer{Action: approvals.Accept}}})
 			e, err := s.Explain("files", c.tool, "cursor")
 			if err != nil || e.Passes != c.passes || len(e.Checks) != 12 {
 				t.Fatalf("%v %+v", err, e)
@@ -49,7 +49,7 @@ func TestExplainSaysWhatAdmitDoes(t *testing.T) {
 		})
 	}
 	s := withRules(t, ``, ``, Options{})
-	if _, err := s.Explain("gone", "x", ""); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := s.Explain("gone", "x", ""); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)
 	}
 	for range 5 {
@@ -63,7 +63,7 @@ func TestExplainSaysWhatAdmitDoes(t *testing.T) {
 func TestAHiddenToolIsNotCallable(t *testing.T) {
 	s := withRules(t, `, "includeTools": ["re*", "put"], "excludeTools": ["read"], "tools": {"put": {"rename": "store"}}`, ``, Options{})
 	for tool, ok := range map[string]bool{"read": false, "delete": false, "put": true, "store": false} {
-		if _, err := s.make(call(tool, ""), "{}", nil); (err == nil) != ok || err != nil && hub.CodeOf(err) != hub.CodeNotFound {
+		if _, err := s.make(call(tool, ""), "{}", nil); (err == nil) != ok || err != nil && core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}
@@ -73,11 +73,11 @@ func TestAPersonIsToldThatAServerIsDisabled(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
 	s.views.Arrange("", nil) // as when it is disabled
 	made := call("read", "")
-	if _, err := s.make(made, "{}", nil); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("a client hears of it: %v", err)
 	}
 	made.ByPerson = true
-	if _, err := s.make(made, "{}", nil); hub.CodeOf(err) != hub.CodeUnavailable {
+	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("a person is told %v", err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // maxFields is how many wrong values one refusal names.
@@ -17,7 +17,7 @@ const maxFields = 20
 
 // input refuses arguments that do not fit the tool's schema, where the configuration
 // wants that. A schema that cannot be understood refuses nothing: the server judges.
-func (p *Policy) input(call *hub.Call, t *tool, target registry.Target) error {
+func (p *Policy) input(call *core.Call, t *tool, target registry.Target) error {
 	if !t.validate || call.Method != "tools/call" || target.Raw == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (p *Policy) input(call *hub.Call, t *tool, target registry.Target) error {
 	}
 	value, err := wire.Decode(arguments(call))
 	if err != nil {
-		return invalid(call, []hub.FieldError{{Field: "arguments", Error: "cannot be read"}})
+		return invalid(call, []core.FieldError{{Field: "arguments", Error: "cannot be read"}})
 	}
 	if wrong := schema.check(value); len(wrong) > 0 {
 		return invalid(call, wrong)
@@ -36,12 +36,12 @@ func (p *Policy) input(call *hub.Call, t *tool, target registry.Target) error {
 }
 
 // invalid says every field in the sentence, too: it is what a model reads.
-func invalid(call *hub.Call, fields []hub.FieldError) error {
+func invalid(call *core.Call, fields []core.FieldError) error {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
 		parts[i] = f.Field + " " + f.Error
 	}
-	e := hub.Errorf(hub.CodeValidation, "the arguments of tool %q do not fit its schema: %s", call.Name, strings.Join(parts, "; "))
+	e := core.Errorf(core.CodeValidation, "the arguments of tool %q do not fit its schema: %s", call.Name, strings.Join(parts, "; "))
 	e.Fields, e.Hint = fields, "Correct the arguments and call again."
 	return e
 }
@@ -85,7 +85,7 @@ type inputSchema struct {
 
 // check names what of value does not fit; nothing when all does, or when the library
 // finds in a stranger's schema what it does not expect.
-func (s *inputSchema) check(value any) (wrong []hub.FieldError) {
+func (s *inputSchema) check(value any) (wrong []core.FieldError) {
 	defer func() {
 		if recover() != nil {
 			wrong = nil

@@ -8,10 +8,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,11 +42,11 @@ func withRules(t testing.TB, server, root string, o Options) *stand {
 	if err := json.Unmarshal([]byte(catalog), &raws); err != nil {
 		t.Fatal(err)
 	}
-	c := &hub.Catalog{}
+	c := &core.Catalog{}
 	for _, raw := range raws {
 		var tool struct{ Name string }
 		_ = json.Unmarshal(raw, &tool)
-		c.Tools = append(c.Tools, hub.Item{Name: tool.Name, Raw: raw})
+		c.Tools = append(c.Tools, core.Item{Name: tool.Name, Raw: raw})
 	}
 	s.views.Set("files", "", c)
 	return s
@@ -62,8 +62,8 @@ func (s *stand) apply(server, root string) {
 	s.views.Arrange("", []registry.Server{{ID: "files", Filter: c.Servers[0].Filter}})
 }
 
-func call(tool, arguments string) *hub.Call {
-	c := &hub.Call{ID: 7, Server: "files", Method: "tools/call", Name: tool, Client: hub.Client{Token: "cursor", Name: "Cursor"}}
+func call(tool, arguments string) *core.Call {
+	c := &core.Call{ID: 7, Server: "files", Method: "tools/call", Name: tool, Client: core.Client{Token: "cursor", Name: "Cursor"}}
 	if arguments != "" {
 		c.Params = json.RawMessage(`{"name":"` + tool + `","arguments":` + arguments + `}`)
 		c.Arguments.Start = len(`{"name":"` + tool + `","arguments":`)
@@ -73,32 +73,32 @@ func call(tool, arguments string) *hub.Call {
 }
 
 // make admits a call and ends it at once with reply or err.
-func (s *stand) make(c *hub.Call, reply string, err error) (Plan, error) {
+func (s *stand) make(c *core.Call, reply string, err error) (Plan, error) {
 	plan, refused := s.Admit(context.Background(), c, nil)
 	if refused == nil {
-		s.End(plan, hub.Reply{Result: json.RawMessage(reply)}, err, true)
+		s.End(plan, core.Reply{Result: json.RawMessage(reply)}, err, true)
 	}
 	return plan, refused
 }
 
 // person answers every question in the same way, after a while.
 type person struct {
-	answer inbox.Answer
+	answer approvals.Answer
 	after  time.Duration
-	asked  []inbox.Item
+	asked  []approvals.Item
 }
 
-func (p *person) Ask(ctx context.Context, item inbox.Item) (inbox.Answer, error) {
+func (p *person) Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error) {
 	p.asked = append(p.asked, item)
 	select {
 	case <-time.After(p.after):
 		return p.answer, nil
 	case <-ctx.Done():
-		return inbox.Answer{}, context.Cause(ctx)
+		return approvals.Answer{}, context.Cause(ctx)
 	}
 }
 
 var (
-	gone = &hub.Error{Code: hub.CodeUnavailable, Message: "gone", Retriable: true}
-	late = &hub.Error{Code: hub.CodeTimeout, Message: "late", Retriable: true}
+	gone = &core.Error{Code: core.CodeUnavailable, Message: "gone", Retriable: true}
+	late = &core.Error{Code: core.CodeTimeout, Message: "late", Retriable: true}
 )

@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // misfits finds where a value does not fit a schema, and names the places without
@@ -25,11 +25,11 @@ import (
 type misfits struct {
 	doc  any  // the whole schema, for its references
 	old  bool // as in inputSchema
-	list []hub.FieldError
+	list []core.FieldError
 }
 
 func (m *misfits) add(at []string, format string, about ...any) {
-	f := hub.FieldError{Field: path(at), Error: fmt.Sprintf(format, about...)}
+	f := core.FieldError{Field: path(at), Error: fmt.Sprintf(format, about...)}
 	if len(m.list) < maxFields && !slices.Contains(m.list, f) {
 		m.list = append(m.list, f)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestEachWrongPlaceIsNamedInWordsForAModel(t *testing.T) {

@@ -4,24 +4,24 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 // offered refuses a call of a tool or prompt that its server's View does not hold: one
 // that the server does not have, or that the configuration hides. The target's Raw is
 // nil when the server has not been listed, so that the question is still open.
-func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
+func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 	if call.Local != nil {
 		return listed, nil
 	}
-	var kind hub.Kind
+	var kind core.Kind
 	var word string
 	switch call.Method {
 	case "tools/call":
-		kind, word = hub.Tools, "tool"
+		kind, word = core.Tools, "tool"
 	case "prompts/get":
-		kind, word = hub.Prompts, "prompt"
+		kind, word = core.Prompts, "prompt"
 	default:
 		word = "resource"
 	}
@@ -35,25 +35,25 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 				}
 			}
 		}
-		return registry.Target{}, hub.Errorf(hub.CodeNotFound, "no %s is called %q", word, shown(call))
+		return registry.Target{}, core.Errorf(core.CodeNotFound, "no %s is called %q", word, shown(call))
 	}
 	view, ok := p.Views.Server(call.Server)
 	if !ok && call.ByPerson && p.rules.Load().servers[call.Server] != nil {
-		e := hub.Errorf(hub.CodeUnavailable, "server %q offers nothing now: it is disabled, or was just added", call.Server)
+		e := core.Errorf(core.CodeUnavailable, "server %q offers nothing now: it is disabled, or was just added", call.Server)
 		e.Hint = "See: drawbridge status. A disabled one is turned on with: drawbridge enable " + call.Server + "."
 		return registry.Target{}, e
 	}
 	if !ok {
-		return registry.Target{}, hub.Errorf(hub.CodeNotFound, "no server is called %q", call.Server)
+		return registry.Target{}, core.Errorf(core.CodeNotFound, "no server is called %q", call.Server)
 	}
 	if kind == "" {
 		return listed, nil // servers answer for URIs and completions that they do not list
 	}
 	target, ok := view.Own(kind, call.Name)
-	if ok && kind == hub.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
+	if ok && kind == core.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
 		ok = false // the view is about to follow a new configuration
 	}
-	if w, held := view.Withheld(call.Name); held && !ok && kind == hub.Tools {
+	if w, held := view.Withheld(call.Name); held && !ok && kind == core.Tools {
 		return target, withheld(call.Server, w)
 	}
 	if !ok && s.filter.Hidden(call.Name) == "" {
@@ -62,15 +62,15 @@ func (p *Policy) offered(call *hub.Call, s *server) (registry.Target, error) {
 		}
 	}
 	if !ok {
-		return target, hub.Errorf(hub.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
+		return target, core.Errorf(core.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
 	}
 	return target, nil
 }
 
 // withheld is the refusal of a tool that the server offers and nobody has accepted.
 func withheld(server string, w registry.Withheld) error {
-	return &hub.Error{
-		Code:    hub.CodeRejected,
+	return &core.Error{
+		Code:    core.CodeRejected,
 		Message: fmt.Sprintf("tool %q of server %q is withheld: %s", w.Name, server, w.Why),
 		Hint:    fmt.Sprintf("Look at the change in Drawbridge, or with: drawbridge tools changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, w.Name),
 	}
@@ -81,7 +81,7 @@ func withheld(server string, w registry.Withheld) error {
 func incomplete(server string, view *registry.View, word, name string) error {
 	for _, o := range view.Offers() {
 		if left := leftOut(o.Catalog, word); left != "" {
-			e := hub.Errorf(hub.CodeDegraded, "server %q offers no %s %q, and less than it has: %s", server, word, name, left)
+			e := core.Errorf(core.CodeDegraded, "server %q offers no %s %q, and less than it has: %s", server, word, name, left)
 			e.Hint = "See its log: drawbridge logs " + server + "."
 			return e
 		}
@@ -90,7 +90,7 @@ func incomplete(server string, view *registry.View, word, name string) error {
 }
 
 // leftOut is what a server's list lacks, in words, or "".
-func leftOut(c *hub.Catalog, word string) string {
+func leftOut(c *core.Catalog, word string) string {
 	if c == nil {
 		return ""
 	}
@@ -105,7 +105,7 @@ func leftOut(c *hub.Catalog, word string) string {
 // listed stands for what needs not be listed.
 var listed = registry.Target{Raw: []byte("{}")}
 
-func shown(call *hub.Call) string {
+func shown(call *core.Call) string {
 	if call.PublicName != "" {
 		return call.PublicName
 	}

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/inbox"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Views tells what each server offers. A *registry.Registry does.
@@ -20,9 +20,9 @@ type Views interface {
 	Server(id string) (*registry.View, bool)
 }
 
-// Inbox asks the person; *inbox.Inbox implements it.
+// Inbox asks the person; *approvals.Inbox implements it.
 type Inbox interface {
-	Ask(ctx context.Context, item inbox.Item) (inbox.Answer, error)
+	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
 
 // Options are what a Policy works with. Views is needed.
@@ -54,7 +54,7 @@ type Plan struct {
 	// TimeoutKey and CeilingKey are the settings that these come from.
 	TimeoutKey, CeilingKey string
 	// Cached is the answer, when no server needs to be asked.
-	Cached *hub.Reply
+	Cached *core.Reply
 
 	server  *server
 	tool    *tool
@@ -71,11 +71,11 @@ func New(o Options) *Policy {
 	return p
 }
 
-// Admit asks each check in turn; the first that refuses decides, with a *hub.Error.
+// Admit asks each check in turn; the first that refuses decides, with a *core.Error.
 // It may wait for a person and for a free place; meanwhile, a client that wants
 // progress hears some, through sink. It notes in call what a person said and how long
 // it waited. A plan that comes with an error needs no End.
-func (p *Policy) Admit(ctx context.Context, call *hub.Call, sink hub.Sink) (plan Plan, err error) {
+func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (plan Plan, err error) {
 	rules := p.rules.Load()
 	s := rules.server(call.Server)
 	t := s.tool(call)
@@ -125,7 +125,7 @@ func (p *Policy) Admit(ctx context.Context, call *hub.Call, sink hub.Sink) (plan
 }
 
 // Listed repeats what Admit could not ask of a server that had not been listed yet.
-func (p *Policy) Listed(call *hub.Call) error {
+func (p *Policy) Listed(call *core.Call) error {
 	s := p.rules.Load().server(call.Server)
 	target, err := p.offered(call, s)
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *Policy) Listed(call *hub.Call) error {
 
 // End takes note of how a call ended that was admitted with plan: reply and err are
 // those of the server, sent says that it was passed on to it.
-func (p *Policy) End(plan Plan, reply hub.Reply, err error, sent bool) {
+func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 	if plan.Cached != nil {
 		return
 	}

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // maxBuckets bounds the callers and tools that one limit tells apart. Who comes when
@@ -52,7 +52,7 @@ func (t *tool) limit(token string) *buckets {
 }
 
 // rateOf refuses a call of a tool that its caller calls too often.
-func rateOf(call *hub.Call, t *tool) error {
+func rateOf(call *core.Call, t *tool) error {
 	b := t.limit(call.Client.Token)
 	if b == nil || call.Method != "tools/call" || call.Continues {
 		return nil
@@ -61,7 +61,7 @@ func rateOf(call *hub.Call, t *tool) error {
 	if wait == 0 {
 		return nil
 	}
-	e := hub.Errorf(hub.CodeRateLimited, "tool %q of server %q may be called %s (%s)", call.Name, call.Server, b, b.setting)
+	e := core.Errorf(core.CodeRateLimited, "tool %q of server %q may be called %s (%s)", call.Name, call.Server, b, b.setting)
 	e.Hint = fmt.Sprintf("Try again in %s.", atLeast(wait))
 	e.Retriable = true
 	return e
@@ -76,7 +76,7 @@ func (b *buckets) take(key bucketKey, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-func (b *buckets) key(call *hub.Call) bucketKey {
+func (b *buckets) key(call *core.Call) bucketKey {
 	who := call.Client.Token
 	if who == "" {
 		who = "\x00" + call.Client.Name // as it claims

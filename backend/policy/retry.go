@@ -5,21 +5,21 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 // Again says whether a call that failed with err may be tried once more, and after
 // which pause. tries is how often it was tried; sent, that it was passed on to its
 // server. What may have reached the server is tried again only where the person
 // trusts the server's word that once more does no harm.
-func (plan *Plan) Again(call *hub.Call, tries int, err error, sent bool) (pause time.Duration, again bool) {
+func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause time.Duration, again bool) {
 	if plan.tool == nil || tries > plan.tool.retry.Attempts {
 		return 0, false
 	}
 	r := &plan.tool.retry
-	e, ours := errors.AsType[*hub.Error](err)
-	if !ours || e.Code != hub.CodeUnavailable || !e.Retriable {
+	e, ours := errors.AsType[*core.Error](err)
+	if !ours || e.Code != core.CodeUnavailable || !e.Retriable {
 		return 0, false // an answer, a timeout, or nothing that time would mend
 	}
 	if sent && !e.Unsent && !plan.harmless(call) {
@@ -36,7 +36,7 @@ func (plan *Plan) Again(call *hub.Call, tries int, err error, sent bool) (pause 
 }
 
 // harmless reports whether the same call may be made twice, as a trusted server says.
-func (plan *Plan) harmless(call *hub.Call) bool {
+func (plan *Plan) harmless(call *core.Call) bool {
 	if !plan.server.trust {
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // A call that waited for a place, and finds that the server rests by then, gives the
@@ -29,9 +29,9 @@ func TestAPlaceIsGivenBackWhenTheServerRestsAfterTheWait(t *testing.T) {
 		if loads := s.Loads(); len(loads) != 1 || loads[0].Queued != 3 {
 			t.Fatalf("%+v", loads)
 		}
-		s.End(working, hub.Reply{}, gone, true)
+		s.End(working, core.Reply{}, gone, true)
 		for range cap(refused) {
-			if err := <-refused; hub.CodeOf(err) != hub.CodeBreakerOpen {
+			if err := <-refused; core.CodeOf(err) != core.CodeBreakerOpen {
 				t.Errorf("after the wait: %v", err)
 			}
 		}
@@ -59,7 +59,7 @@ func TestAWellServersBreakerTakesNoLock(t *testing.T) {
 				done <- err
 				return
 			}
-			s.End(plan, hub.Reply{}, nil, true)
+			s.End(plan, core.Reply{}, nil, true)
 		}
 		done <- nil
 	}()

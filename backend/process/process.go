@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/ending"
+	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
 )
 
 // How long the default ladder waits on its steps, and how long what a dead
@@ -85,7 +85,7 @@ type Process struct {
 
 	done   chan struct{}
 	exit   Exit // set before done closes
-	ending *ending.Ending
+	ending *closeonce.Closer
 	// signalled is set before Stop sends the first signal.
 	signalled atomic.Bool
 
@@ -143,10 +143,10 @@ func (p *Process) stop() error {
 	if p.ending.Wait(p.done, or(p.spec.Stop.Term, defaultTerm)) {
 		return nil
 	}
-	p.ending.Hurry() // also for what the child has left behind
+	p.ending.Expedite() // also for what the child has left behind
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
 		p.tree.kill()
-		if ending.Within(p.done, poll) {
+		if closeonce.WaitAtMost(p.done, poll) {
 			return nil
 		}
 	}
@@ -187,7 +187,7 @@ func (p *Process) endLeftovers() {
 		return
 	}
 	p.tree.terminate()
-	for deadline := time.Now().Add(leftoverGrace); time.Now().Before(deadline) && !p.ending.Hurried(); {
+	for deadline := time.Now().Add(leftoverGrace); time.Now().Before(deadline) && !p.ending.Expedited(); {
 		time.Sleep(poll)
 		if p.nothingLeft() {
 			return

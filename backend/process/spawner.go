@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/ending"
+	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
 )
 
 // MarkVariable is the environment variable that every process of ours carries:
@@ -102,7 +102,7 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{spec: spec, done: make(chan struct{}), ending: ending.New()}
+	p := &Process{spec: spec, done: make(chan struct{}), ending: closeonce.New()}
 	if p.tree, err = newTree(mark); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", spec.Path, err)
 	}

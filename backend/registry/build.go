@@ -3,8 +3,8 @@ package registry
 import (
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // build makes the view of one server: names untouched.
@@ -29,7 +29,7 @@ func (h *held) build() {
 			}
 		}
 	}
-	v.resources = v.names[IndexOf(hub.Resources)]
+	v.resources = v.names[IndexOf(core.Resources)]
 	if h.catalog == nil {
 		v.waiting = []unlisted{{server: h.ID, filter: h.Filter}}
 	}
@@ -51,13 +51,13 @@ func aggregateOf(naming Naming, servers []*held, limit int, p *config.Profile) *
 	for i, kind := range allKinds {
 		v.names[i] = make(map[string]Target)
 		switch kind {
-		case hub.Tools, hub.Prompts:
+		case core.Tools, core.Prompts:
 			v.addNamed(i, namer, servers, p)
-		case hub.Resources, hub.Templates:
+		case core.Resources, core.Templates:
 			v.addURIs(i, servers, hidden, p)
 		}
 	}
-	v.resources = v.names[IndexOf(hub.Resources)]
+	v.resources = v.names[IndexOf(core.Resources)]
 	for _, h := range servers {
 		if p != nil {
 			s, in := p.Offers(h.ID)
@@ -94,7 +94,7 @@ func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 			public := n.name(h, e.shown, 0)
 			for round := 1; ; round++ {
 				_, taken := v.names[i][public]
-				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != IndexOf(hub.Tools)) {
+				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != IndexOf(core.Tools)) {
 					break
 				}
 				public = n.name(h, e.shown, round) // two hashes have met

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // hidden holds the URIs that cannot be reached because an earlier server has listed
@@ -48,7 +48,7 @@ func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]strin
 // bare says which names several servers hold: these are not bare but prefixed, for all
 // that hold them, and change for clients when another server comes or goes.
 func bare(servers []*held, list map[string][]string) {
-	for _, kind := range []hub.Kind{hub.Tools, hub.Prompts} {
+	for _, kind := range []core.Kind{core.Tools, core.Prompts} {
 		i := IndexOf(kind)
 		holders := map[string][]*held{}
 		var names []string

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func resources(uris ...string) *hub.Catalog {
-	c := &hub.Catalog{}
+func resources(uris ...string) *core.Catalog {
+	c := &core.Catalog{}
 	for _, uri := range uris {
-		c.Resources = append(c.Resources, hub.Item{Name: uri, Raw: []byte(fmt.Sprintf(`{"uri":%q}`, uri))})
+		c.Resources = append(c.Resources, core.Item{Name: uri, Raw: []byte(fmt.Sprintf(`{"uri":%q}`, uri))})
 	}
 	return c
 }
@@ -38,10 +38,10 @@ func TestConflictIsToldToTheServerThatIsTheWorseForIt(t *testing.T) {
 }
 
 func TestNamesThatAreNotBareAreTold(t *testing.T) {
-	tools := func(names ...string) *hub.Catalog {
-		c := &hub.Catalog{}
+	tools := func(names ...string) *core.Catalog {
+		c := &core.Catalog{}
 		for _, name := range names {
-			c.Tools = append(c.Tools, hub.Item{Name: name, Raw: []byte(fmt.Sprintf(`{"name":%q}`, name))})
+			c.Tools = append(c.Tools, core.Item{Name: name, Raw: []byte(fmt.Sprintf(`{"name":%q}`, name))})
 		}
 		return c
 	}

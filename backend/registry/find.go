@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Found is one tool that fits a question, the best first.
@@ -24,7 +24,7 @@ type Found struct {
 // of the question. server narrows it to one; "" is all.
 func (v *View) Find(question, server string, most int) []Found {
 	v.indexing.Do(func() { v.index = newIndex(v) })
-	return v.index.find(v.items[IndexOf(hub.Tools)], question, server, most)
+	return v.index.find(v.items[IndexOf(core.Tools)], question, server, most)
 }
 
 // index is made once for a view, when it is first asked.
@@ -65,7 +65,7 @@ const (
 )
 
 func newIndex(v *View) *index {
-	tools := v.items[IndexOf(hub.Tools)]
+	tools := v.items[IndexOf(core.Tools)]
 	n := len(tools)
 	x := &index{terms: map[string][]posting{}, size: make([]float64, n), public: make([]string, n), names: make([][]string, n), of: make([]int, n)}
 	labels := map[string]string{}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // catalog500 is a registry with 500 tools of 45 servers, many of them much alike.
@@ -20,7 +20,7 @@ func catalog500(t testing.TB) *Registry {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	catalogs, order := map[string]*hub.Catalog{}, []Server{}
+	catalogs, order := map[string]*core.Catalog{}, []Server{}
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var one struct {
 			Server string
@@ -31,18 +31,18 @@ func catalog500(t testing.TB) *Registry {
 			t.Fatal(err)
 		}
 		if catalogs[one.Server] == nil {
-			catalogs[one.Server] = &hub.Catalog{}
+			catalogs[one.Server] = &core.Catalog{}
 			order = append(order, Server{ID: one.Server})
 		}
 		c := catalogs[one.Server]
-		c.Tools = append(c.Tools, hub.Item{Name: tool.Name, Raw: one.Tool})
+		c.Tools = append(c.Tools, core.Item{Name: tool.Name, Raw: one.Tool})
 	}
 	r := New(Options{})
 	r.Arrange(Prefixed, order)
 	for id, c := range catalogs {
 		r.Set(id, "", c)
 	}
-	if n := len(r.All().Items(hub.Tools)); n != 500 {
+	if n := len(r.All().Items(core.Tools)); n != 500 {
 		t.Fatalf("%d tools", n)
 	}
 	return r
@@ -78,7 +78,7 @@ func askAll(t *testing.T, file string, questions, least int) {
 		if !ok {
 			t.Fatalf("a line is no question: %q", line)
 		}
-		if !slices.ContainsFunc(v.Items(hub.Tools), func(i Item) bool { return i.Server+"/"+i.Name == want }) {
+		if !slices.ContainsFunc(v.Items(core.Tools), func(i Item) bool { return i.Server+"/"+i.Name == want }) {
 			t.Errorf("there is no tool %s", want)
 		}
 		asked++
@@ -136,14 +136,14 @@ func TestAToolIsFoundByItsNameAndWithinAServer(t *testing.T) {
 func TestWhatIsSpelledOtherwiseIsFound(t *testing.T) {
 	r := New(Options{})
 	r.Arrange(Prefixed, []Server{{ID: "a"}, {ID: "k8s"}})
-	r.Set("a", "", &hub.Catalog{Tools: []hub.Item{
+	r.Set("a", "", &core.Catalog{Tools: []core.Item{
 		{Name: "calculate", Raw: json.RawMessage(`{"name":"calculate"}`)},
 		{Name: "kalender_auflisten", Raw: json.RawMessage(`{"name":"kalender_auflisten","description":"Listet Termine"}`)},
 		{Name: "bing_search", Raw: json.RawMessage(`{"name":"bing_search","description":"使用必应搜索指定的关键词，并返回搜索结果列表"}`)},
 		{Name: "добавить", Raw: json.RawMessage(`{"name":"добавить","description":"Добавляет заметку"}`)},
 		{Name: "unrelated", Raw: json.RawMessage(`{"name":"unrelated","description":"Something else"}`)},
 	}})
-	r.Set("k8s", "", &hub.Catalog{Tools: []hub.Item{{Name: "pods", Raw: json.RawMessage(`{"name":"pods"}`)}}})
+	r.Set("k8s", "", &core.Catalog{Tools: []core.Item{{Name: "pods", Raw: json.RawMessage(`{"name":"pods"}`)}}})
 	v := r.All()
 	for question, want := range map[string]string{
 		"caculate the bmi": "calculate", "calcualte": "calculate", "meinen Kalenderauszug zeigen": "kalender_auflisten", "Kalend": "kalender_auflisten",

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Item is one entry of a list as clients see it.
@@ -27,7 +27,7 @@ type entry struct {
 	name  string
 	shown string          // what clients call it before the server's prefix
 	raw   json.RawMessage // compact, as the server sent it
-	names []hub.Span      // the values of the members that hold the name
+	names []core.Span     // the values of the members that hold the name
 	hints Hints
 	// withheld is why clients must not see it, or "". It keeps its name, so that the names
 	// of others do not change with it.
@@ -36,7 +36,7 @@ type entry struct {
 
 // prepare compacts the items of one kind and finds their names. An item whose JSON
 // is broken, has no name or repeats an earlier name is left out: it could not be called.
-func prepare(items []hub.Item) []entry {
+func prepare(items []core.Item) []entry {
 	list := make([]entry, 0, len(items))
 	seen := make(map[string]bool, len(items))
 	for _, item := range items {
@@ -72,12 +72,12 @@ func (e entry) named(name string) json.RawMessage {
 
 // memberValues finds the values of the top-level members called key; more than one
 // when a server repeats the key. Runs once per catalog, so it may take its time.
-func memberValues(raw []byte, key string) ([]hub.Span, error) {
+func memberValues(raw []byte, key string) ([]core.Span, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("not an object")
 	}
-	var spans []hub.Span
+	var spans []core.Span
 	for d.More() {
 		k, err := d.Token()
 		if err != nil {
@@ -89,7 +89,7 @@ func memberValues(raw []byte, key string) ([]hub.Span, error) {
 		}
 		if k == key {
 			end := int(d.InputOffset())
-			spans = append(spans, hub.Span{Start: end - len(v), End: end})
+			spans = append(spans, core.Span{Start: end - len(v), End: end})
 		}
 	}
 	return spans, nil

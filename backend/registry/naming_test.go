@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestLongAndOddToolNamesGetAStableHash(t *testing.T) {
@@ -37,11 +37,11 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 	f.Add("a,a__a,a__a__a;b,a,a__a")
 	f.Fuzz(func(t *testing.T, data string) {
 		var servers []Server
-		catalogs := map[string]*hub.Catalog{}
+		catalogs := map[string]*core.Catalog{}
 		seen := map[string]bool{}
 		for part := range strings.SplitSeq(data, ";") {
 			id, rest, _ := strings.Cut(part, ",")
-			if !hub.ValidServerID(id) || seen[strings.ToLower(id)] || len(servers) == 8 {
+			if !core.ValidServerID(id) || seen[strings.ToLower(id)] || len(servers) == 8 {
 				continue
 			}
 			seen[strings.ToLower(id)] = true
@@ -55,11 +55,11 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 			if len(slices.Compact(sorted)) != len(names) {
 				t.Fatalf("%s: two tools share a name: %q", naming, names)
 			}
-			for _, i := range all.Items(hub.Tools) {
+			for _, i := range all.Items(core.Tools) {
 				if !fits.MatchString(strings.NewReplacer(":", "_", "@", "_").Replace(i.Public)) {
 					t.Fatalf("%s: %q does not fit", naming, i.Public)
 				}
-				if target, ok := all.Lookup(hub.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
+				if target, ok := all.Lookup(core.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
 					t.Fatalf("%s: %q leads to %+v", naming, i.Public, target)
 				}
 			}
@@ -86,7 +86,7 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 
 // limited holds that a view for a client with another limit is as injective, and
 // differs in names that do not fit both limits alone.
-func limited(t *testing.T, naming Naming, servers []Server, catalogs map[string]*hub.Catalog) {
+func limited(t *testing.T, naming Naming, servers []Server, catalogs map[string]*core.Catalog) {
 	t.Helper()
 	r := registryOf(naming, servers, catalogs)
 	for _, limit := range []int{30, 64} {
@@ -95,26 +95,26 @@ func limited(t *testing.T, naming Naming, servers []Server, catalogs map[string]
 		if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) != len(names) {
 			t.Fatalf("%s within %d: two tools share a name: %q", naming, limit, names)
 		}
-		for i, item := range v.Items(hub.Tools) {
+		for i, item := range v.Items(core.Tools) {
 			before, after := naming.affixes(item.Server)
 			if len(item.Public) > max(limit, len(before)+len(after)+hashMark) && naming != Bare {
 				t.Fatalf("%s within %d: %q does not fit", naming, limit, item.Public)
 			}
-			if target, ok := v.Lookup(hub.Tools, item.Public); !ok || target.Server != item.Server || target.Name != item.Name {
+			if target, ok := v.Lookup(core.Tools, item.Public); !ok || target.Server != item.Server || target.Name != item.Name {
 				t.Fatalf("%s within %d: %q leads to %+v", naming, limit, item.Public, target)
 			}
-			if usual := r.All().Items(hub.Tools)[i].Public; usual != item.Public && naming != Bare && len(usual) < min(limit, MaxPublicName) && !looksAltered(strings.TrimSuffix(usual, after)) {
+			if usual := r.All().Items(core.Tools)[i].Public; usual != item.Public && naming != Bare && len(usual) < min(limit, MaxPublicName) && !looksAltered(strings.TrimSuffix(usual, after)) {
 				t.Fatalf("%s within %d: %q is called %q", naming, limit, usual, item.Public)
 			}
 		}
 	}
 }
 
-func built(naming Naming, servers []Server, catalogs map[string]*hub.Catalog) *View {
+func built(naming Naming, servers []Server, catalogs map[string]*core.Catalog) *View {
 	return registryOf(naming, servers, catalogs).All()
 }
 
-func registryOf(naming Naming, servers []Server, catalogs map[string]*hub.Catalog) *Registry {
+func registryOf(naming Naming, servers []Server, catalogs map[string]*core.Catalog) *Registry {
 	r := New(Options{})
 	r.Arrange(naming, servers)
 	for _, s := range servers {
@@ -125,7 +125,7 @@ func registryOf(naming Naming, servers []Server, catalogs map[string]*hub.Catalo
 
 func TestALimitOfItsOwnGivesAClientLongerOrShorterNames(t *testing.T) {
 	long := strings.Repeat("x", 50)
-	r := registryOf(Prefixed, []Server{{ID: "s"}}, map[string]*hub.Catalog{"s": tools("read", long)})
+	r := registryOf(Prefixed, []Server{{ID: "s"}}, map[string]*core.Catalog{"s": tools("read", long)})
 	for limit, want := range map[int][]string{
 		0:  {"s__read", "s__" + strings.Repeat("x", 34) + "_" + nameHash("s", long, 0)},
 		53: {"s__read", "s__" + long},
@@ -158,7 +158,7 @@ func TestServersThatShareAPrefixStayApart(t *testing.T) {
 		t.Fatalf("got %q", names)
 	}
 	for i, server := range []string{"a", "b"} {
-		if target, _ := r.All().Lookup(hub.Tools, names[i]); target.Server != server {
+		if target, _ := r.All().Lookup(core.Tools, names[i]); target.Server != server {
 			t.Fatalf("%q leads to %q", names[i], target.Server)
 		}
 	}

@@ -3,8 +3,8 @@ package registry
 import (
 	"slices"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // scopeKey names one view that a profile narrows: of one server, or of all of them.
@@ -77,7 +77,7 @@ func (v *views) scoped(key scopeKey) (*View, bool) {
 }
 
 // holds reports whether a profile offers an item of a server. A nil profile does.
-func holds(p *config.Profile, server string, kind hub.Kind, name string) bool {
+func holds(p *config.Profile, server string, kind core.Kind, name string) bool {
 	if p == nil {
 		return true
 	}
@@ -86,9 +86,9 @@ func holds(p *config.Profile, server string, kind hub.Kind, name string) bool {
 		return false
 	}
 	switch kind {
-	case hub.Tools:
+	case core.Tools:
 		return s.Tools.Hidden(name) == ""
-	case hub.Prompts:
+	case core.Prompts:
 		return !s.NoPrompts
 	}
 	return !s.NoResources
@@ -108,7 +108,7 @@ func (h *held) narrowed(p *config.Profile) *View {
 		}
 	}
 	for name, t := range h.view.own {
-		if holds(p, h.ID, hub.Tools, name) {
+		if holds(p, h.ID, core.Tools, name) {
 			if v.own == nil {
 				v.own = map[string]Target{}
 			}
@@ -116,14 +116,14 @@ func (h *held) narrowed(p *config.Profile) *View {
 		}
 	}
 	for name, w := range h.view.withheld {
-		if holds(p, h.ID, hub.Tools, w.Name) {
+		if holds(p, h.ID, core.Tools, w.Name) {
 			v.withhold(name, w.Target, w.Why)
 		}
 	}
 	if s, _ := p.Offers(h.ID); s.NoResources {
 		v.templates, v.closed = nil, true
 	}
-	v.resources = v.names[IndexOf(hub.Resources)]
+	v.resources = v.names[IndexOf(core.Resources)]
 	v.waiting = h.view.waiting
 	v.seal()
 	return v

@@ -8,19 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // full is a catalog with one of everything.
-func full(server string, tools ...string) *hub.Catalog {
-	c := &hub.Catalog{}
+func full(server string, tools ...string) *core.Catalog {
+	c := &core.Catalog{}
 	for _, t := range tools {
 		c.Tools = append(c.Tools, toolNamed(t))
 		c.Prompts = append(c.Prompts, item("p_"+t, `{"name":"p_`+t+`"}`))
 	}
-	c.Resources = []hub.Item{item("res://"+server+"/a", `{"uri":"res://`+server+`/a","name":"a"}`), item("res://shared", `{"uri":"res://shared","name":"s"}`)}
-	c.Templates = []hub.Item{item("res://"+server+"/{x}", `{"uriTemplate":"res://`+server+`/{x}","name":"t"}`)}
+	c.Resources = []core.Item{item("res://"+server+"/a", `{"uri":"res://`+server+`/a","name":"a"}`), item("res://shared", `{"uri":"res://shared","name":"s"}`)}
+	c.Templates = []core.Item{item("res://"+server+"/{x}", `{"uriTemplate":"res://`+server+`/{x}","name":"t"}`)}
 	return c
 }
 
@@ -44,8 +44,8 @@ func TestAProfileHoldsWhatItNamesAndNothingElse(t *testing.T) {
 	if got := publicNames(v); !slices.Equal(got, []string{"b__read"}) {
 		t.Errorf("tools %v", got)
 	}
-	if len(v.Items(hub.Prompts)) != 0 || len(v.Items(hub.Templates)) != 1 {
-		t.Errorf("%v %v", v.Items(hub.Prompts), v.Items(hub.Templates))
+	if len(v.Items(core.Prompts)) != 0 || len(v.Items(core.Templates)) != 1 {
+		t.Errorf("%v %v", v.Items(core.Prompts), v.Items(core.Templates))
 	}
 	// Server a lists the shared resource first, but is not in the profile.
 	if target, ok := v.Resource("res://shared"); !ok || target.Server != "b" {
@@ -60,11 +60,11 @@ func TestAProfileHoldsWhatItNamesAndNothingElse(t *testing.T) {
 		t.Errorf("servers: %v", v.Offers())
 	}
 	for name, want := range map[string]bool{"b__read": true, "b__fetch": false, "a__read": false, "c__any": true, "c__bad": false} {
-		if _, ok := v.Lookup(hub.Tools, name); ok != want {
+		if _, ok := v.Lookup(core.Tools, name); ok != want {
 			t.Errorf("%s: %v", name, ok)
 		}
 	}
-	if _, ok := v.Lookup(hub.Prompts, "b__p_read"); ok {
+	if _, ok := v.Lookup(core.Prompts, "b__p_read"); ok {
 		t.Error("a prompt of a server without prompts is found")
 	}
 	if _, ok := r.Profile("q", 0); ok {
@@ -109,7 +109,7 @@ func TestViewsOfProfilesArePartsOfTheWhole(t *testing.T) {
 		r := profiled(naming, p)
 		limit := []int{0, 12}[rnd.IntN(2)]
 		whole, part := r.Within(limit), first(r.Profile("p", limit))
-		for _, kind := range []hub.Kind{hub.Tools, hub.Prompts} {
+		for _, kind := range []core.Kind{core.Tools, core.Prompts} {
 			var want []string
 			for _, i := range whole.Items(kind) {
 				if holds(&p, i.Server, kind, i.Name) {
@@ -129,15 +129,15 @@ func TestViewsOfProfilesArePartsOfTheWhole(t *testing.T) {
 			}
 		}
 		var listed struct{ Tools []struct{ Name string } }
-		if json.Unmarshal(part.ListResult(hub.Tools), &listed) != nil || len(listed.Tools) != len(part.Items(hub.Tools)) {
+		if json.Unmarshal(part.ListResult(core.Tools), &listed) != nil || len(listed.Tools) != len(part.Items(core.Tools)) {
 			t.Fatal("the list is not what the view holds")
 		}
 		for _, uri := range []string{"res://a/a", "res://a/zz", "res://b/a", "res://b/zz", "res://shared"} {
 			target, ok := part.Resource(uri)
-			if ok && !holds(&p, target.Server, hub.Resources, uri) {
+			if ok && !holds(&p, target.Server, core.Resources, uri) {
 				t.Fatalf("%s leads to %s, which the profile does not hold", uri, target.Server)
 			}
-			if owner := strings.TrimPrefix(uri, "res://")[:1]; !ok && (owner == "a" || owner == "b") && holds(&p, owner, hub.Resources, uri) {
+			if owner := strings.TrimPrefix(uri, "res://")[:1]; !ok && (owner == "a" || owner == "b") && holds(&p, owner, core.Resources, uri) {
 				t.Fatalf("%s is not found", uri)
 			}
 		}
@@ -170,7 +170,7 @@ func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
 
 // What is withheld, renamed or not listed yet stays as far outside of a profile as the rest.
 func TestNothingAroundAListLeadsOutOfAProfile(t *testing.T) {
-	r := New(Options{Withhold: func(string, []hub.Item, string) (map[string]string, bool) {
+	r := New(Options{Withhold: func(string, []core.Item, string) (map[string]string, bool) {
 		return map[string]string{"changed": "it has changed"}, false
 	}})
 	renamed := config.Filter{Tools: map[string]config.Tool{"old": {Rename: "new"}}}
@@ -194,21 +194,21 @@ func TestNothingAroundAListLeadsOutOfAProfile(t *testing.T) {
 		t.Error("who may see it does not hear why it is withheld")
 	}
 	for _, name := range []string{"old", "new", "changed"} {
-		if target, ok := one.Own(hub.Tools, name); ok {
+		if target, ok := one.Own(core.Tools, name); ok {
 			t.Errorf("%s leads to %+v", name, target)
 		}
 	}
-	if target, ok := first(r.ProfileServer("q", "a")).Own(hub.Tools, "old"); !ok || target.Name != "old" {
+	if target, ok := first(r.ProfileServer("q", "a")).Own(core.Tools, "old"); !ok || target.Name != "old" {
 		t.Errorf("inside: %+v", target)
 	}
 	late := first(r.ProfileServer("p", "late"))
-	if _, ok := late.Lookup(hub.Tools, "good"); !ok {
+	if _, ok := late.Lookup(core.Tools, "good"); !ok {
 		t.Error("a server that was never listed gets no call")
 	}
-	if target, ok := late.Lookup(hub.Tools, "bad"); ok {
+	if target, ok := late.Lookup(core.Tools, "bad"); ok {
 		t.Errorf("bad leads to %+v", target)
 	}
-	if target, ok := late.Lookup(hub.Prompts, "ask"); ok {
+	if target, ok := late.Lookup(core.Prompts, "ask"); ok {
 		t.Errorf("a prompt leads to %+v", target)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Options configure a Registry. The zero value is good.
@@ -20,7 +20,7 @@ type Options struct {
 	// and whether they must not see its instructions; nil withholds nothing. It is asked
 	// whenever a server is listed, with the tools that could be offered, and before any
 	// client sees them. It must not call the Registry.
-	Withhold func(server string, tools []hub.Item, instructions string) (withheld map[string]string, mute bool)
+	Withhold func(server string, tools []core.Item, instructions string) (withheld map[string]string, mute bool)
 }
 
 // Server is a server's place in the Views.
@@ -35,7 +35,7 @@ type Server struct {
 // Change says that the lists of some kinds are no longer what they were.
 type Change struct {
 	Server string // whose catalog it was; "" when the configuration changed
-	Kinds  []hub.Kind
+	Kinds  []core.Kind
 }
 
 // Registry holds the catalogs of all servers. Views may be read from any goroutine
@@ -48,7 +48,7 @@ type Registry struct {
 	servers  []*held // in the order of the config
 	profiles []config.Profile
 	onChange []func(Change)
-	withhold func(server string, tools []hub.Item, instructions string) (map[string]string, bool)
+	withhold func(server string, tools []core.Item, instructions string) (map[string]string, bool)
 }
 
 type views struct {
@@ -68,8 +68,8 @@ type views struct {
 // held is what the registry knows of one server.
 type held struct {
 	Server
-	catalog *hub.Catalog
-	whole   *hub.Catalog // as the server sent it; catalog is what clients may know of it
+	catalog *core.Catalog
+	whole   *core.Catalog // as the server sent it; catalog is what clients may know of it
 	entries [Kinds][]entry
 	parsed  []template
 	view    *View
@@ -114,17 +114,17 @@ func (r *Registry) Server(id string) (*View, bool) {
 }
 
 // Find returns the id of the one server that has text for its id or name, "" when none or
-// several have: see hub.FindServer.
+// several have: see core.FindServer.
 func (r *Registry) Find(text string) string {
 	if text == "" {
 		return ""
 	}
 	offers := r.All().Offers()
-	names := make([]hub.ServerName, len(offers))
+	names := make([]core.ServerName, len(offers))
 	for i, o := range offers {
-		names[i] = hub.ServerName{ID: o.Server, Label: o.Label}
+		names[i] = core.ServerName{ID: o.Server, Label: o.Label}
 	}
-	id, _ := hub.FindServer(names, text)
+	id, _ := core.FindServer(names, text)
 	return id
 }
 
@@ -170,7 +170,7 @@ func (r *Registry) Arrange(naming Naming, servers []Server) {
 // Set replaces what a server offers. A server that was never arranged takes the
 // last place. touched names kinds that the server itself says have changed: they
 // are announced even when the list reads the same.
-func (r *Registry) Set(server, label string, c *hub.Catalog, touched ...hub.Kind) {
+func (r *Registry) Set(server, label string, c *core.Catalog, touched ...core.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := find(r.servers, server)
@@ -188,7 +188,7 @@ func (r *Registry) Set(server, label string, c *hub.Catalog, touched ...hub.Kind
 // Update is Set for a server that has a place already; it reports false, and does
 // nothing, when it has none. A server that was removed while it was being listed
 // does not come back that way.
-func (r *Registry) Update(server string, c *hub.Catalog, touched ...hub.Kind) bool {
+func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := find(r.servers, server)
@@ -200,7 +200,7 @@ func (r *Registry) Update(server string, c *hub.Catalog, touched ...hub.Kind) bo
 }
 
 // replace needs r.mu.
-func (r *Registry) replace(h *held, c *hub.Catalog, touched []hub.Kind) {
+func (r *Registry) replace(h *held, c *core.Catalog, touched []core.Kind) {
 	before, own := r.All(), h.view
 	h.whole, h.catalog = c, c
 	h.prepare(r.withhold)
@@ -241,7 +241,7 @@ func (r *Registry) Remove(server string) {
 }
 
 // tell needs r.mu.
-func (r *Registry) tell(server string, before, after *View, touched []hub.Kind) {
+func (r *Registry) tell(server string, before, after *View, touched []core.Kind) {
 	for _, kind := range differing(before, after) {
 		touched = include(touched, kind)
 	}
@@ -267,16 +267,16 @@ func (r *Registry) rebuild() {
 
 // prepare makes the entries of h's catalog. withhold is asked about a catalog that is
 // new; without it what was said before goes on.
-func (h *held) prepare(withhold func(string, []hub.Item, string) (map[string]string, bool)) {
-	lists := [Kinds][]hub.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
+func (h *held) prepare(withhold func(string, []core.Item, string) (map[string]string, bool)) {
+	lists := [Kinds][]core.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
 	for i, items := range lists {
 		h.entries[i] = prepare(items)
 	}
-	tools := IndexOf(hub.Tools)
+	tools := IndexOf(core.Tools)
 	if withhold != nil {
-		items := make([]hub.Item, len(h.entries[tools]))
+		items := make([]core.Item, len(h.entries[tools]))
 		for i, e := range h.entries[tools] {
-			items[i] = hub.Item{Name: e.name, Raw: e.raw}
+			items[i] = core.Item{Name: e.name, Raw: e.raw}
 		}
 		var mute bool
 		if h.withheld, mute = withhold(h.ID, items, h.whole.Instructions); mute {
@@ -290,7 +290,7 @@ func (h *held) prepare(withhold func(string, []hub.Item, string) (map[string]str
 	}
 	h.entries[tools], h.warnings = shape(h.Filter, h.entries[tools])
 	h.parsed = nil
-	for _, e := range h.entries[IndexOf(hub.Templates)] {
+	for _, e := range h.entries[IndexOf(core.Templates)] {
 		h.parsed = append(h.parsed, parseTemplate(h.ID, e.name))
 	}
 }
@@ -305,8 +305,8 @@ func find(servers []*held, id string) *held {
 }
 
 // differing names the kinds whose lists differ.
-func differing(a, b *View) []hub.Kind {
-	var list []hub.Kind
+func differing(a, b *View) []core.Kind {
+	var list []core.Kind
 	for i, kind := range allKinds {
 		if string(a.lists[i]) != string(b.lists[i]) {
 			list = append(list, kind)
@@ -315,7 +315,7 @@ func differing(a, b *View) []hub.Kind {
 	return list
 }
 
-func include(list []hub.Kind, kind hub.Kind) []hub.Kind {
+func include(list []core.Kind, kind core.Kind) []core.Kind {
 	for _, k := range list {
 		if k == kind {
 			return list

@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func item(name, raw string) hub.Item { return hub.Item{Name: name, Raw: json.RawMessage(raw)} }
+func item(name, raw string) core.Item { return core.Item{Name: name, Raw: json.RawMessage(raw)} }
 
-func toolNamed(name string) hub.Item {
+func toolNamed(name string) core.Item {
 	quoted, _ := json.Marshal(name)
 	return item(name, `{"name":`+string(quoted)+`,"inputSchema":{}}`)
 }
 
-func tools(names ...string) *hub.Catalog {
-	c := &hub.Catalog{}
+func tools(names ...string) *core.Catalog {
+	c := &core.Catalog{}
 	for _, n := range names {
 		c.Tools = append(c.Tools, toolNamed(n))
 	}
@@ -26,7 +26,7 @@ func tools(names ...string) *hub.Catalog {
 }
 
 func publicNames(v *View) (names []string) {
-	for _, i := range v.Items(hub.Tools) {
+	for _, i := range v.Items(core.Tools) {
 		names = append(names, i.Public)
 	}
 	return names
@@ -49,8 +49,8 @@ func TestEachSchemeNamesAndFindsTools(t *testing.T) {
 		if got := publicNames(r.All()); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", naming, got, want)
 		}
-		for _, i := range r.All().Items(hub.Tools) {
-			if target, ok := r.All().Lookup(hub.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
+		for _, i := range r.All().Items(core.Tools) {
+			if target, ok := r.All().Lookup(core.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
 				t.Errorf("%q: %q leads to %+v", naming, i.Public, target)
 			}
 		}
@@ -70,7 +70,7 @@ func TestServersOwnViewKeepsItsNames(t *testing.T) {
 	r := New(Options{})
 	r.Set("web", "", tools("read file", strings.Repeat("x", 90)))
 	v, ok := r.Server("web")
-	if !ok || v.Items(hub.Tools)[0].Public != "read file" || len(v.Items(hub.Tools)[1].Public) != 90 {
+	if !ok || v.Items(core.Tools)[0].Public != "read file" || len(v.Items(core.Tools)[1].Public) != 90 {
 		t.Fatalf("got %q", publicNames(v))
 	}
 	if _, ok := r.Server("other"); ok {
@@ -82,39 +82,39 @@ func TestOnlyTheNameOfAnItemChanges(t *testing.T) {
 	raw := `{ "zeta": 9007199254740993, "na\u006de" : "add", "inputSchema": {"name":"inner", "x":1e3},
 	  "title":"A\u00e9 <b>", "name":"add" }`
 	r := New(Options{})
-	r.Set("calc", "", &hub.Catalog{Tools: []hub.Item{item("add", raw)}})
+	r.Set("calc", "", &core.Catalog{Tools: []core.Item{item("add", raw)}})
 	want := `{"tools":[{"zeta":9007199254740993,"na\u006de":"calc__add","inputSchema":{"name":"inner","x":1e3},"title":"A\u00e9 <b>","name":"calc__add"}]}`
-	if got := string(r.All().ListResult(hub.Tools)); got != want {
+	if got := string(r.All().ListResult(core.Tools)); got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
 	own, _ := r.Server("calc")
-	if got := string(own.ListResult(hub.Tools)); got != strings.ReplaceAll(want, "calc__add", "add") {
+	if got := string(own.ListResult(core.Tools)); got != strings.ReplaceAll(want, "calc__add", "add") {
 		t.Fatalf("own view: %s", got)
 	}
-	if got := string(own.ListResult(hub.Prompts)); got != `{"prompts":[]}` {
+	if got := string(own.ListResult(core.Prompts)); got != `{"prompts":[]}` {
 		t.Fatalf("empty list: %s", got)
 	}
 }
 
 func TestBrokenItemsAreLeftOutAlone(t *testing.T) {
 	r := New(Options{})
-	r.Set("s", "", &hub.Catalog{Tools: []hub.Item{toolNamed("a"), item("b", `{"name":`), item("", `{}`), toolNamed("a"), toolNamed("c")}})
+	r.Set("s", "", &core.Catalog{Tools: []core.Item{toolNamed("a"), item("b", `{"name":`), item("", `{}`), toolNamed("a"), toolNamed("c")}})
 	if got := publicNames(r.All()); !slices.Equal(got, []string{"s__a", "s__c"}) {
 		t.Fatalf("got %q", got)
 	}
-	if !json.Valid(r.All().ListResult(hub.Tools)) {
+	if !json.Valid(r.All().ListResult(core.Tools)) {
 		t.Fatal("the list is no JSON")
 	}
 }
 
 func TestResourcesRouteExactThenByTemplateInConfigOrder(t *testing.T) {
-	resource := func(uri string) hub.Item { return item(uri, `{"uri":"`+uri+`"}`) }
-	tmpl := func(uri string) hub.Item { return item(uri, `{"uriTemplate":"`+uri+`"}`) }
+	resource := func(uri string) core.Item { return item(uri, `{"uri":"`+uri+`"}`) }
+	tmpl := func(uri string) core.Item { return item(uri, `{"uriTemplate":"`+uri+`"}`) }
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
-	r.Set("c", "", &hub.Catalog{Resources: []hub.Item{resource("note://1"), resource("shared://x")}})
-	r.Set("b", "", &hub.Catalog{Resources: []hub.Item{resource("shared://x")}, Templates: []hub.Item{tmpl("note://{id}"), tmpl("file:///{path}")}})
-	r.Set("a", "", &hub.Catalog{Templates: []hub.Item{tmpl("note://{id}"), tmpl("q://s{?term}"), tmpl("broken://{")}})
+	r.Set("c", "", &core.Catalog{Resources: []core.Item{resource("note://1"), resource("shared://x")}})
+	r.Set("b", "", &core.Catalog{Resources: []core.Item{resource("shared://x")}, Templates: []core.Item{tmpl("note://{id}"), tmpl("file:///{path}")}})
+	r.Set("a", "", &core.Catalog{Templates: []core.Item{tmpl("note://{id}"), tmpl("q://s{?term}"), tmpl("broken://{")}})
 	for uri, want := range map[string]string{
 		"note://1":         "c", // exact wins over a's template
 		"note://2":         "a", // a comes before b
@@ -131,7 +131,7 @@ func TestResourcesRouteExactThenByTemplateInConfigOrder(t *testing.T) {
 			t.Errorf("%q leads to %+v, want %q", uri, got, want)
 		}
 	}
-	if got := string(r.All().ListResult(hub.Resources)); strings.Count(got, "shared://x") != 1 {
+	if got := string(r.All().ListResult(core.Resources)); strings.Count(got, "shared://x") != 1 {
 		t.Errorf("one URI is listed twice: %s", got)
 	}
 	own, _ := r.Server("c")
@@ -147,15 +147,15 @@ func TestUnlistedServerIsGivenTheBenefitOfTheDoubt(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "files"}, {ID: "web"}})
 	r.Set("web", "", tools("fetch"))
-	got, ok := r.All().Lookup(hub.Tools, "files__read")
+	got, ok := r.All().Lookup(core.Tools, "files__read")
 	if !ok || got.Server != "files" || got.Name != "read" || got.Raw != nil {
 		t.Fatalf("got %+v", got)
 	}
-	if _, ok := r.All().Lookup(hub.Tools, "web__nothing"); ok {
+	if _, ok := r.All().Lookup(core.Tools, "web__nothing"); ok {
 		t.Fatal("a listed server has a tool that it does not list")
 	}
 	r.Set("files", "", tools("write"))
-	if _, ok := r.All().Lookup(hub.Tools, "files__read"); ok {
+	if _, ok := r.All().Lookup(core.Tools, "files__read"); ok {
 		t.Fatal("the doubt outlives the list")
 	}
 }
@@ -167,7 +167,7 @@ func TestListenersHearChangesAfterTheViewIsVisible(t *testing.T) {
 	r.Arrange("", []Server{{ID: "a"}})
 	r.Set("a", "", tools("x"))
 	r.Set("a", "", tools("x")) // nothing changed
-	r.Set("a", "", tools("x"), hub.Tools, hub.Prompts)
+	r.Set("a", "", tools("x"), core.Tools, core.Prompts)
 	r.Remove("a")
 	r.Remove("a")
 	want := []string{"a[tools] [a__x]", "a[tools prompts] [a__x]", "a[tools] []"}
@@ -204,7 +204,7 @@ func TestLookupAllocatesNothing(t *testing.T) {
 	r := New(Options{})
 	r.Set("a", "", tools("x"))
 	v := r.All()
-	if n := testing.AllocsPerRun(100, func() { v.Lookup(hub.Tools, "a__x") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { v.Lookup(core.Tools, "a__x") }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 }
@@ -216,7 +216,7 @@ func TestAServerThatWasRemovedDoesNotComeBackByALateList(t *testing.T) {
 		t.Fatal("refused")
 	}
 	r.Arrange("", []Server{{ID: "b"}})
-	if r.Update("a", tools("x")) || len(r.All().Items(hub.Tools)) != 0 {
+	if r.Update("a", tools("x")) || len(r.All().Items(core.Tools)) != 0 {
 		t.Fatal("it came back")
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Hints are what a server says of a tool's effect. It is a stranger's word.
@@ -96,7 +96,7 @@ func (e entry) described(text string) entry {
 	}
 	if len(spans) == 0 { // it follows the name
 		at := e.names[len(e.names)-1].End
-		spans, quoted = []hub.Span{{Start: at, End: at}}, append([]byte(`,"description":`), quoted...)
+		spans, quoted = []core.Span{{Start: at, End: at}}, append([]byte(`,"description":`), quoted...)
 	}
 	e.raw = spliced(e.raw, spans, quoted)
 	e.names, _ = memberValues(e.raw, "name")
@@ -104,7 +104,7 @@ func (e entry) described(text string) entry {
 }
 
 // spliced puts with in the place of each span.
-func spliced(raw []byte, spans []hub.Span, with []byte) []byte {
+func spliced(raw []byte, spans []core.Span, with []byte) []byte {
 	out := make([]byte, 0, len(raw)+len(spans)*len(with))
 	at := 0
 	for _, s := range spans {

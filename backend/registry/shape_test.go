@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func filter(t *testing.T, keys string) *config.Filter {
@@ -24,13 +24,13 @@ func TestAHiddenToolIsNeitherListedNorFoundAnywhere(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, shaped)}, {ID: "web"}})
 	r.Set("web", "", tools("read"))
-	r.Set("fs", "", &hub.Catalog{
-		Tools: []hub.Item{
+	r.Set("fs", "", &core.Catalog{
+		Tools: []core.Item{
 			item("read", `{"title":"R","name":"read","description":"Old.","annotations":{"readOnlyHint":true,"idempotentHint":"x"},"n":1.0}`),
 			item("list", `{"name":"list","inputSchema":{}}`),
 			toolNamed("delete"),
 		},
-		Prompts: []hub.Item{item("delete", `{"name":"delete"}`)},
+		Prompts: []core.Item{item("delete", `{"name":"delete"}`)},
 	})
 	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__cat", "fs__list", "web__read"}) {
 		t.Errorf("all: %q", got)
@@ -41,25 +41,25 @@ func TestAHiddenToolIsNeitherListedNorFoundAnywhere(t *testing.T) {
 	}
 	want := `{"tools":[{"title":"R","name":"cat","description":"Shows \"all\" of it.","annotations":{"readOnlyHint":true,"idempotentHint":"x"},"n":1.0},` +
 		`{"name":"list","description":"New.","inputSchema":{}}]}`
-	if got := string(one.ListResult(hub.Tools)); got != want {
+	if got := string(one.ListResult(core.Tools)); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	for name, found := range map[string]string{"cat": "read", "list": "list", "read": "", "delete": ""} {
 		for view, public := range map[*View]string{one: name, r.All(): "fs__" + name} {
-			if target, ok := view.Lookup(hub.Tools, public); ok != (found != "") || target.Name != found {
+			if target, ok := view.Lookup(core.Tools, public); ok != (found != "") || target.Name != found {
 				t.Errorf("%s: %+v", public, target)
 			}
 		}
 	}
 	for name, ok := range map[string]bool{"read": true, "list": true, "cat": false, "delete": false} {
-		if _, got := one.Own(hub.Tools, name); got != ok {
+		if _, got := one.Own(core.Tools, name); got != ok {
 			t.Errorf("own %s: %v", name, got)
 		}
 	}
-	if target, ok := one.Own(hub.Prompts, "delete"); !ok || target.Name != "delete" {
+	if target, ok := one.Own(core.Prompts, "delete"); !ok || target.Name != "delete" {
 		t.Error("a prompt is hidden like a tool")
 	}
-	if target, _ := one.Lookup(hub.Tools, "cat"); target.Hints != (Hints{ReadOnly: Yes}) {
+	if target, _ := one.Lookup(core.Tools, "cat"); target.Hints != (Hints{ReadOnly: Yes}) {
 		t.Errorf("%+v", target.Hints)
 	}
 	if all := r.All(); !all.ReadOnly("fs", "read") || all.ReadOnly("fs", "list") || all.ReadOnly("fs", "cat") || all.ReadOnly("other", "read") {
@@ -74,7 +74,7 @@ func TestAChangedFilterChangesTheListsOfAServerThatStays(t *testing.T) {
 	var told []Change
 	r.OnChange(func(c Change) { told = append(told, c) })
 	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
-	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read"}) || len(told) != 1 || !slices.Equal(told[0].Kinds, []hub.Kind{hub.Tools}) {
+	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read"}) || len(told) != 1 || !slices.Equal(told[0].Kinds, []core.Kind{core.Tools}) {
 		t.Errorf("%q, told %+v", got, told)
 	}
 	before, _ := r.Server("fs")
@@ -94,12 +94,12 @@ func TestAHiddenToolIsNotGuessedOfAServerThatWasNeverListed(t *testing.T) {
 	one, _ := r.Server("fs")
 	for name, found := range map[string]string{"cat": "read", "other": "other", "read": "", "delete": ""} {
 		for view, public := range map[*View]string{one: name, r.All(): "fs__" + name} {
-			if target, ok := view.Lookup(hub.Tools, public); ok != (found != "") || target.Name != found {
+			if target, ok := view.Lookup(core.Tools, public); ok != (found != "") || target.Name != found {
 				t.Errorf("%s: %+v", public, target)
 			}
 		}
 	}
-	if _, ok := one.Lookup(hub.Prompts, "delete"); !ok {
+	if _, ok := one.Lookup(core.Prompts, "delete"); !ok {
 		t.Error("a prompt is hidden like a tool")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/yosida95/uritemplate/v3"
 )
@@ -26,7 +26,7 @@ type template struct {
 	loose  *regexp.Regexp
 }
 
-var expression = pattern.Lazily(`\{[^{}]*\}`)
+var expression = lazyregexp.New(`\{[^{}]*\}`)
 
 // parseTemplate never fails: a template that is none matches nothing.
 func parseTemplate(server, raw string) template {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // View is what one endpoint offers: all servers with public names, or one server
@@ -37,7 +37,7 @@ type View struct {
 // Offer is a server's own words in a View.
 type Offer struct {
 	Server, Label string
-	Catalog       *hub.Catalog // nil while the server has never been listed
+	Catalog       *core.Catalog // nil while the server has never been listed
 }
 
 // unlisted is a server whose tools are not known yet; its names can be guessed.
@@ -46,20 +46,20 @@ type unlisted struct {
 	filter                *config.Filter
 }
 
-// Kinds is the number of hub.Kinds; IndexOf gives each its place, and -1 to what is none.
+// Kinds is the number of core.Kinds; IndexOf gives each its place, and -1 to what is none.
 const Kinds = 4
 
-var allKinds = [Kinds]hub.Kind{hub.Tools, hub.Prompts, hub.Resources, hub.Templates}
+var allKinds = [Kinds]core.Kind{core.Tools, core.Prompts, core.Resources, core.Templates}
 
-func IndexOf(kind hub.Kind) int {
+func IndexOf(kind core.Kind) int {
 	switch kind {
-	case hub.Tools:
+	case core.Tools:
 		return 0
-	case hub.Prompts:
+	case core.Prompts:
 		return 1
-	case hub.Resources:
+	case core.Resources:
 		return 2
-	case hub.Templates:
+	case core.Templates:
 		return 3
 	}
 	return -1
@@ -68,7 +68,7 @@ func IndexOf(kind hub.Kind) int {
 // Lookup finds the tool or prompt that clients know as public. A server that has
 // never been listed is given the benefit of the doubt: a name that can only be its
 // own leads to it, with a nil Raw, and the server itself will say what it knows.
-func (v *View) Lookup(kind hub.Kind, public string) (Target, bool) {
+func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 	i := IndexOf(kind)
 	if i < 0 {
 		return Target{}, false
@@ -84,7 +84,7 @@ func (v *View) Lookup(kind hub.Kind, public string) (Target, bool) {
 		if !ok || tool == "" || !plain(tool) && v.server == "" {
 			continue
 		}
-		if kind == hub.Tools {
+		if kind == core.Tools {
 			if tool, ok = u.filter.Original(tool); !ok || u.filter.Hidden(tool) != "" {
 				continue
 			}
@@ -98,8 +98,8 @@ func (v *View) Lookup(kind hub.Kind, public string) (Target, bool) {
 }
 
 // Own finds a tool or prompt of the view of one server by the server's own name.
-func (v *View) Own(kind hub.Kind, name string) (Target, bool) {
-	if t, ok := v.own[name]; ok && kind == hub.Tools {
+func (v *View) Own(kind core.Kind, name string) (Target, bool) {
+	if t, ok := v.own[name]; ok && kind == core.Tools {
 		return t, true
 	}
 	t, ok := v.Lookup(kind, name)
@@ -168,7 +168,7 @@ func (v *View) Template(uriTemplate string) (Target, bool) {
 
 // Items returns the entries of one kind: servers in the order of the config, each
 // with its own order.
-func (v *View) Items(kind hub.Kind) []Item {
+func (v *View) Items(kind core.Kind) []Item {
 	if i := IndexOf(kind); i >= 0 {
 		return v.items[i]
 	}
@@ -178,14 +178,14 @@ func (v *View) Items(kind hub.Kind) []Item {
 // ReadOnly reports whether a tool that is offered says of itself that it changes nothing,
 // by its server and its server's name for it.
 func (v *View) ReadOnly(server, tool string) bool {
-	return slices.ContainsFunc(v.Items(hub.Tools), func(i Item) bool {
+	return slices.ContainsFunc(v.Items(core.Tools), func(i Item) bool {
 		return i.Server == server && i.Name == tool && i.Hints.ReadOnly == Yes
 	})
 }
 
 // ListResult returns the whole result of a list request, such as {"tools":[...]},
 // compact and without the fields that only one era has.
-func (v *View) ListResult(kind hub.Kind) []byte {
+func (v *View) ListResult(kind core.Kind) []byte {
 	if i := IndexOf(kind); i >= 0 {
 		return v.lists[i]
 	}

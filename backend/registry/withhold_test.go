@@ -5,60 +5,60 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestWithheldToolIsNeitherListedNorFoundAndKeepsItsName(t *testing.T) {
 	hide := map[string]string{}
 	mute := false
-	r := New(Options{Naming: Bare, Withhold: func(server string, _ []hub.Item, _ string) (map[string]string, bool) {
+	r := New(Options{Naming: Bare, Withhold: func(server string, _ []core.Item, _ string) (map[string]string, bool) {
 		if server == "a" {
 			return hide, mute
 		}
 		return nil, false
 	}})
-	item := func(name string) hub.Item {
-		return hub.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)}
+	item := func(name string) core.Item {
+		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)}
 	}
 	var heard []Change
 	r.OnChange(func(c Change) { heard = append(heard, c) })
-	r.Set("a", "A", &hub.Catalog{Tools: []hub.Item{item("read"), item("search")}, Instructions: "Hello."})
-	r.Set("b", "B", &hub.Catalog{Tools: []hub.Item{item("search")}})
-	before := string(r.All().ListResult(hub.Tools))
+	r.Set("a", "A", &core.Catalog{Tools: []core.Item{item("read"), item("search")}, Instructions: "Hello."})
+	r.Set("b", "B", &core.Catalog{Tools: []core.Item{item("search")}})
+	before := string(r.All().ListResult(core.Tools))
 	if !strings.Contains(before, "a__search") || !strings.Contains(before, "b__search") {
 		t.Fatal(before)
 	}
 	heard = nil
 	hide, mute = map[string]string{"search": "it has changed"}, true
 	r.Rejudge("a")
-	if len(heard) != 1 || len(heard[0].Kinds) != 1 || heard[0].Kinds[0] != hub.Tools {
+	if len(heard) != 1 || len(heard[0].Kinds) != 1 || heard[0].Kinds[0] != core.Tools {
 		t.Errorf("clients hear %v", heard)
 	}
 	own, _ := r.Server("a")
 	for name, v := range map[string]*View{"all": r.All(), "within": r.Within(40), "own": own} {
-		if list := string(v.ListResult(hub.Tools)); strings.Contains(list, "a__search") || name == "own" && strings.Contains(list, "search") {
+		if list := string(v.ListResult(core.Tools)); strings.Contains(list, "a__search") || name == "own" && strings.Contains(list, "search") {
 			t.Errorf("%s lists it: %s", name, list)
 		}
 		if v.Offers()[0].Catalog.Instructions != "" {
 			t.Errorf("%s has instructions that are withheld", name)
 		}
 	}
-	if _, ok := r.All().Lookup(hub.Tools, "a__search"); ok {
+	if _, ok := r.All().Lookup(core.Tools, "a__search"); ok {
 		t.Error("it is found by its public name")
 	}
-	if _, ok := own.Own(hub.Tools, "search"); ok {
+	if _, ok := own.Own(core.Tools, "search"); ok {
 		t.Error("it is found by its own name")
 	}
 	if w, ok := r.All().Withheld("a__search"); !ok || w.Server != "a" || w.Name != "search" || w.Why != "it has changed" {
 		t.Errorf("why is not known: %v", w)
 	}
-	if list := string(r.All().ListResult(hub.Tools)); !strings.Contains(list, "b__search") {
+	if list := string(r.All().ListResult(core.Tools)); !strings.Contains(list, "b__search") {
 		t.Errorf("another server's tool has a new name: %s", list)
 	}
 	heard = nil
 	hide, mute = nil, false
 	r.Rejudge("a")
-	if after := string(r.All().ListResult(hub.Tools)); after != before || len(heard) != 1 {
+	if after := string(r.All().ListResult(core.Tools)); after != before || len(heard) != 1 {
 		t.Errorf("it does not come back as it was: %s, %v", after, heard)
 	}
 	own, _ = r.Server("a")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/tailscale/hujson"
 )
@@ -28,10 +28,10 @@ func NewDocument(src []byte) (*Document, error) {
 	rest, hadBOM := bytes.CutPrefix(src, bom)
 	root, err := hujson.Parse(bytes.Clone(rest))
 	if err != nil {
-		return nil, hub.Errorf(hub.CodeValidation, "cannot edit a file that does not parse: %v", err)
+		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that does not parse: %v", err)
 	}
 	if _, ok := root.Value.(*hujson.Object); !ok {
-		return nil, hub.Errorf(hub.CodeValidation, "cannot edit a file that holds no object")
+		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that holds no object")
 	}
 	d := &Document{root: root, bom: hadBOM, indent: "  ", eol: "\n"}
 	if bytes.Contains(rest, []byte("\r\n")) {
@@ -75,23 +75,23 @@ func (d *Document) SetDisabled(label string, disabled bool) error {
 // Add adds a server at the end; raw is its JSON object.
 func (d *Document) Add(label string, raw json.RawMessage) error {
 	if server, _ := d.server(label); server != nil {
-		return hub.Errorf(hub.CodeConflict, "there is already a server %q", label)
+		return core.Errorf(core.CodeConflict, "there is already a server %q", label)
 	}
 	value, err := hujson.Parse(bytes.Clone(raw))
 	if err != nil {
-		return hub.Errorf(hub.CodeValidation, "cannot add server %q: not valid JSON", label)
+		return core.Errorf(core.CodeValidation, "cannot add server %q: not valid JSON", label)
 	}
 	if _, ok := value.Value.(*hujson.Object); !ok {
-		return hub.Errorf(hub.CodeValidation, "cannot add server %q: not a JSON object", label)
+		return core.Errorf(core.CodeValidation, "cannot add server %q: not a JSON object", label)
 	}
 	object, depth := d.home()
 	if object == nil {
-		return hub.Errorf(hub.CodeRejected, "cannot add server %q: the servers of the file are a list", label)
+		return core.Errorf(core.CodeRejected, "cannot add server %q: the servers of the file are a list", label)
 	}
 	var pretty bytes.Buffer
 	value.Standardize()
 	if err := json.Indent(&pretty, value.Pack(), strings.Repeat(d.indent, depth+1), d.indent); err != nil {
-		return hub.Errorf(hub.CodeValidation, "cannot add server %q: not valid JSON", label)
+		return core.Errorf(core.CodeValidation, "cannot add server %q: not valid JSON", label)
 	}
 	text := bytes.ReplaceAll(bytes.TrimSpace(pretty.Bytes()), []byte("\n"), []byte(d.eol))
 	formatted, err := hujson.Parse(text)
@@ -147,7 +147,7 @@ func (d *Document) Set(value any, path ...string) error {
 		}
 		inner, ok := object.Members[i].Value.Value.(*hujson.Object)
 		if !ok {
-			return hub.Errorf(hub.CodeValidation, "cannot set %s: '%s' is not an object", strings.Join(path, "."), key)
+			return core.Errorf(core.CodeValidation, "cannot set %s: '%s' is not an object", strings.Join(path, "."), key)
 		}
 		object = inner
 	}
@@ -232,7 +232,7 @@ func find(o *hujson.Object, name string) int {
 }
 
 func noServer(label string) error {
-	return hub.Errorf(hub.CodeNotFound, "no server %q in the file", label)
+	return core.Errorf(core.CodeNotFound, "no server %q in the file", label)
 }
 
 // put replaces the value under name, or adds it at the end of o as its neighbours

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Enable switches a server on in the file that defines it, Disable off.
@@ -32,8 +32,8 @@ func (r *Reloader) Add(ctx context.Context, label string, raw json.RawMessage) e
 	if err := r.unlocked(); err != nil {
 		return err
 	}
-	if _, taken := r.Current().Server(hub.Slug(label)); taken {
-		return hub.Errorf(hub.CodeConflict, "there is already a server %q", hub.Slug(label))
+	if _, taken := r.Current().Server(core.Slug(label)); taken {
+		return core.Errorf(core.CodeConflict, "there is already a server %q", core.Slug(label))
 	}
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Add(label, raw) })
 }
@@ -58,14 +58,14 @@ func (r *Reloader) server(id string) (config.Server, error) {
 	}
 	s, known := r.Current().Server(id)
 	if !known {
-		return s, hub.Errorf(hub.CodeNotFound, "no server is called %q", id)
+		return s, core.Errorf(core.CodeNotFound, "no server is called %q", id)
 	}
 	return s, nil
 }
 
 func (r *Reloader) unlocked() error {
 	if why := r.Current().Locked; why != "" {
-		return &hub.Error{Code: hub.CodeRejected, Message: "cannot change servers: " + why,
+		return &core.Error{Code: core.CodeRejected, Message: "cannot change servers: " + why,
 			Hint: "Unset " + config.EnvServers + " and start Drawbridge again to use the configuration file."}
 	}
 	return nil
@@ -76,7 +76,7 @@ func (r *Reloader) unlocked() error {
 // result would not be valid.
 func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document) error) error {
 	if ext := strings.ToLower(filepath.Ext(file)); ext == ".yaml" || ext == ".yml" {
-		return &hub.Error{Code: hub.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
+		return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ const maxEditTries = 5
 func (r *Reloader) editOnce(file string, change func(*Document) error) error {
 	src, existed, err := readOrStarter(file)
 	if err != nil {
-		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read " + file, Cause: err}
+		return &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + file, Cause: err}
 	}
 	d, err := NewDocument(src)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 	defer unlock()
 	old, existed, err := readOrStarter(path)
 	if err != nil {
-		return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot read " + path, Cause: err}
+		return &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + path, Cause: err}
 	}
 	if Tag(old) != etag {
 		return changedMeanwhile(nil)
@@ -156,11 +156,11 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 }
 
 func changedMeanwhile(cause error) error {
-	return &hub.Error{Code: hub.CodeConflict, Message: "the configuration file was changed meanwhile", Hint: "Load it again and repeat the edit.", Cause: cause}
+	return &core.Error{Code: core.CodeConflict, Message: "the configuration file was changed meanwhile", Hint: "Load it again and repeat the edit.", Cause: cause}
 }
 
 func cannotWrite(file string, cause error) error {
-	return &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: cause}
+	return &core.Error{Code: core.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: cause}
 }
 
 // write checks, writes and applies new text of a file that held old. It needs r.mu and the
@@ -200,10 +200,10 @@ func countErrors(problems []config.Problem) (n int) {
 }
 
 func invalid(problems []config.Problem) error {
-	e := hub.Errorf(hub.CodeValidation, "the configuration would not be valid")
+	e := core.Errorf(core.CodeValidation, "the configuration would not be valid")
 	for _, p := range problems {
 		if !p.Warning {
-			e.Fields = append(e.Fields, hub.FieldError{Field: p.Key, Error: p.String()})
+			e.Fields = append(e.Fields, core.FieldError{Field: p.Key, Error: p.String()})
 		}
 	}
 	return e

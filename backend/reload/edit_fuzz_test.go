@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // An edit of one server leaves every other server what it was, and the file valid.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -158,10 +158,10 @@ func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
 	if src, _ := os.ReadFile(x.file); string(src) != commented {
 		t.Errorf("%s", src)
 	}
-	if err := x.Set(t.Context(), "0.0.0.0:1", "bridge", "listen"); hub.CodeOf(err) != hub.CodeValidation {
+	if err := x.Set(t.Context(), "0.0.0.0:1", "bridge", "listen"); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("an address for everybody: %v", err)
 	}
-	if err := x.Add(t.Context(), "empty", []byte(`{}`)); hub.CodeOf(err) != hub.CodeValidation {
+	if err := x.Add(t.Context(), "empty", []byte(`{}`)); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("an empty server: %v", err)
 	}
 	if src, _ := os.ReadFile(x.file); string(src) != commented {
@@ -173,7 +173,7 @@ func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
 	if err := x.Remove(t.Context(), "n"); err != nil {
 		t.Error(err)
 	}
-	if err := x.Disable(t.Context(), "nobody"); hub.CodeOf(err) != hub.CodeNotFound {
+	if err := x.Disable(t.Context(), "nobody"); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)
 	}
 }
@@ -185,10 +185,10 @@ func TestReplaceNeedsTheCurrentTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Replace(t.Context(), []byte(two), "old"); hub.CodeOf(err) != hub.CodeConflict {
+	if err := x.Replace(t.Context(), []byte(two), "old"); core.CodeOf(err) != core.CodeConflict {
 		t.Error(err)
 	}
-	if err := x.Replace(t.Context(), []byte("{"), etag); hub.CodeOf(err) != hub.CodeValidation {
+	if err := x.Replace(t.Context(), []byte("{"), etag); core.CodeOf(err) != core.CodeValidation {
 		t.Error(err)
 	}
 	if _, text, now, err := x.Text(); err != nil || string(text) != one || now != etag {
@@ -208,7 +208,7 @@ func TestServersOfTheEnvironmentAreNotEdited(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range []error{r.Disable(t.Context(), "env"), r.Add(t.Context(), "n", []byte(`{"command": "n"}`)), r.Remove(t.Context(), "env")} {
-		if message, _ := hub.Describe(err); hub.CodeOf(err) != hub.CodeRejected || message != "cannot change servers: DRAWBRIDGE_MCP_SERVERS is set" {
+		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeRejected || message != "cannot change servers: DRAWBRIDGE_MCP_SERVERS is set" {
 			t.Error(err)
 		}
 	}

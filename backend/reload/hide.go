@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Hide keeps clients from many tools, or lets them see these again, with one edit of each
@@ -20,7 +20,7 @@ func (r *Reloader) Hide(ctx context.Context, tools map[string][]string, hide boo
 		}
 		for _, name := range names {
 			if name == "" {
-				return hub.Errorf(hub.CodeValidation, "a tool has no name")
+				return core.Errorf(core.CodeValidation, "a tool has no name")
 			}
 			files[s.Source.File] = append(files[s.Source.File], part{s.Label, name})
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // SetArgument changes one argument of a server in the file that defines it, or its image
@@ -25,7 +25,7 @@ func (d *Document) SetArgument(label string, at int, was, now string) error {
 	if server == nil {
 		return noServer(label)
 	}
-	moved := &hub.Error{Code: hub.CodeConflict, Message: "the server's entry was changed meanwhile", Hint: "Look at it again."}
+	moved := &core.Error{Code: core.CodeConflict, Message: "the server's entry was changed meanwhile", Hint: "Look at it again."}
 	set := func(v *hujson.Value) error {
 		old, ok := v.Value.(hujson.Literal)
 		if !ok || old.Kind() != '"' || old.String() != was {

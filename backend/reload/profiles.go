@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -23,8 +23,8 @@ const NewProfile = "new"
 // already keeps its bytes and comments. was is the tag of the profile that the edit began
 // with, NewProfile for none; "" replaces whatever is there.
 func (r *Reloader) SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error {
-	if !hub.ValidServerID(name) {
-		return hub.Errorf(hub.CodeValidation, "%q cannot name a profile: use letters, digits, '-' and '_'", name)
+	if !core.ValidServerID(name) {
+		return core.Errorf(core.CodeValidation, "%q cannot name a profile: use letters, digits, '-' and '_'", name)
 	}
 	file := r.o.Sources.Main()
 	if p, known := r.Current().Profile(name); known && p.Source.File != "" {
@@ -51,11 +51,11 @@ func (d *Document) unchanged(name, was string) error {
 	now, there := d.profile(name)
 	switch {
 	case was == NewProfile && there:
-		return &hub.Error{Code: hub.CodeConflict, Message: "there is already a profile " + strconv.Quote(name), Hint: "Give this one another name."}
+		return &core.Error{Code: core.CodeConflict, Message: "there is already a profile " + strconv.Quote(name), Hint: "Give this one another name."}
 	case was != NewProfile && !there:
-		return &hub.Error{Code: hub.CodeConflict, Message: "the profile was taken out of the file meanwhile", Hint: "Save it under a new name, or leave it."}
+		return &core.Error{Code: core.CodeConflict, Message: "the profile was taken out of the file meanwhile", Hint: "Save it under a new name, or leave it."}
 	case was != NewProfile && now.Tag() != was:
-		return &hub.Error{Code: hub.CodeConflict, Message: "the profile was changed in the file meanwhile", Hint: "Load it again and repeat the edit."}
+		return &core.Error{Code: core.CodeConflict, Message: "the profile was changed in the file meanwhile", Hint: "Load it again and repeat the edit."}
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 	}
 	if raw == nil {
 		if find(object, name) < 0 {
-			return hub.Errorf(hub.CodeNotFound, "the main configuration file has no '%s' in '%s'", name, section)
+			return core.Errorf(core.CodeNotFound, "the main configuration file has no '%s' in '%s'", name, section)
 		}
 		if d.remove(object, name); len(object.Members) == 0 {
 			d.remove(root, section)
@@ -112,7 +112,7 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 func (d *Document) become(o *hujson.Object, raw json.RawMessage, depth int) error {
 	var want map[string]json.RawMessage
 	if json.Unmarshal(raw, &want) != nil {
-		return hub.Errorf(hub.CodeValidation, "must be an object")
+		return core.Errorf(core.CodeValidation, "must be an object")
 	}
 	for i := len(o.Members) - 1; i >= 0; i-- {
 		name, ok := o.Members[i].Name.Value.(hujson.Literal)
@@ -242,7 +242,7 @@ func (d *Document) pretty(raw json.RawMessage, depth int) (hujson.ValueTrimmed, 
 		return nil, err
 	}
 	if _, ok := value.(*hujson.Object); !ok {
-		return nil, hub.Errorf(hub.CodeValidation, "must be an object")
+		return nil, core.Errorf(core.CodeValidation, "must be an object")
 	}
 	return value, nil
 }
@@ -255,11 +255,11 @@ func (d *Document) laidOut(raw json.RawMessage, depth int) (hujson.ValueTrimmed,
 		prefix += d.indent
 	}
 	if err := json.Indent(&out, raw, prefix, d.indent); err != nil {
-		return nil, hub.Errorf(hub.CodeValidation, "not valid JSON")
+		return nil, core.Errorf(core.CodeValidation, "not valid JSON")
 	}
 	value, err := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("\n"), []byte(d.eol)))
 	if err != nil {
-		return nil, hub.Errorf(hub.CodeValidation, "not valid JSON")
+		return nil, core.Errorf(core.CodeValidation, "not valid JSON")
 	}
 	return value.Value, nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -86,14 +86,14 @@ func TestAProfileThatWasChangedMeanwhileIsNotOverwritten(t *testing.T) {
 		if raw != "" {
 			entry = json.RawMessage(raw)
 		}
-		if err := x.SetProfile(t.Context(), "office", entry, p.Tag()); hub.CodeOf(err) != hub.CodeConflict {
+		if err := x.SetProfile(t.Context(), "office", entry, p.Tag()); core.CodeOf(err) != core.CodeConflict {
 			t.Errorf("%q over a change: %v", raw, err)
 		}
 	}
-	if err := x.SetProfile(t.Context(), "office", json.RawMessage(`{}`), NewProfile); hub.CodeOf(err) != hub.CodeConflict {
+	if err := x.SetProfile(t.Context(), "office", json.RawMessage(`{}`), NewProfile); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("a new profile over an old one: %v", err)
 	}
-	if err := x.SetProfile(t.Context(), "lost", json.RawMessage(`{}`), p.Tag()); hub.CodeOf(err) != hub.CodeConflict {
+	if err := x.SetProfile(t.Context(), "lost", json.RawMessage(`{}`), p.Tag()); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("a profile that is gone: %v", err)
 	}
 	if src, _ := os.ReadFile(x.file); string(src) != changed {
@@ -128,7 +128,7 @@ func TestAProfileIsChangedInTheFileThatHasIt(t *testing.T) {
 	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"office","toolMode":"all"}`)); err != nil {
 		t.Error(err)
 	}
-	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"nobody"}`)); hub.CodeOf(err) != hub.CodeValidation {
+	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"nobody"}`)); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a profile that does not exist: %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func TestManyToolsAreHiddenAndShownAgainByteForByte(t *testing.T) {
 	if diff := cmp.Diff(src, string(back)); diff != "" {
 		t.Error(diff)
 	}
-	if err := x.Hide(t.Context(), map[string][]string{"files": {"read"}, "nobody": {"x"}}, true); hub.CodeOf(err) != hub.CodeNotFound {
+	if err := x.Hide(t.Context(), map[string][]string{"files": {"read"}, "nobody": {"x"}}, true); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)
 	}
 	if again, _ := os.ReadFile(x.file); string(again) != src {

@@ -19,9 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/event"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Options of a Reloader. Sources and Apply are required.

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/event"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 const one = `{"mcpServers": {"a": {"command": "a"}}}`

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/tailscale/hujson"
 )
@@ -18,14 +18,14 @@ func (r *Reloader) Renaming(id, label string) (string, error) {
 		return "", err
 	}
 	if ext := strings.ToLower(filepath.Ext(s.Source.File)); ext == ".yaml" || ext == ".yml" {
-		return "", &hub.Error{Code: hub.CodeRejected, Message: "cannot edit " + s.Source.File + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
+		return "", &core.Error{Code: core.CodeRejected, Message: "cannot edit " + s.Source.File + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
 	}
-	to := hub.Slug(label)
-	if !hub.ValidServerID(to) {
-		return "", &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: "name", Error: "must have a letter or a digit"}}}
+	to := core.Slug(label)
+	if !core.ValidServerID(to) {
+		return "", &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "name", Error: "must have a letter or a digit"}}}
 	}
 	if other, taken := r.Current().Server(to); taken && other.ID != s.ID {
-		return "", hub.Errorf(hub.CodeConflict, "there is already a server %q", other.ID)
+		return "", core.Errorf(core.CodeConflict, "there is already a server %q", other.ID)
 	}
 	return to, nil
 }
@@ -68,7 +68,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 // Rename gives the server called label another name; all else keeps its bytes.
 func (d *Document) Rename(label, to string) error {
 	if o, _ := d.server(to); o != nil && to != label {
-		return hub.Errorf(hub.CodeConflict, "there is already a server %q", to)
+		return core.Errorf(core.CodeConflict, "there is already a server %q", to)
 	}
 	for _, box := range d.boxes() {
 		switch b := box.value.Value.(type) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // SetTool changes settings of one tool in the file that defines its server. A key
@@ -45,7 +45,7 @@ func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) e
 		}
 		value, err := hujson.Parse(bytes.Clone(raw))
 		if err != nil {
-			return hub.Errorf(hub.CodeValidation, "the value of '%s' is not valid JSON", key)
+			return core.Errorf(core.CodeValidation, "the value of '%s' is not valid JSON", key)
 		}
 		d.put(settings, key, value.Value, depth+2)
 	}
@@ -68,7 +68,7 @@ func (d *Document) child(o *hujson.Object, name string, depth int) (*hujson.Obje
 	}
 	inner, ok := o.Members[i].Value.Value.(*hujson.Object)
 	if !ok {
-		return nil, hub.Errorf(hub.CodeValidation, "cannot set '%s': it is not an object", name)
+		return nil, core.Errorf(core.CodeValidation, "cannot set '%s': it is not an object", name)
 	}
 	return inner, nil
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/fsnotify/fsnotify"
 )

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"go.uber.org/goleak"
 )

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // An editor knows no lock. What it saves between our reading and writing stays.
@@ -46,7 +46,7 @@ func TestEditGivesUpOnAFileThatChangesAtEachTry(t *testing.T) {
 		return d.Add("ours", []byte(`{"command": "o", "disabled": true}`))
 	})
 	text, _ := os.ReadFile(file)
-	if hub.CodeOf(err) != hub.CodeConflict || saves != maxEditTries || !strings.Contains(string(text), fmt.Sprintf(`"editor%d"`, saves)) {
+	if core.CodeOf(err) != core.CodeConflict || saves != maxEditTries || !strings.Contains(string(text), fmt.Sprintf(`"editor%d"`, saves)) {
 		t.Errorf("%v, after %d tries the file holds %s", err, saves, text)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/atomicfile"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // head is the file secrets.json. Everything but Sealed is authenticated with it.
@@ -66,7 +66,7 @@ func (s *Store) read() (*head, os.FileInfo, error) {
 }
 
 func (s *Store) damaged(cause error) error {
-	return &hub.Error{Code: hub.CodeInternal, Cause: cause, Message: "cannot read the secrets in " + s.path(),
+	return &core.Error{Code: core.CodeInternal, Cause: cause, Message: "cannot read the secrets in " + s.path(),
 		Hint: "Put the file back from a copy of yours. To begin anew without the secrets, remove it."}
 }
 
@@ -157,7 +157,7 @@ func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) err
 		return err
 	}
 	if len(plain) > maxFile/2 {
-		return hub.Errorf(hub.CodeValidation, "there is no room for more secrets: together they are at most %d MiB", maxFile>>21)
+		return core.Errorf(core.CodeValidation, "there is no room for more secrets: together they are at most %d MiB", maxFile>>21)
 	}
 	box, err := boxOf(s.key)
 	if err != nil {
@@ -236,7 +236,7 @@ func decodeKey(text string) ([]byte, error) {
 
 // lost is a key that is not where the file says.
 func (s *Store) lost(what string) error {
-	return &hub.Error{Code: hub.CodeInternal, Message: "cannot open the secrets: " + what,
+	return &core.Error{Code: core.CodeInternal, Message: "cannot open the secrets: " + what,
 		Hint: "Put the key back. To begin anew without the secrets, remove " + s.path() + "."}
 }
 
@@ -260,7 +260,7 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, &hub.Error{Code: hub.CodeConflict, Retriable: true, Message: "another Drawbridge command is changing the secrets", Hint: "Try again."}
+			return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "another Drawbridge command is changing the secrets", Hint: "Try again."}
 		}
 	}
 }

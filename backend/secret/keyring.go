@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/zalando/go-keyring"
 )
@@ -202,7 +202,7 @@ func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Dur
 
 // locked is the error of a keyring that a person has to unlock.
 func locked(what, hint string, cause error) error {
-	return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Cause: &lockedCause{cause}}
+	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Cause: &lockedCause{cause}}
 }
 
 type lockedCause struct{ cause error }

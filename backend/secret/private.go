@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Private is what a part of Drawbridge keeps for itself beside the person's secrets, sealed
@@ -95,7 +95,7 @@ func (p *Private) Move(ctx context.Context, from, to string) error {
 // Set stores a value. It never opens a prompt where anything is stored already.
 func (p *Private) Set(ctx context.Context, name, value string) error {
 	if value == "" || len(value) > maxValue {
-		return hub.Errorf(hub.CodeValidation, "cannot keep %s: it is empty or too large", p.kind)
+		return core.Errorf(core.CodeValidation, "cannot keep %s: it is empty or too large", p.kind)
 	}
 	return p.s.change(ctx, func(all map[string]item) bool {
 		all[p.kind+":"+name] = item{value, time.Now().UTC().Truncate(time.Second)}

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestWhatWasNeverKeptIsNotWaitedForWhileTheKeyringIsLocked(t *testing.T) {
@@ -26,7 +26,7 @@ func TestWhatWasNeverKeptIsNotWaitedForWhileTheKeyringIsLocked(t *testing.T) {
 	if _, err := p.Get(ctx, "server/web"); !errors.Is(err, ErrLocked) {
 		t.Errorf("what is kept: %v", err)
 	}
-	if _, err := p.Get(ctx, "server/open"); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := p.Get(ctx, "server/open"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("what is not kept: %v", err)
 	}
 	if err := p.Ready(ctx); !errors.Is(err, ErrLocked) {
@@ -48,7 +48,7 @@ func TestWhatWasNeverKeptIsNotWaitedForWhileTheKeyringIsLocked(t *testing.T) {
 	if got, err := p.Get(ctx, "server/other"); err != nil || got != "tokens-of-server/web" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := p.Get(ctx, "server/web"); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := p.Get(ctx, "server/web"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("under its old name: %v", err)
 	}
 	if err := New(Options{Dir: t.TempDir(), Keyring: newRing(Locked)}).Private("oauth").Ready(ctx); !errors.Is(err, ErrLocked) {
@@ -159,7 +159,7 @@ func TestDestroyedSecretsAreGoneWithTheirKey(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(dir, "secrets.[jk]*")); len(left) != 0 || len(keyring.keys) != 0 {
 			t.Errorf("%s: left are %v, and %d keys", home, left, len(keyring.keys))
 		}
-		if _, err := s.Get(t.Context(), "a"); hub.CodeOf(err) != hub.CodeNotFound {
+		if _, err := s.Get(t.Context(), "a"); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: %v", home, err)
 		}
 		if known := len(s.Known()); known != 1 { // it may still come in an answer
@@ -168,7 +168,7 @@ func TestDestroyedSecretsAreGoneWithTheirKey(t *testing.T) {
 		set(t, s, "b", "value-of-b") // which begins anew
 		again := New(Options{Dir: dir, Keyring: keyring})
 		want(t, again, "b", "value-of-b")
-		if _, err := again.Get(t.Context(), "a"); hub.CodeOf(err) != hub.CodeNotFound {
+		if _, err := again.Get(t.Context(), "a"); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: begun anew, it has what was destroyed: %v", home, err)
 		}
 	}
@@ -206,7 +206,7 @@ func TestMovedValueTakesThePlaceOfAnother(t *testing.T) {
 			t.Errorf("names %v, %v", names, err)
 		}
 	}
-	if _, err := New(o).Private("else").Get(ctx, "server/new"); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := New(o).Private("else").Get(ctx, "server/new"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("of another kind: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"go.uber.org/goleak"
 )
@@ -160,7 +160,7 @@ func TestWhileTheKeyringIsLockedSecretsWaitAndNoSecondKeyIsMade(t *testing.T) {
 			keyring.become(state)
 			s := New(Options{Dir: dir, Keyring: keyring})
 			_, err := s.Get(t.Context(), "a")
-			if !errors.Is(err, ErrLocked) || hub.CodeOf(err) != hub.CodeUnavailable || !strings.HasPrefix(err.Error(), "needs-unlock: ") {
+			if !errors.Is(err, ErrLocked) || core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(err.Error(), "needs-unlock: ") {
 				t.Fatalf("Get: %v", err)
 			}
 			if err := s.Set(t.Context(), "b", "value-of-b"); !errors.Is(err, ErrLocked) {
@@ -221,7 +221,7 @@ func TestLostOrForeignKeyIsSaidAndNeverReplaced(t *testing.T) {
 		}
 		s := New(Options{Dir: dir, Keyring: other})
 		_, err := s.Get(t.Context(), "a")
-		if err == nil || errors.Is(err, ErrLocked) || hub.CodeOf(err) != hub.CodeInternal {
+		if err == nil || errors.Is(err, ErrLocked) || core.CodeOf(err) != core.CodeInternal {
 			t.Errorf("%s: %v", what, err)
 		}
 		if err := s.Set(t.Context(), "b", "x"); err == nil {
@@ -331,7 +331,7 @@ func TestKnownValuesAreThoseThatCouldBeRecorded(t *testing.T) {
 	if ok, err := s.Remove(t.Context(), "old"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if _, err := s.Get(t.Context(), "old"); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := s.Get(t.Context(), "old"); core.CodeOf(err) != core.CodeNotFound {
 		t.Fatalf("after removing: %v", err)
 	}
 	if got := s.Known(); len(got) != 2 {
@@ -343,7 +343,7 @@ func TestWrongNamesAndValuesAreRefusedWithoutRepeatingThem(t *testing.T) {
 	s := New(Options{Dir: t.TempDir(), Keyring: newRing(Absent)})
 	for name, value := range map[string]string{"": "x", "a b": "x", "a}": "x", "a:-b": "x", strings.Repeat("n", 201): "x", "empty": "", "large": strings.Repeat(canary, 10000)} {
 		err := s.Set(t.Context(), name, value)
-		if hub.CodeOf(err) != hub.CodeValidation || strings.Contains(err.Error(), canary) {
+		if core.CodeOf(err) != core.CodeValidation || strings.Contains(err.Error(), canary) {
 			t.Errorf("%.20q: %.200v", name, err)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // Bounds of what is kept.
@@ -105,7 +105,7 @@ func New(o Options) *Store {
 		reading: make(chan struct{}, 1), asking: make(chan struct{}, 1), turn: make(chan struct{}, 1), past: map[string]bool{}}
 }
 
-var name = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
+var name = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
 
 // ValidName reports whether a secret can have this name: it stands in ${secret:NAME}.
 func ValidName(s string) bool { return name().MatchString(s) }
@@ -120,7 +120,7 @@ func (s *Store) Get(ctx context.Context, name string) (string, error) {
 }
 
 func missing(name string) error {
-	return &hub.Error{Code: hub.CodeNotFound, Message: "there is no secret called " + quote(name),
+	return &core.Error{Code: core.CodeNotFound, Message: "there is no secret called " + quote(name),
 		Hint: "Store it with: drawbridge secret set " + name}
 }
 
@@ -150,11 +150,11 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case !ValidName(name):
-			return hub.Errorf(hub.CodeValidation, "%q cannot name a secret: use letters, digits, '.', '_', '-', '/' and '@'", name)
+			return core.Errorf(core.CodeValidation, "%q cannot name a secret: use letters, digits, '.', '_', '-', '/' and '@'", name)
 		case values[name] == "":
-			return hub.Errorf(hub.CodeValidation, "the secret %q is empty", name)
+			return core.Errorf(core.CodeValidation, "the secret %q is empty", name)
 		case len(values[name]) > maxValue:
-			return hub.Errorf(hub.CodeValidation, "the secret %q is larger than %d KiB", name, maxValue>>10)
+			return core.Errorf(core.CodeValidation, "the secret %q is larger than %d KiB", name, maxValue>>10)
 		}
 	}
 	if len(values) == 0 {
@@ -298,7 +298,7 @@ func (s *Store) lock(ctx context.Context) error {
 	case s.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &hub.Error{Code: hub.CodeUnavailable, Message: "the keyring does not answer", Retriable: true, Cause: ErrLocked}
+		return &core.Error{Code: core.CodeUnavailable, Message: "the keyring does not answer", Retriable: true, Cause: ErrLocked}
 	}
 }
 
@@ -329,7 +329,7 @@ func (s *Store) remember(values map[string]item) {
 
 // sentence is an error as a person reads it, with what to do.
 func sentence(err error) string {
-	e, ok := errors.AsType[*hub.Error](err)
+	e, ok := errors.AsType[*core.Error](err)
 	if !ok {
 		return err.Error()
 	}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"io"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // readMessages hands every non-empty line of in to messages, each with memory of

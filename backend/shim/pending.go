@@ -3,7 +3,7 @@ package shim
 import (
 	"context"
 
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // pending is a request that has no answer yet.

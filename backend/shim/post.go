@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // errNotSent in an error's chain says that the daemon never saw the message.
@@ -77,7 +77,7 @@ func (s *Shim) deliver(m message, resp *http.Response) error {
 			return nil
 		}
 		if resp.StatusCode == http.StatusUnauthorized {
-			return &hub.Error{Code: hub.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
+			return &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
 		}
 		return fmt.Errorf("drawbridge answered with status %d", resp.StatusCode)
 	}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // session is the legacy session with the daemon. All its methods may be called
@@ -113,7 +113,7 @@ func readAnswer(resp *http.Response, m message) (answer []byte, err error) {
 	case answer != nil:
 		return answer, nil
 	case resp.StatusCode == http.StatusUnauthorized:
-		return nil, &hub.Error{Code: hub.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
+		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
 	case err != nil:
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (s *Shim) closeSession() {
 	if id != "" {
 		req.Header.Set("Mcp-Session-Id", id)
 	} else { // nothing but us to say goodbye
-		req.Header.Set("MCP-Protocol-Version", hub.ModernVersion)
+		req.Header.Set("MCP-Protocol-Version", core.ModernVersion)
 	}
 	if resp, err := s.http.Do(req); err == nil {
 		resp.Body.Close()

@@ -19,8 +19,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 const (
@@ -240,7 +240,7 @@ func (s *Shim) oversized() {
 
 // describe puts an error into words for the client.
 func describe(err error) string {
-	if e, ok := errors.AsType[*hub.Error](err); ok {
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		if e.Hint != "" {
 			return e.Message + ". " + e.Hint
 		}

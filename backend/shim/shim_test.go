@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -209,7 +209,7 @@ func TestShimWaitsForADaemonThatIsStarting(t *testing.T) {
 
 func TestErrorsReachTheClientInWords(t *testing.T) {
 	term := start(t, func(context.Context, bool) (Address, error) {
-		return Address{}, &hub.Error{Code: hub.CodeUnavailable, Message: "Drawbridge does not start", Hint: "Run drawbridge serve to see why."}
+		return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge does not start", Hint: "Run drawbridge serve to see why."}
 	})
 	term.send("%s", initializeLine)
 	if line := term.expect(`"error"`); !strings.Contains(line, "Run drawbridge serve") || !strings.Contains(line, `"id":0`) {

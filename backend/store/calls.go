@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Bounds of a query.
@@ -35,7 +35,7 @@ const callTables = ` FROM call c
 // Calls returns calls from new to old, without payloads. next is the Before of the
 // page that follows, 0 when there is none. A page of a search may be short, or empty,
 // although there is a next one: a question looks through so many calls only.
-func (s *Store) Calls(ctx context.Context, q Query) (calls []hub.Call, next int64, err error) {
+func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int64, err error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
 	}
@@ -66,7 +66,7 @@ func (s *Store) settle(ctx context.Context) {
 	s.recorder.Flush(ctx)
 }
 
-func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]hub.Call, int64, error) {
+func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call, int64, error) {
 	where, args, err := conditions(ctx, db, q)
 	if err != nil || where == nil {
 		return nil, 0, err
@@ -84,7 +84,7 @@ func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]hub.Call,
 // searchRounds is how often one question looks for more hits, when filters leave few of them.
 const searchRounds = 5
 
-func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]hub.Call, int64, error) {
+func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]core.Call, int64, error) {
 	words := wordsOf(q.Text)
 	if len(words) == 0 {
 		return nil, 0, nil
@@ -94,7 +94,7 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 	if len(where) > 0 {
 		most = hitRows
 	}
-	var out []hub.Call
+	var out []core.Call
 	for range searchRounds {
 		found, end, tired, err := s.hits(ctx, db, words, after, before, most)
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 	return out, before, nil
 }
 
-func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, most int) ([]hub.Call, error) {
+func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, most int) ([]core.Call, error) {
 	stmt := `SELECT ` + callColumns + callTables
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
@@ -132,9 +132,9 @@ func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, mo
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	var out []hub.Call
+	var out []core.Call
 	for rows.Next() {
-		var c hub.Call
+		var c core.Call
 		if err := scanCall(rows, &c); err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		add(`c.id IN (SELECT call_id FROM tag WHERE name = ?)`, q.Tag)
 	}
 	if q.Outcome != "" {
-		if q.Outcome != hub.OutcomeOK {
+		if q.Outcome != core.OutcomeOK {
 			add(`c.outcome <> 1`) // lets the index of failures be used
 		}
 		add(`c.outcome = ?`, outcomes[q.Outcome])
@@ -230,7 +230,7 @@ func ids(ctx context.Context, db queryer, query string, args ...any) ([]any, err
 
 type scanner interface{ Scan(...any) error }
 
-func scanCall(row scanner, c *hub.Call, more ...any) error {
+func scanCall(row scanner, c *core.Call, more ...any) error {
 	var at, took, queued int64
 	var modern bool
 	var outcome, level int
@@ -239,14 +239,14 @@ func scanCall(row scanner, c *hub.Call, more ...any) error {
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
 		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval}, more...)...)
 	if level > 0 {
-		c.Verdict = &hub.Verdict{Level: verdictNames[level], Problem: problem}
+		c.Verdict = &core.Verdict{Level: verdictNames[level], Problem: problem}
 	}
 	c.At = time.UnixMicro(at).UTC()
 	c.Took, c.Queued = time.Duration(took), time.Duration(queued)
 	c.Outcome = outcomeNames[outcome]
-	c.Era = hub.Legacy
+	c.Era = core.Legacy
 	if modern {
-		c.Era = hub.Modern
+		c.Era = core.Modern
 	}
 	return err
 }
@@ -259,7 +259,7 @@ type stored struct {
 
 // Record is one call with what was kept of its payloads, without secrets.
 type Record struct {
-	hub.Call
+	core.Call
 	Arguments    []byte // JSON text; cut off in the middle when ArgumentsCut is set
 	Result       []byte // JSON text, or nil
 	Error        []byte // the JSON-RPC error, or nil
@@ -268,10 +268,10 @@ type Record struct {
 	Note         Note
 }
 
-// Call returns one call. An id that is not known is a *hub.Error with CodeNotFound.
+// Call returns one call. An id that is not known is a *core.Error with CodeNotFound.
 func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 	r, err := s.call(ctx, id)
-	if hub.CodeOf(err) != hub.CodeNotFound {
+	if core.CodeOf(err) != core.CodeNotFound {
 		return r, err
 	}
 	wait, cancel := context.WithTimeout(ctx, s.patience.flush) // it may be on its way to the disk
@@ -308,7 +308,7 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, hub.Errorf(hub.CodeNotFound, "there is no call %d in the history", id)
+		return nil, core.Errorf(core.CodeNotFound, "there is no call %d in the history", id)
 	}
 	if err != nil {
 		return nil, err

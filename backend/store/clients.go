@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // LastCallID returns the newest id in the history, 0 when it is empty or cannot be used.
@@ -19,7 +19,7 @@ func (s *Store) LastCallID(ctx context.Context) (int64, error) {
 
 // ClientUse is what the history knows of one client.
 type ClientUse struct {
-	Client   hub.Client
+	Client   core.Client
 	Calls    int64
 	LastSeen time.Time
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +37,7 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 		}
 	}
 	_ = f.Close()
-	big := hub.Reply{Result: []byte(`"` + strings.Repeat("é1", 2000) + `"`)}
+	big := core.Reply{Result: []byte(`"` + strings.Repeat("é1", 2000) + `"`)}
 	for n := range 300 {
 		b.Recorder().Record(aCall(1000+n), big)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Facets are the values by which the calls of a query can be narrowed, with how many
@@ -41,10 +41,10 @@ type tally struct {
 	servers map[string]int64
 	tools   map[target]int64
 	clients map[string]int64
-	ended   map[hub.Outcome]int64
+	ended   map[core.Outcome]int64
 }
 
-func (t *tally) add(targetID, clientID int64, outcome hub.Outcome, n int64) {
+func (t *tally) add(targetID, clientID int64, outcome core.Outcome, n int64) {
 	what, who := t.names.targets[targetID], t.names.clients[clientID]
 	server := t.q.Server == "" || what.server == t.q.Server
 	tool := t.q.Tool == "" || what.tool == t.q.Tool
@@ -75,7 +75,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	}
 	s.settle(ctx)
 	q.moved = s.moved.Load()
-	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, ended: map[hub.Outcome]int64{}}
+	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, ended: map[core.Outcome]int64{}}
 	out := &Facets{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
 		if t.names, err = loadNames(ctx, h.read); err != nil {

@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Catalog returns what server offered when it was started under the same key, or nil
 // when that is not known.
-func (s *Store) Catalog(ctx context.Context, server, key string) (*hub.Catalog, error) {
+func (s *Store) Catalog(ctx context.Context, server, key string) (*core.Catalog, error) {
 	var blob []byte
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		return h.read.QueryRowContext(ctx, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key).Scan(&blob)
@@ -25,7 +25,7 @@ func (s *Store) Catalog(ctx context.Context, server, key string) (*hub.Catalog, 
 	if err != nil {
 		return nil, err
 	}
-	c := &hub.Catalog{}
+	c := &core.Catalog{}
 	if err := gob.NewDecoder(bytes.NewReader(blob)).Decode(c); err != nil {
 		return nil, fmt.Errorf("cannot read catalog of %q: %w", server, err)
 	}
@@ -33,7 +33,7 @@ func (s *Store) Catalog(ctx context.Context, server, key string) (*hub.Catalog, 
 }
 
 // SaveCatalog keeps what server offers, byte for byte, in the place of what was kept before.
-func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *hub.Catalog) error {
+func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error {
 	var blob bytes.Buffer
 	if err := gob.NewEncoder(&blob).Encode(c); err != nil { // keeps raw JSON as it is, which encoding/json would not
 		return err

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -53,7 +53,7 @@ func explained(err error) error {
 	if _, ok := errors.AsType[*sqlite.Error](err); !ok {
 		return err
 	}
-	e := &hub.Error{Code: hub.CodeUnavailable, Cause: err}
+	e := &core.Error{Code: core.CodeUnavailable, Cause: err}
 	switch faultOf(err) {
 	case faultFull:
 		e.Message, e.Hint = "the history cannot be changed: the disk is full", "Make some room on the disk first: deleting calls needs some too."

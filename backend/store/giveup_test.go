@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // aBatch is batchRows calls from number n on, of a session of their own.
@@ -15,7 +15,7 @@ func aBatch(n int, session string) []entry {
 	for i := range batch {
 		payload := []byte(`{"n":1}{"content":[]}`)
 		batch[i] = entry{call: *aCall(n + i), payload: &payload, arguments: 7}
-		batch[i].call.Params, batch[i].call.Arguments = nil, hub.Span{}
+		batch[i].call.Params, batch[i].call.Arguments = nil, core.Span{}
 		batch[i].call.Session = session
 	}
 	return batch

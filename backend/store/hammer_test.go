@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const hammerEnv = "DRAWBRIDGE_TEST_HAMMER"
@@ -38,7 +38,7 @@ func hammerIfAsked() bool {
 		c.At, c.Took = time.Now(), 0 // it waits for others, as any call that has just ended
 		id = max(id, c.At.UnixMicro())
 		c.ID = id
-		s.Recorder().Record(c, hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("x", 2000) + `"}`)})
+		s.Recorder().Record(c, core.Reply{Result: []byte(`{"text":"` + strings.Repeat("x", 2000) + `"}`)})
 		written, _ := s.Recorder().progress()
 		fmt.Fprintln(out, id, time.Now().UnixMilli(), written)
 		_ = out.Flush()

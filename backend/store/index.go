@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The index follows the calls at its own pace, in steps so small that no batch of calls
@@ -353,11 +353,11 @@ func unsearch(ctx context.Context, tx *sql.Tx, ids []any) error {
 }
 
 // tooLong is a validation error for a value with more than most characters.
-func tooLong(field string, most int) *hub.Error {
-	return &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid",
-		Fields: []hub.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}
+func tooLong(field string, most int) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+		Fields: []core.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}
 }
 
-func invalid(field, what string) *hub.Error {
-	return &hub.Error{Code: hub.CodeValidation, Message: "the request is not valid", Fields: []hub.FieldError{{Field: field, Error: what}}}
+func invalid(field, what string) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: field, Error: what}}}
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,19 +58,19 @@ func TestLargeHistory(t *testing.T) {
 	words := rand.NewZipf(r, 1.1, 10, 50_000)
 	now := time.Now()
 	step := 30 * 24 * time.Hour / time.Duration(n)
-	one := func(at time.Time) (*hub.Call, hub.Reply) {
+	one := func(at time.Time) (*core.Call, core.Reply) {
 		params := fmt.Sprintf(`{"name":"x","arguments":{"path":"/home/me/project/%d/file%d.go"}}`, r.IntN(500), r.IntN(50_000))
-		c := &hub.Call{ID: at.UnixMicro(), At: at.UTC(), Client: hub.Client{Token: "t", Name: fmt.Sprintf("client%d", r.IntN(3)), Version: "1"}, Session: fmt.Sprintf("s%d", at.Unix()/3600),
+		c := &core.Call{ID: at.UnixMicro(), At: at.UTC(), Client: core.Client{Token: "t", Name: fmt.Sprintf("client%d", r.IntN(3)), Version: "1"}, Session: fmt.Sprintf("s%d", at.Unix()/3600),
 			Server: fmt.Sprintf("server%d", r.IntN(20)), Method: "tools/call", Name: fmt.Sprintf("tool%d", r.IntN(10)), PublicName: "x",
-			Params: []byte(params), Arguments: hub.Span{Start: 24, End: len(params) - 1}, Outcome: hub.OutcomeOK, Took: time.Duration(r.ExpFloat64() * float64(20*time.Millisecond)), Attempts: 1}
+			Params: []byte(params), Arguments: core.Span{Start: 24, End: len(params) - 1}, Outcome: core.OutcomeOK, Took: time.Duration(r.ExpFloat64() * float64(20*time.Millisecond)), Attempts: 1}
 		if r.IntN(50) == 0 {
-			c.Outcome = hub.OutcomeToolError
+			c.Outcome = core.OutcomeToolError
 		}
 		var text strings.Builder
 		for text.Len() < 1900 {
 			fmt.Fprintf(&text, "w%d ", words.Uint64()) // some words are frequent and most are rare, as in what people write
 		}
-		return c, hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"common ` + text.String() + `"}]}`)}
+		return c, core.Reply{Result: []byte(`{"content":[{"type":"text","text":"common ` + text.String() + `"}]}`)}
 	}
 	before, err := s.Size(t.Context())
 	if err != nil {
@@ -89,7 +89,7 @@ func TestLargeHistory(t *testing.T) {
 	for i := int(before.Calls); i < n; i++ {
 		c, reply := one(now.Add(-30*24*time.Hour + time.Duration(i)*step))
 		if i == n/3 {
-			reply = hub.Reply{Result: []byte(`{"text":"qwxrare"}`)}
+			reply = core.Reply{Result: []byte(`{"text":"qwxrare"}`)}
 		}
 		s.recorder.Record(c, reply)
 		if i%100 == 0 { // a full batch is not packed, as when there is no time for it
@@ -180,8 +180,8 @@ func TestLargeHistory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, 2)
 	go func() { _ = s.recorder.Run(ctx); done <- struct{}{} }()
-	calls := make([]*hub.Call, 1000) // made before: what makes them is not what is measured
-	replies := make([]hub.Reply, len(calls))
+	calls := make([]*core.Call, 1000) // made before: what makes them is not what is measured
+	replies := make([]core.Reply, len(calls))
 	for i := range calls {
 		calls[i], replies[i] = one(now)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // oldHistory is a copy of a database as the program with this schema left it: 120 calls.
@@ -170,7 +170,7 @@ func TestWorkspaceOfACallIsKept(t *testing.T) {
 	for n, w := range []string{"", "/home/me/a", "/home/me/b", "/home/me/a"} {
 		c := aCall(n)
 		c.Workspace = w
-		b.Recorder().Record(c, hub.Reply{})
+		b.Recorder().Record(c, core.Reply{})
 	}
 	got, _, err := b.Calls(t.Context(), Query{Workspace: "/home/me/a"})
 	if err != nil || len(got) != 2 || got[0].ID != aCall(3).ID || got[0].Workspace != "/home/me/a" {

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // planted is a call that has a word to look for in everything that is kept of it.
-func planted(n int) *hub.Call {
+func planted(n int) *core.Call {
 	c := aCall(n)
 	c.Server, c.Method, c.Name, c.PublicName = "qwxserver", "resources/read", "file:///home/qwxresource", "qwxpublic"
-	c.Client = hub.Client{Token: "qwxtoken", Name: "qwxclient", Version: "qwxversion"}
+	c.Client = core.Client{Token: "qwxtoken", Name: "qwxclient", Version: "qwxversion"}
 	c.Session, c.Workspace, c.Shim, c.Instance, c.TraceID = "qwxsession", "/home/qwxfolder", "qwxshim", "qwxinstance", "qwxtrace"
-	c.Outcome, c.Code, c.Reason, c.Stack = hub.OutcomeProtocolError, hub.CodeInternal, "qwxreason", "qwxstack"
+	c.Outcome, c.Code, c.Reason, c.Stack = core.OutcomeProtocolError, core.CodeInternal, "qwxreason", "qwxstack"
 	c.Params = []byte(`{"uri":"file:///home/qwxresource","arguments":{"a":"qwxargument"}}`)
-	c.Arguments = hub.Span{}
+	c.Arguments = core.Span{}
 	return c
 }
 
@@ -55,7 +55,7 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 				b.Recorder().Record(c, r)
 			}
 			indexed(t, b)
-			if err := b.SaveVerdict(t.Context(), planted(3).ID, hub.Verdict{Level: "warn", Problem: "qwxverdict"}); err != nil {
+			if err := b.SaveVerdict(t.Context(), planted(3).ID, core.Verdict{Level: "warn", Problem: "qwxverdict"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}); err != nil {

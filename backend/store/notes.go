@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Bounds of what a person writes to a call, in characters.
@@ -76,7 +76,7 @@ func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error 
 			return err
 		}
 		if known == 0 {
-			return hub.Errorf(hub.CodeNotFound, "there is no call %d in the history", id)
+			return core.Errorf(core.CodeNotFound, "there is no call %d in the history", id)
 		}
 		if was != nil {
 			is, err := noteOf(ctx, tx, id)
@@ -84,7 +84,7 @@ func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error 
 				return err
 			}
 			if is.Title != was.Title || is.Text != was.Text || !slices.Equal(is.Tags, was.Tags) {
-				return &hub.Error{Code: hub.CodeConflict, Message: "the note was changed meanwhile", Hint: "Read it again before you write over it."}
+				return &core.Error{Code: core.CodeConflict, Message: "the note was changed meanwhile", Hint: "Read it again before you write over it."}
 			}
 		}
 		for _, stmt := range []string{`DELETE FROM note WHERE call_id = ?`, `DELETE FROM tag WHERE call_id = ?`} {

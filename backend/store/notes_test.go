@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestANoteOfSomebodyElseIsNotOverwritten(t *testing.T) {
@@ -20,7 +20,7 @@ func TestANoteOfSomebodyElseIsNotOverwritten(t *testing.T) {
 		"nothing": {}, "another title": {Title: "x", Text: "and why", Tags: []string{"a", "b"}},
 		"another text": {Title: "theirs", Tags: []string{"a", "b"}}, "another tag": {Title: "theirs", Text: "and why", Tags: []string{"a"}},
 	} {
-		if err := b.ChangeNote(t.Context(), id, was, mine); hub.CodeOf(err) != hub.CodeConflict {
+		if err := b.ChangeNote(t.Context(), id, was, mine); core.CodeOf(err) != core.CodeConflict {
 			t.Errorf("%s: %v, want a conflict", name, err)
 		}
 	}

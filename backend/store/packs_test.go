@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // later is a time at which all calls of aCall are old enough to be packed.
 func later() time.Time { return aCall(0).At.Add(24 * time.Hour) }
 
-func longReply(n int) hub.Reply {
-	return hub.Reply{Result: fmt.Appendf(nil, `{"content":[{"type":"text","text":"answer%d %s"}]}`, n, strings.Repeat("words that stand in every answer ", 20))}
+func longReply(n int) core.Reply {
+	return core.Reply{Result: fmt.Appendf(nil, `{"content":[{"type":"text","text":"answer%d %s"}]}`, n, strings.Repeat("words that stand in every answer ", 20))}
 }
 
 // old returns a history whose n calls are all packed.

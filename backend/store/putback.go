@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // besides are the ends of the names of a database's files.
@@ -25,7 +25,7 @@ func PutBack(ctx context.Context, backup, path string, now time.Time) (aside str
 	if same, err := sameFile(backup, path); err != nil {
 		return "", putBackError(err, "the copy cannot be read")
 	} else if same {
-		return "", hub.Errorf(hub.CodeValidation, "that is the history itself, not a copy of it")
+		return "", core.Errorf(core.CodeValidation, "that is the history itself, not a copy of it")
 	}
 	half := path + ".new"
 	defer removeFiles(half) // what is left when something fails
@@ -52,14 +52,14 @@ func PutBack(ctx context.Context, backup, path string, now time.Time) (aside str
 	return aside, nil
 }
 
-func putBackError(err error, what string) *hub.Error {
-	return &hub.Error{Code: hub.CodeValidation, Message: "cannot put the history back: " + what, Hint: "See whether the file is there, its folder is yours, and the disk has room.", Cause: err}
+func putBackError(err error, what string) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "cannot put the history back: " + what, Hint: "See whether the file is there, its folder is yours, and the disk has room.", Cause: err}
 }
 
 // checkHistory brings the file at path to the newest schema and looks whether it is sound.
 func checkHistory(ctx context.Context, path string) error {
 	refuse := func(why string, cause error) error {
-		return &hub.Error{Code: hub.CodeValidation, Message: "cannot put the history back: the file " + why, Hint: "Name a file that 'drawbridge history backup' wrote.", Cause: cause}
+		return &core.Error{Code: core.CodeValidation, Message: "cannot put the history back: the file " + why, Hint: "Name a file that 'drawbridge history backup' wrote.", Cause: cause}
 	}
 	db, err := sql.Open("sqlite", dsn(path, "deferred", "query_only(on)"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // TestABackupIsPutBackAndWhatWasThereIsKept puts a copy in the place of a history that
@@ -115,7 +115,7 @@ func TestWhatIsNoSoundHistoryIsNotPutBack(t *testing.T) {
 		dir:                                         "",
 	} {
 		_, err := PutBack(t.Context(), file, path, time.Now())
-		if hub.CodeOf(err) != hub.CodeValidation || !strings.Contains(err.Error(), want) {
+		if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", filepath.Base(file), err)
 		}
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(was, now) {

@@ -4,7 +4,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Query asks for calls. The zero Query asks for the newest ones.
@@ -14,7 +14,7 @@ type Query struct {
 	Server    string    // server id
 	Client    string    // name of the application, or of its token
 	Tool      string    // name of a tool or prompt, or URI of a resource
-	Outcome   hub.Outcome
+	Outcome   core.Outcome
 	Session   string
 	Workspace string // the folder that the client worked in
 	Tag       string
@@ -47,7 +47,7 @@ func (q *Query) bounds() (after, before int64) {
 	return after, before
 }
 
-// Check returns a *hub.Error that names the field which is not as it must be, or nil.
+// Check returns a *core.Error that names the field which is not as it must be, or nil.
 func (q *Query) Check() error {
 	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" {
 		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected")

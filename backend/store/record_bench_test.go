@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func BenchmarkRecord(b *testing.B) {
@@ -18,7 +18,7 @@ func BenchmarkRecord(b *testing.B) {
 			defer func() { _ = s.Close() }()
 			r := s.Recorder()
 			c := aCall(1)
-			reply := hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("some words, and more; ", size/22) + `"}]}`)}
+			reply := core.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("some words, and more; ", size/22) + `"}]}`)}
 			b.SetBytes(int64(len(reply.Result)))
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

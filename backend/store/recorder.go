@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Bounds of the recorder.
@@ -50,9 +50,9 @@ type Recorder struct {
 
 // entry is a call in the queue: no slice in it is shared with anybody.
 type entry struct {
-	call      hub.Call // without Params
-	payload   *[]byte  // pooled; nil: none
-	arguments int      // its first bytes are the arguments, the others the reply
+	call      core.Call // without Params
+	payload   *[]byte   // pooled; nil: none
+	arguments int       // its first bytes are the arguments, the others the reply
 	isError   bool
 	argsCut   *Cut
 	replyCut  *Cut
@@ -86,7 +86,7 @@ func newRecorder(s *Store) *Recorder {
 // disk, and nothing of call or reply is used later. Secrets are taken out and long payloads cut
 // before anything is queued. When the queue is full, the payload is left out; when
 // even that does not fit, the call is dropped and counted.
-func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
+func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	rules := r.rules.Load()
 	server := call.Server
 	if now, ok := rules.renamed[server]; ok {
@@ -99,7 +99,7 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 	e := entry{call: *call}
 	e.call.Server = server
 	e.call.Params, e.call.Capabilities = nil, nil
-	e.call.Arguments, e.call.Meta, e.call.ProgressToken = hub.Span{}, hub.Span{}, hub.Span{}
+	e.call.Arguments, e.call.Meta, e.call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
 	e.call.Name = rules.name(call.Name)
 	e.call.PublicName = rules.name(call.PublicName)
 	e.call.Reason = cutText(rules.text(cutText(call.Reason, MaxError+lookAhead)), MaxError)
@@ -129,7 +129,7 @@ func (r *Recorder) Record(call *hub.Call, reply hub.Reply) {
 
 // arguments is the part of params worth keeping: a tool's or prompt's arguments, or
 // all of it for other methods.
-func arguments(call *hub.Call) []byte {
+func arguments(call *core.Call) []byte {
 	a := call.Arguments
 	if !a.Empty() && a.Start >= 0 && a.End <= len(call.Params) {
 		return call.Params[a.Start:a.End]

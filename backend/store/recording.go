@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"sync/atomic"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Keeping says what is kept of a call.
@@ -155,7 +155,7 @@ func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 		return err
 	}
 	if err := s.SaveFact(ctx, recordingFact, document); err != nil {
-		if hub.CodeOf(err) == hub.CodeUnavailable {
+		if core.CodeOf(err) == core.CodeUnavailable {
 			return nil // nothing is recorded anyway
 		}
 		change(&s.recorder.rules, func(n *rules) { n.Recording = before })

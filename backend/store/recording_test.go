@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
@@ -24,11 +24,11 @@ func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
 		r, err := b.Call(t.Context(), aCall(n).ID)
 		switch kept {
 		case KeepNothing:
-			if hub.CodeOf(err) != hub.CodeNotFound {
+			if core.CodeOf(err) != core.CodeNotFound {
 				t.Errorf("%v is kept: %v", names[n], err)
 			}
 		case KeepMeta:
-			if err != nil || r.Arguments != nil || r.Result != nil || r.Reason != "" || r.Outcome != hub.OutcomeOK {
+			if err != nil || r.Arguments != nil || r.Result != nil || r.Reason != "" || r.Outcome != core.OutcomeOK {
 				t.Errorf("of %v more than its facts is kept: %+v, %v", names[n], r, err)
 			}
 		default:
@@ -63,7 +63,7 @@ func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
 	if r, err := b.Call(t.Context(), aCall(300).ID); err != nil || len(r.Result) != 4 || r.ReplyCut == nil {
 		t.Errorf("the bound of a payload does not hold: %+v, %v", r, err)
 	}
-	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{"a", "", "some"}}}); hub.CodeOf(err) != hub.CodeValidation {
+	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{"a", "", "some"}}}); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a wrong rule: %v", err)
 	}
 }

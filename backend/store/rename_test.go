@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestHistoryFollowsARenamedServer(t *testing.T) {
@@ -22,7 +22,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := b.SaveCatalog(ctx, "files", "key", &hub.Catalog{}); err != nil {
+	if err := b.SaveCatalog(ctx, "files", "key", &core.Catalog{}); err != nil {
 		t.Fatal(err)
 	}
 	from, to := aCall(0).At.Add(-time.Hour), aCall(0).At.Add(time.Hour)

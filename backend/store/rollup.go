@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The spans over which calls are summed up, in seconds.
@@ -101,7 +101,7 @@ type counted struct {
 }
 
 // count notes one call. at is in microseconds since 1970.
-func (r rollups) count(target, client, at int64, outcome hub.Outcome, took time.Duration, n int64) {
+func (r rollups) count(target, client, at int64, outcome core.Outcome, took time.Duration, n int64) {
 	r.countNumber(target, client, at, outcomes[outcome], took, n)
 }
 

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func textReply(text string) hub.Reply {
-	return hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)}
+func textReply(text string) core.Reply {
+	return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)}
 }
 
 func found(t *testing.T, b *bench, q Query) []int64 {
@@ -43,7 +43,7 @@ func TestSearchFindsTheSameBeforeAndAfterTheIndex(t *testing.T) {
 	for n, text := range texts {
 		c := aCall(n)
 		if n == 6 {
-			c.Outcome, c.Reason = hub.OutcomeTimeout, "the deadline passed"
+			c.Outcome, c.Reason = core.OutcomeTimeout, "the deadline passed"
 		}
 		s.recorder.Record(c, textReply(text))
 	}
@@ -190,8 +190,8 @@ func TestLimitsAreValidationErrorsThatNameTheirField(t *testing.T) {
 		"no tag":   {save(Note{Tags: []string{" "}}), "tags[0]"},
 	} {
 		err := c.do()
-		ours, ok := err.(*hub.Error)
-		if !ok || ours.Code != hub.CodeValidation || len(ours.Fields) != 1 || ours.Fields[0].Field != c.field {
+		ours, ok := err.(*core.Error)
+		if !ok || ours.Code != core.CodeValidation || len(ours.Fields) != 1 || ours.Fields[0].Field != c.field {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -278,13 +278,13 @@ func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
 	if err := b.Backup(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Backup(t.Context(), backup); hub.CodeOf(err) != hub.CodeConflict {
+	if err := b.Backup(t.Context(), backup); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("a backup over another: %v", err)
 	}
 	within := filepath.Join(backup, "a.db")
-	if err := b.Backup(t.Context(), within); hub.CodeOf(err) != hub.CodeValidation {
+	if err := b.Backup(t.Context(), within); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a backup within a file: %v", err)
-	} else if said, hint := hub.Describe(err); !strings.Contains(said, "is a file") || hint == "" {
+	} else if said, hint := core.Describe(err); !strings.Contains(said, "is a file") || hint == "" {
 		t.Errorf("%q, %q: nobody can tell what to do", said, hint)
 	}
 	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 {

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Story is what happened in one session.
 type Story struct {
 	Session       string
-	Client        hub.Client
+	Client        core.Client
 	Workspace     string
 	First, Last   time.Time
 	Calls, Errors int64
@@ -114,7 +114,7 @@ func (s *Store) DeleteCheck(ctx context.Context, name string) error {
 		return err
 	})
 	if err == nil && n == 0 {
-		return hub.Errorf(hub.CodeNotFound, "there is no such check")
+		return core.Errorf(core.CodeNotFound, "there is no such check")
 	}
 	if err != nil {
 		return fmt.Errorf("cannot delete a check: %w", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // TestTwoProgramsOnOneFileLoseNothing has a second recorder write to the file of the
@@ -63,7 +63,7 @@ func TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver(t *testing.T) {
 		})
 	}()
 	<-began
-	big := hub.Reply{Result: []byte(`"` + strings.Repeat("é1", 500) + `"`)}
+	big := core.Reply{Result: []byte(`"` + strings.Repeat("é1", 500) + `"`)}
 	for n := range 3000 {
 		b.Recorder().Record(aCall(1000+n), big)
 	}
@@ -160,7 +160,7 @@ func TestALongResultIsHashedByTheWriterAndNotInTheCall(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	r := s.Recorder() // nobody runs it yet
-	reply := hub.Reply{Result: make([]byte, 1<<20)}
+	reply := core.Reply{Result: make([]byte, 1<<20)}
 	for i := range reply.Result {
 		reply.Result[i] = 'x'
 	}

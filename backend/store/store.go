@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"modernc.org/sqlite"
 )
@@ -205,7 +205,7 @@ func (s *Store) use(f func(*handle) error) error {
 		if sentence == "" {
 			sentence = "it is closed"
 		}
-		return hub.Errorf(hub.CodeUnavailable, "the history cannot be used: %s", sentence)
+		return core.Errorf(core.CodeUnavailable, "the history cannot be used: %s", sentence)
 	}
 	err := f(s.h)
 	s.mu.RUnlock()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"go.uber.org/goleak"
 )
@@ -92,19 +92,19 @@ func otherProgram(t testing.TB, path, lock string, pragmas ...string) *sql.DB {
 func fresh(t testing.TB) *bench { return open(t, filepath.Join(t.TempDir(), "history.db")) }
 
 // aCall is a finished call number n, one millisecond after the one before it.
-func aCall(n int) *hub.Call {
+func aCall(n int) *core.Call {
 	params := fmt.Sprintf(`{"name":"echo","arguments":{"n":%d}}`, n)
-	return &hub.Call{
+	return &core.Call{
 		ID: int64(1_800_000_000_000_000 + n*1000), At: time.UnixMicro(int64(1_800_000_000_000_000 + n*1000)).UTC(),
-		Client: hub.Client{Token: "cursor", Name: "Cursor", Version: "1.2"}, Session: "s1", Shim: "shim-1", Era: hub.Modern,
+		Client: core.Client{Token: "cursor", Name: "Cursor", Version: "1.2"}, Session: "s1", Shim: "shim-1", Era: core.Modern,
 		Server: "files", Method: "tools/call", Name: "echo", PublicName: "files__echo",
-		Params: []byte(params), Arguments: hub.Span{Start: 27, End: len(params) - 1},
-		Outcome: hub.OutcomeOK, Took: 1500 * time.Microsecond, Queued: 20, BytesIn: len(params), BytesOut: 17,
+		Params: []byte(params), Arguments: core.Span{Start: 27, End: len(params) - 1},
+		Outcome: core.OutcomeOK, Took: 1500 * time.Microsecond, Queued: 20, BytesIn: len(params), BytesOut: 17,
 		Attempts: 1, Instance: "files#1", Progress: 3, TraceID: "abc",
 	}
 }
 
-var aReply = hub.Reply{Result: []byte(`{"content":[]}`)}
+var aReply = core.Reply{Result: []byte(`{"content":[]}`)}
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
@@ -137,14 +137,14 @@ func TestCallComesBackAsItWas(t *testing.T) {
 		t.Errorf("payloads came back as %q, %q, %q", got.Arguments, got.Result, got.Error)
 	}
 	plain := *want
-	plain.Params, plain.Arguments = nil, hub.Span{}
+	plain.Params, plain.Arguments = nil, core.Span{}
 	if fmt.Sprintf("%+v", got.Call) != fmt.Sprintf("%+v", plain) {
 		t.Errorf("got  %+v\nwant %+v", got.Call, plain)
 	}
 	if last, err := b.LastCallID(t.Context()); err != nil || last != want.ID {
 		t.Errorf("LastCallID = %d, %v", last, err)
 	}
-	if _, err := b.Call(t.Context(), 5); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := b.Call(t.Context(), 5); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("an unknown call gives %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func TestHistoryOutlivesAStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "history.db")
 	b := open(t, path)
 	for n := range 1000 {
-		b.Recorder().Record(aCall(n), hub.Reply{Error: []byte(`{"code":-1,"message":"no"}`)})
+		b.Recorder().Record(aCall(n), core.Reply{Error: []byte(`{"code":-1,"message":"no"}`)})
 	}
 	b.stop()
 	b = open(t, path)
@@ -200,7 +200,7 @@ func TestFiltersFindExactlyTheirCalls(t *testing.T) {
 		c.Client.Name = []string{"Cursor", "Claude"}[n%2]
 		c.Name = []string{"echo", "add"}[(n/3)%2]
 		if n%10 == 0 {
-			c.Outcome = hub.OutcomeTimeout
+			c.Outcome = core.OutcomeTimeout
 		}
 		reply := aReply
 		if n == 33 {
@@ -218,9 +218,9 @@ func TestFiltersFindExactlyTheirCalls(t *testing.T) {
 		"token":           {Query{Client: "cursor", Limit: 500}, 120},
 		"tool":            {Query{Tool: "add", Limit: 500}, 60},
 		"server and tool": {Query{Server: "web", Tool: "add", Limit: 500}, 20},
-		"outcome":         {Query{Outcome: hub.OutcomeTimeout, Limit: 500}, 12},
-		"ok":              {Query{Outcome: hub.OutcomeOK, Limit: 500}, 108},
-		"all together":    {Query{Server: "files", Client: "Cursor", Tool: "echo", Outcome: hub.OutcomeTimeout, Limit: 500}, 4},
+		"outcome":         {Query{Outcome: core.OutcomeTimeout, Limit: 500}, 12},
+		"ok":              {Query{Outcome: core.OutcomeOK, Limit: 500}, 108},
+		"all together":    {Query{Server: "files", Client: "Cursor", Tool: "echo", Outcome: core.OutcomeTimeout, Limit: 500}, 4},
 		"text":            {Query{Text: "nEEDLE"}, 1},
 		"text in tool":    {Query{Text: "ADD", Limit: 500}, 60},
 		"before":          {Query{Before: aCall(20).ID, Limit: 500}, 20},
@@ -272,11 +272,11 @@ func TestPagesCoverEveryCallOnce(t *testing.T) {
 func TestCatalogKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
-	want := &hub.Catalog{
-		Tools:        []hub.Item{{Name: "a<b", Raw: []byte(`{"name":"a<b", "n":9007199254740993,  "x":"\u003c&"}`)}},
+	want := &core.Catalog{
+		Tools:        []core.Item{{Name: "a<b", Raw: []byte(`{"name":"a<b", "n":9007199254740993,  "x":"\u003c&"}`)}},
 		Instructions: "be kind", ListedAt: time.Now().UTC(),
 	}
-	if err := b.SaveCatalog(t.Context(), "files", "k1", &hub.Catalog{}); err != nil {
+	if err := b.SaveCatalog(t.Context(), "files", "k1", &core.Catalog{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.SaveCatalog(t.Context(), "files", "k2", want); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // record records n calls. One that waited for a disk in trouble would never return: the
@@ -72,7 +72,7 @@ func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 	record(t, b, 0, 100)
 	count(t, b) // waits for them
 	b.fill(t, true)
-	big := hub.Reply{Result: []byte(`"` + strings.Repeat("é1", 20000) + `"`)}
+	big := core.Reply{Result: []byte(`"` + strings.Repeat("é1", 20000) + `"`)}
 	for n := range 50 {
 		b.Recorder().Record(aCall(1000+n), big)
 	}
@@ -81,7 +81,7 @@ func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
 	}
 	// Whoever changes something is told what to do, and not that we made a mistake.
-	if err := b.SaveFact(t.Context(), "large", make([]byte, 100_000)); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "the disk is full") {
+	if err := b.SaveFact(t.Context(), "large", make([]byte, 100_000)); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("a change gives %v", err)
 	}
 	record(t, b, 2000, 2*maxQueued)
@@ -136,7 +136,7 @@ func TestFolderThatCannotBeWrittenStopsNoCall(t *testing.T) {
 	b := open(t, filepath.Join(blocked, "history.db"))
 	record(t, b, 0, 10)
 	paused(t, b, "cannot be written")
-	if _, _, err := b.Calls(t.Context(), Query{}); hub.CodeOf(err) != hub.CodeUnavailable {
+	if _, _, err := b.Calls(t.Context(), Query{}); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("a question gives %v", err)
 	}
 	if err := os.Remove(blocked); err != nil {
@@ -217,7 +217,7 @@ func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := open(t, path)
 	for n := range 500 {
-		b.Recorder().Record(aCall(n), hub.Reply{Result: []byte(`"` + strings.Repeat("x", 500) + `"`)})
+		b.Recorder().Record(aCall(n), core.Reply{Result: []byte(`"` + strings.Repeat("x", 500) + `"`)})
 	}
 	b.stop()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -285,7 +285,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	r := s.Recorder() // nobody runs it
-	reply := hub.Reply{Result: []byte(`"` + strings.Repeat("x", MaxField-2) + `"`)}
+	reply := core.Reply{Result: []byte(`"` + strings.Repeat("x", MaxField-2) + `"`)}
 	for n := range 600 {
 		r.Record(aCall(n), reply)
 	}
@@ -351,8 +351,8 @@ func TestLongPayloadIsCutAndSaysSo(t *testing.T) {
 	whole := []byte(`{"text":"` + strings.Repeat("é", MaxField) + `","password":"` + canary + `"}`)
 	straddling := `{"text":"` + strings.Repeat("x", MaxField-20) + ` ghp_` + strings.Repeat("a1", 20) + canary + `"}`
 	c := aCall(1)
-	c.Params, c.Arguments = []byte(straddling), hub.Span{End: len(straddling)}
-	b.Recorder().Record(c, hub.Reply{Result: whole})
+	c.Params, c.Arguments = []byte(straddling), core.Span{End: len(straddling)}
+	b.Recorder().Record(c, core.Reply{Result: whole})
 	got, err := b.Call(t.Context(), c.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -374,14 +374,14 @@ func TestSecretsAreNowhereOnDisk(t *testing.T) {
 	b := open(t, path)
 	c := aCall(1)
 	params := `{"name":"echo","arguments":{"password":"` + canary + `","h":{"Authorization":"Bearer ` + canary + `"}}}`
-	c.Params, c.Arguments = []byte(params), hub.Span{Start: 27, End: len(params) - 1}
+	c.Params, c.Arguments = []byte(params), core.Span{Start: 27, End: len(params) - 1}
 	c.Reason = "cannot log in: token=" + canary
-	b.Recorder().Record(c, hub.Reply{Result: []byte(`{"text":"api_key: ` + canary + `"}`)})
+	b.Recorder().Record(c, core.Reply{Result: []byte(`{"text":"api_key: ` + canary + `"}`)})
 	c = aCall(2)
 	c.Method, c.Name = "resources/read", "https://me:"+canary+"@x.org/?access_token="+canary
 	c.PublicName = c.Name
-	c.Params, c.Arguments = []byte(`{"uri":"`+c.Name+`"}`), hub.Span{}
-	b.Recorder().Record(c, hub.Reply{Error: []byte(`{"code":1,"message":"secret=` + canary + `"}`)})
+	c.Params, c.Arguments = []byte(`{"uri":"`+c.Name+`"}`), core.Span{}
+	b.Recorder().Record(c, core.Reply{Error: []byte(`{"code":1,"message":"secret=` + canary + `"}`)})
 	count(t, b)
 	files, _ := filepath.Glob(path + "*")
 	for _, f := range files {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"modernc.org/sqlite"
 )
@@ -119,16 +119,16 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 
 // backupError says why a backup could not be written, and what to do next.
 func backupError(err error) error {
-	e := &hub.Error{Code: hub.CodeUnavailable, Message: "cannot write the backup", Hint: "See whether the disk has room, and the folder is yours; or choose another folder.", Cause: err}
+	e := &core.Error{Code: core.CodeUnavailable, Message: "cannot write the backup", Hint: "See whether the disk has room, and the folder is yours; or choose another folder.", Cause: err}
 	switch {
-	case hub.CodeOf(err) != hub.CodeInternal: // it says enough: who waited gave up, or the store is not open
+	case core.CodeOf(err) != core.CodeInternal: // it says enough: who waited gave up, or the store is not open
 		return err
 	case errors.Is(err, fs.ErrExist):
-		e.Code, e.Message, e.Hint = hub.CodeConflict, "cannot write the backup: there is such a file already", "Name another file: a backup never overwrites one."
+		e.Code, e.Message, e.Hint = core.CodeConflict, "cannot write the backup: there is such a file already", "Name another file: a backup never overwrites one."
 	case errors.Is(err, fs.ErrPermission):
-		e.Code, e.Message, e.Hint = hub.CodeValidation, "cannot write the backup: its folder may not be written to", "Choose a folder that is yours."
+		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: its folder may not be written to", "Choose a folder that is yours."
 	case errors.Is(err, syscall.ENOTDIR):
-		e.Code, e.Message, e.Hint = hub.CodeValidation, "cannot write the backup: a part of its path is a file", "Choose another folder."
+		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: a part of its path is a file", "Choose another folder."
 	}
 	return e
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // UsageQuery asks for sums over a range of time, which is widened to full hours, or
@@ -60,7 +60,7 @@ func (s *sum) use(u Use) Use {
 // names are what the numbers in rollup stand for.
 type names struct {
 	targets map[int64]target
-	clients map[int64]hub.Client
+	clients map[int64]core.Client
 }
 
 type target struct{ server, tool, method string }
@@ -71,7 +71,7 @@ func (n names) matches(target, client int64, server, tool, name string) bool {
 }
 
 func loadNames(ctx context.Context, db queryer) (names, error) {
-	n := names{make(map[int64]target), make(map[int64]hub.Client)}
+	n := names{make(map[int64]target), make(map[int64]core.Client)}
 	rows, err := db.QueryContext(ctx, `SELECT t.id, coalesce(s.renamed, s.name), t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
 	if err != nil {
 		return n, err
@@ -95,7 +95,7 @@ func loadNames(ctx context.Context, db queryer) (names, error) {
 	defer func() { _ = clients.Close() }()
 	for clients.Next() {
 		var id int64
-		var c hub.Client
+		var c core.Client
 		if err := clients.Scan(&id, &c.Token, &c.Name, &c.Version); err != nil {
 			return n, err
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestPercentilesAreWithinFivePercent(t *testing.T) {
@@ -71,7 +71,7 @@ func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
 		c.At = now.Add(-time.Duration(r.Float64()*float64(10*24*time.Hour)) - time.Second)
 		c.ID = c.At.UnixMicro()*1 + int64(n%7)
 		if n%9 == 0 {
-			c.Outcome = hub.OutcomeTimeout
+			c.Outcome = core.OutcomeTimeout
 		}
 		when = append(when, c.At)
 		b.Recorder().Record(c, aReply)
@@ -157,13 +157,13 @@ func TestFacetsCountWithAllOtherFilters(t *testing.T) {
 		c.Server = []string{"files", "git", "web"}[n%3]
 		c.Client.Name = []string{"Cursor", "Claude"}[n%2]
 		if n%10 == 0 {
-			c.Outcome = hub.OutcomeTimeout
+			c.Outcome = core.OutcomeTimeout
 		}
 		b.Recorder().Record(c, aReply)
 	}
 	flushed(t, b)
 	for _, text := range []string{"", "echo"} {
-		f, err := b.Facets(t.Context(), Query{Server: "git", Outcome: hub.OutcomeOK, To: aCall(0).At.Add(time.Hour), Text: text})
+		f, err := b.Facets(t.Context(), Query{Server: "git", Outcome: core.OutcomeOK, To: aCall(0).At.Add(time.Hour), Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}

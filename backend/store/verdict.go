@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // maxProblem bounds the sentence of a verdict, in bytes.
@@ -15,7 +15,7 @@ var verdictNames = map[int]string{1: "warn", 2: "error"}
 
 // SaveVerdict marks a recorded call whose result is not what its tool promised. A call
 // that is not in the history, because nothing is recorded for instance, stays out of it.
-func (s *Store) SaveVerdict(ctx context.Context, id int64, v hub.Verdict) error {
+func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.Verdict) error {
 	flush, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	s.recorder.Flush(flush)

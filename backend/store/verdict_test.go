@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestAVerdictIsShownWithItsCall(t *testing.T) {
@@ -14,7 +14,7 @@ func TestAVerdictIsShownWithItsCall(t *testing.T) {
 		b.Recorder().Record(aCall(n), aReply)
 	}
 	// At once: the call is on its way to the disk, or not there at all.
-	for id, v := range map[int64]hub.Verdict{
+	for id, v := range map[int64]core.Verdict{
 		aCall(1).ID: {Level: "warn", Problem: "n is no integer: password=" + canary},
 		aCall(2).ID: {Level: "error", Problem: strings.Repeat("x", 2*maxProblem)},
 		aCall(9).ID: {Level: "error", Problem: "nobody"},

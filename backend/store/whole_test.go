@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Whoever adds a migration writes such a file with the code before it and keeps it in
@@ -40,22 +40,22 @@ func fill(t *testing.T, b *bench) {
 		case 2:
 			c.Cached = true
 		case 3:
-			c.Approval, c.Outcome, c.Code, c.Reason = hub.Denied, hub.OutcomeRejected, hub.CodeRejected, "a person said no"
-			reply = hub.Reply{}
+			c.Approval, c.Outcome, c.Code, c.Reason = core.Denied, core.OutcomeRejected, core.CodeRejected, "a person said no"
+			reply = core.Reply{}
 		case 4:
-			c.Outcome, c.Code, c.Reason, c.Stack = hub.OutcomeProtocolError, hub.CodeInternal, "a mistake", "goroutine 7: here"
-			reply = hub.Reply{Error: []byte(`{"code":-32603,"message":"a mistake"}`)}
+			c.Outcome, c.Code, c.Reason, c.Stack = core.OutcomeProtocolError, core.CodeInternal, "a mistake", "goroutine 7: here"
+			reply = core.Reply{Error: []byte(`{"code":-32603,"message":"a mistake"}`)}
 		}
 		b.Recorder().Record(c, reply)
 	}
 	flushed(t, b)
-	check("verdict", b.SaveVerdict(ctx, aCall(5).ID, hub.Verdict{Level: "warn", Problem: "n is no number"}))
+	check("verdict", b.SaveVerdict(ctx, aCall(5).ID, core.Verdict{Level: "warn", Problem: "n is no number"}))
 	check("note", b.SaveNote(ctx, aCall(7).ID, Note{Title: "a title", Text: "a note", Tags: []string{"kept"}}))
 	check("check", b.SaveCheck(ctx, "every day", []byte(`{"name":"every day","steps":[]}`)))
 	check("fact", b.SaveFact(ctx, "a", []byte("b")))
 	check("era", b.SaveDualEra(ctx, "files", "k", true))
 	check("recording", b.SaveRecording(ctx, Recording{Rules: []Rule{{Server: "files", Tool: "secret", Keep: KeepMeta}}}))
-	check("catalog", b.SaveCatalog(ctx, "files", "k", &hub.Catalog{Tools: []hub.Item{{Name: "echo", Raw: []byte(`{"name":"echo","n":9007199254740993}`)}}, Instructions: "be kind"}))
+	check("catalog", b.SaveCatalog(ctx, "files", "k", &core.Catalog{Tools: []core.Item{{Name: "echo", Raw: []byte(`{"name":"echo","n":9007199254740993}`)}}, Instructions: "be kind"}))
 	at := aCall(0).At
 	check("trust", b.SaveTrust(ctx, "files", []Trusted{
 		{Kind: "server", FirstAt: at, Hash: []byte("h0"), Definition: []byte(`{"command":"files"}`)},
@@ -95,15 +95,15 @@ func whole(t *testing.T, b *bench, schema int) {
 			t.Errorf("call %d of %s came back with %.80s", i, r.Server, r.Result)
 		}
 		want := aCall(i)
-		if i == 1 && r.Workspace != "/home/me/a" || i == 2 && !r.Cached || i == 3 && (r.Approval != hub.Denied || r.Reason != "a person said no") ||
-			i == 4 && (r.Code != hub.CodeInternal || !strings.Contains(string(r.Error), "a mistake")) || r.Took != want.Took || r.Session != want.Session || r.Client != want.Client ||
+		if i == 1 && r.Workspace != "/home/me/a" || i == 2 && !r.Cached || i == 3 && (r.Approval != core.Denied || r.Reason != "a person said no") ||
+			i == 4 && (r.Code != core.CodeInternal || !strings.Contains(string(r.Error), "a mistake")) || r.Took != want.Took || r.Session != want.Session || r.Client != want.Client ||
 			!bytes.Equal(r.Arguments, want.Params[want.Arguments.Start:want.Arguments.End]) {
 			t.Errorf("call %d came back as %+v", i, r)
 		}
 		if i == 4 && schema >= 7 && r.Stack != "goroutine 7: here" {
 			t.Errorf("its stack is %q", r.Stack)
 		}
-		if i == 5 && (r.Verdict == nil || *r.Verdict != hub.Verdict{Level: "warn", Problem: "n is no number"}) {
+		if i == 5 && (r.Verdict == nil || *r.Verdict != core.Verdict{Level: "warn", Problem: "n is no number"}) {
 			t.Errorf("its verdict is %+v", r.Verdict)
 		}
 		if i == 7 && (r.Note.Title != "a title" || !slices.Equal(r.Note.Tags, []string{"kept"})) {

@@ -5,17 +5,17 @@ import (
 	"database/sql"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // outcomes are the numbers that stand for outcomes in the database.
-var outcomes = map[hub.Outcome]int{
-	hub.OutcomeOK: 1, hub.OutcomeToolError: 2, hub.OutcomeProtocolError: 3,
-	hub.OutcomeTimeout: 4, hub.OutcomeCancelled: 5, hub.OutcomeRejected: 6,
+var outcomes = map[core.Outcome]int{
+	core.OutcomeOK: 1, core.OutcomeToolError: 2, core.OutcomeProtocolError: 3,
+	core.OutcomeTimeout: 4, core.OutcomeCancelled: 5, core.OutcomeRejected: 6,
 }
 
-var outcomeNames = func() map[int]hub.Outcome {
-	m := make(map[int]hub.Outcome, len(outcomes))
+var outcomeNames = func() map[int]core.Outcome {
+	m := make(map[int]core.Outcome, len(outcomes))
 	for name, n := range outcomes {
 		m[n] = name
 	}
@@ -186,7 +186,7 @@ func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 	c := &e.call
 	outcome := int64(outcomes[c.Outcome])
 	if !e.again && r.workspace == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
-		w.in.usual.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == hub.Modern,
+		w.in.usual.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == core.Modern,
 			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut))
 	} else {
 		rows := &w.in.call
@@ -194,7 +194,7 @@ func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 			rows = &w.in.perhaps // written at once, to find out
 		}
 		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
-			c.Era == hub.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
+			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
 			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
 		if e.again {
 			if n, err := rows.flush(); err != nil || n == 0 {

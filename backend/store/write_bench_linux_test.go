@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // What a recorded call costs the writer: batches of 64 sessions on the disk.
@@ -22,10 +22,10 @@ func BenchmarkWrite(b *testing.B) {
 			defer func() { _ = s.Close() }()
 			r := s.Recorder()
 			text := strings.Repeat("some words, and more; ", size/22)
-			reply := hub.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)}
+			reply := core.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)}
 			c := aCall(1)
 			c.Params = []byte(`{"name":"add","arguments":{"text":"` + text + `"}}`)
-			c.Arguments = hub.Span{Start: 26, End: len(c.Params) - 1}
+			c.Arguments = core.Span{Start: 26, End: len(c.Params) - 1}
 			c.Progress, c.TraceID, c.Shim = 0, "", "" // as nearly every call
 			sessions := make([]string, 64)
 			for i := range sessions {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The writer remembers the rows of names between batches: not beyond the deletion of
@@ -82,7 +82,7 @@ func TestPackedPayloadsComeBack(t *testing.T) {
 	for n, text := range texts {
 		c := aCall(n)
 		c.Params = []byte(`{"name":"echo","arguments":{"n":"` + text + `"}}`)
-		c.Arguments = hub.Span{Start: 27, End: len(c.Params) - 1}
+		c.Arguments = core.Span{Start: 27, End: len(c.Params) - 1}
 		s.Recorder().Record(c, textReply(text))
 	}
 	for n, text := range texts {
@@ -115,26 +115,26 @@ func TestDeflatedPayloadsAreRead(t *testing.T) {
 func TestCallsComeBackWhateverIsUsualAboutThem(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	long := hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", MaxField/10) + `"}`)}
-	packed := hub.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", 1000) + `"}`)}
-	refused := hub.Reply{Error: []byte(`{"code":-1,"message":"no"}`)}
-	var want []*hub.Call
-	for n, but := range []func(*hub.Call, *hub.Reply){
-		func(*hub.Call, *hub.Reply) {},
-		func(c *hub.Call, _ *hub.Reply) { c.Session = "" },
-		func(c *hub.Call, _ *hub.Reply) { c.Workspace = "/home/somebody" },
-		func(c *hub.Call, _ *hub.Reply) { c.FromServer = true },
-		func(c *hub.Call, _ *hub.Reply) { c.Era = hub.Legacy },
-		func(c *hub.Call, _ *hub.Reply) { c.Code, c.Outcome = hub.CodeTimeout, hub.OutcomeTimeout },
-		func(c *hub.Call, _ *hub.Reply) { c.Outcome, c.Reason = hub.OutcomeToolError, "it failed" },
-		func(c *hub.Call, _ *hub.Reply) { c.Attempts = 2 },
-		func(c *hub.Call, _ *hub.Reply) { c.Attempts = 0 },
-		func(c *hub.Call, _ *hub.Reply) { c.Progress = 3 },
-		func(c *hub.Call, _ *hub.Reply) { c.TraceID = "abc" },
-		func(c *hub.Call, _ *hub.Reply) { c.Shim = "shim-1" },
-		func(_ *hub.Call, r *hub.Reply) { *r = refused },
-		func(_ *hub.Call, r *hub.Reply) { *r = long },
-		func(_ *hub.Call, r *hub.Reply) { *r = packed },
+	long := core.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", MaxField/10) + `"}`)}
+	packed := core.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", 1000) + `"}`)}
+	refused := core.Reply{Error: []byte(`{"code":-1,"message":"no"}`)}
+	var want []*core.Call
+	for n, but := range []func(*core.Call, *core.Reply){
+		func(*core.Call, *core.Reply) {},
+		func(c *core.Call, _ *core.Reply) { c.Session = "" },
+		func(c *core.Call, _ *core.Reply) { c.Workspace = "/home/somebody" },
+		func(c *core.Call, _ *core.Reply) { c.FromServer = true },
+		func(c *core.Call, _ *core.Reply) { c.Era = core.Legacy },
+		func(c *core.Call, _ *core.Reply) { c.Code, c.Outcome = core.CodeTimeout, core.OutcomeTimeout },
+		func(c *core.Call, _ *core.Reply) { c.Outcome, c.Reason = core.OutcomeToolError, "it failed" },
+		func(c *core.Call, _ *core.Reply) { c.Attempts = 2 },
+		func(c *core.Call, _ *core.Reply) { c.Attempts = 0 },
+		func(c *core.Call, _ *core.Reply) { c.Progress = 3 },
+		func(c *core.Call, _ *core.Reply) { c.TraceID = "abc" },
+		func(c *core.Call, _ *core.Reply) { c.Shim = "shim-1" },
+		func(_ *core.Call, r *core.Reply) { *r = refused },
+		func(_ *core.Call, r *core.Reply) { *r = long },
+		func(_ *core.Call, r *core.Reply) { *r = packed },
 	} {
 		c, reply := aCall(n), aReply
 		c.Progress, c.TraceID, c.Shim = 0, "", ""
@@ -149,7 +149,7 @@ func TestCallsComeBackWhateverIsUsualAboutThem(t *testing.T) {
 			t.Fatalf("call %d: %v", n, err)
 		}
 		plain := *w
-		plain.Params, plain.Arguments = nil, hub.Span{}
+		plain.Params, plain.Arguments = nil, core.Span{}
 		if fmt.Sprintf("%+v", got.Call) != fmt.Sprintf("%+v", plain) {
 			t.Errorf("call %d: got  %+v\nwant %+v", n, got.Call, plain)
 		}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Apply makes cfg the configuration in force. Servers that read the same are not
@@ -210,20 +210,20 @@ func (s *Supervisor) gone(r *runner) bool {
 }
 
 // reports tells whether a server was broken for the same reason before.
-func (f *fleet) reports(b hub.ServerStatus) bool {
-	return slices.ContainsFunc(f.broken, func(o hub.ServerStatus) bool { return o.ID == b.ID && o.Reason == b.Reason })
+func (f *fleet) reports(b core.ServerStatus) bool {
+	return slices.ContainsFunc(f.broken, func(o core.ServerStatus) bool { return o.ID == b.ID && o.Reason == b.Reason })
 }
 
 // broken makes a status of each server that the configuration had to leave out. One
 // that old holds already keeps its age.
-func broken(cfg *config.Config, old *fleet) []hub.ServerStatus {
-	var list []hub.ServerStatus
+func broken(cfg *config.Config, old *fleet) []core.ServerStatus {
+	var list []core.ServerStatus
 	seen := map[string]bool{}
 	for _, c := range cfg.Servers {
 		seen[strings.ToLower(c.ID)] = true
 	}
 	for _, p := range cfg.Problems {
-		id := hub.Slug(p.Server)
+		id := core.Slug(p.Server)
 		if id == "" {
 			id = p.Server
 		}
@@ -232,7 +232,7 @@ func broken(cfg *config.Config, old *fleet) []hub.ServerStatus {
 		}
 		seen[strings.ToLower(id)] = true
 		now := time.Now().UTC()
-		st := hub.ServerStatus{ID: id, Label: p.Server, State: hub.StateCrashed, Reason: p.String(), Since: now, Updated: now}
+		st := core.ServerStatus{ID: id, Label: p.Server, State: core.StateCrashed, Reason: p.String(), Since: now, Updated: now}
 		for _, o := range old.broken {
 			if o.ID == id && o.Reason == st.Reason {
 				st.Since, st.Updated = o.Since, o.Updated
@@ -246,7 +246,7 @@ func broken(cfg *config.Config, old *fleet) []hub.ServerStatus {
 // launchKey is equal for configurations that start the same server in the same way.
 func launchKey(c *config.Server) string {
 	b, _ := json.Marshal(struct {
-		Type       hub.Transport
+		Type       core.Transport
 		Command    string
 		Args       []string
 		Env        map[string]string

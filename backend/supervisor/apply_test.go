@@ -8,30 +8,30 @@ import (
 	"testing/synctest"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // memory is the caches of a store, kept in maps.
 type memory struct {
 	mu       sync.Mutex
-	catalogs map[string]*hub.Catalog
+	catalogs map[string]*core.Catalog
 	eras     map[string]bool
 	asked    int
 }
 
 func newMemory() *memory {
-	return &memory{catalogs: map[string]*hub.Catalog{}, eras: map[string]bool{}}
+	return &memory{catalogs: map[string]*core.Catalog{}, eras: map[string]bool{}}
 }
 
-func (m *memory) Catalog(_ context.Context, server, key string) (*hub.Catalog, error) {
+func (m *memory) Catalog(_ context.Context, server, key string) (*core.Catalog, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.catalogs[server+key], nil
 }
 
-func (m *memory) SaveCatalog(_ context.Context, server, key string, c *hub.Catalog) error {
+func (m *memory) SaveCatalog(_ context.Context, server, key string, c *core.Catalog) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catalogs[server+key] = c
@@ -75,10 +75,10 @@ func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
 		if st := g.Statuses(); st[0].ID != "b" || st[1].ID != "a" || st[2].Label != "See" {
 			t.Errorf("not in the order of the config: %+v", st)
 		}
-		if _, ok := g.registry.All().Lookup(hub.Tools, "sea__read"); !ok {
+		if _, ok := g.registry.All().Lookup(core.Tools, "sea__read"); !ok {
 			t.Error("the new namespace is not in force")
 		}
-		if _, err := g.For(context.Background(), call("d")); hub.CodeOf(err) != hub.CodeNotFound {
+		if _, err := g.For(context.Background(), call("d")); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("a call to a removed server: %v", err)
 		}
 	})
@@ -94,7 +94,7 @@ func TestServerThatComesBackWhileItsOldProcessEndsNeverRunsTwice(t *testing.T) {
 			pass(time.Second)
 		}
 		pass(time.Minute) // connect itself reports a second process
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		if n := len(g.started("a")); n < 2 {
 			t.Fatalf("%d starts", n)
 		}
@@ -103,7 +103,7 @@ func TestServerThatComesBackWhileItsOldProcessEndsNeverRunsTwice(t *testing.T) {
 
 func TestChangeDuringAStartBeginsItAnew(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.Command == "hangs" {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -114,13 +114,13 @@ func TestChangeDuringAStartBeginsItAnew(t *testing.T) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "hangs" }))
 		pass(time.Second)
 		g.apply(server("a"))
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 	})
 }
 
 func TestDisablingAndEnablingTakesEffectBeforeApplyReturns(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			time.Sleep(time.Second)
 			return nil, nil
 		}
@@ -129,15 +129,15 @@ func TestDisablingAndEnablingTakesEffectBeforeApplyReturns(t *testing.T) {
 		c := *g.cfg
 		c.Servers = []config.Server{server("a", off)}
 		g.Apply(&c)
-		g.want("a", hub.StateDisabled)
+		g.want("a", core.StateDisabled)
 		c.Servers = []config.Server{server("a")}
 		g.Apply(&c)
-		g.want("a", hub.StateStarting)
+		g.want("a", core.StateStarting)
 		pass(2 * time.Second)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		c.Servers = []config.Server{server("a", off)}
 		g.Apply(&c)
-		g.want("a", hub.StateDisabled)
+		g.want("a", core.StateDisabled)
 	})
 }
 
@@ -166,14 +166,14 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 func TestAListWaitsForStartingServersWithoutACatalogOnly(t *testing.T) {
 	m := newMemory()
 	known := server("known")
-	m.catalogs["known"+launchKey(&known)] = &hub.Catalog{Tools: []hub.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
+	m.catalogs["known"+launchKey(&known)] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
 	takes := map[string]time.Duration{"quick": 3 * time.Second, "slow": time.Minute, "known": time.Minute}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			time.Sleep(takes[r.Server.ID])
 			if r.Server.ID == "bad" {
-				return nil, hub.Errorf(hub.CodeValidation, "no")
+				return nil, core.Errorf(core.CodeValidation, "no")
 			}
 			return nil, nil
 		}
@@ -187,7 +187,7 @@ func TestAListWaitsForStartingServersWithoutACatalogOnly(t *testing.T) {
 		if d := took("known"); d != 0 {
 			t.Errorf("waited %s for a server whose tools are known", d)
 		}
-		if _, ok := g.registry.All().Lookup(hub.Tools, "known__old"); !ok {
+		if _, ok := g.registry.All().Lookup(core.Tools, "known__old"); !ok {
 			t.Error("the tools of the last run are not there")
 		}
 		if d := took(""); d != 3*time.Second {
@@ -217,25 +217,25 @@ func TestOnDemandServerStartsOnceToBeKnownAndThenWithACall(t *testing.T) {
 		inBubble(t, func(_ *rig, o *Options) { o.Catalogs = m }, func(g *rig) {
 			g.apply(onDemand)
 			if first {
-				g.want("a", hub.StateRunning)
+				g.want("a", core.StateRunning)
 				return
 			}
-			g.want("a", hub.StateStopped)
-			if _, ok := g.registry.All().Lookup(hub.Tools, "a__read"); !ok {
+			g.want("a", core.StateStopped)
+			if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {
 				t.Error("its tools are not listed")
 			}
 			if _, err := g.For(context.Background(), call("a")); err != nil {
 				t.Fatal(err)
 			}
-			g.want("a", hub.StateRunning)
+			g.want("a", core.StateRunning)
 		})
 	}
 }
 
 func TestChangedListsReachTheRegistry(t *testing.T) {
-	var changed func(hub.Kind)
+	var changed func(core.Kind)
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			changed = r.Changed
 			return nil, nil
 		}
@@ -243,26 +243,26 @@ func TestChangedListsReachTheRegistry(t *testing.T) {
 		g.apply(server("a"))
 		c := g.conn("a")
 		c.mu.Lock()
-		c.catalog = &hub.Catalog{Tools: []hub.Item{{Name: "new", Raw: []byte(`{"name":"new"}`)}}}
+		c.catalog = &core.Catalog{Tools: []core.Item{{Name: "new", Raw: []byte(`{"name":"new"}`)}}}
 		c.mu.Unlock()
-		changed(hub.Tools)
+		changed(core.Tools)
 		synctest.Wait()
-		if _, ok := g.registry.All().Lookup(hub.Tools, "a__new"); !ok {
+		if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); !ok {
 			t.Error("the new tool is not there")
 		}
 	})
 }
 
-func modernCall(server string) *hub.Call {
+func modernCall(server string) *core.Call {
 	c := call(server)
-	c.Era = hub.Modern
+	c.Era = core.Modern
 	return c
 }
 
 func TestEachEraHasItsConnectionAndTheAnswerIsRemembered(t *testing.T) {
 	m := newMemory()
-	start := func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
-		if r.Era == hub.Modern && r.Server.ID == "old" {
+	start := func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		if r.Era == core.Modern && r.Server.ID == "old" {
 			return nil, errors.New("method not found")
 		}
 		return nil, nil
@@ -291,7 +291,7 @@ func TestEachEraHasItsConnectionAndTheAnswerIsRemembered(t *testing.T) {
 			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dual#1" {
 				t.Errorf("after a crash %q serves: %v", c.Instance, err)
 			}
-			g.want("dual", hub.StateRunning)
+			g.want("dual", core.StateRunning)
 			pass(retryCrashed)
 			c = modernCall("dual")
 			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dualmodern#2" {
@@ -303,8 +303,8 @@ func TestEachEraHasItsConnectionAndTheAnswerIsRemembered(t *testing.T) {
 
 func TestSlowProbeHoldsUpModernCallsOnlyBriefly(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r Request, _ int) (*hub.Catalog, error) {
-			if r.Era == hub.Modern {
+		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
+			if r.Era == core.Modern {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
@@ -322,13 +322,13 @@ func TestSlowProbeHoldsUpModernCallsOnlyBriefly(t *testing.T) {
 		if err := g.Stop(context.Background(), "a"); err != nil { // a probe under way ends with its server
 			t.Fatal(err)
 		}
-		g.want("a", hub.StateStopped)
+		g.want("a", core.StateStopped)
 	})
 }
 
 func TestAnyChangeGivesACrashedServerAFreshStart(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			time.Sleep(time.Minute)
 			return nil, nil
 		}
@@ -336,9 +336,9 @@ func TestAnyChangeGivesACrashedServerAFreshStart(t *testing.T) {
 		short := func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 10*time.Second, 1 }
 		g.apply(server("a", short))
 		pass(2 * time.Minute)
-		g.want("a", hub.StateCrashed)
+		g.want("a", core.StateCrashed)
 		g.apply(server("a"))
 		pass(2 * time.Minute)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 	})
 }

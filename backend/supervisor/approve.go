@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Approvals remembers, beyond this run, which commands a person has agreed to. key
@@ -63,7 +63,7 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	}
 	c := r.config()
 	if key != "" && key != commandKey(c) {
-		return &hub.Error{Code: hub.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed since", id), Hint: "Look at it again."}
+		return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed since", id), Hint: "Look at it again."}
 	}
 	if s.o.Approvals != nil {
 		if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
@@ -81,7 +81,7 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 }
 
 // runs reports whether c has anything run, here or in a container.
-func runs(c *config.Server) bool { return c.Command != "" || c.Type == hub.Docker }
+func runs(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
 
 // judge decides whether c may run, and whether its command is one that nobody has
 // agreed to. Without approveNewCommands everything may, and is remembered, so that what
@@ -104,7 +104,7 @@ func (s *Supervisor) judge(cfg *config.Config, c *config.Server, known known) (h
 
 // unapproved says why a server does not run.
 func (r *runner) unapproved() error {
-	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q waits for approval: its command is new", r.id),
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q waits for approval: its command is new", r.id),
 		Hint: "Look at the command and approve it on Drawbridge's page, or with: drawbridge approvals"}
 }
 
@@ -117,7 +117,7 @@ func spelled(c *config.Server) string {
 		}
 	}
 	text := strings.Join(words, " ")
-	if c.Type == hub.Docker {
+	if c.Type == core.Docker {
 		return "in container " + c.Docker.Where() + ": " + text
 	}
 	return text
@@ -126,7 +126,7 @@ func spelled(c *config.Server) string {
 // commandKey is equal for servers that run the same command.
 func commandKey(c *config.Server) string {
 	b, _ := json.Marshal(struct {
-		Type       hub.Transport
+		Type       core.Transport
 		Command    string
 		Args       []string
 		Env        map[string]string

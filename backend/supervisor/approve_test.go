@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // agreements is what a store keeps of approvals.
@@ -44,14 +44,14 @@ func TestNewCommandWaitsForApprovalAndIsNotRun(t *testing.T) {
 		g.apply(server("used")) // applied before anybody asked
 		g.askFirst(true)
 		g.apply(server("used"), server("new"))
-		g.want("used", hub.StateRunning)
-		g.want("new", hub.StateNeedsApproval)
+		g.want("used", core.StateRunning)
+		g.want("new", core.StateNeedsApproval)
 		for name, act := range map[string]func() error{
 			"call":    func() error { _, err := g.For(ctx, call("new")); return err },
 			"start":   func() error { return g.Start(ctx, "new") },
 			"restart": func() error { return g.Restart(ctx, "new") },
 		} {
-			if err := act(); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "approval") {
+			if err := act(); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "approval") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -62,31 +62,31 @@ func TestNewCommandWaitsForApprovalAndIsNotRun(t *testing.T) {
 		if len(waiting) != 1 || waiting[0].Server != "new" || waiting[0].Command != "run-new" {
 			t.Fatalf("got %+v", waiting)
 		}
-		if err := g.Approve(ctx, "new", "something else"); hub.CodeOf(err) != hub.CodeConflict {
+		if err := g.Approve(ctx, "new", "something else"); core.CodeOf(err) != core.CodeConflict {
 			t.Fatalf("a word for another command: %v", err)
 		}
 		if err := g.Approve(ctx, "new", waiting[0].Key); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		g.want("new", hub.StateRunning)
+		g.want("new", core.StateRunning)
 
 		g.apply(server("used", changed), server("new"))
-		g.want("used", hub.StateNeedsApproval)
+		g.want("used", core.StateNeedsApproval)
 		if g.processes() != 1 {
 			t.Error("the old command goes on although the configuration has another")
 		}
 		g.apply(server("used"), server("new")) // taken back
-		g.want("used", hub.StateRunning)
+		g.want("used", core.StateRunning)
 	})
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) { // the next run
 		g.askFirst(true)
 		g.apply(server("new"), server("used", changed))
-		g.want("new", hub.StateRunning)
-		g.want("used", hub.StateNeedsApproval)
+		g.want("new", core.StateRunning)
+		g.want("used", core.StateNeedsApproval)
 		g.askFirst(false)
 		g.apply(server("new"), server("used", changed))
-		g.want("used", hub.StateRunning)
+		g.want("used", core.StateRunning)
 	})
 }
 
@@ -95,7 +95,7 @@ func TestSettingThatIsNoCommandNeedsNoApproval(t *testing.T) {
 		g.apply(server("a"))
 		g.askFirst(true)
 		g.apply(server("a", func(s *config.Server) { s.Label, s.Debug, s.Framing = "A", true, config.FramingNDJSON }))
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 	})
 }
 
@@ -108,9 +108,9 @@ func TestEverythingThatDecidesWhatRunsIsPartOfTheApproval(t *testing.T) {
 		"env":        func(s *config.Server) { s.Env = map[string]string{"LD_PRELOAD": "/tmp/x.so"} },
 		"inheritEnv": func(s *config.Server) { s.InheritEnv = []string{"X"} },
 		"cwd":        func(s *config.Server) { s.Cwd = "/tmp" },
-		"container":  func(s *config.Server) { s.Type, s.Docker.Container = hub.Docker, "x" },
+		"container":  func(s *config.Server) { s.Type, s.Docker.Container = core.Docker, "x" },
 		"image":      func(s *config.Server) { s.Docker.Image = "x" },
-		"type":       func(s *config.Server) { s.Type = hub.Docker },
+		"type":       func(s *config.Server) { s.Type = core.Docker },
 	} {
 		changed := base
 		change(&changed)

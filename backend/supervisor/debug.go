@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // debugLines is how much of stderr a Debug holds.
@@ -16,22 +16,22 @@ const debugLines = 20
 // Debug is everything that helps a person to see why a server does not do what it
 // should. It holds no value of a variable; Frames hold what was said, secrets too.
 type Debug struct {
-	Status       hub.ServerStatus `json:"status"`
-	Written      string           `json:"written"`              // the command as configured
-	Session      string           `json:"session"`              // whose a process of it is
-	Start        string           `json:"start"`                // when it is started
-	Framing      string           `json:"framing"`              // of its messages, as configured
-	Path         string           `json:"path,omitempty"`       // the executable that it means
-	SearchPath   string           `json:"searchPath,omitempty"` // the PATH that was searched
-	Dir          string           `json:"dir,omitempty"`        // "" is our own working directory
-	Environment  []string         `json:"environment"`          // names
-	Processes    []process.Proc   `json:"processes"`            // of all instances
-	Capabilities json.RawMessage  `json:"capabilities,omitempty"`
-	Instructions string           `json:"instructions,omitempty"`
-	BothEras     bool             `json:"bothEras"` // a second connection, in the modern era, is open
-	Stderr       []string         `json:"stderr"`   // the last 20 lines, safe to show
-	Frames       []Frame          `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
-	Timings      Timings          `json:"timings"`
+	Status       core.ServerStatus `json:"status"`
+	Written      string            `json:"written"`              // the command as configured
+	Session      string            `json:"session"`              // whose a process of it is
+	Start        string            `json:"start"`                // when it is started
+	Framing      string            `json:"framing"`              // of its messages, as configured
+	Path         string            `json:"path,omitempty"`       // the executable that it means
+	SearchPath   string            `json:"searchPath,omitempty"` // the PATH that was searched
+	Dir          string            `json:"dir,omitempty"`        // "" is our own working directory
+	Environment  []string          `json:"environment"`          // names
+	Processes    []process.Proc    `json:"processes"`            // of all instances
+	Capabilities json.RawMessage   `json:"capabilities,omitempty"`
+	Instructions string            `json:"instructions,omitempty"`
+	BothEras     bool              `json:"bothEras"` // a second connection, in the modern era, is open
+	Stderr       []string          `json:"stderr"`   // the last 20 lines, safe to show
+	Frames       []Frame           `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
+	Timings      Timings           `json:"timings"`
 }
 
 // Timings are moments and durations; zero means "not yet".

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestDebugShowsWhatWasStartedAndWhatWasSaid(t *testing.T) {
@@ -21,8 +21,8 @@ func TestDebugShowsWhatWasStartedAndWhatWasSaid(t *testing.T) {
 	g.o.Usage, g.o.LastLines = g.dialer.Usage, g.dialer.LastLines
 	folder := t.TempDir()
 	g.apply(mode("a", "legacy", func(s *config.Server) { s.Env["TOKEN"], s.Cwd = "hush", folder }))
-	st := g.wait("a", hub.StateRunning)
-	if _, _, err := g.call("a", firstTool(g, "a"), hub.Legacy); err != nil {
+	st := g.wait("a", core.StateRunning)
+	if _, _, err := g.call("a", firstTool(g, "a"), core.Legacy); err != nil {
 		t.Fatal(err)
 	}
 	d, err := g.Debug("a")
@@ -45,7 +45,7 @@ func TestDebugShowsWhatWasStartedAndWhatWasSaid(t *testing.T) {
 	if text, _ := json.Marshal(d); strings.Contains(string(text), "hush") {
 		t.Errorf("a value of the environment is shown: %s", text)
 	}
-	if _, err := g.Debug("nobody"); hub.CodeOf(err) != hub.CodeNotFound {
+	if _, err := g.Debug("nobody"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("got %v", err)
 	}
 }
@@ -54,7 +54,7 @@ func TestReasonIsShortAndTheLogNamesThePATHOnce(t *testing.T) {
 	t.Setenv("PATH", "/no/such/folder")
 	g := newReal(t)
 	g.apply(server("a", func(s *config.Server) { s.Command = "no-such-program" }))
-	st := g.wait("a", hub.StateCrashed)
+	st := g.wait("a", core.StateCrashed)
 	if st.Reason != `executable not found: "no-such-program"` {
 		t.Errorf("reason %q", st.Reason)
 	}
@@ -109,7 +109,7 @@ func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
 	if err := os.WriteFile(go1, []byte("go\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if st := g.wait("a", hub.StateRunning); st.Detail != "" {
+	if st := g.wait("a", core.StateRunning); st.Detail != "" {
 		t.Errorf("running, with detail %q", st.Detail)
 	}
 	if got := g.dialer.Fetching("a"); got != "" {
@@ -126,7 +126,7 @@ func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
 		s.Command, s.Args, s.Cwd, s.Env["SERVER"] = where, nil, "${"+config.WorkspaceFolder+"}", os.Args[0]
 		s.Session, s.IdleStop = config.SessionPerRoot, time.Minute
 	}))
-	g.wait("a", hub.StateRunning)
+	g.wait("a", core.StateRunning)
 	work := t.TempDir()
 	c := call("a")
 	c.Workspace = work
@@ -137,7 +137,7 @@ func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
 		t.Errorf("started in %q", lines)
 	}
 	c.Workspace = filepath.Join(work, "gone")
-	if _, err := g.For(t.Context(), c); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "is no folder on this machine") {
+	if _, err := g.For(t.Context(), c); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "is no folder on this machine") {
 		t.Errorf("got %v", err)
 	}
 	_ = os.RemoveAll(g.dialer.Lobby)
@@ -153,7 +153,7 @@ func TestHangingStartShowsWhatHangs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Status.State == hub.StateStarting && d.Status.PID > 0 && d.Path == os.Args[0] && len(d.Frames) == 1 && strings.Contains(d.Frames[0].Text, `"initialize"`) {
+		if d.Status.State == core.StateStarting && d.Status.PID > 0 && d.Path == os.Args[0] && len(d.Frames) == 1 && strings.Contains(d.Frames[0].Text, `"initialize"`) {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -14,13 +14,13 @@ import (
 	"syscall"
 	"time"
 
-	"drawbridge/backend/exitreason"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/upstream"
-	"drawbridge/backend/wire"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Dialer opens connections to real servers: its Connect is the one to give to New.
@@ -65,7 +65,7 @@ type Dialer struct {
 	// OnNotification and OnRequest get what a server says outside of any call.
 	// Both may be nil; see upstream.Options.
 	OnNotification func(server, method string, params json.RawMessage)
-	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (hub.Reply, error)
+	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error)
 }
 
 // Connect starts the server of r by its transport, shakes hands and lists it. Where the
@@ -102,7 +102,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		o.OnNotification = func(method string, params json.RawMessage) { d.OnNotification(c.ID, method, params) }
 	}
 	if d.OnRequest != nil {
-		o.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+		o.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 			return d.OnRequest(ctx, c.ID, method, params)
 		}
 	}
@@ -113,17 +113,17 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		return Session{}, err
 	}
 	switch c.Type {
-	case hub.Stdio:
+	case core.Stdio:
 		spec, err := d.spec(c, env, started)
 		if err != nil {
 			return Session{Process: started.describe()}, err
 		}
 		o.Dial = func(context.Context) (upstream.Pipe, error) { return d.spawn(c, spec, started) }
-	case hub.Docker:
+	case core.Docker:
 		if o.Dial, started.Command, err = d.dock(c, env, started); err != nil {
 			return Session{Process: started.describe()}, err
 		}
-	case hub.HTTP, hub.SSE:
+	case core.HTTP, core.SSE:
 		at, shown, err := remote(c, env)
 		if err != nil {
 			return Session{}, err
@@ -139,7 +139,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 			return Session{Conn: conn, Process: started.describe()}, d.unsigned(c.ID, err)
 		}
 	default:
-		return Session{}, hub.Errorf(hub.CodeValidation, "servers of type %q cannot be reached", c.Type)
+		return Session{}, core.Errorf(core.CodeValidation, "servers of type %q cannot be reached", c.Type)
 	}
 	key := launchKey(c)
 	o.First, o.Guessed = d.eras.first(key)
@@ -181,7 +181,7 @@ func (d *Dialer) spec(c *config.Server, env environment, s *started) (process.Sp
 	path, err := process.Resolve(command, vars["PATH"])
 	if err != nil {
 		err = refusal(command, err)
-		if e, ok := errors.AsType[*hub.Error](err); ok && env.failed != nil && errors.Is(err, process.ErrNotFound) {
+		if e, ok := errors.AsType[*core.Error](err); ok && env.failed != nil && errors.Is(err, process.ErrNotFound) {
 			e.Hint = fmt.Sprintf("The PATH may lack folders, for the %v. %s", env.failed, e.Hint)
 		}
 		return process.Spec{}, err
@@ -236,7 +236,7 @@ func (w *watched) Stop(ctx context.Context) error {
 func refusal(command string, err error) error {
 	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, passing) {
-			return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Cause: err,
+			return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: err,
 				Message: fmt.Sprintf("cannot start %s: %v", command, err)}
 		}
 	}
@@ -245,7 +245,7 @@ func refusal(command string, err error) error {
 		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // the PATH is for the log
 		hint = exitreason.Install(command)
 	}
-	return &hub.Error{Code: hub.CodeValidation, Cause: err, Message: message, Hint: hint}
+	return &core.Error{Code: core.CodeValidation, Cause: err, Message: message, Hint: hint}
 }
 
 // started remembers the newest process of one Connect, which may start a second

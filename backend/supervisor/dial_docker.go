@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strconv"
 
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/upstream"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // dock says how a docker server is reached: inside a container that is there, or in
@@ -96,7 +96,7 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 		CloseStdin: containerEOF, Term: containerTerm,
 	}
 	if t.err == nil && spec.Name == "" && spec.Label == "" && spec.Service == "" {
-		t.err = &hub.Error{Code: hub.CodeValidation,
+		t.err = &core.Error{Code: core.CodeValidation,
 			Message: "no container is named",
 			Hint:    "Set docker.container to the name of a container, docker.service to a service of compose, or docker.image to make one."}
 	}
@@ -115,7 +115,7 @@ func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, err
 	for _, mount := range t.list("docker.mounts", c.Docker.Mounts) {
 		source, target, readOnly, ok := config.SplitMount(mount)
 		if !ok {
-			t.err = hub.Errorf(hub.CodeValidation, "docker.mounts holds an entry that names no folder here and inside")
+			t.err = core.Errorf(core.CodeValidation, "docker.mounts holds an entry that names no folder here and inside")
 		}
 		image.Mounts = append(image.Mounts, dockerexec.Mount{Source: source, Target: target, ReadOnly: readOnly})
 	}
@@ -126,7 +126,7 @@ func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, err
 		image.CPUs, _ = strconv.ParseFloat(c.Docker.CPUs, 64)
 	}
 	if t.err == nil && image.Ref == "" {
-		t.err = hub.Errorf(hub.CodeValidation, "docker.image names no image")
+		t.err = core.Errorf(core.CodeValidation, "docker.image names no image")
 	}
 	return image, t.err
 }
@@ -192,5 +192,5 @@ func dockerRefusal(p dockerexec.Place, err error) error {
 	default:
 		return err
 	}
-	return &hub.Error{Code: hub.CodeValidation, Message: err.Error(), Cause: err, Hint: hint}
+	return &core.Error{Code: core.CodeValidation, Message: err.Error(), Cause: err, Hint: hint}
 }

@@ -5,9 +5,9 @@ import (
 	"net/url"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/upstream"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // remote says where and with which headers a server is reached. shown is its
@@ -19,15 +19,15 @@ func remote(c *config.Server, env environment) (r *upstream.Remote, shown string
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, "", &hub.Error{Code: hub.CodeValidation, Cause: err,
+		return nil, "", &core.Error{Code: core.CodeValidation, Cause: err,
 			Message: "its url is no http or https address",
-			Fields:  []hub.FieldError{{Field: "url", Error: "no http or https address"}}}
+			Fields:  []core.FieldError{{Field: "url", Error: "no http or https address"}}}
 	}
 	headers, err := env.expandAll("headers", c.Headers)
 	if err != nil {
 		return nil, "", err
 	}
-	r = &upstream.Remote{URL: address, Header: http.Header{}, AllowInsecure: c.AllowInsecure, Events: c.Type == hub.SSE}
+	r = &upstream.Remote{URL: address, Header: http.Header{}, AllowInsecure: c.AllowInsecure, Events: c.Type == core.SSE}
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}

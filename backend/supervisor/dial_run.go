@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/process"
-	"drawbridge/backend/serverlog"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // What is different at the end of a `docker run`: the command passes TERM on to the

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // docker runs the docker command and returns what it printed.
@@ -53,7 +53,7 @@ var imageContent = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program := filepath.Join(dir, "mcpserver")
-	build := exec.Command("go", "build", "-o", program, "drawbridge/backend/mcptest/mcpserver")
+	build := exec.Command("go", "build", "-o", program, "github.com/drawbridge-mcp/drawbridge/backend/mcptest/mcpserver")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
@@ -111,25 +111,25 @@ func TestContainerServerWaitsForItsContainerAndComesBackWithIt(t *testing.T) {
 func containerComesAndGoes(t *testing.T, container string, where config.Docker) {
 	g := newReal(t)
 	g.apply(server("box", func(s *config.Server) {
-		s.Type, s.Command, s.Args = hub.Docker, "/mcpserver", []string{"legacy"}
+		s.Type, s.Command, s.Args = core.Docker, "/mcpserver", []string{"legacy"}
 		s.Docker, s.StartupTimeout = where, 30*time.Second
 	}), mode("local", "legacy"))
-	if st := g.wait("box", hub.StateWaiting); !strings.Contains(st.Reason, "not running") {
+	if st := g.wait("box", core.StateWaiting); !strings.Contains(st.Reason, "not running") {
 		t.Errorf("got %q", st.Reason)
 	}
-	g.wait("local", hub.StateRunning)
+	g.wait("local", core.StateRunning)
 	for range 2 {
 		docker(t, nil, "start", container)
 		begin := time.Now()
-		g.wait("box", hub.StateRunning)
+		g.wait("box", core.StateRunning)
 		if took := time.Since(begin); took > 25*time.Second { // five times the promise
 			t.Errorf("back only after %s", took)
 		}
-		if _, _, err := g.call("box", firstTool(g, "box"), hub.Legacy); err != nil {
+		if _, _, err := g.call("box", firstTool(g, "box"), core.Legacy); err != nil {
 			t.Error(err)
 		}
 		docker(t, nil, "kill", container)
-		g.wait("box", hub.StateWaiting)
+		g.wait("box", core.StateWaiting)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestContainerOfADockerRunCommandIsRemovedWithItsServer(t *testing.T) {
 		s.Command, s.Args = "docker", []string{"run", "-i", "--network", "none", image, "/mcpserver", "stubborn"}
 		s.StartupTimeout = 60 * time.Second
 	}))
-	g.wait(id, hub.StateRunning)
+	g.wait(id, core.StateRunning)
 	if left := docker(t, nil, "ps", "-aq", "--filter", label); left == "" {
 		t.Fatal("the container does not carry our label")
 	}
@@ -171,27 +171,27 @@ func TestContainerThatIsRestartedOftenIsEnteredEachTimeAtOnce(t *testing.T) {
 	docker(t, nil, "start", container)
 	g := newReal(t)
 	g.apply(server("box", func(s *config.Server) {
-		s.Type, s.Command, s.Args, s.Docker = hub.Docker, "/mcpserver", []string{"legacy"}, config.Docker{Container: container}
+		s.Type, s.Command, s.Args, s.Docker = core.Docker, "/mcpserver", []string{"legacy"}, config.Docker{Container: container}
 		s.Restart.MaxAttempts, s.StartupTimeout = 3, 30*time.Second
 	}))
-	g.wait("box", hub.StateRunning)
+	g.wait("box", core.StateRunning)
 	for range 4 { // more often than a server may crash
 		starts := statusOf(g, "box").Restarts
 		docker(t, nil, "restart", "-t", "0", container)
 		begin := time.Now()
 		for deadline := begin.Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			st := statusOf(g, "box")
-			if st.State == hub.StateRunning && st.Restarts > starts {
+			if st.State == core.StateRunning && st.Restarts > starts {
 				break
 			}
-			if st.State == hub.StateCrashed || time.Now().After(deadline) {
+			if st.State == core.StateCrashed || time.Now().After(deadline) {
 				t.Fatalf("%+v", st)
 			}
 		}
 		if took := time.Since(begin); took > 25*time.Second { // five times the promise
 			t.Errorf("back only after %s", took)
 		}
-		if _, _, err := g.call("box", firstTool(g, "box"), hub.Legacy); err != nil {
+		if _, _, err := g.call("box", firstTool(g, "box"), core.Legacy); err != nil {
 			t.Error(err)
 		}
 	}
@@ -205,16 +205,16 @@ func TestServerInAContainerMadeFromAnImage(t *testing.T) {
 	g := newReal(t)
 	g.dialer.DockerLedger = t.TempDir()
 	g.apply(server(id, func(s *config.Server) {
-		s.Type, s.Command, s.Args = hub.Docker, "/mcpserver", []string{"stubborn"}
+		s.Type, s.Command, s.Args = core.Docker, "/mcpserver", []string{"stubborn"}
 		s.Docker, s.StartupTimeout = config.Docker{Image: image, Network: "none", Memory: "64m"}, 60*time.Second
 	}), server("gone", func(s *config.Server) {
-		s.Type, s.Command, s.Docker = hub.Docker, "x", config.Docker{Image: "drawbridge-test/none:1", Pull: config.PullNever}
+		s.Type, s.Command, s.Docker = core.Docker, "x", config.Docker{Image: "drawbridge-test/none:1", Pull: config.PullNever}
 	}))
-	g.wait(id, hub.StateRunning)
-	if st := g.wait("gone", hub.StateCrashed); !strings.Contains(st.Reason, "no such image") {
+	g.wait(id, core.StateRunning)
+	if st := g.wait("gone", core.StateCrashed); !strings.Contains(st.Reason, "no such image") {
 		t.Errorf("%q", st.Reason)
 	}
-	if _, _, err := g.call(id, firstTool(g, id), hub.Legacy); err != nil {
+	if _, _, err := g.call(id, firstTool(g, id), core.Legacy); err != nil {
 		t.Error(err)
 	}
 	if st := statusOf(g, id); !strings.HasPrefix(st.Command, "docker run -i --rm sha256:") {
@@ -236,13 +236,13 @@ func TestContainerThatWasStoppedIsStartedWhenToldTo(t *testing.T) {
 	container := stoppedContainer(t)
 	g := newReal(t)
 	g.apply(server("box", func(s *config.Server) {
-		s.Type, s.Command, s.Args = hub.Docker, "/mcpserver", []string{"legacy"}
+		s.Type, s.Command, s.Args = core.Docker, "/mcpserver", []string{"legacy"}
 		s.Docker, s.StartupTimeout = config.Docker{Container: container, Start: true}, 30*time.Second
 	}))
-	g.wait("box", hub.StateRunning)
+	g.wait("box", core.StateRunning)
 }
 
-func statusOf(g *real, id string) hub.ServerStatus {
+func statusOf(g *real, id string) core.ServerStatus {
 	st, _ := g.Status(id)
 	return st
 }
@@ -257,17 +257,17 @@ func TestPerCallRunsEachCallInAProcessOfItsOwn(t *testing.T) {
 	}
 	g := newReal(t)
 	g.apply(server("box", func(s *config.Server) {
-		s.Type, s.Command, s.Args, s.Docker = hub.Docker, "/mcpserver", []string{"legacy"}, config.Docker{Container: container}
+		s.Type, s.Command, s.Args, s.Docker = core.Docker, "/mcpserver", []string{"legacy"}, config.Docker{Container: container}
 		s.Session, s.IdleStop, s.StartupTimeout = config.SessionPerCall, time.Second, 30*time.Second
 	}))
-	g.wait("box", hub.StateRunning)
+	g.wait("box", core.StateRunning)
 	tool := firstTool(g, "box")
-	if st := g.wait("box", hub.StateStopped); st.Tools == 0 {
+	if st := g.wait("box", core.StateStopped); st.Tools == 0 {
 		t.Errorf("%+v", st)
 	}
 	seen := map[string]bool{}
 	for range 3 {
-		call, _, err := g.call("box", tool, hub.Legacy)
+		call, _, err := g.call("box", tool, core.Legacy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestPerCallRunsEachCallInAProcessOfItsOwn(t *testing.T) {
 		t.Errorf("three calls were served by %d instances", len(seen))
 	}
 	docker(t, nil, "kill", container)
-	if _, _, err := g.call("box", tool, hub.Legacy); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "not running") {
+	if _, _, err := g.call("box", tool, core.Legacy); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "not running") {
 		t.Error(err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // environment is what a server's ${VAR} and inheritEnv can refer to: our own
@@ -84,7 +84,7 @@ func (e environment) of(c *config.Server) (map[string]string, error) {
 		env["PATH"] = path
 	}
 	maps.Copy(env, e.reach())
-	if name := launcher(c.Command); c.Type == hub.Stdio && (name == "docker" || name == "podman") {
+	if name := launcher(c.Command); c.Type == core.Stdio && (name == "docker" || name == "podman") {
 		maps.Copy(env, e.engine())
 	}
 	for _, name := range inherited(c.InheritEnv) {
@@ -110,24 +110,24 @@ func (e environment) expand(key, value string) (string, error) {
 			return e.lookup(name)
 		}
 		v, err := e.secret(secret)
-		if err != nil && (failed == nil || hub.CodeOf(err) != hub.CodeNotFound) {
+		if err != nil && (failed == nil || core.CodeOf(err) != core.CodeNotFound) {
 			failed = err
 		}
 		return v, err == nil
 	})
 	switch {
-	case hub.CodeOf(failed) == hub.CodeUnavailable:
+	case core.CodeOf(failed) == core.CodeUnavailable:
 		return "", fmt.Errorf("%w: %w", ErrAbsent, failed) // it is there: the server waits for the keyring
-	case failed != nil && (err != nil || hub.CodeOf(failed) != hub.CodeNotFound):
-		reason := &hub.Error{Code: hub.CodeValidation, Message: key + ": " + failed.Error(), Fields: []hub.FieldError{{Field: key, Error: "secret cannot be read"}}}
-		if e, ok := errors.AsType[*hub.Error](failed); ok {
+	case failed != nil && (err != nil || core.CodeOf(failed) != core.CodeNotFound):
+		reason := &core.Error{Code: core.CodeValidation, Message: key + ": " + failed.Error(), Fields: []core.FieldError{{Field: key, Error: "secret cannot be read"}}}
+		if e, ok := errors.AsType[*core.Error](failed); ok {
 			reason.Hint = e.Hint
 		}
 		return "", reason
 	}
 	if err != nil {
-		reason := &hub.Error{Code: hub.CodeValidation, Message: fmt.Sprintf("%s: %v", key, err),
-			Fields: []hub.FieldError{{Field: key, Error: "variable is not set"}}}
+		reason := &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("%s: %v", key, err),
+			Fields: []core.FieldError{{Field: key, Error: "variable is not set"}}}
 		if errors.Is(err, config.ErrUnset) {
 			reason.Hint = "Set the variable, or give it a default: ${NAME:-default}."
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func ending(id, text string, attempts int) config.Server {
@@ -38,7 +38,7 @@ func TestWhyAServerEndedStandsInItsReasonWithExitAndAction(t *testing.T) {
 		"silent": {"exited with status 0", ""},
 		"uvx":    {`executable not found: "uvx"`, "https://docs.astral.sh/uv"},
 	} {
-		st := g.wait(id, hub.StateCrashed)
+		st := g.wait(id, core.StateCrashed)
 		if !strings.HasPrefix(st.Reason, want[0]) || !strings.Contains(st.Hint, want[1]) {
 			t.Errorf("%s: reason %q, hint %q", id, st.Reason, st.Hint)
 		}
@@ -49,7 +49,7 @@ func TestWhyAServerEndedStandsInItsReasonWithExitAndAction(t *testing.T) {
 func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 	g, file := newReal(t), filepath.Join(t.TempDir(), "launches")
 	g.apply(ending("bad", `echo x >> `+file+`; exit 1`, 5))
-	st := g.wait("bad", hub.StateCrashed)
+	st := g.wait("bad", core.StateCrashed)
 	text, err := os.ReadFile(file)
 	if n := strings.Count(string(text), "x"); err != nil || n != 5 || !strings.HasSuffix(st.Reason, "gave up after 5 starts") {
 		t.Errorf("%d launches, %v: %s", n, err, st.Reason)
@@ -59,9 +59,9 @@ func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 func TestCallDuringACrashIsToldHowTheServerEnded(t *testing.T) {
 	g := newReal(t)
 	g.apply(mode("a", "exit-call"))
-	g.wait("a", hub.StateRunning)
-	_, _, err := g.call("a", firstTool(g, "a"), hub.Legacy)
-	if message, _ := hub.Describe(err); !strings.HasPrefix(message, `server "a" is gone: exited with status `) {
+	g.wait("a", core.StateRunning)
+	_, _, err := g.call("a", firstTool(g, "a"), core.Legacy)
+	if message, _ := core.Describe(err); !strings.HasPrefix(message, `server "a" is gone: exited with status `) {
 		t.Errorf("got %q", message)
 	}
 }
@@ -71,12 +71,12 @@ func TestASecretInTheLastWordsOfAServerReachesNobody(t *testing.T) {
 	g := newReal(t)
 	g.dialer.Logs.Redact(func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })
 	g.apply(ending("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))
-	st := g.wait("a", hub.StateCrashed)
+	st := g.wait("a", core.StateCrashed)
 	if !strings.HasPrefix(st.Reason, "exited with status 1: Error: key [redacted] is not valid") || len(st.Reason) > 1000 {
 		t.Errorf("reason of %d bytes: %.200s", len(st.Reason), st.Reason)
 	}
-	_, _, err := g.call("a", "anything", hub.Legacy)
-	if message, hint := hub.Describe(err); strings.Contains(message+hint+st.Hint, "hunter2") || len(message) > 1000 {
+	_, _, err := g.call("a", "anything", core.Legacy)
+	if message, hint := core.Describe(err); strings.Contains(message+hint+st.Hint, "hunter2") || len(message) > 1000 {
 		t.Errorf("message of %d bytes: %.200s; hint %.200s", len(message), message, hint)
 	}
 }

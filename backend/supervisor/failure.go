@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"strings"
 
-	"drawbridge/backend/exitreason"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/upstream"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // fail keeps what is known about a failure, for people.
@@ -17,12 +17,12 @@ func (r *runner) fail(err error) {
 	was := r.reason
 	r.reason = r.sentence(err)
 	r.hint = ""
-	if e, ok := errors.AsType[*hub.Error](err); ok && e.Hint != wire.SeeLog {
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Hint != wire.SeeLog {
 		r.hint = e.Hint
 	}
 	// Where all we know is that it broke, the end of the process says more.
-	code := hub.CodeOf(err)
-	r.explained = code != hub.CodeUnavailable && code != hub.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
+	code := core.CodeOf(err)
+	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
 	r.endedByItself = upstream.Exited(err)
 	r.noteExit()
 	if r.remote.waiting && r.reason == was {
@@ -88,7 +88,7 @@ func (r *runner) exited() (Exit, bool) {
 // sentence is what people read beside the server's name, so the name is left out.
 func (r *runner) sentence(err error) string {
 	text := explain(err)
-	if e, ok := errors.AsType[*hub.Error](err); ok {
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		text = e.Message
 	}
 	for _, prefix := range []string{"cannot connect to", "cannot start", "cannot reach"} {

@@ -10,17 +10,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // fakeConn is a connection that does as the test says.
 type fakeConn struct {
 	w         *fakeWorld
 	id        string
-	era       hub.Era
+	era       core.Era
 	key       string
 	workspace string
 	ended     chan struct{}
@@ -29,33 +29,33 @@ type fakeConn struct {
 	shut      sync.Once
 
 	mu        sync.Mutex
-	catalog   *hub.Catalog
+	catalog   *core.Catalog
 	mute      bool            // pings fail
 	patience  []time.Duration // that each ping came with
-	next      *hub.Catalog    // what Refresh finds
+	next      *core.Catalog   // what Refresh finds
 	refreshed int
 }
 
-func (c *fakeConn) Send(ctx context.Context, call *hub.Call, _ hub.Sink) (hub.Reply, error) {
+func (c *fakeConn) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
 	if call.Name == "slow" {
 		select {
 		case <-time.After(2 * time.Second):
 		case <-c.ended:
-			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "connection lost")
+			return core.Reply{}, core.Errorf(core.CodeUnavailable, "connection lost")
 		}
 	}
 	if call.Name == "hang" {
 		select {
 		case <-c.ended:
-			return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "connection lost")
+			return core.Reply{}, core.Errorf(core.CodeUnavailable, "connection lost")
 		case <-ctx.Done():
-			return hub.Reply{}, ctx.Err()
+			return core.Reply{}, ctx.Err()
 		}
 	}
-	return hub.Reply{Result: []byte(`{}`)}, nil
+	return core.Reply{Result: []byte(`{}`)}, nil
 }
 
-func (c *fakeConn) Catalog() *hub.Catalog {
+func (c *fakeConn) Catalog() *core.Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.catalog
@@ -81,7 +81,7 @@ func (c *fakeConn) silence() {
 }
 
 // Refresh takes over what the test put in place.
-func (c *fakeConn) Refresh(context.Context, ...hub.Kind) error {
+func (c *fakeConn) Refresh(context.Context, ...core.Kind) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refreshed++
@@ -91,7 +91,7 @@ func (c *fakeConn) Refresh(context.Context, ...hub.Kind) error {
 	return nil
 }
 
-func (c *fakeConn) Era() hub.Era          { return c.era }
+func (c *fakeConn) Era() core.Era         { return c.era }
 func (c *fakeConn) Version() string       { return "v" }
 func (c *fakeConn) ID() string            { return c.id }
 func (c *fakeConn) Done() <-chan struct{} { return c.ended }
@@ -119,7 +119,7 @@ type fakeWorld struct {
 	stopTime time.Duration
 	// start decides the n-th start (from 1) of a server: it may sleep, fail, or
 	// return a catalog. nil is one tool at once.
-	start func(ctx context.Context, r Request, n int) (*hub.Catalog, error)
+	start func(ctx context.Context, r Request, n int) (*core.Catalog, error)
 
 	several bool // processes of one server are not counted as one
 
@@ -148,10 +148,10 @@ func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
 	w.most = max(w.most, w.busy)
 	w.mu.Unlock()
 
-	catalog := &hub.Catalog{Tools: []hub.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}}
+	catalog := &core.Catalog{Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}}
 	var err error
 	if w.start != nil {
-		var own *hub.Catalog
+		var own *core.Catalog
 		if own, err = w.start(ctx, r, n); own != nil {
 			catalog = own
 		}
@@ -166,10 +166,10 @@ func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
 		w.alive[key]--
 		return Session{Process: Process{Command: "fake", Exit: func() (Exit, bool) { return Exit{Code: 3, Text: "exited with status 3"}, true }}}, err
 	}
-	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), key: key, workspace: r.Workspace, era: hub.Legacy,
+	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), key: key, workspace: r.Workspace, era: core.Legacy,
 		ended: make(chan struct{}), closed: make(chan struct{}), catalog: catalog}
-	if r.Era == hub.Modern {
-		c.era = hub.Modern
+	if r.Era == core.Modern {
+		c.era = core.Modern
 	}
 	w.conns[key] = c
 	return Session{Conn: c, Process: Process{Command: "fake", PID: 1000 + n}}, nil
@@ -254,7 +254,7 @@ func inBubble(t *testing.T, prepare func(*rig, *Options), f func(*rig)) {
 }
 
 func server(id string, more ...func(*config.Server)) config.Server {
-	s := config.Server{ID: id, Label: id, Type: hub.Stdio, Command: "run-" + id, Start: config.StartAuto,
+	s := config.Server{ID: id, Label: id, Type: core.Stdio, Command: "run-" + id, Start: config.StartAuto,
 		StartupTimeout: config.DefaultStartupTimeout, Heartbeat: config.DefaultHeartbeat, Stale: config.DefaultStale,
 		Restart: config.Restart{MaxAttempts: config.DefaultMaxAttempts, Backoff: config.DefaultBackoff, MaxBackoff: config.DefaultMaxBackoff}}
 	for _, f := range more {
@@ -272,7 +272,7 @@ func (g *rig) apply(servers ...config.Server) {
 	synctest.Wait()
 }
 
-func (g *rig) want(id string, state hub.State) hub.ServerStatus {
+func (g *rig) want(id string, state core.State) core.ServerStatus {
 	g.t.Helper()
 	st, ok := g.Status(id)
 	if !ok || st.State != state {
@@ -287,6 +287,6 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func call(server string) *hub.Call {
-	return &hub.Call{Server: server, Method: "tools/call", Name: "read", Era: hub.Legacy}
+func call(server string) *core.Call {
+	return &core.Call{Server: server, Method: "tools/call", Name: "read", Era: core.Legacy}
 }

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 var update = flag.Bool("update", false, "write the golden file anew")
@@ -23,27 +23,27 @@ var update = flag.Bool("update", false, "write the golden file anew")
 // page, which hold how each of them shows it.
 func TestEachStateReadsWithItsReason(t *testing.T) {
 	type reading struct {
-		Title  string           `json:"title"`
-		Status hub.ServerStatus `json:"status"`
+		Title  string            `json:"title"`
+		Status core.ServerStatus `json:"status"`
 	}
 	var readings []reading
 	show := func(title string, g *rig) {
 		st, _ := g.Status("files")
 		readings = append(readings, reading{title, st})
 	}
-	listed := func(context.Context, Request, int) (*hub.Catalog, error) {
-		return &hub.Catalog{
-			Tools: []hub.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}, Info: []byte(`{"name":"files","version":"1"}`),
+	listed := func(context.Context, Request, int) (*core.Catalog, error) {
+		return &core.Catalog{
+			Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}, Info: []byte(`{"name":"files","version":"1"}`),
 			Warnings: []string{"1 of 2 tools: entry 2 has no name"},
 		}, nil
 	}
-	slow := func(ctx context.Context, r Request, n int) (*hub.Catalog, error) {
+	slow := func(ctx context.Context, r Request, n int) (*core.Catalog, error) {
 		time.Sleep(10 * time.Second)
 		return listed(ctx, r, n)
 	}
 	for _, c := range []struct {
 		title   string
-		start   func(context.Context, Request, int) (*hub.Catalog, error)
+		start   func(context.Context, Request, int) (*core.Catalog, error)
 		options func(*rig, *Options)
 		set     func(*config.Server)
 		act     func(*rig)
@@ -53,7 +53,7 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		{title: "stopped: nobody called it", set: idle(10 * time.Minute), act: func(*rig) { pass(11 * time.Minute) }},
 		{title: "starting", start: slow, act: func(*rig) { pass(2 * time.Second) }},
 		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Fetching = func(string) string { return "npx" } }, act: func(*rig) { pass(2 * time.Second) }},
-		{title: "starting: again after a failure", start: func(ctx context.Context, r Request, n int) (*hub.Catalog, error) {
+		{title: "starting: again after a failure", start: func(ctx context.Context, r Request, n int) (*core.Catalog, error) {
 			if n == 1 {
 				return nil, errBoom
 			}
@@ -72,11 +72,11 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		{title: "waiting", start: always(fmt.Errorf("%w: %w", ErrAbsent, errors.New(`the container is not running: "box"`)))},
 		{title: "backoff", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { pass(time.Second) }},
 		{title: "crashed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { pass(time.Minute) }},
-		{title: "crashed: wrong command", start: always(hub.Errorf(hub.CodeValidation, `executable not found: "npx"`))},
-		{title: "needs login", start: always(fmt.Errorf("%w: %w", ErrAbsent, &hub.Error{Code: hub.CodeUnauthorized, Message: `server "files": it wants you to sign in`, Cause: hub.ErrNeedsLogin})),
-			options: logins(hub.LoginNeeded, "it wants you to sign in"), set: remoteServer},
-		{title: "degraded: more permissions", options: logins(hub.LoginMore, "it asks for one more permission: files:write"), set: remoteServer},
-		{title: "running: signed in", options: logins(hub.LoginDone, ""), set: remoteServer},
+		{title: "crashed: wrong command", start: always(core.Errorf(core.CodeValidation, `executable not found: "npx"`))},
+		{title: "needs login", start: always(fmt.Errorf("%w: %w", ErrAbsent, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it wants you to sign in`, Cause: core.ErrNeedsLogin})),
+			options: logins(core.LoginNeeded, "it wants you to sign in"), set: remoteServer},
+		{title: "degraded: more permissions", options: logins(core.LoginMore, "it asks for one more permission: files:write"), set: remoteServer},
+		{title: "running: signed in", options: logins(core.LoginDone, ""), set: remoteServer},
 		{title: "needs approval", options: func(g *rig, _ *Options) { g.askFirst(true) }},
 		{title: "disabled", set: func(s *config.Server) { s.Disabled = true }},
 	} {
@@ -115,12 +115,12 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 	}
 }
 
-func logins(state hub.Login, reason string) func(*rig, *Options) {
+func logins(state core.Login, reason string) func(*rig, *Options) {
 	return func(_ *rig, o *Options) {
-		o.Logins = func(string) (hub.Login, string) { return state, reason }
+		o.Logins = func(string) (core.Login, string) { return state, reason }
 	}
 }
 
 func remoteServer(s *config.Server) {
-	s.Type, s.Command, s.URL = hub.HTTP, "", "https://example.com/mcp"
+	s.Type, s.Command, s.URL = core.HTTP, "", "https://example.com/mcp"
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // arm starts the clocks of a running server.
@@ -71,7 +71,7 @@ func (r *runner) answered(l *link, err error) {
 	// A server that works on one call at a time cannot answer while it does; the
 	// call's own timeout decides then.
 	if stale > 0 && silence >= stale && l.inFlight.Load() == 0 {
-		r.fail(hub.Errorf(hub.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
+		r.fail(core.Errorf(core.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
 		r.step(r.loss())
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The clock of a bubble does not tell sleeping from waking, so these look at what
@@ -34,7 +34,7 @@ func TestPingThatSleptThroughIsAskedAgain(t *testing.T) {
 				if restarted := len(g.started("a")) == 2; restarted != c.lost {
 					t.Errorf("restarted: %v", restarted)
 				}
-				g.want("a", hub.StateRunning)
+				g.want("a", core.StateRunning)
 			})
 		})
 	}
@@ -48,7 +48,7 @@ func TestAPingIsAnsweredWithinFiveSecondsOrFails(t *testing.T) {
 		began, degraded := time.Now(), time.Duration(0)
 		for degraded == 0 && time.Since(began) < 2*time.Minute {
 			pass(time.Second)
-			if r := g.Statuses()[0]; r.State == hub.StateDegraded {
+			if r := g.Statuses()[0]; r.State == core.StateDegraded {
 				degraded = time.Since(began)
 			}
 		}

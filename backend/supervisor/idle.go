@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // patience is how long this runner goes on without a call; 0 is for ever.
@@ -83,10 +83,10 @@ func (r *runner) forWhom() string {
 }
 
 // resend serves a call whose connection was just being ended because nobody used it.
-func (r *runner) resend(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (r *runner) resend(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	up, err := r.s.For(ctx, call)
 	if err != nil {
-		return hub.Reply{}, err
+		return core.Reply{}, err
 	}
 	return up.Send(ctx, call, sink)
 }

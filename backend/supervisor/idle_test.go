@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func idle(after time.Duration) func(*config.Server) {
@@ -32,19 +32,19 @@ func TestServerThatNobodyCallsIsStoppedAndStaysListed(t *testing.T) {
 				}
 				_, _ = up.Send(context.Background(), call("a"), nil)
 				pass(4 * time.Minute)
-				g.want("a", hub.StateRunning) // the call counts, heartbeats do not
+				g.want("a", core.StateRunning) // the call counts, heartbeats do not
 				pass(2 * time.Minute)
-				if st := g.want("a", hub.StateStopped); !strings.HasPrefix(st.Reason, "nobody called it for 5m") {
+				if st := g.want("a", core.StateStopped); !strings.HasPrefix(st.Reason, "nobody called it for 5m") {
 					t.Errorf("reason %q", st.Reason)
 				}
-				if _, ok := g.registry.All().Lookup(hub.Tools, "a__read"); !ok {
+				if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {
 					t.Error("its tools are gone")
 				}
-				g.want("b", hub.StateRunning)
+				g.want("b", core.StateRunning)
 				if _, err := g.For(context.Background(), call("a")); err != nil {
 					t.Fatal(err)
 				}
-				g.want("a", hub.StateRunning)
+				g.want("a", core.StateRunning)
 			})
 		})
 	}
@@ -63,11 +63,11 @@ func TestCallInFlightKeepsAServerFromBeingIdle(t *testing.T) {
 		}
 		calls.Go(func() { _, _ = up.Send(ctx, c, nil) })
 		pass(time.Hour)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		cancel()
 		calls.Wait()
 		pass(2 * time.Minute)
-		g.want("a", hub.StateStopped)
+		g.want("a", core.StateStopped)
 	})
 }
 
@@ -80,7 +80,7 @@ func TestCallThatMeetsAnIdleStopIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(2 * time.Minute)
-		g.want("a", hub.StateStopped)
+		g.want("a", core.StateStopped)
 		if _, err := up.Send(context.Background(), c, nil); err != nil {
 			t.Fatalf("the call fell between two stools: %v", err)
 		}

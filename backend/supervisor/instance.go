@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // A server whose session is not shared has instances: a runner, and so a process,
@@ -34,7 +34,7 @@ type whose struct {
 // owner finds whose instance serves call. A client is the token that it shows and
 // the name that it gives; a session is a shim process, a legacy session, or, in the
 // modern era that has none, a client.
-func owner(c *config.Server, call *hub.Call) whose {
+func owner(c *config.Server, call *core.Call) whose {
 	client := call.Client.Name
 	if client == "" {
 		client = call.Client.Token
@@ -49,7 +49,7 @@ func owner(c *config.Server, call *hub.Call) whose {
 		switch {
 		case call.Shim != "":
 			w.key, w.name = "shim\x00"+call.Client.Token+"\x00"+call.Shim, client+" shim "+short(call.Shim)
-		case call.Era == hub.Legacy && call.Session != "":
+		case call.Era == core.Legacy && call.Session != "":
 			w.key, w.name = "session\x00"+call.Session, client+" session "+short(call.Session)
 		}
 	case config.SessionPerRoot:
@@ -81,7 +81,7 @@ func place(id, key string) string {
 }
 
 // instance returns the runner that serves call, making it where there is none.
-func (s *Supervisor) instance(own *runner, call *hub.Call) (*runner, error) {
+func (s *Supervisor) instance(own *runner, call *core.Call) (*runner, error) {
 	c := own.config()
 	w := owner(c, call)
 	if w.key == "" {
@@ -95,9 +95,9 @@ func (s *Supervisor) instance(own *runner, call *hub.Call) (*runner, error) {
 	r := s.all[place(own.id, w.key)]
 	switch {
 	case s.ended:
-		return nil, hub.Errorf(hub.CodeUnavailable, "Drawbridge is stopping")
+		return nil, core.Errorf(core.CodeUnavailable, "Drawbridge is stopping")
 	case own.retired.Load():
-		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", own.id)
+		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", own.id)
 	case c.Disabled, own.held.Load(), s.paused.Load():
 		return own, nil // which says why it cannot serve
 	case r != nil && !r.retired.Load():
@@ -144,7 +144,7 @@ func (s *Supervisor) makeRoom(own *runner) error {
 		return nil
 	}
 	if idle == nil {
-		return &hub.Error{Code: hub.CodeUnavailable, Retriable: true,
+		return &core.Error{Code: core.CodeUnavailable, Retriable: true,
 			Message: fmt.Sprintf("server %q has %d instances already, and all are busy", own.id, active),
 			Hint:    "Wait for a call to end, or set the server's session to shared."}
 	}
@@ -215,7 +215,7 @@ func (s *Supervisor) endInstances(key string) {
 }
 
 // find returns a snapshot of a runner that serves call.
-func (s *Supervisor) find(ctx context.Context, own *runner, call *hub.Call) (*runner, *live, error) {
+func (s *Supervisor) find(ctx context.Context, own *runner, call *core.Call) (*runner, *live, error) {
 	for {
 		r := own
 		if !shared(own.config()) {
@@ -236,30 +236,30 @@ func (s *Supervisor) find(ctx context.Context, own *runner, call *hub.Call) (*ru
 }
 
 // among adds what the instances are doing to the status of their server.
-func (r *runner) among(st *hub.ServerStatus) {
+func (r *runner) among(st *core.ServerStatus) {
 	up, bad := 0, ""
 	for _, one := range r.instances() {
 		l := one.live.Load()
-		in := hub.Instance{Name: one.whose.name, Workspace: one.whose.workspace, State: l.status.State, Reason: l.status.Reason,
+		in := core.Instance{Name: one.whose.name, Workspace: one.whose.workspace, State: l.status.State, Reason: l.status.Reason,
 			Since: l.status.Since, PID: l.status.PID, InFlight: l.inFlight()}
 		st.Instances = append(st.Instances, in)
 		st.InFlight += in.InFlight
 		switch l.status.State {
-		case hub.StateRunning:
+		case core.StateRunning:
 			up++
 			if u := heard(l); u.After(st.Updated) {
 				st.Updated = u
 			}
-		case hub.StateStarting, hub.StateStopped, hub.StateDisabled:
+		case core.StateStarting, core.StateStopped, core.StateDisabled:
 		default:
 			bad = l.status.Reason // Instances say whose it is; the reason may be read by anybody
 		}
 	}
 	switch {
-	case st.State != hub.StateRunning && st.State != hub.StateStopped: // its own runner has more to say
+	case st.State != core.StateRunning && st.State != core.StateStopped: // its own runner has more to say
 	case bad != "":
-		st.State, st.Reason = hub.StateDegraded, fmt.Sprintf("one of %d instances: %s", len(st.Instances), bad)
+		st.State, st.Reason = core.StateDegraded, fmt.Sprintf("one of %d instances: %s", len(st.Instances), bad)
 	case up > 0:
-		st.State, st.Reason = hub.StateRunning, "" // Instances say the rest
+		st.State, st.Reason = core.StateRunning, "" // Instances say the rest
 	}
 }

@@ -12,23 +12,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func session(kind string) func(*config.Server) {
 	return func(s *config.Server) { s.Session, s.IdleStop = kind, config.DefaultIdleStop }
 }
 
-func from(call *hub.Call, client string) *hub.Call {
-	call.Client = hub.Client{Token: client, Name: client + "-app"}
+func from(call *core.Call, client string) *core.Call {
+	call.Client = core.Client{Token: client, Name: client + "-app"}
 	return call
 }
 
 // served returns the connection that serves call.
-func (g *rig) served(call *hub.Call) string {
+func (g *rig) served(call *core.Call) string {
 	g.t.Helper()
 	if _, err := g.For(context.Background(), call); err != nil {
 		g.t.Fatalf("%+v: %v", call.Client, err)
@@ -37,17 +37,17 @@ func (g *rig) served(call *hub.Call) string {
 }
 
 func TestOwnerOfACall(t *testing.T) {
-	legacy := func(session string) *hub.Call {
+	legacy := func(session string) *core.Call {
 		c := from(call("a"), "ann")
 		c.Session = session
 		return c
 	}
-	shim := func(id string, era hub.Era) *hub.Call {
+	shim := func(id string, era core.Era) *core.Call {
 		c := from(call("a"), "ann")
 		c.Shim, c.Era = id, era
 		return c
 	}
-	in := func(c *hub.Call, folder string) *hub.Call {
+	in := func(c *core.Call, folder string) *core.Call {
 		c.Workspace = folder
 		return c
 	}
@@ -55,7 +55,7 @@ func TestOwnerOfACall(t *testing.T) {
 	modern.Session = "ignored"
 	for _, c := range []struct {
 		name, session, cwd string
-		a, b               *hub.Call
+		a, b               *core.Call
 		same               bool
 	}{
 		{"shared: all the same", "shared", "", from(call("a"), "ann"), from(call("a"), "bob"), true},
@@ -65,8 +65,8 @@ func TestOwnerOfACall(t *testing.T) {
 		{"perSession: one session", "perSession", "", legacy("1"), legacy("1"), true},
 		{"perSession: two sessions", "perSession", "", legacy("1"), legacy("2"), false},
 		{"perSession: the modern era has none, so a client is one", "perSession", "", modern, from(modernCall("a"), "ann"), true},
-		{"perSession: each shim is one", "perSession", "", shim("1", hub.Modern), shim("2", hub.Modern), false},
-		{"perSession: a shim is one in both eras", "perSession", "", shim("1", hub.Modern), shim("1", hub.Legacy), true},
+		{"perSession: each shim is one", "perSession", "", shim("1", core.Modern), shim("2", core.Modern), false},
+		{"perSession: a shim is one in both eras", "perSession", "", shim("1", core.Modern), shim("1", core.Legacy), true},
 		{"perRoot: two clients in one folder", "perRoot", "", in(from(call("a"), "ann"), "/w"), in(from(call("a"), "bob"), "/w/"), true},
 		{"perRoot: one client in two folders", "perRoot", "", in(legacy("1"), "/w"), in(legacy("1"), "/v"), false},
 		{"perClient with a folder: two folders", "perClient", "${workspaceFolder}", in(legacy("1"), "/w"), in(legacy("1"), "/v"), false},
@@ -94,8 +94,8 @@ func TestEachClientHasAProcessOfItsOwnAndKeepsIt(t *testing.T) {
 			t.Fatal("two clients share a process")
 		}
 		synctest.Wait()
-		st := g.want("a", hub.StateRunning)
-		if len(st.Instances) != 2 || st.Instances[0].Name != "ann-app" || st.Instances[0].State != hub.StateRunning || st.Instances[0].PID == 0 {
+		st := g.want("a", core.StateRunning)
+		if len(st.Instances) != 2 || st.Instances[0].Name != "ann-app" || st.Instances[0].State != core.StateRunning || st.Instances[0].PID == 0 {
 			t.Fatalf("got %+v", st.Instances)
 		}
 		for range 3 {
@@ -115,7 +115,7 @@ func TestWorkspaceReachesTheStart(t *testing.T) {
 	var started []string
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			started = append(started, r.Workspace)
@@ -248,7 +248,7 @@ func TestInstancesAreBoundedAndTheOneIdleForLongestMakesRoom(t *testing.T) {
 		}
 		synctest.Wait()
 		_, err := g.For(context.Background(), from(call("a"), "late"))
-		if hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "16 instances") {
+		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "16 instances") {
 			t.Errorf("got %v", err)
 		}
 		cancel()
@@ -259,29 +259,29 @@ func TestInstancesAreBoundedAndTheOneIdleForLongestMakesRoom(t *testing.T) {
 func TestCrashedInstanceIsToldAndLeavesTheOthersAlone(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Workspace == "/bad" {
-				return nil, hub.Errorf(hub.CodeValidation, "no such folder")
+				return nil, core.Errorf(core.CodeValidation, "no such folder")
 			}
 			return nil, nil
 		}
 	}, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerRoot)))
-		in := func(folder string) *hub.Call {
+		in := func(folder string) *core.Call {
 			c := call("a")
 			c.Workspace = folder
 			return c
 		}
 		g.served(in("/good"))
-		if _, err := g.For(context.Background(), in("/bad")); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "no such folder") {
+		if _, err := g.For(context.Background(), in("/bad")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "no such folder") {
 			t.Fatalf("got %v", err)
 		}
-		if st := g.want("a", hub.StateDegraded); st.Reason != "one of 2 instances: no such folder" {
+		if st := g.want("a", core.StateDegraded); st.Reason != "one of 2 instances: no such folder" {
 			t.Fatalf("got %q", st.Reason)
 		}
 		g.served(in("/good"))
 		pass(config.DefaultIdleStop + time.Minute)
-		if st := g.want("a", hub.StateStopped); !strings.Contains(st.Reason, "nobody called it for 10m;") {
+		if st := g.want("a", core.StateStopped); !strings.Contains(st.Reason, "nobody called it for 10m;") {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})
@@ -306,7 +306,7 @@ func TestEndedSessionTakesItsProcessAlong(t *testing.T) {
 func TestManualServerHasInstancesOnlyWhileItRuns(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Start = config.StartManual }))
-		if _, err := g.For(context.Background(), from(call("a"), "ann")); hub.CodeOf(err) != hub.CodeUnavailable {
+		if _, err := g.For(context.Background(), from(call("a"), "ann")); core.CodeOf(err) != core.CodeUnavailable {
 			t.Fatalf("got %v", err)
 		}
 		if err := errors.Join(g.Start(context.Background(), "a")); err != nil {
@@ -327,7 +327,7 @@ func TestCallAfterTheEndIsRefusedAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.Run(ctx)
-		if _, err := s.For(context.Background(), from(call("a"), "ann")); hub.CodeOf(err) != hub.CodeUnavailable {
+		if _, err := s.For(context.Background(), from(call("a"), "ann")); core.CodeOf(err) != core.CodeUnavailable {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -335,18 +335,18 @@ func TestCallAfterTheEndIsRefusedAtOnce(t *testing.T) {
 
 func TestConflictBetweenServersIsAWarningOfTheOneThatLoses(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
-			return &hub.Catalog{Resources: []hub.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+			return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil
 		}
 	}, func(g *rig) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()
 		g.apply(server("a"), server("b"))
 		want := `[resource "mem://x" cannot be reached: server "a" lists the same and comes first]`
-		if st := g.want("b", hub.StateRunning); fmt.Sprint(st.Warnings) != want {
+		if st := g.want("b", core.StateRunning); fmt.Sprint(st.Warnings) != want {
 			t.Errorf("b: %q", st.Warnings)
 		}
-		if st := g.want("a", hub.StateRunning); len(st.Warnings) > 0 {
+		if st := g.want("a", core.StateRunning); len(st.Warnings) > 0 {
 			t.Errorf("a: %q", st.Warnings)
 		}
 		for len(sub.Events()) > 0 {
@@ -354,12 +354,12 @@ func TestConflictBetweenServersIsAWarningOfTheOneThatLoses(t *testing.T) {
 		}
 		g.apply(server("b"), server("a"))
 		g.apply(server("b"))
-		if st := g.want("b", hub.StateRunning); len(st.Warnings) > 0 {
+		if st := g.want("b", core.StateRunning); len(st.Warnings) > 0 {
 			t.Errorf("settled, but told: %q", st.Warnings)
 		}
 		told := false
 		for len(sub.Events()) > 0 {
-			st, ok := (<-sub.Events()).Data.(hub.ServerStatus)
+			st, ok := (<-sub.Events()).Data.(core.ServerStatus)
 			told = told || ok && st.ID == "b"
 		}
 		if !told {

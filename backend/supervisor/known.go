@@ -3,20 +3,20 @@ package supervisor
 import (
 	"context"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // known is what the store knows of the servers of a configuration. It is read before
 // Supervisor.mu is held: a store that is locked may take storeTimeout for each answer.
 type known struct {
-	approved map[string]bool         // servers whose commands a person has agreed to
-	catalogs map[string]*hub.Catalog // of an earlier run, of servers that are not listed yet
+	approved map[string]bool          // servers whose commands a person has agreed to
+	catalogs map[string]*core.Catalog // of an earlier run, of servers that are not listed yet
 }
 
 // readKnown asks the store. It needs s.applying, and must be called without s.mu.
 func (s *Supervisor) readKnown(cfg *config.Config) known {
-	k := known{approved: map[string]bool{}, catalogs: map[string]*hub.Catalog{}}
+	k := known{approved: map[string]bool{}, catalogs: map[string]*core.Catalog{}}
 	seen := make(map[string]bool, len(cfg.Servers))
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
@@ -61,7 +61,7 @@ func (s *Supervisor) saveApproval(c *config.Server) {
 	}
 }
 
-func (s *Supervisor) readCatalog(c *config.Server) *hub.Catalog {
+func (s *Supervisor) readCatalog(c *config.Server) *core.Catalog {
 	if c.Disabled || s.o.Catalogs == nil || s.listed(c.ID) {
 		return nil
 	}

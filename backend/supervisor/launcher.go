@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"strings"
 
-	"drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
 // launchers are the programs that fetch a server before they run it, as a child.

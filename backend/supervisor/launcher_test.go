@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
 func TestWhatAStartDoesIsShownWhileItDoesIt(t *testing.T) {
@@ -21,7 +21,7 @@ func TestWhatAStartDoesIsShownWhileItDoesIt(t *testing.T) {
 			}
 			return []string{line.Load().(string)}
 		}
-		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			time.Sleep(time.Minute)
 			return nil, nil
 		}
@@ -30,19 +30,19 @@ func TestWhatAStartDoesIsShownWhileItDoesIt(t *testing.T) {
 		defer sub.Close()
 		g.apply(server("a"))
 		pass(3 * time.Second)
-		if st := g.want("a", hub.StateStarting); st.Detail != "downloading (npx)" {
+		if st := g.want("a", core.StateStarting); st.Detail != "downloading (npx)" {
 			t.Errorf("detail %q", st.Detail)
 		}
 		line.Store("npm warn deprecated")
 		pass(2 * time.Second)
-		if st := g.want("a", hub.StateStarting); st.Detail != "downloading (npx): npm warn deprecated" {
+		if st := g.want("a", core.StateStarting); st.Detail != "downloading (npx): npm warn deprecated" {
 			t.Errorf("detail %q", st.Detail)
 		}
 		if n := len(sub.Events()); n > 5 {
 			t.Errorf("%d events about three things", n)
 		}
 		pass(time.Minute)
-		if st := g.want("a", hub.StateRunning); st.Detail != "" {
+		if st := g.want("a", core.StateRunning); st.Detail != "" {
 			t.Errorf("running, with detail %q", st.Detail)
 		}
 	})

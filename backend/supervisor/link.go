@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // ErrAbsent in the chain of a Connect's error says that something outside is
@@ -32,7 +32,7 @@ type link struct {
 }
 
 // Send passes call on. It fails at once when the connection breaks.
-func (l *link) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (l *link) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	l.inFlight.Add(1)
 	if l.resting.Load() {
 		l.inFlight.Add(-1)
@@ -53,7 +53,7 @@ const explainLimit = 1500 * time.Millisecond
 
 // explain adds to an error that says no more than that the server is gone how it ended.
 func (l *link) explain(ctx context.Context, err error) error {
-	gone, ok := errors.AsType[*hub.Error](err)
+	gone, ok := errors.AsType[*core.Error](err)
 	if !ok || gone.Hint != wire.SeeLog || l.Process.Exit == nil {
 		return err
 	}
@@ -135,10 +135,10 @@ func (r *runner) begin() {
 }
 
 // connect opens a connection within limit, which begins once it is this server's turn.
-func (r *runner) connect(ctx context.Context, c *config.Server, era hub.Era, limit time.Duration, started func(Process)) (Session, error) {
-	request := Request{Server: c, Era: era, Workspace: r.whose.workspace, Changed: func(hub.Kind) {}}
+func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(Process)) (Session, error) {
+	request := Request{Server: c, Era: era, Workspace: r.whose.workspace, Changed: func(core.Kind) {}}
 	if r.own == nil { // of either era: a list may change in the process that a call went to
-		request.Changed = func(kind hub.Kind) { r.post(func() { r.relisted(kind) }) }
+		request.Changed = func(kind core.Kind) { r.post(func() { r.relisted(kind) }) }
 	}
 	request.Started = started
 	return r.start(ctx, request, limit)
@@ -154,7 +154,7 @@ func (r *runner) start(ctx context.Context, request Request, limit time.Duration
 	defer cancel()
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = &hub.Error{Code: hub.CodeTimeout, Retriable: true, Cause: err,
+		err = &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: err,
 			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit), Hint: slowHint(request.Server)}
 	}
 	return session, err
@@ -163,7 +163,7 @@ func (r *runner) start(ctx context.Context, request Request, limit time.Duration
 // slowHint is what to do about a server that did not answer while it was started. One that
 // reads only messages with a header gets none that it understands, and looks as if it hung.
 func slowHint(c *config.Server) string {
-	if c.Type != hub.Stdio || c.Framing != "" && c.Framing != config.FramingAuto {
+	if c.Type != core.Stdio || c.Framing != "" && c.Framing != config.FramingAuto {
 		return ""
 	}
 	return `If it only needs longer, raise startupTimeoutMs. If it reads messages with a Content-Length header, set "framing": "content-length".`
@@ -199,7 +199,7 @@ func (r *runner) begun(session Session, err error) {
 		r.connected()
 	case stopping: // it was told to stop; that it failed is no news
 	default:
-		r.unsigned = errors.Is(err, hub.ErrNeedsLogin)
+		r.unsigned = errors.Is(err, core.ErrNeedsLogin)
 		r.fail(err)
 		r.noteAbsent(err)
 		r.step(r.failure(err))
@@ -212,7 +212,7 @@ func failureOf(err error) event {
 	switch {
 	case errors.Is(err, ErrAbsent):
 		return evAbsent
-	case hub.CodeOf(err) == hub.CodeValidation:
+	case core.CodeOf(err) == core.CodeValidation:
 		return evRefused
 	}
 	return evFailed
@@ -236,7 +236,7 @@ func (r *runner) connected() {
 }
 
 // relisted takes over lists that the connection has read again.
-func (r *runner) relisted(kind hub.Kind) {
+func (r *runner) relisted(kind core.Kind) {
 	if r.primary == nil {
 		return // connected takes the newest catalog anyway
 	}
@@ -248,7 +248,7 @@ func (r *runner) relisted(kind hub.Kind) {
 }
 
 // remember keeps the catalog for the next run.
-func (r *runner) remember(c *config.Server, catalog *hub.Catalog) {
+func (r *runner) remember(c *config.Server, catalog *core.Catalog) {
 	if r.s.o.Catalogs == nil {
 		return
 	}

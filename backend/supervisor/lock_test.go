@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // lockWatcher is a store that may be slow: whoever asks it must not hold the lock that
@@ -37,12 +37,12 @@ func (l *lockWatcher) Approve(ctx context.Context, server, key string) error {
 	return l.agreements.Approve(ctx, server, key)
 }
 
-func (l *lockWatcher) Catalog(context.Context, string, string) (*hub.Catalog, error) {
+func (l *lockWatcher) Catalog(context.Context, string, string) (*core.Catalog, error) {
 	l.check("Catalog")
-	return &hub.Catalog{}, nil
+	return &core.Catalog{}, nil
 }
 
-func (*lockWatcher) SaveCatalog(context.Context, string, string, *hub.Catalog) error { return nil }
+func (*lockWatcher) SaveCatalog(context.Context, string, string, *core.Catalog) error { return nil }
 
 func TestSlowStoreIsNotWaitedForWithTheLockHeld(t *testing.T) {
 	kept := &lockWatcher{agreements: agreements{keys: map[string]bool{}}, t: t, asked: map[string]int{}}
@@ -52,7 +52,7 @@ func TestSlowStoreIsNotWaitedForWithTheLockHeld(t *testing.T) {
 		g.apply(server("used", manual))
 		g.askFirst(true)
 		g.apply(server("used", manual), server("new", manual))
-		g.want("new", hub.StateNeedsApproval)
+		g.want("new", core.StateNeedsApproval)
 		if err := g.Approve(context.Background(), "new", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -78,6 +78,6 @@ func TestApprovalThatCannotBeSavedDoesNotCount(t *testing.T) {
 			t.Fatal("no error")
 		}
 		g.apply(server("new"), server("other"))
-		g.want("new", hub.StateNeedsApproval)
+		g.want("new", core.StateNeedsApproval)
 	})
 }

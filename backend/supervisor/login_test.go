@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Somebody installs what is missing, into a folder that the shell's start-up files add.
@@ -31,7 +31,7 @@ func TestAProgramInstalledSinceIsFoundThroughTheLoginShell(t *testing.T) {
 	c := ending("a", `echo found >&2; exit 3`, 1)
 	c.Command = "newly-installed"
 	g.apply(c)
-	if st := g.wait("a", hub.StateCrashed); !strings.HasPrefix(st.Reason, "exited with status 3: found") {
+	if st := g.wait("a", core.StateCrashed); !strings.HasPrefix(st.Reason, "exited with status 3: found") {
 		t.Errorf("reason %q", st.Reason)
 	}
 	if len(ages) != 1 || ages[0] != loginAgeNotFound {
@@ -48,7 +48,7 @@ func TestAFailedStartHasTheLoginShellAskedAgainSeldom(t *testing.T) {
 		return false
 	}
 	g.apply(ending("a", `exit 3`, 2))
-	g.wait("a", hub.StateCrashed)
+	g.wait("a", core.StateCrashed)
 	if len(ages) != 2 || ages[0] != 10*time.Minute {
 		t.Errorf("asked again after %v", ages)
 	}
@@ -61,7 +61,7 @@ func TestALoginShellThatTimedOutIsNamedWhereItMatters(t *testing.T) {
 	}
 	g.dialer.expire = func(time.Duration) bool { return false }
 	g.apply(server("a", func(s *config.Server) { s.Command = "drawbridge-test-missing" }))
-	if st := g.wait("a", hub.StateCrashed); !strings.HasPrefix(st.Hint, "The PATH may lack folders, for the login shell /bin/zsh did not answer within 10s. ") {
+	if st := g.wait("a", core.StateCrashed); !strings.HasPrefix(st.Hint, "The PATH may lack folders, for the login shell /bin/zsh did not answer within 10s. ") {
 		t.Errorf("hint %q", st.Hint)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // groupNetwork in inheritEnv stands for all the variables that programs need

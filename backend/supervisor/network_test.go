@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // quietNetwork takes out what this machine says of its own network.
@@ -58,12 +58,12 @@ func TestDockerAsACommandMeansTheEngineOfTheTerminal(t *testing.T) {
 	t.Setenv("DOCKER_CONTEXT", "far")
 	e := environment{}
 	for command, want := range map[string]string{"docker": "tcp://10.0.0.1:2375 far", "/usr/bin/docker": "tcp://10.0.0.1:2375 far", "podman": "tcp://10.0.0.1:2375 far", "npx": " "} {
-		vars, err := e.of(&config.Server{Type: hub.Stdio, Command: command, Args: []string{"run", "-i", "--rm", "x"}})
+		vars, err := e.of(&config.Server{Type: core.Stdio, Command: command, Args: []string{"run", "-i", "--rm", "x"}})
 		if got := vars["DOCKER_HOST"] + " " + vars["DOCKER_CONTEXT"]; err != nil || got != want {
 			t.Errorf("%s: %q, %v", command, got, err)
 		}
 	}
-	own := config.Server{Type: hub.Stdio, Command: "docker", Env: map[string]string{"DOCKER_HOST": "unix:///own.sock"}}
+	own := config.Server{Type: core.Stdio, Command: "docker", Env: map[string]string{"DOCKER_HOST": "unix:///own.sock"}}
 	if vars, err := e.of(&own); err != nil || vars["DOCKER_HOST"] != "unix:///own.sock" {
 		t.Errorf("%v, %v", vars["DOCKER_HOST"], err)
 	}

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/config"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // expectFor is how long Expect holds.

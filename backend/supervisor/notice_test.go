@@ -3,16 +3,16 @@ package supervisor
 import (
 	"testing"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // A remote server runs nothing, so that it is there says nothing of what is known.
 func TestTheFirstConfigurationIsNoNewsBesideARemoteServer(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
-		g.apply(server("a"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", hub.HTTP, "https://far.test/mcp" }))
-		g.want("a", hub.StateRunning)
+		g.apply(server("a"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", core.HTTP, "https://far.test/mcp" }))
+		g.want("a", core.StateRunning)
 		if list := g.Notices(); len(list) != 0 {
 			t.Errorf("got %+v", list)
 		}
@@ -39,12 +39,12 @@ func TestNewCommandIsAppliedAtOnceWithANotice(t *testing.T) {
 			return server("a", func(s *config.Server) { s.Command = command })
 		}
 		g.apply(runs("one"))
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		if list := g.Notices(); len(list) != 0 || len(told()) != 0 {
 			t.Fatalf("the first configuration is no news: %v", list)
 		}
 		g.apply(runs("two"))
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		want := events.Notice{Subject: "command:a", Message: `Server "a" runs a new command: two (before: one)`}
 		if list := g.Notices(); len(list) != 1 || list[0] != want {
 			t.Fatalf("got %+v", list)
@@ -52,7 +52,7 @@ func TestNewCommandIsAppliedAtOnceWithANotice(t *testing.T) {
 		if heard := told(); len(heard) != 1 || heard[0] != want {
 			t.Errorf("told %+v", heard)
 		}
-		g.apply(runs("two"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", hub.HTTP, "https://far.test/mcp" }))
+		g.apply(runs("two"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", core.HTTP, "https://far.test/mcp" }))
 		if list := g.Notices(); len(list) != 1 || len(told()) != 0 {
 			t.Errorf("another change took the notice away: %+v", list)
 		}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/exitreason"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // npmLines is how much of stderr is read for what npm said of its failure: it says a lot
@@ -14,8 +14,8 @@ import (
 const npmLines = 60
 
 var (
-	missingProgram = pattern.Lazily(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is there and its program is not
-	npmCopy        = pattern.Lazily(`(?:[A-Za-z]:)?[/\\][^'"\n]*?[/\\]_npx[/\\][0-9a-f]{8,}`)
+	missingProgram = lazyregexp.New(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is there and its program is not
+	npmCopy        = lazyregexp.New(`(?:[A-Za-z]:)?[/\\][^'"\n]*?[/\\]_npx[/\\][0-9a-f]{8,}`)
 )
 
 // brokenCopy is the folder in which npx keeps a package that cannot be run as it lies
@@ -63,6 +63,6 @@ func (r *runner) endWhenNpmFailed() {
 		return
 	}
 	if r.failedFor++; r.failedFor >= npmDone {
-		r.giveUp(&hub.Error{Code: hub.CodeUnavailable, Message: said, Retriable: true})
+		r.giveUp(&core.Error{Code: core.CodeUnavailable, Message: said, Retriable: true})
 	}
 }

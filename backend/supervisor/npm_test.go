@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestABrokenCopyOfAPackageIsTold(t *testing.T) {
@@ -33,17 +33,17 @@ func TestAStartEndsSoonAfterNpmHasFailed(t *testing.T) {
 	inBubble(t, func(g *rig, o *Options) {
 		o.Fetching = func(string) string { return "npx" }
 		o.LastLines = func(string, int, time.Time) []string { return strings.Split(said.Load().(string), "\n") }
-		g.start = func(ctx context.Context, _ Request, _ int) (*hub.Catalog, error) {
+		g.start = func(ctx context.Context, _ Request, _ int) (*core.Catalog, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(c *config.Server) { c.Restart.MaxAttempts = 1 }))
 		pass(30 * time.Second)
-		g.want("a", hub.StateStarting)
+		g.want("a", core.StateStarting)
 		said.Store("npm error code E404\nnpm error 404 Not Found - GET https://r/x\nnpm error A complete log of this run can be found in: /x")
 		pass(npmDone*time.Second + time.Second)
-		if st, _ := g.Status("a"); st.State == hub.StateStarting || !strings.Contains(st.Reason, "npm error code E404: Not Found") {
+		if st, _ := g.Status("a"); st.State == core.StateStarting || !strings.Contains(st.Reason, "npm error code E404: Not Found") {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -61,7 +61,7 @@ func TestADownloadDoesNotUseUpTheTimeOfAStart(t *testing.T) {
 				}
 				return ""
 			}
-			g.start = func(ctx context.Context, _ Request, n int) (*hub.Catalog, error) {
+			g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
 				<-ctx.Done()
 				if n == 1 {
 					failed = time.Since(began)

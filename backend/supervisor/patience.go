@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Paused reports whether all servers are held back.
@@ -54,8 +54,8 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 
 // errPaused is what a call and a command get meanwhile.
 func errPaused() error {
-	return &hub.Error{
-		Code: hub.CodeUnavailable, Message: "all servers are paused", Retriable: true,
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "all servers are paused", Retriable: true,
 		Hint: "Resume them in the tray menu or in the window's settings.",
 	}
 }

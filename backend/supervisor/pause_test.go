@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestPauseHoldsEveryServerBackUntilItEnds(t *testing.T) {
@@ -18,19 +18,19 @@ func TestPauseHoldsEveryServerBackUntilItEnds(t *testing.T) {
 		off.Disabled = true
 		g.apply(server("a"), lazy, off)
 		pass(time.Second)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"a", "lazy"} {
-			if st := g.want(id, hub.StateStopped); !strings.Contains(st.Reason, "paused") {
+			if st := g.want(id, core.StateStopped); !strings.Contains(st.Reason, "paused") {
 				t.Errorf("%s: %q", id, st.Reason)
 			}
 		}
-		g.want("off", hub.StateDisabled)
+		g.want("off", core.StateDisabled)
 		before := len(g.started("a")) + len(g.started("lazy"))
-		_, err := g.Supervisor.For(context.Background(), &hub.Call{Server: "lazy"})
-		if hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
+		_, err := g.Supervisor.For(context.Background(), &core.Call{Server: "lazy"})
+		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
 			t.Errorf("a call gets %v", err)
 		}
 		if err := g.Supervisor.Start(context.Background(), "a"); err == nil {
@@ -40,8 +40,8 @@ func TestPauseHoldsEveryServerBackUntilItEnds(t *testing.T) {
 		changed.Args = []string{"other"}
 		g.apply(changed, lazy, off, server("new"))
 		pass(time.Hour)
-		g.want("a", hub.StateStopped)
-		g.want("new", hub.StateStopped)
+		g.want("a", core.StateStopped)
+		g.want("new", core.StateStopped)
 		if after := len(g.started("a")) + len(g.started("lazy")); after != before || len(g.started("new")) != 0 {
 			t.Fatalf("%d starts in the pause", after-before)
 		}
@@ -49,9 +49,9 @@ func TestPauseHoldsEveryServerBackUntilItEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Second)
-		g.want("a", hub.StateRunning)
-		g.want("new", hub.StateRunning)
-		if _, err := g.Supervisor.For(context.Background(), &hub.Call{Server: "lazy"}); err != nil {
+		g.want("a", core.StateRunning)
+		g.want("new", core.StateRunning)
+		if _, err := g.Supervisor.For(context.Background(), &core.Call{Server: "lazy"}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -68,11 +68,11 @@ func TestPauseHoldsBackAServerWithAProcessForEachCall(t *testing.T) {
 		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Supervisor.For(context.Background(), call("a")); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
+		if _, err := g.Supervisor.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
 			t.Errorf("a call during the pause gets %v", err)
 		}
 		// A call that got its upstream before the pause must not start a process either.
-		if _, err := earlier.Send(context.Background(), call("a"), nil); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
+		if _, err := earlier.Send(context.Background(), call("a"), nil); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
 			t.Errorf("a call that was admitted before the pause gets %v", err)
 		}
 		if n := g.processes(); n != 0 {

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"sync"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // A server whose session is perCall has a process for each call, which begins with the
@@ -25,7 +25,7 @@ func (r *runner) errand() (Upstream, error) {
 	c := r.config()
 	switch {
 	case r.retired.Load():
-		return nil, hub.Errorf(hub.CodeNotFound, "no server is called %q", r.id)
+		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", r.id)
 	case r.held.Load():
 		return nil, r.unapproved()
 	case r.s.paused.Load():
@@ -40,20 +40,20 @@ func (r *runner) errand() (Upstream, error) {
 
 // Send starts the server, sends call, and ends the server before it returns, at most
 // maxInstances at once: more wait for their turn.
-func (e errand) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (e errand) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	r, s, ended := e.r, e.r.s, make(chan struct{})
 	select {
 	case r.errands.turns <- struct{}{}:
 		defer func() { <-r.errands.turns }()
 	case <-ctx.Done():
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.mu.Lock()
 	if s.ended {
 		s.mu.Unlock()
-		return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "Drawbridge is stopping")
+		return core.Reply{}, core.Errorf(core.CodeUnavailable, "Drawbridge is stopping")
 	}
 	s.active.Go(func() { // so that Run ends only after this call's process has
 		select {
@@ -67,18 +67,18 @@ func (e errand) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Re
 	defer close(ended)
 	defer r.errands.enter(cancel)()
 	if s.paused.Load() { // a pause that begins later finds the call among those that it ends
-		return hub.Reply{}, errPaused()
+		return core.Reply{}, errPaused()
 	}
 
 	c := r.config()
-	session, err := r.start(ctx, Request{Server: c, Changed: func(hub.Kind) {}, Unlisted: true}, startup(c))
+	session, err := r.start(ctx, Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, startup(c))
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
 			err = cause
 		} else if cause != nil {
-			return hub.Reply{}, cause
+			return core.Reply{}, cause
 		}
-		return hub.Reply{}, e.unavailable(err)
+		return core.Reply{}, e.unavailable(err)
 	}
 	defer func() {
 		if err := session.Close(s.closing); err != nil {
@@ -94,7 +94,7 @@ func (e errand) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Re
 }
 
 func (e errand) unavailable(err error) error {
-	return &hub.Error{Code: hub.CodeUnavailable, Retriable: errors.Is(err, ErrAbsent), Cause: err,
+	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, ErrAbsent), Cause: err,
 		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.sentence(err)),
 		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
 }

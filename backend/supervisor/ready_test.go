@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Two processes of one server would run at once, were anything started before what an
@@ -30,15 +30,15 @@ func TestNothingIsStartedBeforeTheDialerIsReady(t *testing.T) {
 	}
 	g.apply(mode("a", "legacy"))
 	<-asked
-	if st, _ := g.Status("a"); st.State != hub.StateStarting || st.PID != 0 || len(g.dialer.running.of("a")) > 0 {
+	if st, _ := g.Status("a"); st.State != core.StateStarting || st.PID != 0 || len(g.dialer.running.of("a")) > 0 {
 		t.Errorf("while it waits: %+v", st)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	one := mode("b", "legacy")
-	if s, err := g.dialer.Connect(gone, Request{Server: &one, Changed: func(hub.Kind) {}}); !errors.Is(err, context.Canceled) || s.Process.Command != "" {
+	if s, err := g.dialer.Connect(gone, Request{Server: &one, Changed: func(core.Kind) {}}); !errors.Is(err, context.Canceled) || s.Process.Command != "" {
 		t.Errorf("whoever does not wait for it gets %+v, %v", s.Process, err)
 	}
 	close(ready)
-	g.wait("a", hub.StateRunning)
+	g.wait("a", core.StateRunning)
 }

@@ -14,15 +14,15 @@ import (
 	"testing"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/process"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/serverlog"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // real is the whole middle over real processes: this test's own binary as servers.
@@ -33,17 +33,17 @@ type real struct {
 	dialer   *Dialer
 	registry *registry.Registry
 	cfg      *config.Config
-	recorded chan hub.Call
+	recorded chan core.Call
 }
 
-func (g *real) Record(call *hub.Call, _ hub.Reply) { g.recorded <- *call }
+func (g *real) Record(call *core.Call, _ core.Reply) { g.recorded <- *call }
 
 func newReal(t *testing.T) *real {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	logs := serverlog.Open("")
 	spawner := process.NewSpawner(process.Options{Log: log})
-	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan hub.Call, 100)}
+	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan core.Call, 100)}
 	d := &Dialer{Spawner: spawner, Logs: logs, Log: log}
 	g.dialer = d
 	bus := &events.Bus{}
@@ -84,7 +84,7 @@ func (g *real) apply(servers ...config.Server) {
 }
 
 // wait returns the status once the server is in state.
-func (g *real) wait(id string, state hub.State) hub.ServerStatus {
+func (g *real) wait(id string, state core.State) core.ServerStatus {
 	g.t.Helper()
 	deadline := time.After(time.Minute)
 	for {
@@ -104,10 +104,10 @@ func (g *real) wait(id string, state hub.State) hub.ServerStatus {
 	}
 }
 
-func (g *real) call(server, tool string, era hub.Era) (*hub.Call, hub.Reply, error) {
+func (g *real) call(server, tool string, era core.Era) (*core.Call, core.Reply, error) {
 	params := `{"name":"` + tool + `","arguments":{"n":9007199254740993}}`
-	call := &hub.Call{Server: server, Method: "tools/call", Name: tool, Era: era, Params: json.RawMessage(params)}
-	if era == hub.Modern {
+	call := &core.Call{Server: server, Method: "tools/call", Name: tool, Era: era, Params: json.RawMessage(params)}
+	if era == core.Modern {
 		call.Params = json.RawMessage(params[:len(params)-1] + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -121,10 +121,10 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 func firstTool(g *real, id string) string {
 	g.t.Helper()
 	v, ok := g.registry.Server(id)
-	if !ok || len(v.Items(hub.Tools)) == 0 {
+	if !ok || len(v.Items(core.Tools)) == 0 {
 		g.t.Fatalf("server %s lists nothing", id)
 	}
-	return v.Items(hub.Tools)[0].Name
+	return v.Items(core.Tools)[0].Name
 }
 
 func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
@@ -133,20 +133,20 @@ func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
 	g.apply(mode("one", "echo"), mode("two", "legacy"), mode("three", "modern-exit"))
 	pids := map[string]int{}
 	for _, id := range []string{"one", "two", "three"} {
-		pids[id] = g.wait(id, hub.StateRunning).PID
-		for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+		pids[id] = g.wait(id, core.StateRunning).PID
+		for _, era := range []core.Era{core.Legacy, core.Modern} {
 			call, reply, err := g.call(id, firstTool(g, id), era)
-			if err != nil || len(reply.Result) == 0 || call.Outcome != hub.OutcomeOK {
+			if err != nil || len(reply.Result) == 0 || call.Outcome != core.OutcomeOK {
 				t.Errorf("%s, %s: %s %s, %v", id, era, reply.Result, reply.Error, err)
 			}
 		}
 	}
-	if st, _ := g.Status("three"); st.Era != hub.Modern {
+	if st, _ := g.Status("three"); st.Era != core.Modern {
 		t.Errorf("server three speaks %s", st.Era)
 	}
 	g.apply(mode("two", "legacy"), mode("three", "echo"))
-	g.wait("three", hub.StateRunning)
-	if st := g.wait("two", hub.StateRunning); st.PID != pids["two"] {
+	g.wait("three", core.StateRunning)
+	if st := g.wait("two", core.StateRunning); st.PID != pids["two"] {
 		t.Error("a server was touched whose configuration did not change")
 	}
 	deadline := time.After(time.Minute)
@@ -163,24 +163,24 @@ func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("dual", "echo"), mode("old", "legacy"))
-	g.wait("dual", hub.StateRunning)
-	g.wait("old", hub.StateRunning)
+	g.wait("dual", core.StateRunning)
+	g.wait("old", core.StateRunning)
 	before, err := g.dialer.Usage("dual")
 	if err != nil || len(before.Tree) == 0 || before.RSS == 0 {
 		t.Fatalf("usage %+v, %v", before, err)
 	}
-	legacy, _, err := g.call("dual", firstTool(g, "dual"), hub.Legacy)
+	legacy, _, err := g.call("dual", firstTool(g, "dual"), core.Legacy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	modern, _, err := g.call("dual", firstTool(g, "dual"), hub.Modern)
+	modern, _, err := g.call("dual", firstTool(g, "dual"), core.Modern)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if legacy.Instance == modern.Instance {
 		t.Fatal("both eras share one connection")
 	}
-	again, _, _ := g.call("dual", firstTool(g, "dual"), hub.Modern)
+	again, _, _ := g.call("dual", firstTool(g, "dual"), core.Modern)
 	if again.Instance != modern.Instance {
 		t.Fatal("a third connection")
 	}
@@ -190,14 +190,14 @@ func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
 	if err := g.Stop(context.Background(), "dual"); err != nil {
 		t.Fatal(err)
 	}
-	if u, err := g.dialer.Usage("dual"); hub.CodeOf(err) != hub.CodeUnavailable {
+	if u, err := g.dialer.Usage("dual"); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("usage of a stopped server %+v, %v", u, err)
 	}
-	a, _, err := g.call("old", firstTool(g, "old"), hub.Legacy)
+	a, _, err := g.call("old", firstTool(g, "old"), core.Legacy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := g.call("old", firstTool(g, "old"), hub.Modern)
+	b, _, err := g.call("old", firstTool(g, "old"), core.Modern)
 	if err != nil || a.Instance != b.Instance {
 		t.Fatalf("a legacy server serves modern calls through %q, not %q: %v", b.Instance, a.Instance, err)
 	}
@@ -216,22 +216,22 @@ func TestOneBadServerNeverHarmsAnother(t *testing.T) {
 		mode("folder", "echo", func(s *config.Server) { s.Cwd = missing }),
 		mode("unset", "echo", func(s *config.Server) { s.Env["TOKEN"] = "${DRAWBRIDGE_TEST_UNSET}" }),
 	)
-	g.wait("good", hub.StateRunning)
-	if st := g.wait("exits", hub.StateCrashed); st.ExitCode == nil || *st.ExitCode != 3 || !strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5") {
+	g.wait("good", core.StateRunning)
+	if st := g.wait("exits", core.StateCrashed); st.ExitCode == nil || *st.ExitCode != 3 || !strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5") {
 		t.Errorf("exits: %+v", st)
 	}
 	for id, want := range map[string]string{"missing": "executable not found", "folder": "cannot enter working directory", "unset": "env.TOKEN: variable ${DRAWBRIDGE_TEST_UNSET} is not set"} {
-		if st := g.wait(id, hub.StateCrashed); !strings.Contains(st.Reason, want) {
+		if st := g.wait(id, core.StateCrashed); !strings.Contains(st.Reason, want) {
 			t.Errorf("%s: %q does not say %q", id, st.Reason, want)
 		}
 	}
-	if st, ok := g.Status("wrong"); !ok || st.State != hub.StateCrashed || st.Reason != "c.jsonc:3:5: missing 'command' in stdio server 'wrong'" {
+	if st, ok := g.Status("wrong"); !ok || st.State != core.StateCrashed || st.Reason != "c.jsonc:3:5: missing 'command' in stdio server 'wrong'" {
 		t.Errorf("wrong: %+v", st)
 	}
 	if n := len(g.Statuses()); n != 6 {
 		t.Errorf("%d statuses", n)
 	}
-	if _, _, err := g.call("good", firstTool(g, "good"), hub.Legacy); err != nil {
+	if _, _, err := g.call("good", firstTool(g, "good"), core.Legacy); err != nil {
 		t.Error(err)
 	}
 }
@@ -240,21 +240,21 @@ func TestServerKilledInTheMiddleOfACallFailsThatCallAndServesTheNext(t *testing.
 	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("a", "exit-call"))
-	first := g.wait("a", hub.StateRunning)
+	first := g.wait("a", core.StateRunning)
 	tool := firstTool(g, "a")
 	begin := time.Now()
-	call, _, err := g.call("a", tool, hub.Legacy)
-	if hub.CodeOf(err) != hub.CodeUnavailable || call.Outcome != hub.OutcomeProtocolError {
+	call, _, err := g.call("a", tool, core.Legacy)
+	if core.CodeOf(err) != core.CodeUnavailable || call.Outcome != core.OutcomeProtocolError {
 		t.Fatalf("%v, outcome %q", err, call.Outcome)
 	}
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %s to say so", took)
 	}
-	call = &hub.Call{Server: "a", Method: "ping", Era: hub.Legacy}
+	call = &core.Call{Server: "a", Method: "ping", Era: core.Legacy}
 	if _, err := g.Call(context.Background(), call, nil); err != nil {
 		t.Fatalf("the next call: %v", err)
 	}
-	if st := g.wait("a", hub.StateRunning); st.PID == first.PID || st.Restarts != 1 {
+	if st := g.wait("a", core.StateRunning); st.PID == first.PID || st.Restarts != 1 {
 		t.Errorf("got %+v after %+v", st, first)
 	}
 }
@@ -264,10 +264,10 @@ func TestServerGetsOnlyTheEnvironmentThatItIsGiven(t *testing.T) {
 	t.Setenv("DRAWBRIDGE_TEST_SHARED", "shared")
 	env := environment{login: map[string]string{"PATH": "/login/bin", "NVM": "x"}, secret: func(name string) (string, error) {
 		if name == "locked" {
-			return "", hub.Errorf(hub.CodeUnavailable, "needs-unlock: the keyring is locked")
+			return "", core.Errorf(core.CodeUnavailable, "needs-unlock: the keyring is locked")
 		}
 		if name != "key" {
-			return "", hub.Errorf(hub.CodeNotFound, "there is no secret called %q", name)
+			return "", core.Errorf(core.CodeNotFound, "there is no secret called %q", name)
 		}
 		return "s-key", nil
 	}}
@@ -285,7 +285,7 @@ func TestServerGetsOnlyTheEnvironmentThatItIsGiven(t *testing.T) {
 		}
 	}
 	c.Env = map[string]string{"K": "${secret:none}"}
-	if _, err := env.of(&c); hub.CodeOf(err) != hub.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret called "none"`) {
+	if _, err := env.of(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret called "none"`) {
 		t.Errorf("got %v", err)
 	}
 	c.Env = map[string]string{"K": "${secret:locked:-a default is no way out}"}

@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // refreshTimeout bounds one reading of the lists.
 const refreshTimeout = 30 * time.Second
 
 // quietKinds are the kinds that a server offers without announcing changes.
-func quietKinds(capabilities json.RawMessage) []hub.Kind {
+func quietKinds(capabilities json.RawMessage) []core.Kind {
 	var said map[string]json.RawMessage
 	if json.Unmarshal(capabilities, &said) != nil {
 		return nil
 	}
-	var kinds []hub.Kind
+	var kinds []core.Kind
 	for _, of := range []struct {
 		key   string
-		kinds []hub.Kind
-	}{{"tools", []hub.Kind{hub.Tools}}, {"prompts", []hub.Kind{hub.Prompts}}, {"resources", []hub.Kind{hub.Resources, hub.Templates}}} {
+		kinds []core.Kind
+	}{{"tools", []core.Kind{core.Tools}}, {"prompts", []core.Kind{core.Prompts}}, {"resources", []core.Kind{core.Resources, core.Templates}}} {
 		var detail *struct{ ListChanged bool }
 		if _, ok := said[of.key]; !ok || json.Unmarshal(said[of.key], &detail) != nil || detail == nil {
 			continue

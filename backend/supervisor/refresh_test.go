@@ -5,26 +5,26 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestListsAreReadAgainWhereNoChangeIsAnnounced(t *testing.T) {
 	silent := `{"tools":{}}`
 	for capabilities, want := range map[string]bool{silent: true, `{"tools":{"listChanged":true}}`: false, `{"tools":{"listChanged":true},"prompts":{}}`: true, `{}`: false} {
 		inBubble(t, func(g *rig, _ *Options) {
-			g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
-				return &hub.Catalog{Capabilities: []byte(capabilities), Tools: []hub.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}, nil
+			g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+				return &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}, nil
 			}
 		}, func(g *rig) {
 			g.apply(server("a", func(s *config.Server) { s.CatalogRefresh = 10 * time.Minute }))
 			c := g.conn("a")
 			pass(7 * time.Minute)
 			c.mu.Lock()
-			c.next = &hub.Catalog{Capabilities: []byte(capabilities), Tools: []hub.Item{{Name: "new", Raw: []byte(`{"name":"new"}`)}}}
+			c.next = &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "new", Raw: []byte(`{"name":"new"}`)}}}
 			c.mu.Unlock()
 			pass(6 * time.Minute)
-			if _, ok := g.registry.All().Lookup(hub.Tools, "a__new"); ok != want {
+			if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); ok != want {
 				t.Errorf("%s: the new tool is there: %v", capabilities, ok)
 			}
 			pass(time.Hour)
@@ -39,15 +39,15 @@ func TestListsAreReadAgainWhereNoChangeIsAnnounced(t *testing.T) {
 
 func TestRestartReadsTheListsAgain(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			name := []string{"old", "new"}[n-1]
-			return &hub.Catalog{Tools: []hub.Item{{Name: name, Raw: []byte(`{"name":"` + name + `"}`)}}}, nil
+			return &core.Catalog{Tools: []core.Item{{Name: name, Raw: []byte(`{"name":"` + name + `"}`)}}}, nil
 		}
 	}, func(g *rig) {
 		g.apply(server("a"))
 		g.conn("a").die()
 		pass(time.Second)
-		if _, ok := g.registry.All().Lookup(hub.Tools, "a__new"); !ok {
+		if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); !ok {
 			t.Error("the new tool is not there")
 		}
 	})

@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
 // Only where the machine was short of something does it help to try again; otherwise the
@@ -21,7 +21,7 @@ func TestAStartIsTriedAgainOnlyWhereThatMayHelp(t *testing.T) {
 	}
 	for _, err := range []error{process.ErrNotFound, process.ErrNotExecutable, syscall.ENOTDIR} {
 		said := refusal("x", fmt.Errorf("cannot start x: %w", err))
-		if _, hint := hub.Describe(said); failureOf(said) != evRefused || hint == "" {
+		if _, hint := core.Describe(said); failureOf(said) != evRefused || hint == "" {
 			t.Errorf("%v is tried again, or has no hint: %q", err, hint)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // webServer is a legacy server over streamable HTTP that wants a header.
@@ -61,24 +61,24 @@ func TestRemoteServersAreReachedWithTheirHeaders(t *testing.T) {
 	g := newReal(t)
 	t.Setenv("DRAWBRIDGE_TEST_TOKEN", "sesame")
 	web := server("web", func(s *config.Server) {
-		s.Type, s.Command, s.URL = hub.HTTP, "", webServer(t).URL+"/mcp?key=secret"
+		s.Type, s.Command, s.URL = core.HTTP, "", webServer(t).URL+"/mcp?key=secret"
 		s.Headers = map[string]string{"Authorization": "Bearer ${DRAWBRIDGE_TEST_TOKEN}"}
 	})
-	nowhere := server("nowhere", func(s *config.Server) { s.Type, s.Command, s.URL = hub.HTTP, "", "${NO:-ftp}://x" })
+	nowhere := server("nowhere", func(s *config.Server) { s.Type, s.Command, s.URL = core.HTTP, "", "${NO:-ftp}://x" })
 	g.apply(web, nowhere)
-	st := g.wait("web", hub.StateRunning)
+	st := g.wait("web", core.StateRunning)
 	if st.Tools != 1 || st.PID != 0 {
 		t.Errorf("got %+v", st)
 	}
 	if want := web.URL[:len(web.URL)-len("?key=secret")]; st.Command != want {
 		t.Errorf("shown as %q, want %q", st.Command, want)
 	}
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		if _, reply, err := g.call("web", "fetch", era); err != nil || string(reply.Result) != `{"content":[{"type":"text","text":"hello"}]}` {
 			t.Errorf("%s: %s, %v", era, reply.Result, err)
 		}
 	}
-	g.wait("nowhere", hub.StateCrashed)
+	g.wait("nowhere", core.StateCrashed)
 	d, err := g.Debug("web")
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // The pace at which a remote server that cannot be reached is tried again, for ever.
@@ -28,7 +28,7 @@ type remoteWait struct {
 
 // isRemote reports whether a server is reached by an address and runs elsewhere.
 func isRemote(c *config.Server) bool {
-	return (c.Type == hub.HTTP || c.Type == hub.SSE) && c.Command == ""
+	return (c.Type == core.HTTP || c.Type == core.SSE) && c.Command == ""
 }
 
 // loss is what the end of a connection is to the machine. A server elsewhere did not
@@ -56,7 +56,7 @@ func (r *runner) failure(err error) event {
 // itself.
 func (w *remoteWait) unreachable(err error) bool {
 	after, away := wire.Unreachable(err)
-	if !away && hub.CodeOf(err) != hub.CodeTimeout {
+	if !away && core.CodeOf(err) != core.CodeTimeout {
 		return false
 	}
 	w.waiting, w.asked = true, time.Time{}
@@ -158,4 +158,4 @@ func (r *runner) networkChanged() {
 	}
 }
 
-var errNetworkChanged = hub.Errorf(hub.CodeTimeout, "the network changed meanwhile")
+var errNetworkChanged = core.Errorf(core.CodeTimeout, "the network changed meanwhile")

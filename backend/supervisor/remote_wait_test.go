@@ -14,30 +14,30 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func elsewhere(id string, more ...func(*config.Server)) config.Server {
 	return server(id, append([]func(*config.Server){func(s *config.Server) {
-		s.Type, s.Command, s.URL = hub.HTTP, "", "https://example.com/mcp"
+		s.Type, s.Command, s.URL = core.HTTP, "", "https://example.com/mcp"
 	}}, more...)...)
 }
 
 // statusError is the failure of a start that an HTTP status stands behind.
 func statusError(status int, after time.Duration) error {
-	return fmt.Errorf("cannot connect to server %q: %w", "web", &hub.Error{Code: hub.CodeUnavailable,
+	return fmt.Errorf("cannot connect to server %q: %w", "web", &core.Error{Code: core.CodeUnavailable,
 		Message: fmt.Sprintf("server %q answered with HTTP status %d", "web", status), Cause: &wire.StatusError{Status: status, After: after}})
 }
 
-var errRefused = &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: true,
+var errRefused = &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true,
 	Message: `server "web" cannot be reached: connection refused`, Cause: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
 
 // untilUp lets starts fail with err until up is set.
 func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
 	return func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			if up.Load() {
 				return nil, nil
 			}
@@ -55,7 +55,7 @@ func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
 		"no route":            &net.OpError{Op: "dial", Err: syscall.ENETUNREACH},
 		"TLS broken off":      fmt.Errorf("reaching it: %w", io.EOF),
 		"reset":               &net.OpError{Op: "read", Err: syscall.ECONNRESET},
-		"start took too long": hub.Errorf(hub.CodeTimeout, "did not answer within 30s (startupTimeoutMs)"),
+		"start took too long": core.Errorf(core.CodeTimeout, "did not answer within 30s (startupTimeoutMs)"),
 		"request timed out":   statusError(http.StatusRequestTimeout, 0),
 		"too early":           statusError(http.StatusTooEarly, 0),
 		"too many requests":   statusError(http.StatusTooManyRequests, 0),
@@ -67,11 +67,11 @@ func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
 			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
-				if st := g.want("web", hub.StateWaiting); st.Reason == "" {
+				if st := g.want("web", core.StateWaiting); st.Reason == "" {
 					t.Error("no reason")
 				}
 				pass(10 * time.Minute)
-				g.want("web", hub.StateWaiting)
+				g.want("web", core.StateWaiting)
 				starts := g.started("web")
 				if len(starts) < 12 || len(starts) > 25 {
 					t.Errorf("%d starts in 10 minutes", len(starts))
@@ -83,7 +83,7 @@ func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
 				}
 				up.Store(true)
 				pass(maxRemoteBackoff)
-				g.want("web", hub.StateRunning)
+				g.want("web", core.StateRunning)
 			})
 		})
 	}
@@ -101,7 +101,7 @@ func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(elsewhere("web"))
 				pass(10 * time.Minute)
-				g.want("web", hub.StateCrashed)
+				g.want("web", core.StateCrashed)
 				if n := len(g.started("web")); n != config.DefaultMaxAttempts {
 					t.Errorf("%d starts", n)
 				}
@@ -117,10 +117,10 @@ func TestALocalServerIsStillGivenUp(t *testing.T) {
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(server("local"),
 			elsewhere("served", func(s *config.Server) { s.Command = "serve-it" }), // a program that serves its url
-			server("entrypoint", func(s *config.Server) { s.Type, s.Command = hub.Docker, "" }))
+			server("entrypoint", func(s *config.Server) { s.Type, s.Command = core.Docker, "" }))
 		pass(10 * time.Minute)
 		for _, id := range []string{"local", "served", "entrypoint"} {
-			g.want(id, hub.StateCrashed)
+			g.want(id, core.StateCrashed)
 		}
 	})
 }
@@ -132,20 +132,20 @@ func TestANetworkChangeBringsAWaitingServerBackAtOnce(t *testing.T) {
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
 		pass(10*time.Minute + 7*time.Second)
-		g.want("web", hub.StateWaiting)
+		g.want("web", core.StateWaiting)
 		up.Store(true)
 		for range 5 { // changes come in flocks
 			g.NetworkChanged()
 		}
 		pass(0)
-		g.want("web", hub.StateRunning)
+		g.want("web", core.StateRunning)
 	})
 }
 
 // A try over the old network may hang for long. It is ended, and another begins.
 func TestATryThatHangsIsEndedWhenTheNetworkChanges(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ Request, n int) (*hub.Catalog, error) {
+		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n == 1 {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
@@ -155,10 +155,10 @@ func TestATryThatHangsIsEndedWhenTheNetworkChanges(t *testing.T) {
 	}, func(g *rig) {
 		g.apply(elsewhere("web"))
 		pass(5 * time.Second)
-		g.want("web", hub.StateStarting)
+		g.want("web", core.StateStarting)
 		g.NetworkChanged()
 		pass(0)
-		g.want("web", hub.StateRunning)
+		g.want("web", core.StateRunning)
 	})
 }
 
@@ -169,11 +169,11 @@ func TestANetworkChangeIsNoNewsToAServerThatRuns(t *testing.T) {
 	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
 		g.apply(elsewhere("web"))
 		pass(time.Minute)
-		g.want("web", hub.StateCrashed)
+		g.want("web", core.StateCrashed)
 		up.Store(true)
 		g.NetworkChanged()
 		pass(0)
-		g.want("web", hub.StateRunning)
+		g.want("web", core.StateRunning)
 		c := g.conn("web")
 		g.NetworkChanged()
 		pass(0)
@@ -195,7 +195,7 @@ func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
 		pass(10*time.Minute + 7*time.Second)
 		before := len(g.started("web"))
 		_, err := g.For(context.Background(), call("web"))
-		if message, _ := hub.Describe(err); hub.CodeOf(err) != hub.CodeUnavailable || !strings.HasPrefix(message, `server "web" is waiting: `) {
+		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(message, `server "web" is waiting: `) {
 			t.Errorf("%v", err)
 		}
 		var calls sync.WaitGroup
@@ -212,7 +212,7 @@ func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
 		if _, err := g.For(context.Background(), call("web")); err != nil {
 			t.Error(err)
 		}
-		g.want("web", hub.StateRunning)
+		g.want("web", core.StateRunning)
 	})
 }
 
@@ -238,7 +238,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(0)
-		g.want("web", hub.StateRunning)
+		g.want("web", core.StateRunning)
 	})
 }
 
@@ -249,7 +249,7 @@ func TestARemoteServerThatIsLostComesBack(t *testing.T) {
 	up.Store(true)
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
-		g.want("web", hub.StateRunning)
+		g.want("web", core.StateRunning)
 		g.conn("web").die()
 		if _, err := g.For(context.Background(), call("web")); err != nil { // it is there: a call is served
 			t.Error(err)
@@ -257,14 +257,14 @@ func TestARemoteServerThatIsLostComesBack(t *testing.T) {
 		up.Store(false)
 		g.conn("web").die()
 		pass(0)
-		g.want("web", hub.StateWaiting)
+		g.want("web", core.StateWaiting)
 		pass(10 * time.Minute)
-		if st := g.want("web", hub.StateWaiting); st.Tools != 1 {
+		if st := g.want("web", core.StateWaiting); st.Tools != 1 {
 			t.Errorf("%d tools are listed meanwhile", st.Tools)
 		}
 		up.Store(true)
 		pass(maxRemoteBackoff)
-		g.want("web", hub.StateRunning)
+		g.want("web", core.StateRunning)
 	})
 }
 
@@ -289,7 +289,7 @@ func TestAConnectionThatNeverLastsIsNotOpenedInACircle(t *testing.T) {
 // hears of one state.
 func TestAListDoesNotWaitForAServerThatIsTriedAgain(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ Request, n int) (*hub.Catalog, error) {
+		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n > 1 { // it hangs
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
@@ -302,7 +302,7 @@ func TestAListDoesNotWaitForAServerThatIsTriedAgain(t *testing.T) {
 		if n := len(g.started("web")); n != 2 {
 			t.Fatalf("%d starts", n)
 		}
-		g.want("web", hub.StateWaiting)
+		g.want("web", core.StateWaiting)
 		began := time.Now()
 		g.WaitListed(context.Background(), "")
 		if took := time.Since(began); took != 0 {

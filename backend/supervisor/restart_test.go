@@ -7,13 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestServerThatExitsAtOnceIsTriedFiveTimesWithGrowingPausesThenLeftAlone(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.ID == "bad" {
 				return nil, errBoom
 			}
@@ -32,11 +32,11 @@ func TestServerThatExitsAtOnceIsTriedFiveTimesWithGrowingPausesThenLeftAlone(t *
 				t.Errorf("pause %d is %s, want %s ±20%%", i+1, got, want)
 			}
 		}
-		st := g.want("bad", hub.StateCrashed)
+		st := g.want("bad", core.StateCrashed)
 		if st.Reason != "exited with status 3: last words; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
 			t.Errorf("got %+v", st)
 		}
-		g.want("good", hub.StateRunning)
+		g.want("good", core.StateRunning)
 		if len(g.started("good")) != 1 {
 			t.Error("the other server was touched")
 		}
@@ -73,17 +73,17 @@ func TestHalfAMinuteForgivesNothing(t *testing.T) {
 		g.apply(server("a"))
 		for range 5 {
 			pass(30 * time.Second)
-			g.want("a", hub.StateRunning)
+			g.want("a", core.StateRunning)
 			g.conn("a").die()
 		}
 		pass(time.Minute)
-		g.want("a", hub.StateCrashed)
+		g.want("a", core.StateCrashed)
 	})
 }
 
 func TestHealthyMinuteForgivesEarlierFailures(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n <= 3 {
 				return nil, errBoom
 			}
@@ -92,11 +92,11 @@ func TestHealthyMinuteForgivesEarlierFailures(t *testing.T) {
 	}, func(g *rig) {
 		g.apply(server("a"))
 		pass(10 * time.Minute)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		before := time.Now()
 		g.conn("a").die()
 		pass(time.Minute)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		starts := g.started("a")
 		if len(starts) != 5 || starts[4].Sub(before) > time.Second {
 			t.Fatalf("restarted %s after the crash", starts[len(starts)-1].Sub(before))
@@ -106,34 +106,34 @@ func TestHealthyMinuteForgivesEarlierFailures(t *testing.T) {
 
 func TestWrongCommandIsNotTriedAgainUntilTheConfigChanges(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.Command == "wrong" {
-				return nil, &hub.Error{Code: hub.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
+				return nil, &core.Error{Code: core.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
 			}
 			return nil, nil
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "wrong" }))
 		pass(time.Hour)
-		if st := g.want("a", hub.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
+		if st := g.want("a", core.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
 			t.Fatalf("%d starts; %+v", len(g.started("a")), st)
 		}
 		if st, _ := g.Status("a"); st.Hint != "Correct the command." {
 			t.Errorf("the status advises %q", st.Hint)
 		}
 		// The one start that a call causes changes nothing of that, and the call is told what to do.
-		_, err := g.For(context.Background(), &hub.Call{Server: "a"})
-		if message, hint := hub.Describe(err); message != `server "a" is crashed: executable not found` || hint != "Correct the command." {
+		_, err := g.For(context.Background(), &core.Call{Server: "a"})
+		if message, hint := core.Describe(err); message != `server "a" is crashed: executable not found` || hint != "Correct the command." {
 			t.Errorf("a call is told %q, %q", message, hint)
 		}
 		g.apply(server("a"))
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 	})
 }
 
 func TestCallToACrashedServerTriesOneStartEveryHalfMinute(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n < 8 {
 				return nil, errBoom
 			}
@@ -143,7 +143,7 @@ func TestCallToACrashedServerTriesOneStartEveryHalfMinute(t *testing.T) {
 		g.apply(server("a"))
 		pass(time.Hour)
 		for range 10 {
-			if _, err := g.For(context.Background(), call("a")); hub.CodeOf(err) != hub.CodeUnavailable || !strings.Contains(err.Error(), "crashed") {
+			if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "crashed") {
 				t.Fatalf("got %v", err)
 			}
 		}
@@ -156,7 +156,7 @@ func TestCallToACrashedServerTriesOneStartEveryHalfMinute(t *testing.T) {
 		if up, err := g.For(context.Background(), call("a")); err != nil || up == nil {
 			t.Fatalf("the start that works is no use: %v", err)
 		}
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 	})
 }
 
@@ -176,13 +176,13 @@ func TestRestartFailsCallsInFlightOnceEach(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if st := g.want("a", hub.StateRunning); st.InFlight != 10 {
+		if st := g.want("a", core.StateRunning); st.InFlight != 10 {
 			t.Fatalf("%d calls in flight", st.InFlight)
 		}
 		if err := g.Restart(context.Background(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		if st := g.want("a", hub.StateStarting); st.Reason != "restarting" {
+		if st := g.want("a", core.StateStarting); st.Reason != "restarting" {
 			t.Fatalf("got %q", st.Reason)
 		}
 		pass(3 * time.Second)
@@ -190,11 +190,11 @@ func TestRestartFailsCallsInFlightOnceEach(t *testing.T) {
 			t.Fatalf("%d of 10 calls ended", len(results))
 		}
 		for range 10 {
-			if err := <-results; hub.CodeOf(err) != hub.CodeUnavailable {
+			if err := <-results; core.CodeOf(err) != core.CodeUnavailable {
 				t.Fatalf("got %v", err)
 			}
 		}
-		if st := g.want("a", hub.StateRunning); st.Restarts != 1 {
+		if st := g.want("a", core.StateRunning); st.Restarts != 1 {
 			t.Fatalf("%d restarts", st.Restarts)
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // runner owns one server. Everything below "owned" belongs to its goroutine; the
@@ -159,7 +159,7 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 	case err := <-result:
 		return err
 	case <-r.done:
-		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is no longer there", r.id), Cause: errGone}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is no longer there", r.id), Cause: errGone}
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/upstream"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // A server with a command and a url is a program that serves its url: it is started,
@@ -27,7 +27,7 @@ func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s
 		return nil, err
 	}
 	if onLoopback(host) && dials(ctx, host) {
-		return nil, &hub.Error{Code: hub.CodeUnavailable, Retriable: true,
+		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true,
 			Message: fmt.Sprintf("something else answers at %s already", host),
 			Hint:    "End it, or give the server another port in command and url."}
 	}
@@ -65,8 +65,8 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 	for {
 		if dials(ctx, host) {
 			conn, err := upstream.Connect(ctx, o)
-			own, ok := errors.AsType[*hub.Error](err)
-			if err == nil || ok && !own.Retriable && own.Code != hub.CodeTimeout {
+			own, ok := errors.AsType[*core.Error](err)
+			if err == nil || ok && !own.Retriable && own.Code != core.CodeTimeout {
 				return conn, err
 			}
 			last = err
@@ -79,7 +79,7 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 			return nil, errors.New("the program exited before it served its url")
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, &hub.Error{Code: hub.CodeTimeout, Retriable: true, Cause: context.Cause(ctx),
+			return nil, &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: context.Cause(ctx),
 				Message: "the program runs, but its url was not served in time: " + last.Error(),
 				Hint:    "Compare the port in command and url, or raise startupTimeoutMs."}
 		}
@@ -89,7 +89,7 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 func hostPort(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
-		return "", hub.Errorf(hub.CodeValidation, "its url is no http or https address")
+		return "", core.Errorf(core.CodeValidation, "its url is no http or https address")
 	}
 	port := u.Port()
 	if port == "" {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestSecretsInArgumentsAreMaskedWhereTheCommandIsShown(t *testing.T) {

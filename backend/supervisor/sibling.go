@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // sibling is a second connection to a server that speaks both eras: the modern one
@@ -31,7 +31,7 @@ func (b *sibling) possible() bool { return !b.known || b.dual }
 // wantSibling opens the second connection unless that is under way or hopeless.
 func (r *runner) wantSibling() {
 	b := &r.sibling
-	if r.state.phase != phaseRunning || r.primary.Era() != hub.Legacy || b.link != nil || b.opening || !b.possible() || time.Now().Before(b.rest) {
+	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.link != nil || b.opening || !b.possible() || time.Now().Before(b.rest) {
 		return
 	}
 	c, key := r.config(), eraKey(launchKey(r.config()), r.primary.Catalog().Info)
@@ -53,7 +53,7 @@ func (r *runner) wantSibling() {
 		var session Session
 		var err error
 		if dual || !found {
-			if session, err = r.connect(ctx, c, hub.Modern, limit, nil); err == nil && !found {
+			if session, err = r.connect(ctx, c, core.Modern, limit, nil); err == nil && !found {
 				r.rememberEra(key, true)
 			}
 			// A probe that was cut short has found out nothing to remember.

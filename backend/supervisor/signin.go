@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/upstream"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // SignIn authorizes requests to remote servers.
@@ -23,7 +23,7 @@ type SignIn interface {
 
 // Logins tell how it stands with signing in to a server, with a sentence where a person has
 // to act.
-type Logins func(server string) (hub.Login, string)
+type Logins func(server string) (core.Login, string)
 
 // signIn returns what makes the requests to a remote server, nil for a client of its own: where
 // the configuration has the server's credentials, or wants no sign-in.
@@ -36,7 +36,7 @@ func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remo
 		return nil, err
 	}
 	own, err := d.SignIn.Client(ctx, c, at.URL, secret)
-	if hub.CodeOf(err) == hub.CodeUnavailable {
+	if core.CodeOf(err) == core.CodeUnavailable {
 		return nil, fmt.Errorf("%w: %w", ErrAbsent, err) // the tokens are there: the server waits for the keyring
 	}
 	return own, err
@@ -44,19 +44,19 @@ func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remo
 
 // unsigned lets a server that asks for a sign-in wait for a person.
 func (d *Dialer) unsigned(id string, err error) error {
-	if d.SignIn == nil || !errors.Is(err, hub.ErrNeedsLogin) {
+	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
 		return err
 	}
 	return &absent{error: fmt.Errorf("%w: %w", ErrAbsent, err), again: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
 }
 
 // login is how it stands with signing in to this server.
-func (r *runner) login() (hub.Login, string) {
+func (r *runner) login() (core.Login, string) {
 	if r.s.o.Logins == nil {
-		return hub.LoginNone, ""
+		return core.LoginNone, ""
 	}
-	if c := r.config(); c.Type != hub.HTTP && c.Type != hub.SSE {
-		return hub.LoginNone, ""
+	if c := r.config(); c.Type != core.HTTP && c.Type != core.SSE {
+		return core.LoginNone, ""
 	}
 	return r.s.o.Logins(r.id)
 }
@@ -75,7 +75,7 @@ func (s *Supervisor) LoginChanged(id string) {
 // relogged looks again at how it stands with signing in. A connection whose sign-in has ended
 // is of no use any more; starting anew shows that the server waits for a person.
 func (r *runner) relogged() {
-	if state, _ := r.login(); state == hub.LoginNeeded && r.state.phase == phaseRunning {
+	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
 		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has ended")
 		r.step(evRenew)
 		return
@@ -86,15 +86,15 @@ func (r *runner) relogged() {
 // admitted reports whether a person has just signed in to the server, which l does not know
 // yet: its start follows.
 func (r *runner) admitted(l *live) bool {
-	if l.status.State != hub.StateNeedsLogin {
+	if l.status.State != core.StateNeedsLogin {
 		return false
 	}
 	state, _ := r.login()
-	return state == hub.LoginDone
+	return state == core.LoginDone
 }
 
 // unsignedCall is the error of a call to a server that waits for a person to sign in.
 func (r *runner) unsignedCall() error {
-	return &hub.Error{Code: hub.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for a person to sign in to it", r.id), Cause: hub.ErrNeedsLogin,
+	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for a person to sign in to it", r.id), Cause: core.ErrNeedsLogin,
 		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.id + "."}
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // live is what others see of a server at one moment. It is immutable, but for the
@@ -18,7 +18,7 @@ import (
 type live struct {
 	phase   phase
 	wanted  bool
-	status  hub.ServerStatus
+	status  core.ServerStatus
 	primary *link
 	modern  *link
 	// hope is set while a modern call may get a connection of its own, and until
@@ -44,7 +44,7 @@ func (r *runner) publish() {
 	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {
 		l.primary, l.modern = r.primary, r.sibling.link
-		l.hope = r.primary.Era() == hub.Legacy && r.sibling.possible()
+		l.hope = r.primary.Era() == core.Legacy && r.sibling.possible()
 		l.rest = r.sibling.rest
 		if r.sibling.opening {
 			l.opening = r.sibling.since
@@ -94,12 +94,12 @@ func (s *Supervisor) noteConflicts() {
 }
 
 // tell logs a change of state. A server that gave up needs a person.
-func (r *runner) tell(old, now hub.ServerStatus) {
+func (r *runner) tell(old, now core.ServerStatus) {
 	if old.State == now.State || old.State == "" {
 		return
 	}
 	level := slog.LevelInfo
-	if now.State == hub.StateCrashed {
+	if now.State == core.StateCrashed {
 		level = slog.LevelError
 	}
 	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason, "instance", r.whose.name)
@@ -107,9 +107,9 @@ func (r *runner) tell(old, now hub.ServerStatus) {
 }
 
 // status describes the server as its goroutine knows it.
-func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
+func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	c, now := r.config(), time.Now().UTC()
-	st := hub.ServerStatus{
+	st := core.ServerStatus{
 		ID: r.id, Label: c.Label, Tags: c.Tags, Transport: c.Type,
 		Since: now, Updated: old.Updated, Restarts: r.restarts,
 		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
@@ -117,7 +117,7 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 	if st.State, st.Reason = r.words(c); strings.Contains(st.Reason, r.reason) { // and not another reason
 		st.Hint = r.hint
 	}
-	st.ByHand = st.State == hub.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.rested)
+	st.ByHand = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.rested)
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}
@@ -139,7 +139,7 @@ func (r *runner) status(old hub.ServerStatus) hub.ServerStatus {
 }
 
 // catalog is what clients see of the server: its own words, or those of the last run.
-func (r *runner) catalog() *hub.Catalog {
+func (r *runner) catalog() *core.Catalog {
 	if r.primary != nil {
 		return r.primary.Catalog()
 	}
@@ -150,65 +150,65 @@ func (r *runner) catalog() *hub.Catalog {
 }
 
 // words puts the state into the words of hub, with a reason.
-func (r *runner) words(c *config.Server) (hub.State, string) {
+func (r *runner) words(c *config.Server) (core.State, string) {
 	switch r.state.phase {
 	case phaseStarting:
 		if r.remote.waiting { // it is still waited for: each try is no news
-			return hub.StateWaiting, r.reason
+			return core.StateWaiting, r.reason
 		}
-		return hub.StateStarting, r.again()
+		return core.StateStarting, r.again()
 	case phaseRunning:
 		if r.silent {
-			return hub.StateDegraded, r.reason
+			return core.StateDegraded, r.reason
 		}
-		if login, reason := r.login(); login == hub.LoginMore {
-			return hub.StateDegraded, reason
+		if login, reason := r.login(); login == core.LoginMore {
+			return core.StateDegraded, reason
 		}
-		return hub.StateRunning, ""
+		return core.StateRunning, ""
 	case phaseStopping:
 		switch {
 		case r.state.failed:
-			return hub.StateBackoff, r.reason
+			return core.StateBackoff, r.reason
 		case r.state.away:
-			return hub.StateWaiting, r.reason
+			return core.StateWaiting, r.reason
 		case r.wanted:
-			return hub.StateStarting, "restarting"
+			return core.StateStarting, "restarting"
 		case c.Disabled:
-			return hub.StateDisabled, "ending the process"
+			return core.StateDisabled, "ending the process"
 		}
-		return hub.StateStopped, "ending the process"
+		return core.StateStopped, "ending the process"
 	case phaseBackoff:
-		return hub.StateBackoff, fmt.Sprintf("%s; start %d of %d follows", r.reason, r.state.failures+1, r.state.limit)
+		return core.StateBackoff, fmt.Sprintf("%s; start %d of %d follows", r.reason, r.state.failures+1, r.state.limit)
 	case phaseWaiting:
 		if r.unsigned {
-			return hub.StateNeedsLogin, r.reason
+			return core.StateNeedsLogin, r.reason
 		}
-		return hub.StateWaiting, r.reason
+		return core.StateWaiting, r.reason
 	case phaseCrashed:
 		if r.state.failures > 1 {
-			return hub.StateCrashed, fmt.Sprintf("%s; gave up after %d starts", r.reason, r.state.failures)
+			return core.StateCrashed, fmt.Sprintf("%s; gave up after %d starts", r.reason, r.state.failures)
 		}
-		return hub.StateCrashed, r.reason
+		return core.StateCrashed, r.reason
 	}
 	switch {
 	case c.Disabled:
-		return hub.StateDisabled, ""
+		return core.StateDisabled, ""
 	case r.held.Load():
-		return hub.StateNeedsApproval, "its command is new, and waits for your word"
+		return core.StateNeedsApproval, "its command is new, and waits for your word"
 	case r.s.paused.Load():
-		return hub.StateStopped, "all servers are paused"
+		return core.StateStopped, "all servers are paused"
 	case r.rested && c.Session == config.SessionPerCall:
-		return hub.StateStopped, "each call starts a process of its own"
+		return core.StateStopped, "each call starts a process of its own"
 	case r.rested:
-		return hub.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", spoken(r.patience()))
+		return core.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", spoken(r.patience()))
 	case c.Start == config.StartManual:
-		return hub.StateStopped, "starts when a person asks for it"
+		return core.StateStopped, "starts when a person asks for it"
 	case c.Start == config.StartOnDemand:
-		return hub.StateStopped, "starts with the first call"
+		return core.StateStopped, "starts with the first call"
 	case !r.wanted && !r.closing:
-		return hub.StateStopped, "a person stopped it; starts with the next call"
+		return core.StateStopped, "a person stopped it; starts with the next call"
 	}
-	return hub.StateStopped, ""
+	return core.StateStopped, ""
 }
 
 // spoken is d without the parts that are zero: 10m, not 10m0s.
@@ -232,16 +232,16 @@ func (r *runner) again() string {
 }
 
 // current is the snapshot's status with what changes all the time filled in.
-func (r *runner) current(l *live) hub.ServerStatus {
+func (r *runner) current(l *live) core.ServerStatus {
 	st := l.status
 	st.InFlight = l.inFlight() + len(r.errands.turns)
 	if heard := heard(l); heard.After(st.Updated) {
 		st.Updated = heard
 	}
 	r.among(&st)
-	if st.State == hub.StateRunning && r.s.o.Impaired != nil {
+	if st.State == core.StateRunning && r.s.o.Impaired != nil {
 		if reason := r.s.o.Impaired(r.id); reason != "" {
-			st.State, st.Reason = hub.StateDegraded, reason
+			st.State, st.Reason = core.StateDegraded, reason
 		}
 	}
 	if st.Updated.IsZero() {
@@ -274,7 +274,7 @@ func heard(l *live) (last time.Time) {
 }
 
 // differ reports whether people would see a difference.
-func differ(a, b hub.ServerStatus) bool {
+func differ(a, b core.ServerStatus) bool {
 	return a.State != b.State || a.Reason != b.Reason || a.Hint != b.Hint || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
 		a.Restarts != b.Restarts || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
@@ -283,9 +283,9 @@ func differ(a, b hub.ServerStatus) bool {
 
 // Statuses returns what is known of every server, in the order of the config; those
 // that the configuration forbids come last.
-func (s *Supervisor) Statuses() []hub.ServerStatus {
+func (s *Supervisor) Statuses() []core.ServerStatus {
 	fl := s.fleet.Load()
-	list := make([]hub.ServerStatus, 0, len(fl.order)+len(fl.broken))
+	list := make([]core.ServerStatus, 0, len(fl.order)+len(fl.broken))
 	for _, r := range fl.order {
 		list = append(list, r.current(r.live.Load()))
 	}
@@ -293,7 +293,7 @@ func (s *Supervisor) Statuses() []hub.ServerStatus {
 }
 
 // Status returns what is known of one server.
-func (s *Supervisor) Status(id string) (hub.ServerStatus, bool) {
+func (s *Supervisor) Status(id string) (core.ServerStatus, bool) {
 	fl := s.fleet.Load()
 	if r := fl.byID[id]; r != nil {
 		return r.current(r.live.Load()), true
@@ -303,5 +303,5 @@ func (s *Supervisor) Status(id string) (hub.ServerStatus, bool) {
 			return b, true
 		}
 	}
-	return hub.ServerStatus{}, false
+	return core.ServerStatus{}, false
 }

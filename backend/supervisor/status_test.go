@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
@@ -14,24 +14,24 @@ func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
 		state  state
 		wanted bool
 		set    func(*runner, *config.Server)
-		word   hub.State
+		word   core.State
 		reason string
 	}{
-		{"stopped", state{}, false, nil, hub.StateStopped, "a person stopped it; starts with the next call"},
-		{"manual", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartManual }, hub.StateStopped, "starts when a person asks for it"},
-		{"on demand", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartOnDemand }, hub.StateStopped, "starts with the first call"},
-		{"disabled", state{}, false, func(_ *runner, c *config.Server) { c.Disabled = true }, hub.StateDisabled, ""},
-		{"starting", state{phase: phaseStarting, limit: 5}, true, nil, hub.StateStarting, ""},
-		{"starting again", state{phase: phaseStarting, limit: 5, failures: 2}, true, nil, hub.StateStarting, "start 3 of 5, after: it broke"},
-		{"running", state{phase: phaseRunning}, true, nil, hub.StateRunning, ""},
-		{"degraded", state{phase: phaseRunning}, true, func(r *runner, _ *config.Server) { r.silent = true }, hub.StateDegraded, "it broke"},
-		{"clearing away", state{phase: phaseStopping, failed: true}, true, nil, hub.StateBackoff, "it broke"},
-		{"restarting", state{phase: phaseStopping}, true, nil, hub.StateStarting, "restarting"},
-		{"stopping", state{phase: phaseStopping}, false, nil, hub.StateStopped, "ending the process"},
-		{"backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, true, nil, hub.StateBackoff, "it broke; start 3 of 5 follows"},
-		{"waiting", state{phase: phaseWaiting}, true, nil, hub.StateWaiting, "it broke"},
-		{"crashed", state{phase: phaseCrashed, failures: 5}, true, nil, hub.StateCrashed, "it broke; gave up after 5 starts"},
-		{"refused", state{phase: phaseCrashed}, true, nil, hub.StateCrashed, "it broke"},
+		{"stopped", state{}, false, nil, core.StateStopped, "a person stopped it; starts with the next call"},
+		{"manual", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartManual }, core.StateStopped, "starts when a person asks for it"},
+		{"on demand", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartOnDemand }, core.StateStopped, "starts with the first call"},
+		{"disabled", state{}, false, func(_ *runner, c *config.Server) { c.Disabled = true }, core.StateDisabled, ""},
+		{"starting", state{phase: phaseStarting, limit: 5}, true, nil, core.StateStarting, ""},
+		{"starting again", state{phase: phaseStarting, limit: 5, failures: 2}, true, nil, core.StateStarting, "start 3 of 5, after: it broke"},
+		{"running", state{phase: phaseRunning}, true, nil, core.StateRunning, ""},
+		{"degraded", state{phase: phaseRunning}, true, func(r *runner, _ *config.Server) { r.silent = true }, core.StateDegraded, "it broke"},
+		{"clearing away", state{phase: phaseStopping, failed: true}, true, nil, core.StateBackoff, "it broke"},
+		{"restarting", state{phase: phaseStopping}, true, nil, core.StateStarting, "restarting"},
+		{"stopping", state{phase: phaseStopping}, false, nil, core.StateStopped, "ending the process"},
+		{"backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, true, nil, core.StateBackoff, "it broke; start 3 of 5 follows"},
+		{"waiting", state{phase: phaseWaiting}, true, nil, core.StateWaiting, "it broke"},
+		{"crashed", state{phase: phaseCrashed, failures: 5}, true, nil, core.StateCrashed, "it broke; gave up after 5 starts"},
+		{"refused", state{phase: phaseCrashed}, true, nil, core.StateCrashed, "it broke"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := server("a")

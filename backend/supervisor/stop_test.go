@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestAllServersAreStoppedSideBySide(t *testing.T) {
@@ -18,7 +18,7 @@ func TestAllServersAreStoppedSideBySide(t *testing.T) {
 			all = append(all, server(fmt.Sprintf("s%d", i)))
 		}
 		g.apply(all...)
-		g.want("s19", hub.StateRunning)
+		g.want("s19", core.StateRunning)
 		begin := time.Now()
 		g.apply() // the same way as at the end of the program
 		pass(5 * time.Second)
@@ -40,7 +40,7 @@ func TestAThousandRestartsLeaveNothingBehind(t *testing.T) {
 			}
 			pass(10 * time.Millisecond)
 		}
-		if st := g.want("a", hub.StateRunning); st.Restarts != 1000 || len(g.started("a")) != 1001 {
+		if st := g.want("a", core.StateRunning); st.Restarts != 1000 || len(g.started("a")) != 1001 {
 			t.Fatalf("%d restarts, %d starts", st.Restarts, len(g.started("a")))
 		}
 	})
@@ -53,19 +53,19 @@ func TestStopReturnsWhenNothingIsLeft(t *testing.T) {
 		if err := g.Stop(context.Background(), "a"); err != nil || time.Since(begin) != 5*time.Second {
 			t.Fatalf("%v after %s", err, time.Since(begin))
 		}
-		g.want("a", hub.StateStopped)
+		g.want("a", core.StateStopped)
 		if err := g.Stop(context.Background(), "a"); err != nil { // twice is once
 			t.Fatal(err)
 		}
 		_ = g.Start(context.Background(), "a")
 		synctest.Wait()
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if err := g.Stop(ctx, "a"); err != context.DeadlineExceeded {
 			t.Fatalf("got %v", err)
 		}
-		if st := g.want("a", hub.StateStopped); st.Reason != "ending the process" {
+		if st := g.want("a", core.StateStopped); st.Reason != "ending the process" {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})
@@ -76,7 +76,7 @@ func TestStopReturnsWhenNothingIsLeft(t *testing.T) {
 func TestCallsInFlightMayEndWhenDrawbridgeStops(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("slow"), server("idle"), server("hang"))
-		g.want("hang", hub.StateRunning)
+		g.want("hang", core.StateRunning)
 		failed := make(map[string]chan error)
 		for _, id := range []string{"slow", "hang"} {
 			c := call(id)

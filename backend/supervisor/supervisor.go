@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
-	"drawbridge/backend/registry"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // The pace of things that nobody configures.
@@ -40,12 +40,12 @@ const (
 
 // Conn is an open connection to a server that has been listed. *upstream.Conn is one.
 type Conn interface {
-	Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
-	Catalog() *hub.Catalog
+	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Catalog() *core.Catalog
 	Ping(ctx context.Context) error
 	// Refresh reads lists again; see upstream.Conn.
-	Refresh(ctx context.Context, kinds ...hub.Kind) error
-	Era() hub.Era
+	Refresh(ctx context.Context, kinds ...core.Kind) error
+	Era() core.Era
 	Version() string
 	ID() string
 	Done() <-chan struct{}
@@ -86,7 +86,7 @@ type Exit struct {
 // Request asks for a connection.
 type Request struct {
 	Server *config.Server
-	Era    hub.Era // the only one to try; "" means whichever the server speaks, legacy first
+	Era    core.Era // the only one to try; "" means whichever the server speaks, legacy first
 	// Workspace is the folder that ${workspaceFolder} stands for, "" when unknown.
 	Workspace string
 	// Unlisted leaves the lists unread: the catalog stays empty.
@@ -95,19 +95,19 @@ type Request struct {
 	// again when that is started anew. May be nil.
 	Started func(Process)
 	// Changed is told, from any goroutine, that the lists of a kind were read again.
-	Changed func(hub.Kind)
+	Changed func(core.Kind)
 }
 
 // Connect starts a server, shakes hands and lists it, within ctx. When it fails,
 // nothing of what it started is left; Session.Process then still says what was tried.
-// A *hub.Error with CodeValidation means that trying again is of no use, one whose
+// A *core.Error with CodeValidation means that trying again is of no use, one whose
 // chain holds ErrAbsent that something outside is missing.
 type Connect func(ctx context.Context, r Request) (Session, error)
 
 // Catalogs remembers what servers offered, so that their tools are known before they run.
 type Catalogs interface {
-	Catalog(ctx context.Context, server, key string) (*hub.Catalog, error) // nil when unknown
-	SaveCatalog(ctx context.Context, server, key string, c *hub.Catalog) error
+	Catalog(ctx context.Context, server, key string) (*core.Catalog, error) // nil when unknown
+	SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error
 }
 
 // Eras remembers whether a server that speaks the legacy era speaks the modern one
@@ -181,7 +181,7 @@ type Supervisor struct {
 type fleet struct {
 	byID   map[string]*runner
 	order  []*runner
-	broken []hub.ServerStatus // servers that the configuration itself forbids
+	broken []core.ServerStatus // servers that the configuration itself forbids
 }
 
 // New returns a Supervisor without servers. It starts nothing.
@@ -317,7 +317,7 @@ func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) err
 		return fl.unknown(id)
 	}
 	if r.config().Disabled {
-		e := hub.Errorf(hub.CodeConflict, "server %q is disabled", id)
+		e := core.Errorf(core.CodeConflict, "server %q is disabled", id)
 		e.Hint = "Enable it first: drawbridge enable " + id + "."
 		return e
 	}
@@ -334,11 +334,11 @@ func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) err
 func (f *fleet) unknown(id string) error {
 	for _, b := range f.broken {
 		if b.ID == id {
-			return &hub.Error{Code: hub.CodeUnavailable, Message: "server \"" + id + "\" cannot run: " + b.Reason,
+			return &core.Error{Code: core.CodeUnavailable, Message: "server \"" + id + "\" cannot run: " + b.Reason,
 				Hint: "Correct the configuration."}
 		}
 	}
-	return hub.Errorf(hub.CodeNotFound, "no server is called %q", id)
+	return core.Errorf(core.CodeNotFound, "no server is called %q", id)
 }
 
 // jitter spreads d by 20 % to both sides, so that servers which fell together do

@@ -13,9 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestMain(m *testing.M) {
@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 
 var errBoom = errors.New("boom")
 
-func always(err error) func(context.Context, Request, int) (*hub.Catalog, error) {
-	return func(context.Context, Request, int) (*hub.Catalog, error) { return nil, err }
+func always(err error) func(context.Context, Request, int) (*core.Catalog, error) {
+	return func(context.Context, Request, int) (*core.Catalog, error) { return nil, err }
 }
 
 func TestRunningMeansListed(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			time.Sleep(time.Second / 2)
 			return nil, nil
 		}
@@ -40,22 +40,22 @@ func TestRunningMeansListed(t *testing.T) {
 		sub := g.bus.Subscribe(16)
 		defer sub.Close()
 		g.apply(server("a"))
-		g.want("a", hub.StateStarting)
+		g.want("a", core.StateStarting)
 		pass(time.Second)
-		st := g.want("a", hub.StateRunning)
-		if st.Tools != 1 || st.PID != 1001 || st.Era != hub.Legacy || st.Command != "fake" {
+		st := g.want("a", core.StateRunning)
+		if st.Tools != 1 || st.PID != 1001 || st.Era != core.Legacy || st.Command != "fake" {
 			t.Fatalf("got %+v", st)
 		}
-		if _, ok := g.registry.All().Lookup(hub.Tools, "a__read"); !ok {
+		if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {
 			t.Fatal("running, but its tool is not there")
 		}
 		pass(time.Hour)
-		if again := g.want("a", hub.StateRunning); !again.Since.Equal(st.Since) {
+		if again := g.want("a", core.StateRunning); !again.Since.Equal(st.Since) {
 			t.Fatal("the age of a state starts again without a change")
 		}
-		var states []hub.State
+		var states []core.State
 		for len(sub.Events()) > 0 {
-			if st, ok := (<-sub.Events()).Data.(hub.ServerStatus); ok {
+			if st, ok := (<-sub.Events()).Data.(core.ServerStatus); ok {
 				states = append(states, st.State)
 			}
 		}
@@ -67,7 +67,7 @@ func TestRunningMeansListed(t *testing.T) {
 
 func TestCallWaitsForAStartingServerWithinItsStartupTimeout(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.ID == "slow" {
 				time.Sleep(40 * time.Second)
 				return nil, nil
@@ -85,7 +85,7 @@ func TestCallWaitsForAStartingServerWithinItsStartupTimeout(t *testing.T) {
 		g.apply(server("slow"), server("later", func(s *config.Server) { s.StartupTimeout = 20 * time.Second }))
 		begin = time.Now()
 		_, err := g.For(context.Background(), call("later"))
-		if hub.CodeOf(err) != hub.CodeUnavailable || time.Since(begin) != 20*time.Second {
+		if core.CodeOf(err) != core.CodeUnavailable || time.Since(begin) != 20*time.Second {
 			t.Fatalf("%v after %s", err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -98,14 +98,14 @@ func TestCallWaitsForAStartingServerWithinItsStartupTimeout(t *testing.T) {
 
 func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ Request, _ int) (*hub.Catalog, error) {
+		g.start = func(ctx context.Context, _ Request, _ int) (*core.Catalog, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
 		pass(21 * time.Second)
-		if st := g.want("a", hub.StateCrashed); st.Reason != "did not answer within 20s (startupTimeoutMs)" {
+		if st := g.want("a", core.StateCrashed); st.Reason != "did not answer within 20s (startupTimeoutMs)" {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})
@@ -116,12 +116,12 @@ func TestAFailedStartIsAWarningInTheLogAndTheLastOneAnError(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, func(g *rig, o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
-			return nil, hub.Errorf(hub.CodeUnavailable, "executable not found")
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+			return nil, core.Errorf(core.CodeUnavailable, "executable not found")
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Restart.MaxAttempts = 0 }))
-		g.want("a", hub.StateCrashed)
+		g.want("a", core.StateCrashed)
 	})
 	for _, want := range []string{`level=WARN msg="MCP server 'a' connection failed: `, `level=ERROR msg="MCP server changed state" server=a state=crashed`} {
 		if !strings.Contains(log.String(), want) {
@@ -135,7 +135,7 @@ func TestAFailedStartIsAWarningInTheLogAndTheLastOneAnError(t *testing.T) {
 func TestSlowStartSaysWhatMayHelp(t *testing.T) {
 	for framing, want := range map[string]string{config.FramingAuto: `"framing": "content-length"`, "ndjson": ""} {
 		inBubble(t, func(g *rig, _ *Options) {
-			g.start = func(ctx context.Context, _ Request, _ int) (*hub.Catalog, error) {
+			g.start = func(ctx context.Context, _ Request, _ int) (*core.Catalog, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
@@ -144,7 +144,7 @@ func TestSlowStartSaysWhatMayHelp(t *testing.T) {
 				s.StartupTimeout, s.Restart.MaxAttempts, s.Framing = 20*time.Second, 0, framing
 			}))
 			pass(21 * time.Second)
-			if st := g.want("a", hub.StateCrashed); !strings.Contains(st.Hint, want) || (st.Hint == "") != (want == "") {
+			if st := g.want("a", core.StateCrashed); !strings.Contains(st.Hint, want) || (st.Hint == "") != (want == "") {
 				t.Errorf("framing %s: %q", framing, st.Hint)
 			}
 		})
@@ -158,34 +158,34 @@ func TestStoppedServerStartsWithACallAndAManualOneDoesNot(t *testing.T) {
 		if err := g.Stop(context.Background(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		g.want("a", hub.StateStopped)
+		g.want("a", core.StateStopped)
 		pass(time.Hour)
-		g.want("a", hub.StateStopped)
+		g.want("a", core.StateStopped)
 		if _, err := g.For(context.Background(), call("a")); err != nil {
 			t.Fatal(err)
 		}
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 
-		g.want("m", hub.StateStopped)
-		if _, err := g.For(context.Background(), call("m")); hub.CodeOf(err) != hub.CodeUnavailable {
+		g.want("m", core.StateStopped)
+		if _, err := g.For(context.Background(), call("m")); core.CodeOf(err) != core.CodeUnavailable {
 			t.Fatalf("a manual server: %v", err)
-		} else if _, hint := hub.Describe(err); !strings.Contains(hint, "drawbridge start m") {
+		} else if _, hint := core.Describe(err); !strings.Contains(hint, "drawbridge start m") {
 			t.Errorf("a manual server: %s", hint)
 		}
 		if err := g.Start(context.Background(), "m"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		g.want("m", hub.StateRunning)
+		g.want("m", core.StateRunning)
 
-		g.want("off", hub.StateDisabled)
-		if _, err := g.For(context.Background(), call("off")); hub.CodeOf(err) != hub.CodeUnavailable {
+		g.want("off", core.StateDisabled)
+		if _, err := g.For(context.Background(), call("off")); core.CodeOf(err) != core.CodeUnavailable {
 			t.Fatalf("a disabled server: %v", err)
 		}
-		if err := g.Start(context.Background(), "off"); hub.CodeOf(err) != hub.CodeConflict {
+		if err := g.Start(context.Background(), "off"); core.CodeOf(err) != core.CodeConflict {
 			t.Fatalf("starting a disabled server: %v", err)
 		}
-		if err := g.Start(context.Background(), "nobody"); hub.CodeOf(err) != hub.CodeNotFound {
+		if err := g.Start(context.Background(), "nobody"); core.CodeOf(err) != core.CodeNotFound {
 			t.Fatalf("starting nobody: %v", err)
 		}
 	})
@@ -193,7 +193,7 @@ func TestStoppedServerStartsWithACallAndAManualOneDoesNot(t *testing.T) {
 
 func TestStartsAreBoundedAndASlowOneHoldsUpNobody(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			if strings.HasPrefix(r.Server.ID, "slow") {
 				time.Sleep(time.Minute)
 			} else {
@@ -215,9 +215,9 @@ func TestStartsAreBoundedAndASlowOneHoldsUpNobody(t *testing.T) {
 		}
 		pass(slotTime + 5*time.Second)
 		for i := range 16 {
-			g.want(fmt.Sprintf("s%d", i), hub.StateRunning)
+			g.want(fmt.Sprintf("s%d", i), core.StateRunning)
 		}
-		g.want("slow0", hub.StateStarting)
+		g.want("slow0", core.StateStarting)
 	})
 }
 
@@ -230,11 +230,11 @@ func TestSilentServerDegradesAndIsRestarted(t *testing.T) {
 		}
 		g.conn("a").silence()
 		pass(36 * time.Second)
-		if st := g.want("a", hub.StateDegraded); !strings.HasPrefix(st.Reason, "has not answered for") {
+		if st := g.want("a", core.StateDegraded); !strings.HasPrefix(st.Reason, "has not answered for") {
 			t.Fatalf("got %q", st.Reason)
 		}
 		pass(65 * time.Second)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 		if n := len(g.started("a")); n != 2 {
 			t.Fatalf("%d starts, want a second one", n)
 		}
@@ -255,7 +255,7 @@ func TestBusyServerIsNotTakenForDead(t *testing.T) {
 		}()
 		g.conn("a").silence()
 		pass(5 * time.Minute)
-		if g.want("a", hub.StateDegraded); len(g.started("a")) != 1 {
+		if g.want("a", core.StateDegraded); len(g.started("a")) != 1 {
 			t.Fatal("ended in the middle of a call")
 		}
 		cancel()
@@ -269,23 +269,23 @@ func TestBusyServerIsNotTakenForDead(t *testing.T) {
 
 func TestServerWaitsForWhatIsOutside(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*hub.Catalog, error) {
+		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n <= 100 {
 				return nil, fmt.Errorf("no such container: %w", ErrAbsent)
 			}
 			return nil, nil
 		}
 	}, func(g *rig) {
-		g.apply(server("a", func(s *config.Server) { s.Type = hub.Docker }))
+		g.apply(server("a", func(s *config.Server) { s.Type = core.Docker }))
 		pass(time.Minute)
-		if st := g.want("a", hub.StateWaiting); !strings.Contains(st.Reason, "no such container") {
+		if st := g.want("a", core.StateWaiting); !strings.Contains(st.Reason, "no such container") {
 			t.Fatalf("got %q", st.Reason)
 		}
-		if _, err := g.For(context.Background(), call("a")); hub.CodeOf(err) != hub.CodeUnavailable {
+		if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable {
 			t.Fatalf("got %v", err)
 		}
 		pass(100 * 4 * time.Second)
-		g.want("a", hub.StateRunning)
+		g.want("a", core.StateRunning)
 	})
 }
 
@@ -293,7 +293,7 @@ func TestServerWaitsForWhatIsOutside(t *testing.T) {
 // client, and each exits as soon as it runs.
 func TestOnDemandServersThatFailAtOnceDoNotStartAllTogether(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*hub.Catalog, error) {
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			time.Sleep(10 * time.Millisecond)
 			return nil, errors.New("exited at once")
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // What a tape keeps of a connection.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/exitreason"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/upstream"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Trial is what a throwaway start of a server came to.
@@ -25,9 +25,9 @@ type Trial struct {
 	Reached bool   // it was started or reached; what failed is the connection
 	Command string
 	Took    time.Duration
-	Era     hub.Era
+	Era     core.Era
 	Version string
-	Catalog *hub.Catalog     // never nil
+	Catalog *core.Catalog    // never nil
 	Log     []serverlog.Line // what it said, and what was done
 	Warning []string
 }
@@ -44,7 +44,7 @@ const (
 // as is the id of the configured server whose sign-in it uses, "" for none.
 func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	once := *c
-	once.ID = trialName + c.ID[:min(len(c.ID), hub.MaxServerID-len(trialName))]
+	once.ID = trialName + c.ID[:min(len(c.ID), core.MaxServerID-len(trialName))]
 	once.ID = strings.TrimRight(once.ID, "-_")
 	logs := serverlog.Open("") // in memory only
 	defer logs.Close()
@@ -60,13 +60,13 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	ctx, cancel := patient(ctx, limit, func() bool { return own.Fetching(once.ID) != "" })
 	defer cancel()
 	began := time.Now()
-	t := Trial{Catalog: &hub.Catalog{}}
-	session, err := own.Connect(ctx, Request{Server: &once, Changed: func(hub.Kind) {}})
+	t := Trial{Catalog: &core.Catalog{}}
+	session, err := own.Connect(ctx, Request{Server: &once, Changed: func(core.Kind) {}})
 	t.Took, t.Command, t.Warning = time.Since(began), session.Process.Command, session.Process.Warnings
 	t.Reached = session.Process.Exit != nil || once.URL != "" && once.Command == ""
 	if err != nil {
 		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			t.Err = &hub.Error{Code: hub.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
+			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
 				Hint: "Look at what it wrote to its log, or raise startupTimeoutMs."}
 		}
 	} else {
@@ -77,7 +77,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	}
 	t.Log = logs.Tail(once.ID, trialLog)
 	t.explain(session.Process, own.LastLines(once.ID, exitreason.MaxLines, began), once.ID, c.ID)
-	if errors.Is(t.Err, hub.ErrNeedsLogin) {
+	if errors.Is(t.Err, core.ErrNeedsLogin) {
 		t.Reason, t.Hint = "it wants you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
 		if as != "" {
 			t.Hint = "Sign in on its page, or with: drawbridge login " + as + "."
@@ -104,10 +104,10 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 		return
 	}
 	t.Reason = t.Err.Error()
-	if own, ok := errors.AsType[*hub.Error](t.Err); ok {
+	if own, ok := errors.AsType[*core.Error](t.Err); ok {
 		t.Reason, t.Hint = own.Message, own.Hint
 	}
-	if code := hub.CodeOf(t.Err); p.Exit != nil && (code == hub.CodeUnavailable || code == hub.CodeInternal) {
+	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
 		if exit, ok := p.Exit(); ok && tellsWhy(exit, upstream.Exited(t.Err)) { // where all we know is that it broke
 			why := exitreason.Line(lines)
 			t.Reason, t.Hint = exit.Text, exitreason.Action(why, lines, p.Path)

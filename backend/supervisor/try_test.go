@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // A trial tells what a server would be, and leaves nothing: no status, no catalog, no
@@ -19,7 +19,7 @@ func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
 	g.dialer.DockerLedger = t.TempDir()
 	good := mode("tried", "legacy")
 	got := g.dialer.Try(t.Context(), &good, "")
-	if got.Err != nil || len(got.Catalog.Tools) == 0 || got.Era != hub.Legacy || !got.Reached || got.Took <= 0 {
+	if got.Err != nil || len(got.Catalog.Tools) == 0 || got.Era != core.Legacy || !got.Reached || got.Took <= 0 {
 		t.Fatalf("%+v", got)
 	}
 	if len(got.Catalog.Tools[0].Raw) == 0 {
@@ -33,7 +33,7 @@ func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
 	}
 
 	web := server("web", func(s *config.Server) {
-		s.Type, s.Command, s.URL = hub.HTTP, "", webServer(t).URL
+		s.Type, s.Command, s.URL = core.HTTP, "", webServer(t).URL
 		s.Headers = map[string]string{"Authorization": "Bearer sesame"}
 	})
 	if got := g.dialer.Try(t.Context(), &web, ""); got.Err != nil || len(got.Catalog.Tools) != 1 {
@@ -47,10 +47,10 @@ func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
 		"did not answer": server("d", func(s *config.Server) {
 			s.Command, s.Args, s.StartupTimeout = "/bin/sleep", []string{"60"}, 500*time.Millisecond
 		}),
-		"cannot be reached": server("e", func(s *config.Server) { s.Type, s.Command, s.URL = hub.HTTP, "", "http://127.0.0.1:1/mcp" }),
-		"no such container": server("f", func(s *config.Server) { s.Type, s.Docker = hub.Docker, config.Docker{Container: "drawbridge-none"} }),
+		"cannot be reached": server("e", func(s *config.Server) { s.Type, s.Command, s.URL = core.HTTP, "", "http://127.0.0.1:1/mcp" }),
+		"no such container": server("f", func(s *config.Server) { s.Type, s.Docker = core.Docker, config.Docker{Container: "drawbridge-none"} }),
 		"there is no /nowhere/docker.sock": server("g", func(s *config.Server) {
-			s.Type, s.Docker = hub.Docker, config.Docker{Image: "x", Host: "unix:///nowhere/docker.sock"}
+			s.Type, s.Docker = core.Docker, config.Docker{Image: "x", Host: "unix:///nowhere/docker.sock"}
 		}),
 	} {
 		if name == "no such container" && engineMissing() != nil {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sync"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
 // running knows the local processes of each server: one for each connection. The
@@ -70,5 +70,5 @@ func (d *Dialer) Usage(server string) (process.Usage, error) {
 	case failed != nil:
 		return process.Usage{}, failed
 	}
-	return process.Usage{}, hub.Errorf(hub.CodeUnavailable, "server %q has no process on this machine", server)
+	return process.Usage{}, core.Errorf(core.CodeUnavailable, "server %q has no process on this machine", server)
 }

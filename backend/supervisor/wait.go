@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Upstream is a connection to a server; the gateway declares the same.
 type Upstream = interface {
-	Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error)
+	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 }
 
 // For returns the upstream that serves call, in the era of the call where the
@@ -21,7 +21,7 @@ type Upstream = interface {
 // started, unless only a person may (start: manual). A remote server that waits for the
 // network is tried at once. A crashed server is tried once
 // more, at most every 30 s. Whatever else keeps it from serving is an error at once.
-func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) {
+func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error) {
 	fl := s.fleet.Load()
 	r := fl.byID[call.Server]
 	if r == nil {
@@ -35,7 +35,7 @@ func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) 
 		return nil, err
 	}
 	switch {
-	case call.Era != hub.Modern || !l.hope:
+	case call.Era != core.Modern || !l.hope:
 		return serve(call, l.primary)
 	case l.modern.usable():
 		return serve(call, l.modern)
@@ -43,7 +43,7 @@ func (s *Supervisor) For(ctx context.Context, call *hub.Call) (Upstream, error) 
 	return r.awaitModern(ctx, call, l)
 }
 
-func serve(call *hub.Call, l *link) (Upstream, error) {
+func serve(call *core.Call, l *link) (Upstream, error) {
 	call.Instance = l.ID()
 	return l, nil
 }
@@ -109,32 +109,32 @@ func (r *runner) called() error {
 }
 
 func (r *runner) disabled() error {
-	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
 		Hint: "Enable it: drawbridge enable " + r.id + "."}
 }
 
 func (r *runner) manual() error {
-	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
 		Hint: "Ask the person to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
 }
 
 // unavailable says why there is no connection. What a server wrote to stderr stays
 // out of it: the message goes to clients.
 func (r *runner) unavailable(l *live) error {
-	if l.status.State == hub.StateNeedsLogin {
+	if l.status.State == core.StateNeedsLogin {
 		return r.unsignedCall()
 	}
 	message := fmt.Sprintf("server %q is %s", r.id, l.status.State)
 	if l.status.Reason != "" {
 		message += ": " + l.status.Reason
 	}
-	return &hub.Error{Code: hub.CodeUnavailable, Message: message, Retriable: true,
+	return &core.Error{Code: core.CodeUnavailable, Message: message, Retriable: true,
 		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+".")}
 }
 
 // awaitModern waits a little for the second connection. The legacy one serves when
 // it does not come, now or for as long as it rests.
-func (r *runner) awaitModern(ctx context.Context, call *hub.Call, l *live) (Upstream, error) {
+func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *live) (Upstream, error) {
 	var patience <-chan time.Time
 	for !l.modern.usable() && l.hope && l.primary.usable() && !time.Now().Before(l.rest) {
 		if l.opening.IsZero() {
@@ -170,7 +170,7 @@ func (r *runner) awaitModern(ctx context.Context, call *hub.Call, l *live) (Upst
 	return r.serveLegacy(call)
 }
 
-func (r *runner) serveLegacy(call *hub.Call) (Upstream, error) {
+func (r *runner) serveLegacy(call *core.Call) (Upstream, error) {
 	l := r.live.Load()
 	if !l.primary.usable() {
 		return nil, r.unavailable(l)
@@ -217,7 +217,7 @@ func (s *Supervisor) unlisted(server string) <-chan struct{} {
 		if server != "" && r.id != server {
 			continue
 		}
-		if l := r.live.Load(); l.status.State == hub.StateStarting && !r.listed() {
+		if l := r.live.Load(); l.status.State == core.StateStarting && !r.listed() {
 			return l.changed
 		}
 	}

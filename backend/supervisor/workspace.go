@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // workspace is what ${workspaceFolder} stands for in one start.
@@ -20,7 +20,7 @@ func (d *Dialer) workspace(r Request) (string, error) {
 	}
 	info, err := os.Stat(r.Workspace)
 	if !filepath.IsAbs(r.Workspace) || err != nil || !info.IsDir() {
-		return "", &hub.Error{Code: hub.CodeValidation, Cause: err,
+		return "", &core.Error{Code: core.CodeValidation, Cause: err,
 			Message: "the client's workspace is no folder on this machine"}
 	}
 	return r.Workspace, nil

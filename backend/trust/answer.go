@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // ToolChange is a definition that is not the one that was trusted.
@@ -216,11 +216,11 @@ func (b *Book) answer(a Answer) error {
 	s := b.servers[a.Server]
 	k := key{a.Kind, a.Name}
 	if s == nil || s.items[k] == nil || a.Kind == Server {
-		return &hub.Error{Code: hub.CodeNotFound, Message: fmt.Sprintf("nothing is known of %s of server %q", what(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("nothing is known of %s of server %q", what(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
 	}
 	it := s.items[k]
 	if a.Hash != "" && (it.waiting == nil || it.waiting.hash.String() != a.Hash) && it.hash.String() != a.Hash {
-		return &hub.Error{Code: hub.CodeConflict, Message: what(k) + " has changed again since", Hint: "Look at it again."}
+		return &core.Error{Code: core.CodeConflict, Message: what(k) + " has changed again since", Hint: "Look at it again."}
 	}
 	old := it.hash
 	switch a.Word {
@@ -248,7 +248,7 @@ func (b *Book) answer(a Answer) error {
 		it.blocked, it.always = false, false
 		it.version++
 	default:
-		return hub.Errorf(hub.CodeValidation, "%q is no answer: it is accept, always, block or ask", a.Word)
+		return core.Errorf(core.CodeValidation, "%q is no answer: it is accept, always, block or ask", a.Word)
 	}
 	b.touched[a.Server] = true
 	return nil
@@ -263,7 +263,7 @@ func what(k key) string {
 
 // Compare tells what would change for clients if server listed these tools instead of
 // those that are trusted, without changing anything.
-func (b *Book) Compare(ctx context.Context, server string, tools []hub.Item) ([]ToolChange, error) {
+func (b *Book) Compare(ctx context.Context, server string, tools []core.Item) ([]ToolChange, error) {
 	b.mu.Lock()
 	s := b.shelf(server)
 	b.load(s)
@@ -315,7 +315,7 @@ const (
 
 // Expect says that a person has seen these definitions and accepted them, before the
 // server lists them: those that are trusted now stay known as earlier ones.
-func (b *Book) Expect(ctx context.Context, server string, tools []hub.Item, why string) error {
+func (b *Book) Expect(ctx context.Context, server string, tools []core.Item, why string) error {
 	b.mu.Lock()
 	s := b.shelf(server)
 	b.load(s)

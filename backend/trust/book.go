@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // Store keeps the records; *store.Store does.
@@ -163,7 +163,7 @@ func (b *Book) shelf(server string) *shelf {
 // Judge compares what a server offers with what is trusted. It returns the names of the
 // tools that are to be withheld, each with the reason, and whether the instructions are.
 // What is new is trusted from now on.
-func (b *Book) Judge(server string, tools []hub.Item, instructions string) (withheld map[string]string, mute bool) {
+func (b *Book) Judge(server string, tools []core.Item, instructions string) (withheld map[string]string, mute bool) {
 	defer b.nudge()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // What an event says.

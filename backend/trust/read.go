@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // readAll reads definitions that nobody has read for warnings. It works beside the

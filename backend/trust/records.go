@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 type key struct{ kind, name string }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 func TestTrustFollowsARenamedServer(t *testing.T) {
@@ -17,7 +17,7 @@ func TestTrustFollowsARenamedServer(t *testing.T) {
 	b := New(Options{Store: s})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}, {Server: "docs", Mode: Ask}})
 	judge(t, b, tool("read", "Reads."))
-	b.Judge("docs", []hub.Item{tool("read", "Reads documents.")}, "") // which had the new name before
+	b.Judge("docs", []core.Item{tool("read", "Reads documents.")}, "") // which had the new name before
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
 	judge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not on disk yet
 	err := b.Rename(t.Context(), "files", "docs", func() error {
@@ -28,10 +28,10 @@ func TestTrustFollowsARenamedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Apply([]Rule{{Server: "docs", Mode: Ask}})
-	if w, _ := b.Judge("docs", []hub.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
+	if w, _ := b.Judge("docs", []core.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
 		t.Errorf("what was trusted under the old name is withheld: %v", w)
 	}
-	if w, _ := b.Judge("docs", []hub.Item{tool("read", "Evil."), tool("write", "Evil.")}, ""); len(w) != 2 {
+	if w, _ := b.Judge("docs", []core.Item{tool("read", "Evil."), tool("write", "Evil.")}, ""); len(w) != 2 {
 		t.Errorf("of two that changed %v is withheld", w)
 	}
 	// A server that takes the old name later is a new one.
@@ -46,7 +46,7 @@ func TestTrustFollowsARenamedServer(t *testing.T) {
 	if err := b.Rename(t.Context(), "docs", "x", func() error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a failed move: %v", err)
 	}
-	if w, _ := b.Judge("docs", []hub.Item{tool("read", "Worse.")}, ""); len(w) != 1 {
+	if w, _ := b.Judge("docs", []core.Item{tool("read", "Worse.")}, ""); len(w) != 1 {
 		t.Error("after a failed move the old name has forgotten")
 	}
 }
@@ -106,7 +106,7 @@ func TestAFloodOfNamesDoesNotMakeUsForgetWhatWasTrusted(t *testing.T) {
 	b.o.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
 	judge(t, b, tool("read", "Reads."))
 	for round := range 2 {
-		var flood []hub.Item
+		var flood []core.Item
 		for n := range maxRecords + 100 {
 			flood = append(flood, tool(fmt.Sprintf("f%d_%d", round, n), "x"))
 		}

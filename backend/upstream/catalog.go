@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // What we take of one list of a server.
@@ -19,29 +19,29 @@ const (
 
 // listing says how a kind is asked for.
 type listing struct {
-	kind             hub.Kind
+	kind             core.Kind
 	method, list, id string
 	noun, changed    string
 }
 
 var listings = [...]listing{
-	{hub.Tools, "tools/list", "tools", "name", "tools", "notifications/tools/list_changed"},
-	{hub.Prompts, "prompts/list", "prompts", "name", "prompts", "notifications/prompts/list_changed"},
-	{hub.Resources, "resources/list", "resources", "uri", "resources", "notifications/resources/list_changed"},
-	{hub.Templates, "resources/templates/list", "resourceTemplates", "uriTemplate", "resource templates", ""},
+	{core.Tools, "tools/list", "tools", "name", "tools", "notifications/tools/list_changed"},
+	{core.Prompts, "prompts/list", "prompts", "name", "prompts", "notifications/prompts/list_changed"},
+	{core.Resources, "resources/list", "resources", "uri", "resources", "notifications/resources/list_changed"},
+	{core.Templates, "resources/templates/list", "resourceTemplates", "uriTemplate", "resource templates", ""},
 }
 
 // list reads the whole catalog for the first time. Only a connection that breaks or
 // a deadline fails it; a list that the server cannot give becomes a warning.
 func (c *Conn) list(ctx context.Context) error {
-	return c.Refresh(ctx, hub.Tools, hub.Prompts, hub.Resources, hub.Templates)
+	return c.Refresh(ctx, core.Tools, core.Prompts, core.Resources, core.Templates)
 }
 
 // Refresh reads the lists of the given kinds again and then replaces the catalog at
 // once. A list that the server answers with an error stays as it was, with a warning in the
 // catalog; an error is returned when the connection broke or ctx ended, and
 // then nothing has changed. One Refresh runs at a time.
-func (c *Conn) Refresh(ctx context.Context, kinds ...hub.Kind) error {
+func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 	select {
 	case c.refresh <- struct{}{}:
 		defer func() { <-c.refresh }()
@@ -55,7 +55,7 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...hub.Kind) error {
 		if !contains(kinds, l.kind) {
 			continue
 		}
-		var items []hub.Item
+		var items []core.Item
 		var warnings []string
 		if c.Offers(l.kind) {
 			var err error
@@ -63,7 +63,7 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...hub.Kind) error {
 			if answer, ok := errors.AsType[*rpcError](err); ok {
 				items = *itemsOf(&next, l.kind)
 				warnings = []string{fmt.Sprintf("cannot list %s: %v", l.noun, answer)}
-				if answer.Code == wire.CodeMethodNotFound && l.kind == hub.Templates {
+				if answer.Code == wire.CodeMethodNotFound && l.kind == core.Templates {
 					warnings = nil // many servers have resources and no templates
 				}
 			} else if err != nil {
@@ -81,7 +81,7 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...hub.Kind) error {
 	return nil
 }
 
-func contains(kinds []hub.Kind, kind hub.Kind) bool {
+func contains(kinds []core.Kind, kind core.Kind) bool {
 	for _, k := range kinds {
 		if k == kind {
 			return true
@@ -90,13 +90,13 @@ func contains(kinds []hub.Kind, kind hub.Kind) bool {
 	return false
 }
 
-func itemsOf(c *hub.Catalog, kind hub.Kind) *[]hub.Item {
+func itemsOf(c *core.Catalog, kind core.Kind) *[]core.Item {
 	switch kind {
-	case hub.Tools:
+	case core.Tools:
 		return &c.Tools
-	case hub.Prompts:
+	case core.Prompts:
 		return &c.Prompts
-	case hub.Resources:
+	case core.Resources:
 		return &c.Resources
 	default:
 		return &c.Templates
@@ -106,7 +106,7 @@ func itemsOf(c *hub.Catalog, kind hub.Kind) *[]hub.Item {
 // reader collects the items of one kind, page by page.
 type reader struct {
 	listing
-	items []hub.Item
+	items []core.Item
 	bound map[string][]binding // nil where arguments go into no header
 	seen  map[string]bool
 	bytes int
@@ -115,9 +115,9 @@ type reader struct {
 	full  bool
 }
 
-func (c *Conn) readList(ctx context.Context, l listing) ([]hub.Item, []string, error) {
+func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, error) {
 	r := reader{listing: l, seen: map[string]bool{}}
-	if c.remote != nil && c.era == hub.Modern && l.kind == hub.Tools {
+	if c.remote != nil && c.era == core.Modern && l.kind == core.Tools {
 		r.bound = map[string][]binding{}
 	}
 	cursors := map[string]bool{}
@@ -128,7 +128,7 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]hub.Item, []string, e
 		if cursor != nil {
 			params = append(append([]byte(`{"cursor":`), cursor...), '}')
 		}
-		if c.era == hub.Modern {
+		if c.era == core.Modern {
 			params = c.withModernMeta(params, nil)
 		}
 		result, err := c.request(ctx, l.method, params)
@@ -184,7 +184,7 @@ func (r *reader) page(result []byte) (cursor []byte, err error) {
 	if list == nil || string(list) == "null" {
 		return cursor, nil
 	}
-	err = wire.Elements(list, func(element hub.Span) error {
+	err = wire.Elements(list, func(element core.Span) error {
 		r.add(wire.Bytes(list, element))
 		return nil
 	})
@@ -219,13 +219,13 @@ func (r *reader) add(raw []byte) {
 	}
 	r.seen[name] = true
 	r.bytes += len(raw)
-	r.items = append(r.items, hub.Item{Name: name, Raw: raw})
+	r.items = append(r.items, core.Item{Name: name, Raw: raw})
 }
 
 // check returns the item's name, or why the item cannot be offered to anybody: one
 // entry that a client cannot read would cost it the whole list.
 func (r *reader) check(raw []byte) (name, reason string) {
-	named, schema := false, r.kind != hub.Tools
+	named, schema := false, r.kind != core.Tools
 	err := wire.Members(raw, func(m wire.Member) error {
 		switch string(m.Name) {
 		case r.id:

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // debounce is how long we wait for more after a server says that a list changed.
@@ -97,7 +97,7 @@ func (c *Conn) followChanges(ctx context.Context) {
 		case <-timer.C:
 		}
 		for i, l := range listings {
-			if c.stale[i].Swap(false) && l.kind != hub.Templates { // which come with the resources
+			if c.stale[i].Swap(false) && l.kind != core.Templates { // which come with the resources
 				c.relist(ctx, l.kind)
 			}
 		}
@@ -116,10 +116,10 @@ func wait(ctx context.Context, done, ready <-chan struct{}) bool {
 	}
 }
 
-func (c *Conn) relist(ctx context.Context, kind hub.Kind) {
-	kinds := []hub.Kind{kind}
-	if kind == hub.Resources {
-		kinds = append(kinds, hub.Templates)
+func (c *Conn) relist(ctx context.Context, kind core.Kind) {
+	kinds := []core.Kind{kind}
+	if kind == core.Resources {
+		kinds = append(kinds, core.Templates)
 	}
 	ctx, cancel := context.WithTimeout(ctx, relistLimit)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // stopLimit is how long a server that could not be used may take to end.
@@ -89,16 +89,16 @@ func asEvents(ctx context.Context, c *Conn, first error) (*Conn, error) {
 // negotiate shakes hands in the era that is asked for, or in the one that the server
 // speaks. The connection that it returns may be another one, also with an error.
 func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
-	if c.o.Era == hub.Modern {
+	if c.o.Era == core.Modern {
 		return c, c.discover(ctx)
 	}
-	if c.o.Era == "" && c.o.First == hub.Modern {
-		if c, err = first(ctx, c); err != nil || c.era == hub.Modern {
+	if c.o.Era == "" && c.o.First == core.Modern {
+		if c, err = first(ctx, c); err != nil || c.era == core.Modern {
 			return c, err
 		}
 	}
 	err = c.initialize(ctx)
-	if err == nil || c.o.Era != "" || ctx.Err() != nil || errors.Is(err, hub.ErrNeedsLogin) {
+	if err == nil || c.o.Era != "" || ctx.Err() != nil || errors.Is(err, core.ErrNeedsLogin) {
 		return c, err
 	}
 	if c, err = discoverInstead(ctx, c, err); err != nil {
@@ -117,7 +117,7 @@ func first(ctx context.Context, c *Conn) (*Conn, error) {
 		defer cancel()
 	}
 	err := c.discover(limited)
-	if err == nil || errors.Is(err, hub.ErrNeedsLogin) || c.o.OneProcess && c.t.Err() != nil {
+	if err == nil || errors.Is(err, core.ErrNeedsLogin) || c.o.OneProcess && c.t.Err() != nil {
 		return c, err
 	}
 	discard(ctx, c)
@@ -148,7 +148,7 @@ func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
 		c = fresh
 	}
 	if err := c.discover(ctx); err != nil {
-		if ctx.Err() != nil || errors.Is(err, hub.ErrNeedsLogin) {
+		if ctx.Err() != nil || errors.Is(err, core.ErrNeedsLogin) {
 			return c, err
 		}
 		// The server speaks neither; what it said to initialize tells more.
@@ -163,9 +163,9 @@ func dial(ctx context.Context, o Options) (*Conn, error) {
 		o: o, closed: make(chan struct{}),
 		id:      o.Server + "#" + strconv.FormatInt(connections.Add(1), 10),
 		changed: make(chan struct{}, 1), shaken: make(chan struct{}), ready: make(chan struct{}), listening: make(chan struct{}),
-		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), warnings: map[hub.Kind][]string{},
+		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), warnings: map[core.Kind][]string{},
 	}
-	c.catalog.Store(&hub.Catalog{})
+	c.catalog.Store(&core.Catalog{})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
 	open := c.openPipe
@@ -224,9 +224,9 @@ func (c *Conn) openRemote(ctx, background context.Context) error {
 }
 
 // speak tells the transport the era and revision, if it has to know.
-func (c *Conn) speak(era hub.Era, version string) {
+func (c *Conn) speak(era core.Era, version string) {
 	c.era, c.version = era, version
-	if t, ok := c.t.(interface{ Speak(hub.Era, string) }); ok {
+	if t, ok := c.t.(interface{ Speak(core.Era, string) }); ok {
 		t.Speak(era, version)
 	}
 }
@@ -275,9 +275,9 @@ func discard(ctx context.Context, c *Conn) {
 // startError makes a sentence of why the start failed.
 func (c *Conn) startError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		if hub.CodeOf(context.Cause(ctx)) == hub.CodeTimeout {
-			return &hub.Error{
-				Code: hub.CodeTimeout, Message: fmt.Sprintf("server %q did not finish its start in time", c.o.Server),
+		if core.CodeOf(context.Cause(ctx)) == core.CodeTimeout {
+			return &core.Error{
+				Code: core.CodeTimeout, Message: fmt.Sprintf("server %q did not finish its start in time", c.o.Server),
 				Hint: "See the server's log, or raise startupTimeoutMs.", Cause: err, Retriable: true,
 			}
 		}

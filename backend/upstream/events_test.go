@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // older is a server of the older HTTP transport.
@@ -95,14 +95,14 @@ func TestAServerOfTheOlderHTTPTransportWorks(t *testing.T) {
 			if len(c.Catalog().Tools) != 1 || c.Version() != "2024-11-05" {
 				t.Errorf("%+v, %s", c.Catalog(), c.Version())
 			}
-			reply := send(t, c, hub.Legacy, `{"name":"echo","arguments":{"é":"x y"}}`)
+			reply := send(t, c, core.Legacy, `{"name":"echo","arguments":{"é":"x y"}}`)
 			if want := `{"z":1.0,"n":9007199254740993,"echo":{"name":"echo","arguments":{"é":"x y"}}}`; string(reply.Result) != want {
 				t.Errorf("%s", reply.Result)
 			}
 			s.mu.Lock()
 			s.status = http.StatusInternalServerError
 			s.mu.Unlock()
-			if reply := send(t, c, hub.Legacy, `{"name":"echo"}`); !strings.Contains(string(reply.Error), "HTTP status 500") {
+			if reply := send(t, c, core.Legacy, `{"name":"echo"}`); !strings.Contains(string(reply.Error), "HTTP status 500") {
 				t.Errorf("%s%s", reply.Result, reply.Error)
 			}
 			close(s.end)
@@ -176,7 +176,7 @@ func TestMessagesOfTheOlderTransportAreSeen(t *testing.T) {
 			seen = append(seen, who+" "+string(text))
 		}
 	})
-	send(t, c, hub.Legacy, `{"name":"echo","arguments":{"é":"x y"}}`)
+	send(t, c, core.Legacy, `{"name":"echo","arguments":{"é":"x y"}}`)
 	mu.Lock()
 	defer mu.Unlock()
 	var order []string

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // handshake is what the server said of itself.
@@ -18,8 +18,8 @@ type handshake struct {
 	capabilities json.RawMessage
 	info         json.RawMessage
 	instructions string
-	offers       map[hub.Kind]bool
-	notifies     map[hub.Kind]bool // it announces changes of the list
+	offers       map[core.Kind]bool
+	notifies     map[core.Kind]bool // it announces changes of the list
 	logs         bool
 }
 
@@ -39,7 +39,7 @@ const codeVersion = -32022
 // again reports whether a server names our own version among those to try instead.
 func again(err error) bool {
 	answer, ok := errors.AsType[*rpcError](err)
-	return ok && answer.Code == codeVersion && slices.Contains(answer.Data.Supported, hub.ModernVersion)
+	return ok && answer.Code == codeVersion && slices.Contains(answer.Data.Supported, core.ModernVersion)
 }
 
 func (e *rpcError) Error() string {
@@ -48,7 +48,7 @@ func (e *rpcError) Error() string {
 
 // request sends one of our own requests and returns its raw result.
 func (c *Conn) request(ctx context.Context, method string, params []byte) (json.RawMessage, error) {
-	reply, err := c.t.Call(ctx, method, params, hub.Span{}, nil)
+	reply, err := c.t.Call(ctx, method, params, core.Span{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func (c *Conn) request(ctx context.Context, method string, params []byte) (json.
 }
 
 func (c *Conn) initialize(ctx context.Context) error {
-	c.speak(hub.Legacy, "")
+	c.speak(core.Legacy, "")
 	var params bytes.Buffer
-	fmt.Fprintf(&params, `{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, hub.LegacyVersion, c.o.Capabilities, c.o.ClientInfo)
+	fmt.Fprintf(&params, `{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, core.LegacyVersion, c.o.Capabilities, c.o.ClientInfo)
 	raw, err := c.request(ctx, "initialize", params.Bytes())
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *Conn) initialize(ctx context.Context) error {
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return fmt.Errorf("cannot read the answer to initialize: %w", err)
 	}
-	c.speak(hub.Legacy, result.ProtocolVersion)
+	c.speak(core.Legacy, result.ProtocolVersion)
 	c.learn(result.Capabilities, result.ServerInfo, result.Instructions)
 	if err := c.t.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c *Conn) wantLogs() {
 }
 
 func (c *Conn) discover(ctx context.Context) error {
-	c.speak(hub.Modern, hub.ModernVersion)
+	c.speak(core.Modern, core.ModernVersion)
 	raw, err := c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
 	if again(err) {
 		raw, err = c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
@@ -128,7 +128,7 @@ func (c *Conn) discover(ctx context.Context) error {
 	}
 	found := false
 	for _, v := range result.Versions {
-		found = found || v == hub.ModernVersion
+		found = found || v == core.ModernVersion
 	}
 	if !found {
 		return fmt.Errorf("the server speaks none of our protocol versions, but %.100q", result.Versions)
@@ -139,13 +139,13 @@ func (c *Conn) discover(ctx context.Context) error {
 
 // learn keeps what the server said. What is malformed counts as not said.
 func (c *Conn) learn(capabilities, info, instructions json.RawMessage) {
-	h := handshake{capabilities: capabilities, info: info, offers: map[hub.Kind]bool{}, notifies: map[hub.Kind]bool{}}
+	h := handshake{capabilities: capabilities, info: info, offers: map[core.Kind]bool{}, notifies: map[core.Kind]bool{}}
 	_ = json.Unmarshal(instructions, &h.instructions)
 	var said map[string]json.RawMessage
 	_ = json.Unmarshal(capabilities, &said)
 	h.logs = len(said["logging"]) > 0 && said["logging"][0] == '{'
-	for key, kinds := range map[string][]hub.Kind{
-		"tools": {hub.Tools}, "prompts": {hub.Prompts}, "resources": {hub.Resources, hub.Templates},
+	for key, kinds := range map[string][]core.Kind{
+		"tools": {core.Tools}, "prompts": {core.Prompts}, "resources": {core.Resources, core.Templates},
 	} {
 		value, ok := said[key]
 		if !ok || string(value) == "null" || string(value) == "false" {
@@ -164,4 +164,4 @@ func (c *Conn) learn(capabilities, info, instructions json.RawMessage) {
 }
 
 // Offers reports whether the server declared that it has things of this kind.
-func (c *Conn) Offers(kind hub.Kind) bool { return c.handshake.offers[kind] }
+func (c *Conn) Offers(kind core.Kind) bool { return c.handshake.offers[kind] }

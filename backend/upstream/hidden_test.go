@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // What an address holds besides host and path may be a secret: no error and no line of
@@ -43,7 +43,7 @@ func TestNoErrorRepeatsTheSecretsOfAnAddress(t *testing.T) {
 				_ = c.Close(t.Context())
 				t.Fatal("it connects")
 			}
-			message, hint := hub.Describe(err)
+			message, hint := core.Describe(err)
 			for _, said := range []string{err.Error(), message, hint, log.String()} {
 				if strings.Contains(said, "hunter2") || strings.Contains(said, "hunter3") {
 					t.Errorf("a secret is repeated: %s", said)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // scripted is a server in memory that declares capabilities, answers every request
@@ -41,7 +41,7 @@ func newScripted(capabilities string) *scripted {
 			s.asked <- m.Method + string(m.Params)
 			result := `{}`
 			if m.Method == "initialize" {
-				result = `{"protocolVersion":"` + hub.LegacyVersion + `","capabilities":` + s.capabilities + `,"serverInfo":{"name":"s","version":"1"}}`
+				result = `{"protocolVersion":"` + core.LegacyVersion + `","capabilities":` + s.capabilities + `,"serverInfo":{"name":"s","version":"1"}}`
 			}
 			if m.ID != nil && m.Method != "logging/setLevel" { // which it forgets to answer
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // How long we wait before we listen again after a server ended it.
@@ -33,7 +33,7 @@ func (c *Conn) subscribeLegacy(ctx context.Context, method, uri string) error {
 }
 
 func (c *Conn) subscription(ctx context.Context, method, uri string, wanted bool) error {
-	if c.era == hub.Legacy {
+	if c.era == core.Legacy {
 		if err := c.subscribeLegacy(ctx, method, uri); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (c *Conn) subscription(ctx context.Context, method, uri string, wanted bool
 		c.subscribed = append(c.subscribed, uri)
 	}
 	c.mu.Unlock()
-	if c.era == hub.Legacy {
+	if c.era == core.Legacy {
 		return nil
 	}
 	select {
@@ -65,8 +65,8 @@ func (c *Conn) listenParams() []byte {
 		}
 		fields = append(append(append(append(fields, '"'), name...), `":`...), value...)
 	}
-	for kind, name := range map[hub.Kind]string{
-		hub.Tools: "toolsListChanged", hub.Prompts: "promptsListChanged", hub.Resources: "resourcesListChanged",
+	for kind, name := range map[core.Kind]string{
+		core.Tools: "toolsListChanged", core.Prompts: "promptsListChanged", core.Resources: "resourcesListChanged",
 	} {
 		if c.handshake.notifies[kind] {
 			add(name, []byte("true"))
@@ -96,7 +96,7 @@ const acknowledgeLimit = time.Second
 func (c *Conn) awaitListening(ctx context.Context) {
 	open := (<-chan struct{})(c.listening)
 	switch {
-	case c.era == hub.Modern:
+	case c.era == core.Modern:
 	case c.remote != nil:
 		open = c.remote.Listening()
 	default:
@@ -118,7 +118,7 @@ func (c *Conn) settled() { c.settle.Do(func() { close(c.listening) }) }
 // a server announces nothing. It starts before the first list is read, so that no change
 // falls between the two.
 func (c *Conn) listen(ctx context.Context) {
-	if !wait(ctx, c.t.Done(), c.shaken) || c.era != hub.Modern {
+	if !wait(ctx, c.t.Done(), c.shaken) || c.era != core.Modern {
 		return
 	}
 	backoff := listenBackoff

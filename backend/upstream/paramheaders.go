@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // A modern server reached by HTTP may ask in a tool's schema, by x-mcp-header, that an
@@ -92,7 +92,7 @@ func token(name string) bool {
 }
 
 // paramHeaders are the headers of one call, or nil.
-func (c *Conn) paramHeaders(call *hub.Call) http.Header {
+func (c *Conn) paramHeaders(call *core.Call) http.Header {
 	all := c.bound.Load()
 	if all == nil || call.Method != "tools/call" {
 		return nil

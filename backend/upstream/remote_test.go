@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/selfserver"
+	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func connectRemote(t *testing.T, h http.Handler, era hub.Era, change func(*Options)) *Conn {
+func connectRemote(t *testing.T, h http.Handler, era core.Era, change func(*Options)) *Conn {
 	t.Helper()
 	server := httptest.NewServer(h)
 	o := Options{Remote: &Remote{URL: server.URL + "/mcp", Header: http.Header{"x-test": {"secret"}}}, Era: era}
@@ -32,16 +32,16 @@ func connectRemote(t *testing.T, h http.Handler, era hub.Era, change func(*Optio
 
 func TestARemoteServerIsUsedInBothEras(t *testing.T) {
 	t.Parallel()
-	for _, era := range []hub.Era{"", hub.Modern} {
-		c := connectRemote(t, selfserver.DemoHandler(), era, nil)
-		if want := map[hub.Era]hub.Era{"": hub.Legacy, hub.Modern: hub.Modern}[era]; c.Era() != want {
+	for _, era := range []core.Era{"", core.Modern} {
+		c := connectRemote(t, builtin.DemoHandler(), era, nil)
+		if want := map[core.Era]core.Era{"": core.Legacy, core.Modern: core.Modern}[era]; c.Era() != want {
 			t.Errorf("era %s, want %s", c.Era(), want)
 		}
 		cat := c.Catalog()
 		if len(cat.Tools) != 6 || len(cat.Prompts) != 1 || len(cat.Resources) != 1 || len(cat.Warnings) != 0 {
 			t.Errorf("%d tools, %v", len(cat.Tools), cat.Warnings)
 		}
-		if reply := send(t, c, hub.Legacy, `{"name":"add","arguments":{"a":2,"b":3}}`); !strings.Contains(string(reply.Result), `"sum":5`) {
+		if reply := send(t, c, core.Legacy, `{"name":"add","arguments":{"a":2,"b":3}}`); !strings.Contains(string(reply.Result), `"sum":5`) {
 			t.Errorf("%s%s", reply.Result, reply.Error)
 		}
 		if err := c.Ping(context.Background()); err != nil {
@@ -49,10 +49,10 @@ func TestARemoteServerIsUsedInBothEras(t *testing.T) {
 		}
 		sink := &countSink{want: `"progressToken":"mine"`}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, err := c.Send(ctx, &hub.Call{Era: hub.Legacy, Method: "tools/call", Params: json.RawMessage(
-			`{"name":"slow","arguments":{},"_meta":{"progressToken":"mine"}}`), ProgressToken: hub.Span{Start: 55, End: 61}}, sink)
+		_, err := c.Send(ctx, &core.Call{Era: core.Legacy, Method: "tools/call", Params: json.RawMessage(
+			`{"name":"slow","arguments":{},"_meta":{"progressToken":"mine"}}`), ProgressToken: core.Span{Start: 55, End: 61}}, sink)
 		cancel()
-		if hub.CodeOf(err) != hub.CodeTimeout || sink.n == 0 {
+		if core.CodeOf(err) != core.CodeTimeout || sink.n == 0 {
 			t.Errorf("%s: %v after %d notifications", c.Era(), err, sink.n)
 		}
 	}
@@ -98,12 +98,12 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func sendScript(t *testing.T, max int, call func(w http.ResponseWriter, id string)) (*Conn, hub.Reply, error) {
+func sendScript(t *testing.T, max int, call func(w http.ResponseWriter, id string)) (*Conn, core.Reply, error) {
 	t.Helper()
 	c := connectRemote(t, &script{t: t, call: call}, "", func(o *Options) { o.MaxMessage = max })
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	reply, err := c.Send(ctx, &hub.Call{Method: "tools/call"}, nil)
+	reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil)
 	return c, reply, err
 }
 
@@ -151,7 +151,7 @@ func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
 		w.Header().Set("Location", other.URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
-	if hub.CodeOf(err) != hub.CodeUnavailable {
+	if core.CodeOf(err) != core.CodeUnavailable {
 		t.Error(err)
 	}
 }
@@ -166,7 +166,7 @@ func TestRetryAfterOfARemoteServerIsToldToTheClient(t *testing.T) {
 			w.Header().Set("Retry-After", value)
 			w.WriteHeader(http.StatusTooManyRequests)
 		})
-		if _, hint := hub.Describe(err); !strings.HasPrefix(hint, want) || want == "" && hint != "" {
+		if _, hint := core.Describe(err); !strings.HasPrefix(hint, want) || want == "" && hint != "" {
 			t.Errorf("%q: %q, want %q", value, hint, want)
 		}
 	}
@@ -174,9 +174,9 @@ func TestRetryAfterOfARemoteServerIsToldToTheClient(t *testing.T) {
 
 func TestRemoteStatusesBecomeCodes(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]hub.Code{401: hub.CodeUnauthorized, 403: hub.CodeUnauthorized, 429: hub.CodeRateLimited, 500: hub.CodeUnavailable, 418: hub.CodeUnavailable} {
+	for status, want := range map[int]core.Code{401: core.CodeUnauthorized, 403: core.CodeUnauthorized, 429: core.CodeRateLimited, 500: core.CodeUnavailable, 418: core.CodeUnavailable} {
 		c, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(status) })
-		if hub.CodeOf(err) != want || c.Err() != nil {
+		if core.CodeOf(err) != want || c.Err() != nil {
 			t.Errorf("%d: %v, connection %v", status, err, c.Err())
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // forgetful is a legacy server that can lose its sessions.
@@ -71,10 +71,10 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestALostSessionIsReplacedAndItsCallsAreServed(t *testing.T) {
 	t.Parallel()
 	server := &forgetful{tool: "old"}
-	changed := make(chan hub.Kind, 16)
+	changed := make(chan core.Kind, 16)
 	c := connectRemote(t, server, "", func(o *Options) {
 		o.Remote.Header = nil
-		o.OnListChanged = func(k hub.Kind) { changed <- k }
+		o.OnListChanged = func(k core.Kind) { changed <- k }
 	})
 	server.forget(false, "new")
 	var calls sync.WaitGroup
@@ -82,7 +82,7 @@ func TestALostSessionIsReplacedAndItsCallsAreServed(t *testing.T) {
 		calls.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if reply, err := c.Send(ctx, &hub.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {
+			if reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {
 				t.Errorf("%s, %v", reply.Result, err)
 			}
 		})
@@ -106,7 +106,7 @@ func TestASessionThatCannotBeReplacedEndsTheConnection(t *testing.T) {
 	server := &forgetful{tool: "old"}
 	c := connectRemote(t, server, "", func(o *Options) { o.Remote.Header = nil })
 	server.forget(true, "old")
-	if _, err := c.Send(t.Context(), &hub.Call{Method: "tools/call"}, nil); hub.CodeOf(err) != hub.CodeUnavailable {
+	if _, err := c.Send(t.Context(), &core.Call{Method: "tools/call"}, nil); core.CodeOf(err) != core.CodeUnavailable {
 		t.Error(err)
 	}
 	<-c.Done()
@@ -146,7 +146,7 @@ func TestAStreamThatEndsEarlyIsResumed(t *testing.T) {
 	})
 	c := connectRemote(t, h, "", nil)
 	began := time.Now()
-	reply, err := c.Send(t.Context(), &hub.Call{Method: "tools/call"}, nil)
+	reply, err := c.Send(t.Context(), &core.Call{Method: "tools/call"}, nil)
 	if err != nil || string(reply.Result) != `{"ok":1}` {
 		t.Fatalf("%s, %v", reply.Result, err)
 	}
@@ -215,16 +215,16 @@ func TestHostileRemoteServersAreBoundedNamedAndRecoveredFrom(t *testing.T) {
 			}}, "", func(o *Options) { o.MaxMessage = 1 << 20 })
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			_, err := c.Send(ctx, &hub.Call{Method: "tools/call"}, nil)
-			message, _ := hub.Describe(err)
+			_, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil)
+			message, _ := core.Describe(err)
 			if err == nil || !strings.Contains(message, one.want) {
 				t.Errorf("named %q, %v", message, err)
 			}
-			if e, ok := errors.AsType[*hub.Error](err); ok && e.Unsent {
+			if e, ok := errors.AsType[*core.Error](err); ok && e.Unsent {
 				t.Error("it was sent, and counts as if it might be made again")
 			}
 			good.Store(true)
-			if reply, err := c.Send(ctx, &hub.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"ok":1}` {
+			if reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"ok":1}` {
 				t.Errorf("not recovered: %s, %v", reply.Result, err)
 			}
 		})
@@ -281,8 +281,8 @@ func TestTheEraThatWasFoundOutIsTriedFirst(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		})
-		c := connectRemote(t, h, "", func(o *Options) { o.First = hub.Modern })
-		if (c.Era() == hub.Modern) != modern || *first.Load() != "server/discover" {
+		c := connectRemote(t, h, "", func(o *Options) { o.First = core.Modern })
+		if (c.Era() == core.Modern) != modern || *first.Load() != "server/discover" {
 			t.Errorf("%s after %s", c.Era(), *first.Load())
 		}
 	}

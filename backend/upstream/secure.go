@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // secure refuses plain http to anything but this machine. The host is parsed: a name
@@ -16,11 +16,11 @@ func (r *Remote) secure(server string) error {
 	if err != nil || u.Scheme != "http" || r.AllowInsecure || loopback(u.Hostname()) {
 		return nil // what is no address at all is refused elsewhere
 	}
-	return &hub.Error{
-		Code:    hub.CodeValidation,
+	return &core.Error{
+		Code:    core.CodeValidation,
 		Message: fmt.Sprintf("cannot reach server %q: its url is plain http to another machine", server),
 		Hint:    `Use https, or set "allowInsecure": true where the network in between is trusted.`,
-		Fields:  []hub.FieldError{{Field: "url", Error: "plain http to another machine"}},
+		Fields:  []core.FieldError{{Field: "url", Error: "plain http to another machine"}},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestPlainHTTPDoesNotLeaveThisMachine(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPlainHTTPDoesNotLeaveThisMachine(t *testing.T) {
 	defer proxy.Close()
 	t.Setenv("http_proxy", proxy.URL)
 	_, err := Connect(context.Background(), Options{Server: "s", Remote: &Remote{URL: "http://example.invalid/mcp", Header: http.Header{"Authorization": {"secret"}}}})
-	if hub.CodeOf(err) != hub.CodeValidation || !strings.Contains(err.Error(), "plain http") || reached {
+	if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), "plain http") || reached {
 		t.Errorf("%v, reached %v", err, reached)
 	}
 }

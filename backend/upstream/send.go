@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // Send sends call to the server in the era of the connection and returns its raw
@@ -15,23 +15,23 @@ import (
 // A legacy call gets the _meta that a modern server asks for; a modern call to a
 // legacy server loses it. The result is the server's own: a modern one carries
 // resultType whatever the era of the call.
-func (c *Conn) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Reply, error) {
+func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	call.Instance = c.id
 	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {
-	case c.era == hub.Modern && call.Era == hub.Modern && call.Introduced:
-	case c.era == hub.Modern:
+	case c.era == core.Modern && call.Era == core.Modern && call.Introduced:
+	case c.era == core.Modern:
 		params = c.withModernMeta(params, call)
-	case call.Era == hub.Modern && !call.Meta.Empty():
+	case call.Era == core.Modern && !call.Meta.Empty():
 		params, token = withoutModern(params, call.Meta, token)
 		known = true
-	case call.Era == hub.Modern:
+	case call.Era == core.Modern:
 		params = withoutModernMeta(params)
 	}
 	if len(params) != len(call.Params) && !known { // something was added or taken away
 		p, err := wire.ScanParams(params)
 		if err != nil {
-			return hub.Reply{}, &hub.Error{Code: hub.CodeValidation, Message: "the parameters cannot be read", Cause: err}
+			return core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the parameters cannot be read", Cause: err}
 		}
 		token = p.ProgressToken
 	}
@@ -45,7 +45,7 @@ func (c *Conn) Send(ctx context.Context, call *hub.Call, sink hub.Sink) (hub.Rep
 // about a session that the server no longer knows.
 func (c *Conn) Ping(ctx context.Context) error {
 	method, params := "ping", []byte(nil)
-	if c.era == hub.Modern {
+	if c.era == core.Modern {
 		method, params = "server/discover", c.withModernMeta(nil, nil)
 	}
 	_, err := c.request(ctx, method, params)
@@ -57,7 +57,7 @@ func (c *Conn) Ping(ctx context.Context) error {
 
 // withModernMeta returns params with the _meta that every modern request has. What
 // is there already stays. call is nil for requests of our own.
-func (c *Conn) withModernMeta(params []byte, call *hub.Call) []byte {
+func (c *Conn) withModernMeta(params []byte, call *core.Call) []byte {
 	p, err := wire.ScanParams(params)
 	if err != nil {
 		return params // the server will say what is wrong with it
@@ -73,12 +73,12 @@ func (c *Conn) withModernMeta(params []byte, call *hub.Call) []byte {
 		level = call.LogLevel
 	}
 	var add []byte
-	field := func(present hub.Span, key string, value []byte) {
+	field := func(present core.Span, key string, value []byte) {
 		if present.Empty() && len(value) > 0 {
 			add = append(append(append(append(append(add, ','), '"'), key...), `":`...), value...)
 		}
 	}
-	field(p.ProtocolVersion, wire.MetaProtocolVersion, []byte(`"`+hub.ModernVersion+`"`))
+	field(p.ProtocolVersion, wire.MetaProtocolVersion, []byte(`"`+core.ModernVersion+`"`))
 	field(p.ClientInfo, wire.MetaClientInfo, info)
 	field(p.ClientCapabilities, wire.MetaClientCapabilities, capabilities)
 	if level != "" {
@@ -90,7 +90,7 @@ func (c *Conn) withModernMeta(params []byte, call *hub.Call) []byte {
 	return addToMeta(params, p.Meta, add)
 }
 
-func clientInfo(client hub.Client) []byte {
+func clientInfo(client core.Client) []byte {
 	raw := wire.AppendString([]byte(`{"name":`), client.Name)
 	raw = wire.AppendString(append(raw, `,"version":`...), client.Version)
 	return append(raw, '}')
@@ -98,12 +98,12 @@ func clientInfo(client hub.Client) []byte {
 
 // addToMeta inserts members, each with a comma before it, into the _meta at meta
 // of params. Both objects are made when they are not there.
-func addToMeta(params []byte, meta hub.Span, members []byte) []byte {
+func addToMeta(params []byte, meta core.Span, members []byte) []byte {
 	if !meta.Empty() && params[meta.Start] == '{' {
 		if emptyObject(wire.Bytes(params, meta)) {
 			members = members[1:]
 		}
-		at := hub.Span{Start: meta.End - 1, End: meta.End - 1}
+		at := core.Span{Start: meta.End - 1, End: meta.End - 1}
 		return wire.Splice(nil, params, wire.Edit{Span: at, With: members})
 	}
 	object := append(append([]byte(`{`), members[1:]...), '}')
@@ -118,7 +118,7 @@ func addToMeta(params []byte, meta hub.Span, members []byte) []byte {
 	if start == len(params) || emptyObject(params[start:]) {
 		return append(append([]byte(`{`), object...), '}')
 	}
-	at := hub.Span{Start: start + 1, End: start + 1}
+	at := core.Span{Start: start + 1, End: start + 1}
 	return wire.Splice(nil, params, wire.Edit{Span: at, With: append(object, ',')})
 }
 
@@ -134,13 +134,13 @@ func withoutModernMeta(params []byte) []byte {
 	if err != nil {
 		return params
 	}
-	params, _ = withoutModern(params, p.Meta, hub.Span{})
+	params, _ = withoutModern(params, p.Meta, core.Span{})
 	return params
 }
 
 // withoutModern is withoutModernMeta where the places of _meta and of the progress token in
 // it are known. It returns where the token is now.
-func withoutModern(params []byte, at, token hub.Span) ([]byte, hub.Span) {
+func withoutModern(params []byte, at, token core.Span) ([]byte, core.Span) {
 	if at.Empty() || params[at.Start] != '{' {
 		return params, token
 	}
@@ -159,7 +159,7 @@ func withoutModern(params []byte, at, token hub.Span) ([]byte, hub.Span) {
 		}
 		if token.Start == at.Start+m.Value.Start {
 			start := at.Start + len(kept) + m.Value.Start - m.Key.Start
-			now = hub.Span{Start: start, End: start + m.Value.End - m.Value.Start}
+			now = core.Span{Start: start, End: start + m.Value.End - m.Value.Start}
 		}
 		kept = append(kept, meta[m.Key.Start:m.Value.End]...)
 		return nil

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // Pipe is a running server: a process, or an exec in a container.
@@ -53,9 +53,9 @@ type Options struct {
 	Remote *Remote
 
 	// Era is tried alone when it is set; "" finds out, legacy first.
-	Era hub.Era
+	Era core.Era
 	// First is the era to try first where Era is ""; the other one follows. "" is legacy.
-	First hub.Era
+	First core.Era
 	// Guessed says that First is not known to be spoken, so that silence in it is soon given up.
 	Guessed bool
 	// OneProcess fails where a process exits on the first era that is tried, instead of
@@ -79,12 +79,12 @@ type Options struct {
 
 	// OnListChanged is called after Catalog has changed, with the kinds that were
 	// read again, from a goroutine of the connection.
-	OnListChanged func(hub.Kind)
+	OnListChanged func(core.Kind)
 	// OnNotification gets every other notification that belongs to no single call,
 	// such as resources/updated and message, and message ones also when they do.
 	OnNotification func(method string, params json.RawMessage)
 	// OnRequest answers what the server asks when no single call is concerned.
-	OnRequest func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	OnRequest func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 	// OnJunk gets what the server printed that is no message, cut to 512 bytes.
 	OnJunk func(line []byte, reason string)
 
@@ -93,7 +93,7 @@ type Options struct {
 
 // transport is what a Conn needs of a connection.
 type transport interface {
-	Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error)
+	Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error)
 	Notify(ctx context.Context, method string, params []byte) error
 	Done() <-chan struct{}
 	Err() error
@@ -111,10 +111,10 @@ type Conn struct {
 	remote *wire.Remote
 	bound  atomic.Pointer[map[string][]binding] // by tool; nil where arguments go into no header
 
-	era       hub.Era
+	era       core.Era
 	version   string
 	handshake handshake
-	catalog   atomic.Pointer[hub.Catalog]
+	catalog   atomic.Pointer[core.Catalog]
 
 	cancel  context.CancelFunc // ends the goroutines of running
 	running sync.WaitGroup
@@ -128,7 +128,7 @@ type Conn struct {
 	ready     chan struct{} // closed when the first catalog is read
 	// refresh holds one token while a list is read; it guards warnings.
 	refresh  chan struct{}
-	warnings map[hub.Kind][]string
+	warnings map[core.Kind][]string
 	relisten chan struct{} // holds one signal when what we listen to has changed
 
 	mu         sync.Mutex
@@ -141,10 +141,10 @@ type Conn struct {
 }
 
 // Catalog returns what the server offered when it was last asked. It is never nil.
-func (c *Conn) Catalog() *hub.Catalog { return c.catalog.Load() }
+func (c *Conn) Catalog() *core.Catalog { return c.catalog.Load() }
 
 // Era returns the era that the connection speaks.
-func (c *Conn) Era() hub.Era { return c.era }
+func (c *Conn) Era() core.Era { return c.era }
 
 // Version returns the protocol revision that was agreed on.
 func (c *Conn) Version() string { return c.version }
@@ -163,7 +163,7 @@ func (c *Conn) Stats() wire.Stats { return c.t.Stats() }
 
 // Notify sends a notification to the server. params is raw and may be empty.
 func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
-	if c.era == hub.Modern {
+	if c.era == core.Modern {
 		params = c.withModernMeta(params, nil)
 	}
 	return c.t.Notify(ctx, method, params)

@@ -15,9 +15,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -89,11 +89,11 @@ func connect(t testing.TB, o Options) *Conn {
 	return c
 }
 
-func send(t testing.TB, c *Conn, era hub.Era, params string) hub.Reply {
+func send(t testing.TB, c *Conn, era core.Era, params string) core.Reply {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	call := &hub.Call{Era: era, Method: "tools/call", Params: json.RawMessage(params), Client: hub.Client{Name: "tester", Version: "2"}}
+	call := &core.Call{Era: era, Method: "tools/call", Params: json.RawMessage(params), Client: core.Client{Name: "tester", Version: "2"}}
 	reply, err := c.Send(ctx, call, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -118,9 +118,9 @@ func until(t testing.TB, what string, holds func() bool) {
 
 func TestConnectFindsTheEraThatTheServerSpeaks(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]hub.Era{
-		"echo": hub.Legacy, "legacy": hub.Legacy, "legacy-exit": hub.Legacy, "banner": hub.Legacy,
-		"modern": hub.Modern, "modern-exit": hub.Modern,
+	for mode, want := range map[string]core.Era{
+		"echo": core.Legacy, "legacy": core.Legacy, "legacy-exit": core.Legacy, "banner": core.Legacy,
+		"modern": core.Modern, "modern-exit": core.Modern,
 	} {
 		for kind, dial := range map[string]func(context.Context) (Pipe, error){"pipe": inProcess(mode), "process": spawn(mode)} {
 			t.Run(mode+"/"+kind, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestConnectFindsTheEraThatTheServerSpeaks(t *testing.T) {
 
 func TestADualServerConnectsInTheEraAskedFor(t *testing.T) {
 	t.Parallel()
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		c := connect(t, Options{Dial: inProcess("echo"), Era: era})
 		if c.Era() != era {
 			t.Errorf("era %s, want %s", c.Era(), era)
@@ -162,7 +162,7 @@ func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	_, err := Connect(ctx, Options{Server: "test", Dial: spawn("silent")})
-	if took := time.Since(began); hub.CodeOf(err) != hub.CodeTimeout || took < 300*time.Millisecond || took > 30*time.Second {
+	if took := time.Since(began); core.CodeOf(err) != core.CodeTimeout || took < 300*time.Millisecond || took > 30*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
 }
@@ -170,7 +170,7 @@ func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
 func TestAServerThatExitsAtOnceFailsTheStart(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exit"} {
-		if _, err := Connect(context.Background(), Options{Server: "test", Dial: spawn(mode)}); hub.CodeOf(err) != hub.CodeUnavailable {
+		if _, err := Connect(context.Background(), Options{Server: "test", Dial: spawn(mode)}); core.CodeOf(err) != core.CodeUnavailable {
 			t.Errorf("%s: %v", mode, err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestCatalogAndResultsAreByteForByte(t *testing.T) {
 	if string(cat.Capabilities) != `{"tasks":{"list":{}},"tools":{}}` {
 		t.Error(string(cat.Capabilities))
 	}
-	if reply := send(t, c, hub.Legacy, `{"name":"odd"}`); string(reply.Result) != mcptest.QuirkyResult {
+	if reply := send(t, c, core.Legacy, `{"name":"odd"}`); string(reply.Result) != mcptest.QuirkyResult {
 		t.Error(string(reply.Result))
 	}
 }
@@ -214,9 +214,9 @@ func TestAMalformedToolIsSkippedAlone(t *testing.T) {
 
 func TestAChangeBeforeTheStartIsOverIsNotLost(t *testing.T) {
 	t.Parallel()
-	changes := make(chan hub.Kind, 16)
-	c := connect(t, Options{Dial: inProcess("early-change"), OnListChanged: func(k hub.Kind) { changes <- k }})
-	if kind := <-changes; kind != hub.Tools || len(c.Catalog().Tools) != 2 {
+	changes := make(chan core.Kind, 16)
+	c := connect(t, Options{Dial: inProcess("early-change"), OnListChanged: func(k core.Kind) { changes <- k }})
+	if kind := <-changes; kind != core.Tools || len(c.Catalog().Tools) != 2 {
 		t.Errorf("%s, %d tools", kind, len(c.Catalog().Tools))
 	}
 }
@@ -224,8 +224,8 @@ func TestAChangeBeforeTheStartIsOverIsNotLost(t *testing.T) {
 func TestAStormOfChangesIsReadOnce(t *testing.T) {
 	t.Parallel()
 	var lists atomic.Int64
-	c := connect(t, Options{Dial: inProcess("change"), OnListChanged: func(hub.Kind) { lists.Add(1) }})
-	send(t, c, hub.Legacy, `{"name":"echo"}`)
+	c := connect(t, Options{Dial: inProcess("change"), OnListChanged: func(core.Kind) { lists.Add(1) }})
+	send(t, c, core.Legacy, `{"name":"echo"}`)
 	until(t, "the list was read", func() bool { return lists.Load() > 0 })
 	if n := lists.Load(); n != 1 || len(c.Catalog().Tools) != 2 {
 		t.Errorf("read %d times, %d tools", n, len(c.Catalog().Tools))
@@ -234,11 +234,11 @@ func TestAStormOfChangesIsReadOnce(t *testing.T) {
 
 func TestAModernServersChangesAreListenedTo(t *testing.T) {
 	t.Parallel()
-	changes, updates := make(chan hub.Kind, 16), make(chan string, 16)
-	c := connect(t, Options{Dial: inProcess("modern-change"), OnListChanged: func(k hub.Kind) { changes <- k },
+	changes, updates := make(chan core.Kind, 16), make(chan string, 16)
+	c := connect(t, Options{Dial: inProcess("modern-change"), OnListChanged: func(k core.Kind) { changes <- k },
 		OnNotification: func(method string, params json.RawMessage) { updates <- method + " " + string(params) }})
-	send(t, c, hub.Modern, `{"name":"echo"}`)
-	if kind := soon(t, changes); kind != hub.Tools || len(c.Catalog().Tools) != 2 {
+	send(t, c, core.Modern, `{"name":"echo"}`)
+	if kind := soon(t, changes); kind != core.Tools || len(c.Catalog().Tools) != 2 {
 		t.Errorf("%s, %d tools", kind, len(c.Catalog().Tools))
 	}
 	if err := c.Subscribe(context.Background(), "test://a"); err != nil {
@@ -266,7 +266,7 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 	c := &Conn{o: Options{ClientInfo: []byte(`{"name":"drawbridge"}`), Capabilities: []byte(`{}`)}}
 	const version, caps = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":`
 	who := `"io.modelcontextprotocol/clientInfo":{"name":"a\"b","version":"1"}`
-	call := &hub.Call{Client: hub.Client{Name: `a"b`, Version: "1"}, Capabilities: []byte(`{"roots":{}}`)}
+	call := &core.Call{Client: core.Client{Name: `a"b`, Version: "1"}, Capabilities: []byte(`{"roots":{}}`)}
 	added := version + "," + who + "," + caps + `{"roots":{}}`
 	for params, want := range map[string]string{
 		``:                          `{"_meta":{` + added + `}}`,
@@ -309,7 +309,7 @@ func TestCallsOfEitherEraWorkOnConnectionsOfEither(t *testing.T) {
 	const modernParams = `{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, mode := range []string{"legacy", "modern"} {
 		c := connect(t, Options{Dial: inProcess(mode)})
-		for era, params := range map[hub.Era]string{hub.Legacy: `{"name":"echo","arguments":{"a":1}}`, hub.Modern: modernParams} {
+		for era, params := range map[core.Era]string{core.Legacy: `{"name":"echo","arguments":{"a":1}}`, core.Modern: modernParams} {
 			reply := send(t, c, era, params)
 			if !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) || strings.Contains(string(reply.Result), "resultType") != (mode == "modern") {
 				t.Errorf("%s client, %s server: %s%s", era, mode, reply.Result, reply.Error)
@@ -324,13 +324,13 @@ func TestARequestThatSaysAllIsPassedOnAsItIs(t *testing.T) {
 	c := connect(t, Options{Dial: inProcess("modern")})
 	params := `{"name":"echo","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, introduced := range []bool{true, false} {
-		reply, err := c.Send(t.Context(), &hub.Call{Era: hub.Modern, Method: "tools/call", Params: []byte(params), Introduced: introduced}, nil)
+		reply, err := c.Send(t.Context(), &core.Call{Era: core.Modern, Method: "tools/call", Params: []byte(params), Introduced: introduced}, nil)
 		if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
 			t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
 		}
 	}
 	// Of a legacy request it says nothing, whatever it claims.
-	reply, err := c.Send(t.Context(), &hub.Call{Era: hub.Legacy, Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"a":1}}`), Introduced: true}, nil)
+	reply, err := c.Send(t.Context(), &core.Call{Era: core.Legacy, Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"a":1}}`), Introduced: true}, nil)
 	if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
 		t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
 	}
@@ -341,7 +341,7 @@ func TestProgressKeepsTheClientsTokenAcrossEras(t *testing.T) {
 	c := connect(t, Options{Dial: inProcess("progress")})
 	params := `{"arguments":{"n":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"mine"}}`
 	sink := &countSink{want: `"progressToken":"mine"`}
-	if _, err := c.Send(context.Background(), &hub.Call{Era: hub.Modern, Method: "tools/call", Params: json.RawMessage(params)}, sink); err != nil {
+	if _, err := c.Send(context.Background(), &core.Call{Era: core.Modern, Method: "tools/call", Params: json.RawMessage(params)}, sink); err != nil {
 		t.Fatal(err)
 	}
 	if sink.n != 3 {
@@ -360,15 +360,15 @@ func (s *countSink) Notify(_ string, params json.RawMessage) {
 	}
 }
 
-func (s *countSink) Ask(context.Context, string, json.RawMessage) (hub.Reply, error) {
-	return hub.Reply{}, errors.New("nobody to ask")
+func (s *countSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
+	return core.Reply{}, errors.New("nobody to ask")
 }
 
 func TestTheConnectionEndsWhenTheServerExits(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: spawn("exit-call")})
-	_, err := c.Send(context.Background(), &hub.Call{Method: "tools/call"}, nil)
-	if hub.CodeOf(err) != hub.CodeUnavailable {
+	_, err := c.Send(context.Background(), &core.Call{Method: "tools/call"}, nil)
+	if core.CodeOf(err) != core.CodeUnavailable {
 		t.Error(err)
 	}
 	<-c.Done()
@@ -394,7 +394,7 @@ func TestCloseIsIdempotentAndLeavesNothing(t *testing.T) {
 
 func TestAFailedStartSaysWhatTheServerAnswered(t *testing.T) {
 	t.Parallel()
-	_, err := Connect(context.Background(), Options{Server: "test", Dial: inProcess("modern"), Era: hub.Legacy})
+	_, err := Connect(context.Background(), Options{Server: "test", Dial: inProcess("modern"), Era: core.Legacy})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "unsupported protocol version") {
 		t.Error(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // askLimit bounds a question to an Engine: a list of servers waits for it.
@@ -55,7 +55,7 @@ func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, erro
 	defer cancel()
 	engine, ok := engineOf(s)
 	if !ok || spec.Package == "" {
-		return "", hub.Errorf(hub.CodeValidation, "it is not known which registry to ask")
+		return "", core.Errorf(core.CodeValidation, "it is not known which registry to ask")
 	}
 	ref := spec.Package
 	if spec.tag != "" {
@@ -67,7 +67,7 @@ func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, erro
 // engineOf is the Engine that a server's entry means; ok is false where that takes more
 // than to read it, and for podman.
 func engineOf(s *config.Server) (e dockerexec.Engine, ok bool) {
-	if s.Type == hub.Docker {
+	if s.Type == core.Docker {
 		e = dockerexec.Engine{Host: s.Docker.Host, Context: s.Docker.Context}
 	} else {
 		if name := strings.ToLower(filepath.Base(strings.ReplaceAll(s.Command, `\`, "/"))); strings.HasPrefix(name, "podman") {

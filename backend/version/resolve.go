@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/console"
-	"drawbridge/backend/pattern"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // Where a resolved version is known from.
@@ -72,8 +72,8 @@ func said(info json.RawMessage) Resolved {
 }
 
 var (
-	npxFolder = pattern.Lazily(`[^\x00]*[/\\]_npx[/\\][0-9a-f]{8,64}[/\\]`)
-	uvFolder  = pattern.Lazily(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
+	npxFolder = lazyregexp.New(`[^\x00]*[/\\]_npx[/\\][0-9a-f]{8,64}[/\\]`)
+	uvFolder  = lazyregexp.New(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
 )
 
 // ofProcess reads the command line of a process, where the system lets us.
@@ -190,10 +190,10 @@ func Latest(ctx context.Context, spec Spec) (string, error) {
 	var cmd *exec.Cmd
 	switch spec.Launcher {
 	case NPX:
-		cmd = console.Hide(exec.CommandContext(ctx, "npm", "view", spec.Package, "version", "--json"))
+		cmd = hideconsole.HideWindow(exec.CommandContext(ctx, "npm", "view", spec.Package, "version", "--json"))
 	case UVX:
 		name, _, _ := strings.Cut(spec.Package, "[")
-		cmd = console.Hide(exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name))
+		cmd = hideconsole.HideWindow(exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name))
 	default:
 		return "", fmt.Errorf("%s is asked for no version", spec.Launcher)
 	}

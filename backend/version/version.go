@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/backend/dockerexec"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/pattern"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Launchers that fetch what they run.
@@ -35,7 +35,7 @@ type Spec struct {
 // Find looks for a package in a server's entry. What stands in a variable, a folder or a
 // repository has no version that could be told or changed.
 func Find(s *config.Server) (Spec, bool) {
-	if s.Type == hub.Docker {
+	if s.Type == core.Docker {
 		return image(s.Docker.Image, -1)
 	}
 	name := strings.ToLower(filepath.Base(strings.ReplaceAll(s.Command, `\`, "/")))
@@ -109,13 +109,13 @@ func find(args []string, launcher string, named, values map[string]bool) (Spec, 
 }
 
 var (
-	npmName   = pattern.Lazily(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
-	pyName    = pattern.Lazily(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
-	imageName = pattern.Lazily(`^[a-z0-9][a-z0-9._:/-]*$`)
-	exact     = pattern.Lazily(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
-	imageTag  = pattern.Lazily(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
-	imageID   = pattern.Lazily(`^sha256:[a-f0-9]{64}$`)
-	anyTag    = pattern.Lazily(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
+	npmName   = lazyregexp.New(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
+	pyName    = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
+	imageName = lazyregexp.New(`^[a-z0-9][a-z0-9._:/-]*$`)
+	exact     = lazyregexp.New(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
+	imageTag  = lazyregexp.New(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
+	imageID   = lazyregexp.New(`^sha256:[a-f0-9]{64}$`)
+	anyTag    = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
 )
 
 func split(launcher, text string, arg int, prefix string) (Spec, bool) {

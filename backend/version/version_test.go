@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"drawbridge/backend/hub"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"go.uber.org/goleak"
 )
@@ -65,9 +65,9 @@ func TestPackageOfAnEntryIsFoundAndPinned(t *testing.T) {
 		{"npx", "", []string{"github:me/it"}, "", "", false, ""},
 		{"node", "", []string{"x.js"}, "", "", false, ""},
 	} {
-		s := config.Server{Type: hub.Stdio, Command: c.command, Args: c.args}
+		s := config.Server{Type: core.Stdio, Command: c.command, Args: c.args}
 		if c.image != "" {
-			s = config.Server{Type: hub.Docker, Docker: config.Docker{Image: c.image}}
+			s = config.Server{Type: core.Docker, Docker: config.Docker{Image: c.image}}
 		}
 		spec, ok := Find(&s)
 		if ok != (c.pkg != "") {
@@ -162,7 +162,7 @@ func TestResolvedVersionSaysWhereItIsKnownFrom(t *testing.T) {
 		{"npx", "other"}:           {"0.1", FromServer},
 		{"uvx", "mcp-server-time"}: {"2025.1", FromCache},
 	} {
-		spec, ok := Find(&config.Server{Type: hub.Stdio, Command: args[0], Args: []string{args[1]}})
+		spec, ok := Find(&config.Server{Type: core.Stdio, Command: args[0], Args: []string{args[1]}})
 		if got := Resolve(spec, where, []int{os.Getpid()}, info); !ok || got != want {
 			t.Errorf("%v: %+v", args, got)
 		}

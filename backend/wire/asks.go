@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // maxAsks is how many requests of one server may wait for an answer at once.
@@ -97,7 +97,7 @@ func (t *askTable) cancelAll() {
 func (m *Mux) request(data []byte, env Envelope) {
 	in := inbound{kind: inAsk, method: env.Method, id: keep(data, env.ID, false)}
 	if env.Method == "ping" {
-		m.answer(in.id, hub.Reply{Result: []byte("{}")})
+		m.answer(in.id, core.Reply{Result: []byte("{}")})
 		return
 	}
 	params := Bytes(data, env.Params)
@@ -133,7 +133,7 @@ func (m *Mux) request(data []byte, env Envelope) {
 	m.ask(context.Background(), m.o.OnRequest, in)
 }
 
-type asker func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+type asker func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 
 // takeBack refuses the requests among what a call did not get to see.
 func (m *Mux) takeBack(left []inbound) {
@@ -161,7 +161,7 @@ func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
 		}
 		switch {
 		case err != nil:
-			message, _ := hub.Describe(err)
+			message, _ := core.Describe(err)
 			m.refuse(in.id, CodeRefused, message)
 		case len(reply.Result) == 0 && len(reply.Error) == 0:
 			m.refuse(in.id, CodeInternal, "no answer")
@@ -179,11 +179,11 @@ func (m *Mux) askCancelled(params []byte) {
 }
 
 func (m *Mux) refuse(id []byte, code int, message string) {
-	m.answer(id, hub.Reply{Error: ErrorObject(code, message, nil)})
+	m.answer(id, core.Reply{Error: ErrorObject(code, message, nil)})
 }
 
 // answer never waits: a server that sends requests and does not read loses answers.
-func (m *Mux) answer(id []byte, reply hub.Reply) {
+func (m *Mux) answer(id []byte, reply core.Reply) {
 	sent := m.out.tryPut(len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
 		if len(reply.Error) > 0 {
 			return AppendErrorObject(dst, id, oneLine(reply.Error))

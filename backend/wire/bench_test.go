@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func BenchmarkCall(b *testing.B) {
@@ -19,7 +19,7 @@ func BenchmarkCall(b *testing.B) {
 				b.ReportAllocs()
 				b.SetParallelism(parallel)
 				run := func() {
-					reply, err := m.Call(context.Background(), "tools/call", params, hub.Span{}, nil)
+					reply, err := m.Call(context.Background(), "tools/call", params, core.Span{}, nil)
 					if err != nil || len(reply.Result) < size {
 						fmt.Fprintln(os.Stderr, err)
 						b.Fail()

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // While more waits for a server than it may, a call waits for room, and not a moment
@@ -30,12 +30,12 @@ func TestACallThatWaitsForRoomEndsAtItsDeadline(t *testing.T) {
 		all.Go(func() { _ = m.Run() })
 		large := []byte(`{"arguments":{"text":"` + strings.Repeat("x", 5<<20) + `"}}`)
 		for range 2 { // the first is being written, the second fills what may wait
-			all.Go(func() { _, _ = m.Call(context.Background(), "tools/call", large, hub.Span{}, nil) })
+			all.Go(func() { _, _ = m.Call(context.Background(), "tools/call", large, core.Span{}, nil) })
 			synctest.Wait()
 		}
 		for what, send := range map[string]func(context.Context) error{
 			"call": func(ctx context.Context) error {
-				_, err := m.Call(ctx, "tools/call", large, hub.Span{}, nil)
+				_, err := m.Call(ctx, "tools/call", large, core.Span{}, nil)
 				return err
 			},
 			"notification": func(ctx context.Context) error { return m.Notify(ctx, "notifications/x", large) },
@@ -71,17 +71,17 @@ func TestAServerHasSixteenRequestsOpenAtMost(t *testing.T) {
 	}()
 	var open atomic.Int64
 	answer := make(chan struct{})
-	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
+	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
 		open.Add(1)
 		select {
 		case <-answer:
 		case <-ctx.Done():
 		}
-		return hub.Reply{Result: []byte(`{"action":"accept"}`)}, nil
+		return core.Reply{Result: []byte(`{"action":"accept"}`)}, nil
 	}}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	all.Go(func() { _, _ = m.Call(ctx, "tools/call", nil, hub.Span{}, sink) })
+	all.Go(func() { _, _ = m.Call(ctx, "tools/call", nil, core.Span{}, sink) })
 	lines := make(chan string, 100)
 	all.Go(func() {
 		for s := bufio.NewScanner(hears); s.Scan(); {

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Kind is what a message is.
@@ -19,12 +19,12 @@ const (
 // that was scanned; values are raw, strings with their quotes.
 type Envelope struct {
 	Kind    Kind
-	Version bool     // it says "jsonrpc":"2.0"
-	ID      hub.Span // a string, a number, or null (in a response only)
-	Method  string   // decoded; "" unless Kind is Request or Notification
-	Params  hub.Span
-	Result  hub.Span
-	Error   hub.Span
+	Version bool      // it says "jsonrpc":"2.0"
+	ID      core.Span // a string, a number, or null (in a response only)
+	Method  string    // decoded; "" unless Kind is Request or Notification
+	Params  core.Span
+	Result  core.Span
+	Error   core.Span
 	// Newlines: CR or LF stand between tokens, which must not enter SSE or
 	// newline-delimited JSON. Broken: text that is no valid Unicode. Both are
 	// what Compact repairs.
@@ -73,7 +73,7 @@ var envelopeNames = [...]string{"jsonrpc", "id", "method", "params", "result", "
 
 func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 	var keys keySet
-	var method hub.Span
+	var method core.Span
 	start := i
 	i = s.space(i + 1)
 	for done := i < len(s.b) && s.b[i] == '}'; !done; {
@@ -88,7 +88,7 @@ func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 		if i, err = s.value(from, 1); err != nil {
 			return i, err
 		}
-		value := hub.Span{Start: from, End: i}
+		value := core.Span{Start: from, End: i}
 		switch string(name) {
 		case "jsonrpc":
 			env.Version = string(s.b[from:i]) == `"2.0"`
@@ -118,7 +118,7 @@ func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 }
 
 // classify sets the kind once all members are known.
-func (s *scanner) classify(start int, method hub.Span, env *Envelope) error {
+func (s *scanner) classify(start int, method core.Span, env *Envelope) error {
 	if !env.ID.Empty() {
 		switch c := s.b[env.ID.Start]; {
 		case c == '"', c == '-', '0' <= c && c <= '9':

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Events is a connection to a server of the older HTTP transport: one stream of events
@@ -73,7 +73,7 @@ func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
 		err := statusError(e.o.Server, resp)
 		resp.Body.Close()
-		if own, ok := errors.AsType[*hub.Error](err); ok && own.Code == hub.CodeUnavailable && own.Hint == "" {
+		if own, ok := errors.AsType[*core.Error](err); ok && own.Code == core.CodeUnavailable && own.Hint == "" {
 			own.Hint = `If the server speaks streamable HTTP, its type is "http".`
 		}
 		return fail(err)
@@ -97,7 +97,7 @@ func (e *Events) address(events *eventReader, at *url.URL) (string, error) {
 	for range 100 {
 		ev, err := events.next()
 		if err != nil {
-			return "", &hub.Error{Code: hub.CodeUnavailable, Cause: err, Retriable: true,
+			return "", &core.Error{Code: core.CodeUnavailable, Cause: err, Retriable: true,
 				Message: fmt.Sprintf("server %q named no address to post to", e.o.Server), Hint: `If the server speaks streamable HTTP, its type is "http".`}
 		}
 		if ev.name != "endpoint" {
@@ -105,12 +105,12 @@ func (e *Events) address(events *eventReader, at *url.URL) (string, error) {
 		}
 		to, err := at.Parse(string(bytes.TrimSpace(ev.data)))
 		if err != nil || to.Scheme != at.Scheme || to.Host != at.Host {
-			return "", &hub.Error{Code: hub.CodeUnavailable, Cause: err,
+			return "", &core.Error{Code: core.CodeUnavailable, Cause: err,
 				Message: fmt.Sprintf("server %q names an address of another origin to post to, which is refused", e.o.Server)}
 		}
 		return to.String(), nil
 	}
-	return "", hub.Errorf(hub.CodeUnavailable, "server %q named no address to post to", e.o.Server)
+	return "", core.Errorf(core.CodeUnavailable, "server %q named no address to post to", e.o.Server)
 }
 
 func (e *Events) request(ctx context.Context, method, to string, body []byte) (*http.Request, error) {
@@ -137,7 +137,7 @@ func (e *Events) read(events *eventReader, body io.Closer) {
 		ev, err := events.next()
 		if err != nil {
 			if errors.Is(err, errEventTooLarge) {
-				err = hub.Errorf(hub.CodeUnavailable, "server %q sent an event that is larger than the limit of %d bytes", e.o.Server, e.o.MaxMessage)
+				err = core.Errorf(core.CodeUnavailable, "server %q sent an event that is larger than the limit of %d bytes", e.o.Server, e.o.MaxMessage)
 			}
 			_ = e.out.CloseWithError(err)
 			return
@@ -258,6 +258,6 @@ func (e *Events) deliver(req *http.Request, message []byte) {
 		e.o.Log.Debug("Server does not take a message", "server", e.o.Server, "error", err)
 		return
 	}
-	text, _ := hub.Describe(err)
+	text, _ := core.Describe(err)
 	_, _ = e.out.Write(append(AppendError(nil, Bytes(message, env.ID), CodeInternal, text, undelivered), '\n'))
 }

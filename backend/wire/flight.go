@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // What one call's queue holds before the reader waits for a slow sink.
@@ -32,7 +32,7 @@ type inbound struct {
 	method string
 	params json.RawMessage
 	id     json.RawMessage // of a request
-	reply  hub.Reply
+	reply  core.Reply
 	err    error
 }
 
@@ -50,7 +50,7 @@ type flight struct {
 	id    int64
 	token []byte // the client's own progress token, raw; nil without one
 	key   string // ours, as we sent it
-	sink  hub.Sink
+	sink  core.Sink
 	wake  chan struct{} // holds one signal when the queue is not empty
 
 	mu      sync.Mutex
@@ -62,7 +62,7 @@ type flight struct {
 	dropped int
 }
 
-func newFlight(id int64, sink hub.Sink) *flight {
+func newFlight(id int64, sink core.Sink) *flight {
 	return &flight{id: id, sink: sink, wake: make(chan struct{}, 1), left: patience}
 }
 

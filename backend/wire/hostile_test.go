@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestJunkIsSkippedAndTwoMessagesOnOneLineAreBothRead(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAnOversizedResultFailsOnlyItsOwnCall(t *testing.T) {
 func TestAnEndlessLineEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	m := start(t, "endless", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
-	if _, err := call(t, m, `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable {
+	if _, err := call(t, m, `{}`, nil); core.CodeOf(err) != core.CodeUnavailable {
 		t.Fatal(err)
 	}
 }
@@ -109,7 +109,7 @@ func TestLateAndForeignRepliesAreCountedAndDropped(t *testing.T) {
 
 func TestAnAnswerWithNeitherResultNorErrorFailsTheCall(t *testing.T) {
 	t.Parallel()
-	if _, err := call(t, start(t, "neither", nil), `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable {
+	if _, err := call(t, start(t, "neither", nil), `{}`, nil); core.CodeOf(err) != core.CodeUnavailable {
 		t.Fatal(err)
 	}
 }
@@ -160,13 +160,13 @@ func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
 func TestAServerThatDoesNotReadFailsTheCallAtItsDeadlineAndThenTheConnection(t *testing.T) {
 	t.Parallel()
 	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = time.Second })
-	if _, err := m.Call(context.Background(), "tools/list", nil, hub.Span{}, nil); err != nil {
+	if _, err := m.Call(context.Background(), "tools/list", nil, core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	params := `{"arguments":{"text":"` + strings.Repeat("x", 200_000) + `"}}`
-	_, err := m.Call(ctx, "tools/call", []byte(params), hub.Span{}, nil)
+	_, err := m.Call(ctx, "tools/call", []byte(params), core.Span{}, nil)
 	if !errors.Is(err, context.DeadlineExceeded) { // else it would be the connection's end
 		t.Error(err)
 	}

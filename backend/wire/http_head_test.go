@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Whoever looks on sees the status and the headers of a remote server, and what it says
@@ -42,11 +42,11 @@ func TestHTTPOfARemoteServerIsShownWithoutItsSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(hub.Legacy, "2025-11-25")
-	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), hub.Span{}, nil); err == nil {
+	r.Speak(core.Legacy, "2025-11-25")
+	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil); err == nil {
 		t.Error("no error")
 	}
 	<-down
@@ -74,7 +74,7 @@ func TestAReplyInAStreamIsShownOnce(t *testing.T) {
 	r := d.open(t)
 	shown := 0
 	r.o.OnMessage = func(_ bool, _ string, text []byte) { shown += strings.Count(string(text), "once") }
-	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), hub.Span{}, nil); err != nil || shown != 1 {
+	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil); err != nil || shown != 1 {
 		t.Errorf("shown %d times, %v", shown, err)
 	}
 	r.o.OnMessage = nil
@@ -90,7 +90,7 @@ func TestAnHTTPRequestWithoutAnAnswerIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil)
+	_, _ = r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil)
 	if !strings.HasPrefix(last, "no answer: ") || strings.Contains(last, "hush") {
 		t.Errorf("%q", last)
 	}

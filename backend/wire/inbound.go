@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func hasNewline(b []byte) bool {
@@ -62,7 +62,7 @@ func (m *Mux) oversized(f *frame) {
 		m.junk(f.data, "larger than "+strconv.Itoa(limit)+" bytes")
 		return
 	}
-	err := hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit: %d of at most %d bytes", m.o.Server, f.size, limit)
+	err := core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit: %d of at most %d bytes", m.o.Server, f.size, limit)
 	m.settle(id, inbound{kind: inReply, err: err})
 }
 
@@ -86,7 +86,7 @@ func (m *Mux) line(data []byte, owned bool) {
 // broken fails the call that an unreadable message belongs to, if it tells.
 func (m *Mux) broken(data []byte, cause error) {
 	if id, ok := ownerOf(data, nil); ok {
-		err := hub.Errorf(hub.CodeUnavailable, "server %q sent a result that cannot be read", m.o.Server)
+		err := core.Errorf(core.CodeUnavailable, "server %q sent a result that cannot be read", m.o.Server)
 		err.Cause = cause
 		if m.settle(id, inbound{kind: inReply, err: err}) {
 			return
@@ -132,7 +132,7 @@ func (m *Mux) message(data []byte, env Envelope, owned bool) {
 }
 
 // keep returns a range of data that stays valid after the next read.
-func keep(data []byte, span hub.Span, owned bool) []byte {
+func keep(data []byte, span core.Span, owned bool) []byte {
 	if owned || span.Empty() {
 		return Bytes(data, span)
 	}
@@ -154,7 +154,7 @@ func (m *Mux) response(data []byte, env Envelope, owned, repaired bool) {
 	case !env.Result.Empty():
 		in.reply.Result = keep(data, env.Result, owned)
 	default:
-		in.err = hub.Errorf(hub.CodeUnavailable, "server %q answered with neither result nor error", m.o.Server)
+		in.err = core.Errorf(core.CodeUnavailable, "server %q answered with neither result nor error", m.o.Server)
 	}
 	m.settle(id, in)
 }

@@ -4,7 +4,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // maxKeys bounds the members of the few objects whose keys we compare.
@@ -14,13 +14,13 @@ const maxKeys = 128
 // by case folding: a parser that ignores case would see one key there.
 // The zero keySet is empty. It allocates nothing for usual objects.
 type keySet struct {
-	few     [12]hub.Span
+	few     [12]core.Span
 	n       int
 	strange uint16 // one bit for each of few that is not plain ASCII
-	many    []hub.Span
+	many    []core.Span
 }
 
-func (k *keySet) add(s *scanner, key hub.Span) error {
+func (k *keySet) add(s *scanner, key core.Span) error {
 	b := s.b[key.Start+1 : key.End-1]
 	usual := skipPlain(b, 0) == len(b)
 	if !usual && hasNUL(b) {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // dialectServer is a legacy server whose sessions can be lost, with its own way to refuse
@@ -89,10 +89,10 @@ func (d *dialectServer) open(t *testing.T) *Remote {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close(t.Context()) })
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(hub.Legacy, "2025-11-25")
+	r.Speak(core.Legacy, "2025-11-25")
 	return r
 }
 
@@ -125,7 +125,7 @@ func TestALostSessionIsFoundWhateverTheServerSays(t *testing.T) {
 			r := d.open(t)
 			d.forget()
 			for range 2 {
-				reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+				reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 				if err != nil || string(reply.Result) != `{"session":"s2"}` {
 					t.Fatalf("%s%s, %v", reply.Result, reply.Error, err)
 				}
@@ -150,16 +150,16 @@ func TestACallThatMayHaveBeenMadeIsNotRepeatedInANewSession(t *testing.T) {
 			d := &dialectServer{refuse: refuse}
 			r := d.open(t)
 			d.forget()
-			_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
-			own, ok := errors.AsType[*hub.Error](err)
-			if !ok || own.Unsent || own.Code != hub.CodeUnavailable || !strings.Contains(own.Message, "whether it made this call is not known") {
+			_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
+			own, ok := errors.AsType[*core.Error](err)
+			if !ok || own.Unsent || own.Code != core.CodeUnavailable || !strings.Contains(own.Message, "whether it made this call is not known") {
 				t.Fatalf("%v", err)
 			}
-			if reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {
+			if reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {
 				t.Errorf("the next call: %s%s, %v", reply.Result, reply.Error, err)
 			}
 			d.forget()
-			if reply, err := r.Call(t.Context(), "resources/read", []byte(`{"uri":"x:y"}`), hub.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s3"}` {
+			if reply, err := r.Call(t.Context(), "resources/read", []byte(`{"uri":"x:y"}`), core.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s3"}` {
 				t.Errorf("what has no effect is repeated: %s%s, %v", reply.Result, reply.Error, err)
 			}
 			if opened, made := d.counts(); opened != 3 || made != 2 {
@@ -176,7 +176,7 @@ func TestAnErrorAboutAnotherSessionIsTheServersAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const text = `{"code":-32602,"message":"browser session not found"}`
 			d := &dialectServer{refuse: refusal(404, "", ""), call: refusal(status, jsonKind, `{"jsonrpc":"2.0","id":ID,"error":`+text+`}`)}
-			reply, err := d.open(t).Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+			reply, err := d.open(t).Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 			if err != nil || string(reply.Error) != text {
 				t.Errorf("%s, %v", reply.Error, err)
 			}
@@ -193,8 +193,8 @@ func TestASessionThatIsRefusedAtOnceIsAClearError(t *testing.T) {
 	d := &dialectServer{refuse: refusal(404, "", ""), useless: true}
 	r := d.open(t)
 	d.forget()
-	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
-	if own, ok := errors.AsType[*hub.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "refuses the session that it has just opened") {
+	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
+	if own, ok := errors.AsType[*core.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "refuses the session that it has just opened") {
 		t.Fatalf("%v", err)
 	}
 	if r.Err() != nil {
@@ -218,10 +218,10 @@ func TestAMissingStreamOfAnnouncementsIsNoLostSession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+		if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		r.Speak(hub.Legacy, "2025-11-25")
+		r.Speak(core.Legacy, "2025-11-25")
 		if r.announcements(&resumption{}) {
 			t.Errorf("%d: it is asked for again", status)
 		}
@@ -234,10 +234,10 @@ func TestAMissingStreamOfAnnouncementsIsNoLostSession(t *testing.T) {
 
 // A server author who looks for the reason of a cancellation finds our timeout, not a client.
 func TestATimeoutIsSentUpstreamAsATimeout(t *testing.T) {
-	if got := cancelReason(hub.Errorf(hub.CodeTimeout, "late")); got != "the request took too long" {
+	if got := cancelReason(core.Errorf(core.CodeTimeout, "late")); got != "the request took too long" {
 		t.Errorf("a timeout is %q", got)
 	}
-	if got := cancelReason(hub.Errorf(hub.CodeCancelled, "no longer wanted")); got != "the client cancelled the request" {
+	if got := cancelReason(core.Errorf(core.CodeCancelled, "no longer wanted")); got != "the client cancelled the request" {
 		t.Errorf("a cancellation is %q", got)
 	}
 	d := &dialectServer{refuse: refusal(404, "", "")}
@@ -260,13 +260,13 @@ func TestATimeoutIsSentUpstreamAsATimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close(t.Context()) })
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(hub.Legacy, "2025-11-25")
+	r.Speak(core.Legacy, "2025-11-25")
 	life, end := context.WithCancelCause(t.Context())
-	go func() { end(hub.Errorf(hub.CodeTimeout, "late")) }()
-	if _, err := r.Call(life, "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil); hub.CodeOf(err) != hub.CodeTimeout {
+	go func() { end(core.Errorf(core.CodeTimeout, "late")) }()
+	if _, err := r.Call(life, "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); core.CodeOf(err) != core.CodeTimeout {
 		t.Errorf("%v", err)
 	}
 	if got := <-cancelled; !strings.Contains(got, `"reason":"the request took too long"`) {

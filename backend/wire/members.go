@@ -1,13 +1,13 @@
 package wire
 
 import (
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Member is one member of an object.
 type Member struct {
-	Name       []byte   // the key, decoded; valid during the visit only
-	Key, Value hub.Span // raw, the key with its quotes
+	Name       []byte    // the key, decoded; valid during the visit only
+	Key, Value core.Span // raw, the key with its quotes
 }
 
 // members validates the object at i, whose keys must be unique, hands every member
@@ -29,7 +29,7 @@ func (s *scanner) members(i, depth int, visit func(Member) error) (int, error) {
 		if i, err = s.value(from, depth); err != nil {
 			return i, err
 		}
-		m := Member{Name: s.b[key.Start+1 : key.End-1], Key: key, Value: hub.Span{Start: from, End: i}}
+		m := Member{Name: s.b[key.Start+1 : key.End-1], Key: key, Value: core.Span{Start: from, End: i}}
 		if skipPlain(m.Name, 0) < len(m.Name) {
 			text, _ := Unquote(s.b[key.Start:key.End])
 			m.Name = []byte(text)
@@ -61,7 +61,7 @@ func Members(obj []byte, visit func(Member) error) error {
 
 // Elements validates list as one array and hands every element to visit. An error
 // of visit ends it and is returned.
-func Elements(list []byte, visit func(element hub.Span) error) error {
+func Elements(list []byte, visit func(element core.Span) error) error {
 	s := scanner{b: list}
 	i := s.space(0)
 	if i >= len(list) || list[i] != '[' {
@@ -74,7 +74,7 @@ func Elements(list []byte, visit func(element hub.Span) error) error {
 		if i, err = s.value(i, 1); err != nil {
 			return err
 		}
-		if err := visit(hub.Span{Start: from, End: i}); err != nil {
+		if err := visit(core.Span{Start: from, End: i}); err != nil {
 			return err
 		}
 		if i = s.space(i); i >= len(list) {

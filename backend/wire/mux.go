@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // SeeLog is the hint where we know no more than that a server is gone.
@@ -43,7 +43,7 @@ type MuxOptions struct {
 	OnNotification func(method string, params json.RawMessage)
 	// OnRequest answers a request of the server that belongs to no call or to more
 	// than one. It runs in a goroutine of its own. Without it such requests are refused.
-	OnRequest func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	OnRequest func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 	// OnJunk gets lines that are no message, cut to 512 bytes, and why.
 	OnJunk func(line []byte, reason string)
 	Log    *slog.Logger
@@ -163,8 +163,8 @@ func (m *Mux) fail(err error) {
 }
 
 func (m *Mux) gone(cause error) error {
-	return &hub.Error{
-		Code: hub.CodeUnavailable, Message: "server " + strconv.Quote(m.o.Server) + " is gone",
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "server " + strconv.Quote(m.o.Server) + " is gone",
 		Hint: SeeLog, Cause: cause, Retriable: true,
 	}
 }
@@ -177,9 +177,9 @@ func (m *Mux) gone(cause error) error {
 // When ctx ends, Call tells the server and returns the cause of ctx at once; a
 // reply that still comes is dropped. After that sink is not used any more, but
 // for an Ask that has not returned yet: its context has ended.
-func (m *Mux) Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
+func (m *Mux) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
 	if ctx.Err() != nil {
-		return hub.Reply{}, context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
 	}
 	f := newFlight(m.nextID.Add(1), sink)
 	edits := [1]Edit{}
@@ -190,7 +190,7 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token hub.
 		edit = append(edit, Edit{Span: token, With: []byte(`"` + f.key + `"`)})
 	}
 	if !m.add(f) {
-		return hub.Reply{}, m.unsent()
+		return core.Reply{}, m.unsent()
 	}
 	sent := m.out.put(ctx, len(params)+128, func(dst []byte) []byte {
 		return appendCall(dst, f.id, method, params, edit)
@@ -198,9 +198,9 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token hub.
 	if !sent {
 		m.remove(f)
 		if ctx.Err() != nil {
-			return hub.Reply{}, context.Cause(ctx)
+			return core.Reply{}, context.Cause(ctx)
 		}
-		return hub.Reply{}, m.unsent()
+		return core.Reply{}, m.unsent()
 	}
 	return m.await(ctx, f, method)
 }
@@ -208,7 +208,7 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token hub.
 // unsent is the error of a call of which nothing was even queued.
 func (m *Mux) unsent() error {
 	err := m.gone(m.Err())
-	if e, ok := errors.AsType[*hub.Error](err); ok {
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		e.Unsent = true
 	}
 	return err
@@ -233,7 +233,7 @@ func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit)
 }
 
 // await delivers what belongs to the call until its reply comes.
-func (m *Mux) await(ctx context.Context, f *flight, method string) (hub.Reply, error) {
+func (m *Mux) await(ctx context.Context, f *flight, method string) (core.Reply, error) {
 	var asking context.Context // made for the first request of the server
 	var batch []inbound
 	for {
@@ -245,7 +245,7 @@ func (m *Mux) await(ctx context.Context, f *flight, method string) (hub.Reply, e
 			if method != "initialize" { // the one request that must not be cancelled
 				m.notifyCancelled(f.id, context.Cause(ctx))
 			}
-			return hub.Reply{}, context.Cause(ctx)
+			return core.Reply{}, context.Cause(ctx)
 		}
 		batch = f.take(batch)
 		for i := range batch {
@@ -283,7 +283,7 @@ func (m *Mux) notifyCancelled(id int64, cause error) {
 
 // cancelReason says to a server why a request is no longer wanted.
 func cancelReason(cause error) string {
-	if hub.CodeOf(cause) == hub.CodeTimeout {
+	if core.CodeOf(cause) == core.CodeTimeout {
 		return "the request took too long"
 	}
 	return "the client cancelled the request"

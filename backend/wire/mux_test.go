@@ -15,9 +15,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	"drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +27,7 @@ type recorder struct {
 	mu   sync.Mutex
 	got  []string
 	gate chan struct{} // Notify waits for it when it is set
-	ask  func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	ask  func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 }
 
 func (r *recorder) Notify(method string, params json.RawMessage) {
@@ -39,7 +39,7 @@ func (r *recorder) Notify(method string, params json.RawMessage) {
 	r.got = append(r.got, method+" "+string(params))
 }
 
-func (r *recorder) Ask(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+func (r *recorder) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	return r.ask(ctx, method, params)
 }
 
@@ -76,7 +76,7 @@ func start(t testing.TB, mode string, change func(*wire.MuxOptions)) *wire.Mux {
 	return m
 }
 
-func call(t testing.TB, m *wire.Mux, params string, sink hub.Sink) (hub.Reply, error) {
+func call(t testing.TB, m *wire.Mux, params string, sink core.Sink) (core.Reply, error) {
 	t.Helper()
 	p, err := wire.ScanParams([]byte(params))
 	if err != nil {
@@ -87,7 +87,7 @@ func call(t testing.TB, m *wire.Mux, params string, sink hub.Sink) (hub.Reply, e
 	return m.Call(ctx, "tools/call", []byte(params), p.ProgressToken, sink)
 }
 
-func mustCall(t testing.TB, m *wire.Mux, params string, sink hub.Sink) hub.Reply {
+func mustCall(t testing.TB, m *wire.Mux, params string, sink core.Sink) core.Reply {
 	t.Helper()
 	reply, err := call(t, m, params, sink)
 	if err != nil {
@@ -190,7 +190,7 @@ func TestCancellationReturnsAtOnceAndTellsTheServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := m.Call(ctx, "tools/call", []byte("{\n}"), hub.Span{}, nil)
+		_, err := m.Call(ctx, "tools/call", []byte("{\n}"), core.Span{}, nil)
 		failed <- err
 	}()
 	if got := <-lines; got != `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`+"\n" {
@@ -212,11 +212,11 @@ func TestCancellationReturnsAtOnceAndTellsTheServer(t *testing.T) {
 func TestARequestOfTheServerReachesTheOnlyCallInFlight(t *testing.T) {
 	t.Parallel()
 	m := start(t, "ask", nil)
-	sink := &recorder{ask: func(_ context.Context, method string, params json.RawMessage) (hub.Reply, error) {
+	sink := &recorder{ask: func(_ context.Context, method string, params json.RawMessage) (core.Reply, error) {
 		if method != "elicitation/create" || !strings.Contains(string(params), "Sure?") {
-			return hub.Reply{}, fmt.Errorf("asked %s %s", method, params)
+			return core.Reply{}, fmt.Errorf("asked %s %s", method, params)
 		}
-		return hub.Reply{Result: []byte(`{"action":"accept","n":9007199254740993}`)}, nil
+		return core.Reply{Result: []byte(`{"action":"accept","n":9007199254740993}`)}, nil
 	}}
 	reply := mustCall(t, m, `{}`, sink)
 	if !strings.Contains(string(reply.Result), `"result":{"action":"accept","n":9007199254740993}`) {
@@ -228,16 +228,16 @@ func TestARequestThatSeveralCallsCouldOwnIsRefused(t *testing.T) {
 	t.Parallel()
 	m := start(t, "ask", nil)
 	var asked atomic.Int64
-	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
+	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
 		asked.Add(1)
 		<-ctx.Done()
-		return hub.Reply{}, ctx.Err()
+		return core.Reply{}, ctx.Err()
 	}}
 	ctx, cancel := context.WithCancel(context.Background())
 	first := make(chan struct{})
 	go func() { // stays in flight
 		defer close(first)
-		_, _ = m.Call(ctx, "tools/call", nil, hub.Span{}, sink)
+		_, _ = m.Call(ctx, "tools/call", nil, core.Span{}, sink)
 	}()
 	for asked.Load() == 0 {
 		select {
@@ -276,13 +276,13 @@ func TestWhenTheServerEndsEveryCallFailsOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range calls {
 		wg.Go(func() {
-			if _, err := call(t, m, `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable || unsent(err) {
+			if _, err := call(t, m, `{}`, nil); core.CodeOf(err) != core.CodeUnavailable || unsent(err) {
 				t.Errorf("%v; it may be tried again: %v", err, unsent(err))
 			}
 		})
 	}
 	wg.Wait()
-	if _, err := call(t, m, `{}`, nil); hub.CodeOf(err) != hub.CodeUnavailable || !unsent(err) {
+	if _, err := call(t, m, `{}`, nil); core.CodeOf(err) != core.CodeUnavailable || !unsent(err) {
 		t.Errorf("%v; it may be tried again: %v", err, unsent(err))
 	}
 }
@@ -290,7 +290,7 @@ func TestWhenTheServerEndsEveryCallFailsOnce(t *testing.T) {
 // unsent reports whether the error says that nothing of the call reached the server, so
 // that it may be made again.
 func unsent(err error) bool {
-	e, ok := errors.AsType[*hub.Error](err)
+	e, ok := errors.AsType[*core.Error](err)
 	return ok && e.Unsent
 }
 
@@ -319,13 +319,13 @@ func TestLogLinesReachTheOnlyCallInFlight(t *testing.T) {
 func TestARequestThatTheServerTookBackIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	m := start(t, "ask-cancel", nil)
-	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (hub.Reply, error) {
+	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
 		<-ctx.Done() // if it was asked at all before it was taken back
-		return hub.Reply{}, ctx.Err()
+		return core.Reply{}, ctx.Err()
 	}}
 	mustCall(t, m, `{}`, sink)
 	for range 20 { // an answer would be on its way now
-		reply, err := m.Call(t.Context(), "answers", nil, hub.Span{}, nil)
+		reply, err := m.Call(t.Context(), "answers", nil, core.Span{}, nil)
 		if err != nil || string(reply.Result) != `{"answers":0}` {
 			t.Fatalf("%s, %v", reply.Result, err)
 		}

@@ -3,7 +3,7 @@ package wire
 import (
 	"strconv"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The keys of _meta that the modern era gives a meaning.
@@ -20,29 +20,29 @@ const (
 // Params holds the parts of a params object that routing and translation look at.
 // All spans are ranges of the bytes given to ScanParams, raw, and empty when absent.
 type Params struct {
-	Name      hub.Span // of a tool or prompt
-	URI       hub.Span // of a resource
-	Arguments hub.Span
-	Meta      hub.Span // the whole _meta object
-	Cursor    hub.Span
-	Ref       hub.Span // completion/complete: the whole ref object
-	Level     hub.Span // logging/setLevel
-	RequestID hub.Span // notifications/cancelled: requestId
-	Progress  hub.Span // notifications/progress: progressToken at the top
+	Name      core.Span // of a tool or prompt
+	URI       core.Span // of a resource
+	Arguments core.Span
+	Meta      core.Span // the whole _meta object
+	Cursor    core.Span
+	Ref       core.Span // completion/complete: the whole ref object
+	Level     core.Span // logging/setLevel
+	RequestID core.Span // notifications/cancelled: requestId
+	Progress  core.Span // notifications/progress: progressToken at the top
 
-	InputResponses, RequestState hub.Span // retries of the modern era
+	InputResponses, RequestState core.Span // retries of the modern era
 
 	// Of initialize.
-	InitVersion, InitInfo, InitCapabilities hub.Span
+	InitVersion, InitInfo, InitCapabilities core.Span
 
 	// Of _meta.
-	ProgressToken      hub.Span
-	ProtocolVersion    hub.Span
-	ClientInfo         hub.Span
-	ClientCapabilities hub.Span
-	LogLevel           hub.Span
-	SubscriptionID     hub.Span
-	TraceParent        hub.Span
+	ProgressToken      core.Span
+	ProtocolVersion    core.Span
+	ClientInfo         core.Span
+	ClientCapabilities core.Span
+	LogLevel           core.Span
+	SubscriptionID     core.Span
+	TraceParent        core.Span
 }
 
 // ScanParams validates params as one JSON object and finds its known members in
@@ -99,7 +99,7 @@ func (p *Params) scanMeta(params []byte) error {
 	return err
 }
 
-func (p *Params) field(name []byte) *hub.Span {
+func (p *Params) field(name []byte) *core.Span {
 	switch string(name) {
 	case "name":
 		return &p.Name
@@ -131,7 +131,7 @@ func (p *Params) field(name []byte) *hub.Span {
 	return nil
 }
 
-func (p *Params) metaField(name []byte) *hub.Span {
+func (p *Params) metaField(name []byte) *core.Span {
 	switch string(name) {
 	case "progressToken":
 		return &p.ProgressToken
@@ -152,7 +152,7 @@ func (p *Params) metaField(name []byte) *hub.Span {
 }
 
 // Bytes returns the part of src that span covers, or nil when it is absent.
-func Bytes(src []byte, span hub.Span) []byte {
+func Bytes(src []byte, span core.Span) []byte {
 	if span.Empty() {
 		return nil
 	}
@@ -160,7 +160,7 @@ func Bytes(src []byte, span hub.Span) []byte {
 }
 
 // Int returns the value of a span that holds a plain decimal integer.
-func Int(src []byte, span hub.Span) (int64, bool) {
+func Int(src []byte, span core.Span) (int64, bool) {
 	if span.Empty() || span.End-span.Start > 19 {
 		return 0, false
 	}

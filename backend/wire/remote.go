@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // RemoteOptions says how to reach a server by streamable HTTP. Server and URL are
@@ -29,7 +29,7 @@ type RemoteOptions struct {
 	MaxMessage int // bytes of one answer or event; 0 is DefaultMaxMessage
 
 	OnNotification func(method string, params json.RawMessage)
-	OnRequest      func(ctx context.Context, method string, params json.RawMessage) (hub.Reply, error)
+	OnRequest      func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 	OnJunk         func(line []byte, reason string)
 	// OnRenewed is called after a session that the server had forgotten was replaced:
 	// what was set in the old one is gone. It must not block.
@@ -65,7 +65,7 @@ type Remote struct {
 	askedOne sync.Once
 
 	mu      sync.Mutex
-	era     hub.Era
+	era     core.Era
 	version string
 	session string
 	hello   []byte // params of the initialize that opened the session
@@ -77,7 +77,7 @@ type Remote struct {
 func NewRemote(o RemoteOptions) (*Remote, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, hub.Errorf(hub.CodeValidation, "server %q has no http or https url", o.Server)
+		return nil, core.Errorf(core.CodeValidation, "server %q has no http or https url", o.Server)
 	}
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = DefaultMaxMessage
@@ -85,7 +85,7 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renews: make(chan struct{}, 1), renewLimit: renewLimit, asked: make(chan struct{}), era: hub.Legacy, flights: map[int64]*flight{}}
+	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renews: make(chan struct{}, 1), renewLimit: renewLimit, asked: make(chan struct{}), era: core.Legacy, flights: map[int64]*flight{}}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.flood.init(time.Now())
 	r.asks.running = map[string]context.CancelFunc{}
@@ -117,11 +117,11 @@ func sameOriginOnly(c *http.Client, origin *url.URL) *http.Client {
 
 // Speak sets the era and revision that requests announce. version is "" until a
 // legacy server has answered initialize.
-func (r *Remote) Speak(era hub.Era, version string) {
+func (r *Remote) Speak(era core.Era, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.era, r.version = era, version
-	if era == hub.Modern {
+	if era == core.Modern {
 		r.session = ""
 	}
 }
@@ -150,8 +150,8 @@ func (r *Remote) fail(err error) {
 	}
 	r.err = err
 	close(r.done)
-	r.cancel(&hub.Error{
-		Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q is gone", r.o.Server),
+	r.cancel(&core.Error{
+		Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is gone", r.o.Server),
 		Hint: SeeLog, Cause: err, Retriable: true,
 	})
 }
@@ -184,15 +184,15 @@ func (r *Remote) Close(ctx context.Context) error {
 }
 
 // Call is Mux.Call over HTTP.
-func (r *Remote) Call(ctx context.Context, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
+func (r *Remote) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
 	return r.CallWith(ctx, nil, method, params, token, sink)
 }
 
 // CallWith is Call with headers of its own beside those of every request. Their names
 // are canonical.
-func (r *Remote) CallWith(ctx context.Context, header http.Header, method string, params []byte, token hub.Span, sink hub.Sink) (hub.Reply, error) {
+func (r *Remote) CallWith(ctx context.Context, header http.Header, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
 	if err := r.Err(); err != nil {
-		return hub.Reply{}, context.Cause(r.ctx)
+		return core.Reply{}, context.Cause(r.ctx)
 	}
 	f := newFlight(r.nextID.Add(1), sink)
 	var edit []Edit
@@ -203,7 +203,7 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	}
 	r.mu.Lock()
 	r.flights[f.id] = f
-	legacy := r.era == hub.Legacy
+	legacy := r.era == core.Legacy
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
@@ -220,7 +220,7 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 			cause := context.Cause(ctx)
 			r.asks.spawn(func() { r.sayCancelled(f.id, cause) }) // a modern server takes the closed stream for it
 		}
-		return hub.Reply{}, context.Cause(both)
+		return core.Reply{}, context.Cause(both)
 	}
 	return reply, err
 }
@@ -233,21 +233,21 @@ func (r *Remote) sayCancelled(id int64, cause error) {
 
 // exchange posts one request and reads until its reply. A request that a server refuses
 // because it has forgotten our session goes out once more in a new one.
-func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte, header http.Header) (hub.Reply, error) {
+func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte, header http.Header) (core.Reply, error) {
 	resp, err := r.post(ctx, method, params, body, header)
 	if err == nil && r.sessionRefused(ctx, resp, f.id) {
 		resp.Body.Close()
 		if err := r.replaceSession(ctx, lostSession(resp)); err != nil {
-			return hub.Reply{}, err
+			return core.Reply{}, err
 		}
 		resp, err = r.post(ctx, method, params, body, header)
 		if err == nil && refusedAgain(resp) {
 			resp.Body.Close()
-			return hub.Reply{}, r.sessionUseless()
+			return core.Reply{}, r.sessionUseless()
 		}
 	}
 	if err != nil {
-		return hub.Reply{}, r.unreachable(err)
+		return core.Reply{}, r.unreachable(err)
 	}
 	reply, err := r.read(ctx, resp, f, method, params)
 	lost := lostSession(resp)
@@ -255,19 +255,19 @@ func (r *Remote) exchange(ctx context.Context, f *flight, method string, params,
 		return reply, err
 	}
 	if err := r.replaceSession(ctx, lost); err != nil {
-		return hub.Reply{}, err
+		return core.Reply{}, err
 	}
 	if !repeatable(method) { // it was read, and perhaps more than that
-		return hub.Reply{}, r.sessionEnded()
+		return core.Reply{}, r.sessionEnded()
 	}
 	if resp, err = r.post(ctx, method, params, body, header); err != nil {
-		return hub.Reply{}, r.unreachable(err)
+		return core.Reply{}, r.unreachable(err)
 	}
 	return r.read(ctx, resp, f, method, params)
 }
 
 // read reads the reply to a request.
-func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, method string, params []byte) (hub.Reply, error) {
+func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, method string, params []byte) (core.Reply, error) {
 	defer resp.Body.Close()
 	if method == "initialize" && resp.StatusCode == http.StatusOK {
 		r.mu.Lock()
@@ -279,10 +279,10 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, metho
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.o.MaxMessage)+1))
 	if err != nil {
-		return hub.Reply{}, r.broken("the answer was cut off", err)
+		return core.Reply{}, r.broken("the answer was cut off", err)
 	}
 	if len(data) > r.o.MaxMessage {
-		return hub.Reply{}, hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+		return core.Reply{}, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
 	if mediaType(resp) != "application/json" {
 		r.o.show(false, "", data) // what is no message may explain why
@@ -293,33 +293,33 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, metho
 			return reply, err
 		}
 	}
-	return hub.Reply{}, r.status(resp)
+	return core.Reply{}, r.status(resp)
 }
 
 // reply reads a JSON body. An error may come without an id, when the server did
 // not get to read ours.
-func (r *Remote) reply(data []byte, id int64, status int) (hub.Reply, bool, error) {
+func (r *Remote) reply(data []byte, id int64, status int) (core.Reply, bool, error) {
 	data, env, repaired, err := r.scan(data)
 	if err != nil && status != http.StatusOK {
-		return hub.Reply{}, false, nil // the status says more
+		return core.Reply{}, false, nil // the status says more
 	} else if err != nil {
-		return hub.Reply{}, false, r.broken("an answer that cannot be read", err)
+		return core.Reply{}, false, r.broken("an answer that cannot be read", err)
 	}
 	return r.replyIn(data, env, repaired, id, status)
 }
 
 // replyIn takes the reply to a request out of a message that was scanned.
-func (r *Remote) replyIn(data []byte, env Envelope, repaired bool, id int64, status int) (hub.Reply, bool, error) {
+func (r *Remote) replyIn(data []byte, env Envelope, repaired bool, id int64, status int) (core.Reply, bool, error) {
 	got, ok := Int(data, env.ID)
 	switch {
 	case env.Kind != Response:
-		return hub.Reply{}, false, nil
+		return core.Reply{}, false, nil
 	case !env.Error.Empty() && (got == id || !ok):
-		return hub.Reply{Error: Bytes(data, env.Error), Repaired: repaired}, true, nil
+		return core.Reply{Error: Bytes(data, env.Error), Repaired: repaired}, true, nil
 	case ok && got == id && !env.Result.Empty() && status == http.StatusOK:
-		return hub.Reply{Result: Bytes(data, env.Result), Repaired: repaired}, true, nil
+		return core.Reply{Result: Bytes(data, env.Result), Repaired: repaired}, true, nil
 	}
-	return hub.Reply{}, false, nil
+	return core.Reply{}, false, nil
 }
 
 // scan also reports whether text had to be repaired.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 var errTooManyRedirects = errors.New("too many redirects")
@@ -37,20 +37,20 @@ func (r *Remote) unreachable(err error) error { return unreachable(r.o.Server, e
 
 func unreachable(server string, err error) error {
 	if elsewhere, ok := errors.AsType[*redirectError](err); ok {
-		return &hub.Error{Code: hub.CodeUnavailable, Cause: elsewhere,
+		return &core.Error{Code: core.CodeUnavailable, Cause: elsewhere,
 			Message: fmt.Sprintf("server %q redirects to another origin, %.200s, which is refused", server, elsewhere.origin),
 			Hint:    "If it has moved, change its url. Its headers are never sent to another origin."}
 	}
 	if errors.Is(err, errTooManyRedirects) {
-		return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q redirects without end", server), Cause: err}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q redirects without end", server), Cause: err}
 	}
-	if own, ok := errors.AsType[*hub.Error](err); ok {
+	if own, ok := errors.AsType[*core.Error](err); ok {
 		return own // of whoever makes the requests: it says more, such as that somebody has to sign in
 	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached: %.200s", server, err.Error()), Cause: err, Retriable: true, Unsent: undialed(err)}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached: %.200s", server, err.Error()), Cause: err, Retriable: true, Unsent: undialed(err)}
 }
 
 // undialed reports whether err comes from before there was a connection.
@@ -60,20 +60,20 @@ func undialed(err error) bool {
 }
 
 func (r *Remote) broken(what string, cause error) error {
-	return &hub.Error{Code: hub.CodeUnavailable, Message: fmt.Sprintf("server %q sent %s", r.o.Server, what), Cause: cause, Retriable: true}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q sent %s", r.o.Server, what), Cause: cause, Retriable: true}
 }
 
 func (r *Remote) status(resp *http.Response) error { return statusError(r.o.Server, resp) }
 
 func statusError(server string, resp *http.Response) error {
-	e := hub.Errorf(hub.CodeUnavailable, "server %q answered with HTTP status %d", server, resp.StatusCode)
+	e := core.Errorf(core.CodeUnavailable, "server %q answered with HTTP status %d", server, resp.StatusCode)
 	after := retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	e.Cause = &StatusError{Status: resp.StatusCode, After: after}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		e.Code, e.Hint = hub.CodeUnauthorized, "Log in to the server, or check the headers in its configuration."
+		e.Code, e.Hint = core.CodeUnauthorized, "Log in to the server, or check the headers in its configuration."
 	case resp.StatusCode == http.StatusTooManyRequests:
-		e.Code, e.Retriable = hub.CodeRateLimited, true
+		e.Code, e.Retriable = core.CodeRateLimited, true
 		if after > 0 {
 			e.Hint = fmt.Sprintf("Try again in %s.", after)
 		}

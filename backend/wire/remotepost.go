@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // request makes a request; fresh leaves out what belongs to a session.
@@ -46,7 +46,7 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	r.mu.Lock()
-	modern := r.era == hub.Modern
+	modern := r.era == core.Modern
 	r.mu.Unlock()
 	if modern && method != "" {
 		req.Header.Set("Mcp-Method", method)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // How long we wait before a stream is opened again.
@@ -51,7 +51,7 @@ var errNoResumption = errors.New("the server offers no resumption")
 // resume opens the rest of a stream that ended early.
 func (r *Remote) resume(ctx context.Context, place *resumption) (io.ReadCloser, error) {
 	r.mu.Lock()
-	legacy := r.era == hub.Legacy
+	legacy := r.era == core.Legacy
 	r.mu.Unlock()
 	for {
 		if place.last == "" || !legacy || place.empty >= maxResumes {

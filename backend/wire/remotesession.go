@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 var errForgotten = errors.New("the server has forgotten our session")
@@ -73,7 +73,7 @@ func (r *Remote) sessionUnknown(ctx context.Context, session string) bool {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusGone:
 		return true
 	}
-	var reply hub.Reply
+	var reply core.Reply
 	if mediaType(resp) == "text/event-stream" {
 		reply, err = r.stream(ctx, resp.Body, f)
 	} else {
@@ -178,14 +178,14 @@ func refusedAgain(resp *http.Response) bool {
 
 // sessionUseless is the error of a request that was refused in two sessions.
 func (r *Remote) sessionUseless() error {
-	return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Unsent: true, Cause: errForgotten,
+	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true, Cause: errForgotten,
 		Message: fmt.Sprintf("server %q refuses the session that it has just opened", r.o.Server),
 		Hint:    "Try again. If it goes on, several servers answer at its url and do not share their sessions."}
 }
 
 // sessionEnded is the error of a call that may have been made before its session was lost.
 func (r *Remote) sessionEnded() error {
-	return &hub.Error{Code: hub.CodeUnavailable, Retriable: true, Cause: errForgotten,
+	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: errForgotten,
 		Message: fmt.Sprintf("server %q has forgotten our session; whether it made this call is not known", r.o.Server),
 		Hint:    "A new session is open. Check whether the call had an effect before you make it again."}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // amnesiac is a legacy server that has forgotten every session, and takes its time with
@@ -47,10 +47,10 @@ func openAmnesiac(t *testing.T) *Remote {
 		r.fail(errors.New("the test is over")) // no farewell: nobody listens
 		_ = r.Close(context.Background())
 	})
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(hub.Legacy, "2025-11-25")
+	r.Speak(core.Legacy, "2025-11-25")
 	return r
 }
 
@@ -62,7 +62,7 @@ func TestACallThatEndsWhileItsSessionIsReplacedFails(t *testing.T) {
 	over := errors.New("no more time")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, over)
 	defer cancel()
-	reply, err := r.Call(ctx, "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil)
+	reply, err := r.Call(ctx, "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 	if !errors.Is(err, over) {
 		t.Errorf("%s, %v", reply.Result, err)
 	}
@@ -158,11 +158,11 @@ func TestAResumedStreamIsClosedBeforeTheNextOneIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { r.fail(errors.New("the test is over")); _ = r.Close(context.Background()) }()
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), hub.Span{}, nil); err != nil {
+	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(hub.Legacy, "2025-11-25")
-	if _, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), hub.Span{}, nil); err != nil {
+	r.Speak(core.Legacy, "2025-11-25")
+	if _, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if most := transport.most.Load(); opened.Load() != streams || most > 2 {

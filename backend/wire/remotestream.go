@@ -8,19 +8,19 @@ import (
 	"net/http"
 	"time"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // stream reads the events of one call until its reply. The sink is called from
 // here, so that a slow one slows this stream and no other. A legacy server that gives
 // its events ids may end the stream early: it is then opened again where it ended.
-func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Reply, error) {
+func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (core.Reply, error) {
 	place := resumption{wait: streamBackoff}
 	reply, done, err := r.events(ctx, body, f, &place)
 	for !done {
 		again, cause := r.resume(ctx, &place)
 		if cause != nil {
-			return hub.Reply{}, r.broken("no reply before its stream ended", errors.Join(err, cause))
+			return core.Reply{}, r.broken("no reply before its stream ended", errors.Join(err, cause))
 		}
 		reply, done, err = r.events(ctx, again, f, &place)
 		again.Close()
@@ -29,15 +29,15 @@ func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (hub.Rep
 }
 
 // events reads one stream of a call. When it ends without the reply, done is false.
-func (r *Remote) events(ctx context.Context, body io.Reader, f *flight, place *resumption) (reply hub.Reply, done bool, err error) {
+func (r *Remote) events(ctx context.Context, body io.Reader, f *flight, place *resumption) (reply core.Reply, done bool, err error) {
 	events := newEventReader(body, r.o.MaxMessage)
 	for {
 		ev, err := events.next()
 		switch {
 		case errors.Is(err, errEventTooLarge):
-			return hub.Reply{}, true, hub.Errorf(hub.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 		case err != nil:
-			return hub.Reply{}, false, err
+			return core.Reply{}, false, err
 		}
 		place.note(ev)
 		if len(ev.data) == 0 {
@@ -58,7 +58,7 @@ func (r *Remote) events(ctx context.Context, body io.Reader, f *flight, place *r
 			if ok || err != nil {
 				return reply, true, err
 			}
-			return hub.Reply{}, true, hub.Errorf(hub.CodeUnavailable, "server %q answered with neither result nor error", r.o.Server)
+			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "server %q answered with neither result nor error", r.o.Server)
 		}
 		r.inbound(ctx, data, env, f)
 	}
@@ -142,7 +142,7 @@ func (r *Remote) requested(ctx context.Context, data []byte, env Envelope, f *fl
 		}
 		switch {
 		case err != nil:
-			message, _ := hub.Describe(err)
+			message, _ := core.Describe(err)
 			r.answer(AppendError(nil, id, CodeRefused, message, nil))
 		case len(reply.Error) > 0:
 			r.answer(AppendErrorObject(nil, id, oneLine(reply.Error)))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestScanFindsTheEnvelopeWithoutTouchingThePayload(t *testing.T) {
@@ -114,7 +114,7 @@ func TestScanParamsFindsNamesTokensAndEraFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, span := range map[string]hub.Span{
+	for want, span := range map[string]core.Span{
 		`"t"`: p.Name, `{"a":[1]}`: p.Arguments, `7`: p.ProgressToken,
 		`"2026-07-28"`: p.ProtocolVersion, `{"name":"c"}`: p.ClientInfo, `"00-1"`: p.TraceParent,
 	} {
@@ -202,7 +202,7 @@ func FuzzScan(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, span := range []hub.Span{env.ID, env.Params, env.Result, env.Error} {
+		for _, span := range []core.Span{env.ID, env.Params, env.Result, env.Error} {
 			if !span.Empty() && !json.Valid(Bytes(msg, span)) {
 				t.Fatalf("span %v of %q is no value", span, msg)
 			}
@@ -235,7 +235,7 @@ func FuzzSplice(f *testing.F) {
 		if !json.Valid(got) {
 			t.Fatalf("%q spliced into %q gives no JSON: %q", with, msg, got)
 		}
-		back := Splice(nil, got, Edit{Span: hub.Span{Start: env.ID.Start, End: env.ID.Start + len(with)}, With: Bytes(msg, env.ID)})
+		back := Splice(nil, got, Edit{Span: core.Span{Start: env.ID.Start, End: env.ID.Start + len(with)}, With: Bytes(msg, env.ID)})
 		if !bytes.Equal(back, msg) {
 			t.Fatalf("not reversible: %q became %q", msg, back)
 		}

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // MaxDepth is how deeply a message may nest. It protects every parser behind us.
@@ -297,7 +297,7 @@ func (s *scanner) object(i, depth int) (int, error) {
 
 // key reads a member's key at i. It returns the span of the key with its quotes
 // and the index where the value starts.
-func (s *scanner) key(i int) (key hub.Span, value int, err error) {
+func (s *scanner) key(i int) (key core.Span, value int, err error) {
 	if i >= len(s.b) {
 		value, err = s.fail(i, "object without end")
 		return key, value, err
@@ -310,7 +310,7 @@ func (s *scanner) key(i int) (key hub.Span, value int, err error) {
 	if err != nil {
 		return key, end, err
 	}
-	key = hub.Span{Start: i, End: end}
+	key = core.Span{Start: i, End: end}
 	if i = s.space(end); i >= len(s.b) || s.b[i] != ':' {
 		value, err = s.fail(i, "no colon after an object key")
 		return key, value, err

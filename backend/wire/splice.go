@@ -4,12 +4,12 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Edit replaces the bytes of Span by With. A span whose Start equals its End inserts.
 type Edit struct {
-	Span hub.Span
+	Span core.Span
 	With []byte
 }
 

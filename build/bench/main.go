@@ -24,7 +24,7 @@ import (
 	"syscall"
 	"time"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // bench is one run.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 )
 
 const clientsHead = mark + `# Supported clients

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // property is what the reference needs of a JSON schema.

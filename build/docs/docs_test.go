@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 )
 
 const root = "../.."

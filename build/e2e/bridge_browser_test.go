@@ -18,8 +18,8 @@ import (
 	"sync"
 	"testing"
 
-	"drawbridge/backend/api"
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // scene is one attacking page and its target.

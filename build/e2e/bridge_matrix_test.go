@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
 // route is one method at one registered address.

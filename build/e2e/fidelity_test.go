@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // testServer is the entry of one of mcptest's servers, which this very binary is.

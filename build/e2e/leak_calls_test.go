@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // A server whose process is killed while it works on calls, more of them than the

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // serverImage is an image that holds nothing but a test server, made here, so that no
@@ -29,7 +29,7 @@ func serverImage(t testing.TB) (name string) {
 		t.Skipf("no Docker Engine answers: %v %s", err, tail(string(out)))
 	}
 	program := filepath.Join(t.TempDir(), "server")
-	build := exec.Command("go", "build", "-o", program, "drawbridge/backend/mcptest/mcpserver")
+	build := exec.Command("go", "build", "-o", program, "github.com/drawbridge-mcp/drawbridge/backend/mcptest/mcpserver")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	run(t, build, 0)
 	src, err := os.ReadFile(program)

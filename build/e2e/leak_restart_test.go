@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	events "drawbridge/backend/event"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/mcptest"
-	proc "drawbridge/backend/process"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/serverlog"
-	"drawbridge/backend/supervisor"
-	"drawbridge/config"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	proc "github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"golang.org/x/sys/unix"
 )
@@ -104,7 +104,7 @@ func TestAThousandRestartsOfAServerStayFlat(t *testing.T) {
 		defer tick.Stop()
 		for {
 			st, _ := servers.Status("a")
-			if st.State == hub.StateRunning && st.PID != pid {
+			if st.State == core.StateRunning && st.PID != pid {
 				pid = st.PID
 				return
 			}

@@ -257,7 +257,7 @@ func smallServer(t testing.TB) string {
 
 var buildSmallServer = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(output, "mcpserver")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "drawbridge/backend/mcptest/mcpserver")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "github.com/drawbridge-mcp/drawbridge/backend/mcptest/mcpserver")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build the test server: %w\n%s", err, out)

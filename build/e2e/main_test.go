@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 var (

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/app/tray"
-	"drawbridge/backend/event"
-	"drawbridge/backend/hub"
+	"github.com/drawbridge-mcp/drawbridge/app/tray"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 func init() { roles["tray"] = trayProgram }
@@ -26,8 +26,8 @@ func init() { roles["tray"] = trayProgram }
 // trayProgram shows the tray for the statuses that it reads, one JSON list per line,
 // and prints what was chosen in the menu.
 func trayProgram() {
-	var statuses atomic.Pointer[[]hub.ServerStatus]
-	statuses.Store(new([]hub.ServerStatus))
+	var statuses atomic.Pointer[[]core.ServerStatus]
+	statuses.Store(new([]core.ServerStatus))
 	var waiting atomic.Int64
 	var paused atomic.Bool
 	bus := new(event.Bus)
@@ -38,18 +38,18 @@ func trayProgram() {
 	go func() {
 		lines := bufio.NewScanner(os.Stdin)
 		for lines.Scan() {
-			var list []hub.ServerStatus
+			var list []core.ServerStatus
 			if err := json.Unmarshal(lines.Bytes(), &list); err != nil {
 				panic(err)
 			}
 			statuses.Store(&list)
 			waiting.Store(int64(len(list)) / 2)
-			bus.Publish(event.Server, hub.ServerStatus{})
+			bus.Publish(event.Server, core.ServerStatus{})
 		}
 		cancel()
 	}()
 	err := tray.Run(ctx, tray.Options{
-		Statuses: func() []hub.ServerStatus { return *statuses.Load() },
+		Statuses: func() []core.ServerStatus { return *statuses.Load() },
 		Bus:      bus,
 		Facts:    func() tray.Facts { return tray.Facts{Waiting: int(waiting.Load()), Paused: paused.Load()} },
 		Open:     chosen("open"),
@@ -86,7 +86,7 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 		close(said)
 	}()
 	pid := program.Process.Pid
-	show := func(list ...hub.ServerStatus) {
+	show := func(list ...core.ServerStatus) {
 		src, _ := json.Marshal(list)
 		io.WriteString(in, string(src)+"\n")
 	}
@@ -117,8 +117,8 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 	}
 
 	expect("No servers yet", "Open Drawbridge")
-	files := hub.ServerStatus{ID: "my_files", Label: "my_files", State: hub.StateRunning, Tools: 14}
-	github := hub.ServerStatus{ID: "github", Label: "github", State: hub.StateStarting}
+	files := core.ServerStatus{ID: "my_files", Label: "my_files", State: core.StateRunning, Tools: 14}
+	github := core.ServerStatus{ID: "github", Label: "github", State: core.StateStarting}
 	show(files, github)
 	before := expect("1 of 2 servers running", "1 question waits for you", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting")
 
@@ -131,7 +131,7 @@ func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
 		return ""
 	})
 
-	github.State, github.Reason = hub.StateCrashed, "exited with 1"
+	github.State, github.Reason = core.StateCrashed, "exited with 1"
 	show(files, github)
 	after := expect("1 of 2 servers running", "1 question waits for you", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: crashed")
 	if before[4].id != after[4].id {

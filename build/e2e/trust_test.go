@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // A tool that is no longer what was trusted is gone from every list and cannot be called

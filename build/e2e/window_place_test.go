@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // A link may come while the page is still on its way: it must not take the place of the code

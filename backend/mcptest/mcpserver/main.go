@@ -8,7 +8,7 @@ import (
 	"os"
 	"sort"
 
-	"drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 func main() {

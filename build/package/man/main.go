@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra/doc"
 
-	"drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 )
 
 func main() {

@@ -24,13 +24,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drawbridge/backend/bridge"
-	"drawbridge/backend/event"
-	"drawbridge/backend/gateway"
-	"drawbridge/backend/hub"
-	"drawbridge/backend/policy"
-	"drawbridge/backend/registry"
-	"drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 const id = "everything"
@@ -57,11 +57,11 @@ func main() {
 		}),
 	})
 	reg.OnChange(b.ListChanged)
-	for _, era := range []hub.Era{hub.Legacy, hub.Modern} {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		conn, err := upstream.Connect(ctx, upstream.Options{
 			Server: id, Era: era, Log: logger, Dial: dial(flag.Args()),
 			Capabilities: json.RawMessage(`{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`),
-			OnListChanged: func(kind hub.Kind) {
+			OnListChanged: func(kind core.Kind) {
 				if c := up.conns[0].Load(); c != nil {
 					reg.Set(id, id, c.Catalog(), kind)
 				}
@@ -76,9 +76,9 @@ func main() {
 			log.Fatal(err)
 		}
 		defer conn.Close(context.Background())
-		if era == hub.Legacy {
+		if era == core.Legacy {
 			// A server says nothing until somebody sets a level; the bridge holds back.
-			_, _ = conn.Send(ctx, &hub.Call{Era: era, Method: "logging/setLevel", Params: []byte(`{"level":"debug"}`)}, nil)
+			_, _ = conn.Send(ctx, &core.Call{Era: era, Method: "logging/setLevel", Params: []byte(`{"level":"debug"}`)}, nil)
 		}
 		up.conns[index(era)].Store(conn)
 	}
@@ -119,8 +119,8 @@ func guard(next http.Handler) http.Handler {
 	})
 }
 
-func index(era hub.Era) int {
-	if era == hub.Modern {
+func index(era core.Era) int {
+	if era == core.Modern {
 		return 1
 	}
 	return 0
@@ -131,7 +131,7 @@ type upstreams struct {
 	conns [2]atomic.Pointer[upstream.Conn]
 }
 
-func (u *upstreams) For(_ context.Context, call *hub.Call) (gateway.Upstream, error) {
+func (u *upstreams) For(_ context.Context, call *core.Call) (gateway.Upstream, error) {
 	return u.conns[index(call.Era)].Load(), nil
 }
 
@@ -141,7 +141,7 @@ func (listed) WaitListed(context.Context, string) {}
 
 type nobody struct{}
 
-func (nobody) Record(*hub.Call, hub.Reply) {}
+func (nobody) Record(*core.Call, core.Reply) {}
 
 // pipe is a server as a child process.
 type pipe struct {

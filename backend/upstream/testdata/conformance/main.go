@@ -16,8 +16,8 @@ import (
 	"os"
 	"time"
 
-	"drawbridge/backend/hub"
-	"drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 func main() {
@@ -34,9 +34,9 @@ func run(url, scenario string) error {
 	defer cancel()
 	// As in the daemon: one connection without a word about the era, which is found out,
 	// and another one for what modern clients send.
-	var era hub.Era
-	if os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION") >= hub.ModernVersion {
-		era = hub.Modern
+	var era core.Era
+	if os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION") >= core.ModernVersion {
+		era = core.Modern
 	}
 	c, err := upstream.Connect(ctx, upstream.Options{
 		Server: "conformance", Era: era, Remote: &upstream.Remote{URL: url}, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -113,7 +113,7 @@ func run(url, scenario string) error {
 // answers what a modern server asks with its result.
 func exchange(ctx context.Context, c *upstream.Conn, method string, params json.RawMessage) error {
 	for range 5 {
-		reply, err := c.Send(ctx, &hub.Call{Era: c.Era(), Method: method, Params: params}, person{})
+		reply, err := c.Send(ctx, &core.Call{Era: c.Era(), Method: method, Params: params}, person{})
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ type person struct{}
 
 func (person) Notify(string, json.RawMessage) {}
 
-func (person) Ask(_ context.Context, _ string, params json.RawMessage) (hub.Reply, error) {
+func (person) Ask(_ context.Context, _ string, params json.RawMessage) (core.Reply, error) {
 	var form struct {
 		RequestedSchema struct {
 			Properties map[string]struct {
@@ -162,7 +162,7 @@ func (person) Ask(_ context.Context, _ string, params json.RawMessage) (hub.Repl
 		} `json:"requestedSchema"`
 	}
 	if err := json.Unmarshal(params, &form); err != nil {
-		return hub.Reply{}, err
+		return core.Reply{}, err
 	}
 	content := map[string]json.RawMessage{}
 	for name, property := range form.RequestedSchema.Properties {
@@ -171,5 +171,5 @@ func (person) Ask(_ context.Context, _ string, params json.RawMessage) (hub.Repl
 		}
 	}
 	raw, err := json.Marshal(map[string]any{"action": "accept", "content": content})
-	return hub.Reply{Result: raw}, err
+	return core.Reply{Result: raw}, err
 }

@@ -1,0 +1,151 @@
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const form = `{"type":"object","properties":{"n":{"type":"integer"},"who":{"type":"string","enum":["a","b"]}},"required":["n"]}`
+
+type said struct {
+	Answer
+	err error
+}
+
+// asked puts an item in beside the test, which runs in a bubble.
+func asked(ctx context.Context, b *Inbox, item Item) <-chan said {
+	done := make(chan said, 1)
+	go func() {
+		a, err := b.Ask(ctx, item)
+		done <- said{a, err}
+	}()
+	synctest.Wait()
+	return done
+}
+
+func TestAnAnswerReachesWhoeverAskedAndTheBusHearsBothEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := new(event.Bus)
+		sub := bus.Subscribe(8)
+		defer sub.Close()
+		b := New(Options{Bus: bus})
+		item, err := Question([]byte(`{"message":"How many?","requestedSchema":` + form + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		item.Server = "files"
+		done := asked(t.Context(), b, item)
+		list := b.List()
+		if len(list) != 1 || list[0].Message != "How many?" || list[0].Kind != Form || !list[0].Expires.Equal(list[0].At.Add(2*time.Minute)) {
+			t.Fatalf("%+v", list)
+		}
+		if e := <-sub.Events(); e.Kind != event.Approval || e.Data.(Item).State != "" {
+			t.Errorf("%+v", e)
+		}
+		id := list[0].ID
+		for content, field := range map[string]string{
+			`{}`: "content.n", `{"n":"x"}`: "content.n", `{"n":1.5}`: "content.n", `[1]`: "content", `null`: "content",
+			`{"n":1,"who":"c"}`: "content.who", `{"n":1}{}`: "content",
+		} {
+			err := b.Answer(id, Accept, json.RawMessage(content))
+			if e, ok := errors.AsType[*core.Error](err); !ok || len(e.Fields) != 1 || e.Fields[0].Field != field {
+				t.Errorf("%s: %+v", content, err)
+			}
+		}
+		if err := b.Answer(id, "allow", nil); core.CodeOf(err) != core.CodeValidation {
+			t.Error(err)
+		}
+		if err := b.Answer(id, Accept, json.RawMessage(`{"n":9007199254740993,"who":"a"}`)); err != nil {
+			t.Fatal(err)
+		}
+		got := <-done
+		if result := string(got.Result()); got.err != nil || result != `{"action":"accept","content":{"n":9007199254740993,"who":"a"}}` {
+			t.Errorf("%s %v", result, got.err)
+		}
+		if e := <-sub.Events(); e.Data.(Item).State != Accept {
+			t.Errorf("%+v", e)
+		}
+		if err := b.Answer(id, Decline, nil); core.CodeOf(err) != core.CodeNotFound {
+			t.Errorf("answered twice: %v", err)
+		}
+		if len(b.List()) != 0 {
+			t.Error("it still waits")
+		}
+	})
+}
+
+func TestSilenceDeclinesAfterTwoMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Bus: new(event.Bus)})
+		start := time.Now()
+		got := <-asked(t.Context(), b, Item{Kind: Form})
+		if got.Action != Decline || got.err != nil || time.Since(start) != 2*time.Minute {
+			t.Errorf("%+v after %s", got, time.Since(start))
+		}
+		if len(b.List()) != 0 {
+			t.Error("it still waits")
+		}
+	})
+}
+
+func TestAnItemGoesWithWhoeverAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Bus: new(event.Bus)})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := asked(ctx, b, Item{Kind: URL})
+		gone := errors.New("gone")
+		cancel(gone)
+		if got := <-done; !errors.Is(got.err, gone) || len(b.List()) != 0 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestTheInboxIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Bus: new(event.Bus), Most: 3, Each: 2})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, server := range []string{"a", "a", "b"} {
+			asked(ctx, b, Item{Server: server})
+		}
+		for _, server := range []string{"a", "c"} {
+			if got := <-asked(ctx, b, Item{Server: server}); core.CodeOf(got.err) != core.CodeRateLimited {
+				t.Errorf("%s: %+v", server, got)
+			}
+		}
+		if got := <-asked(ctx, b, Item{Message: strings.Repeat("x", maxText+1)}); core.CodeOf(got.err) != core.CodeValidation {
+			t.Errorf("%+v", got)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestAPersonIsSentNowhereButTheWeb(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"https://example.com/a?b": true, "http://127.0.0.1:8080/": true,
+		"javascript:alert(1)": false, "file:///etc/passwd": false, "https://": false, "": false, "https://user@example.com/": false,
+	} {
+		params, _ := json.Marshal(map[string]string{"mode": "url", "message": "m", "url": address})
+		item, err := Question(params)
+		if (err == nil) != ok || ok && (item.Kind != URL || item.URL != address) {
+			t.Errorf("%q: %+v %v", address, item, err)
+		}
+	}
+	if _, err := Question([]byte(`{"mode":"telepathy"}`)); !errors.Is(err, ErrNoQuestion) {
+		t.Error(err)
+	}
+}

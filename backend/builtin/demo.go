@@ -1,0 +1,158 @@
+// Package builtin holds the MCP servers that Drawbridge brings along: the demo
+// server, so that everything can be tried on a machine with nothing else.
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// slowSteps times slowStep is how long the tool slow takes.
+const slowSteps = 10
+
+// slowStep is a variable for tests only.
+var slowStep = 500 * time.Millisecond
+
+// RunDemo serves the demo server, in both eras, on in and out until in ends or ctx
+// is cancelled. It returns nil in both cases.
+func RunDemo(ctx context.Context, in io.Reader, out io.Writer) error {
+	transport := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopWriteCloser{out}}
+	err := newDemo().Run(ctx, transport)
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+type nopWriteCloser struct{ io.Writer }
+
+func (nopWriteCloser) Close() error { return nil }
+
+type textInput struct {
+	Text string `json:"text" jsonschema:"what to say back"`
+}
+
+type addInput struct {
+	A float64 `json:"a" jsonschema:"first number"`
+	B float64 `json:"b" jsonschema:"second number"`
+}
+
+type addOutput struct {
+	Sum float64 `json:"sum"`
+}
+
+type weather struct {
+	City        string   `json:"city"`
+	Temperature float64  `json:"temperature" jsonschema:"in degrees Celsius"`
+	Conditions  []string `json:"conditions"`
+}
+
+// newDemo builds the demo server. One server may serve many sessions.
+func newDemo() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "drawbridge-demo", Title: "Drawbridge demo", Version: "1.0.0"},
+		&mcp.ServerOptions{Instructions: "Tools to try Drawbridge with. Nothing here touches your files or the network."})
+
+	quiet := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Says back what it is told.", Annotations: quiet},
+		func(_ context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+			return textResult(in.Text), nil, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "add", Description: "Adds two numbers.", Annotations: quiet},
+		func(_ context.Context, _ *mcp.CallToolRequest, in addInput) (*mcp.CallToolResult, addOutput, error) {
+			sum := in.A + in.B
+			return textResult(fmt.Sprint(sum)), addOutput{Sum: sum}, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "fail", Description: "Always fails, to see what a failure looks like.", Annotations: quiet},
+		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			result := textResult("this tool always fails")
+			result.IsError = true
+			result.StructuredContent = map[string]any{"message": "this tool always fails", "code": "E_DEMO", "retriable": false}
+			return result, nil, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "slow", Description: "Takes five seconds and reports progress.", Annotations: quiet}, slow)
+	mcp.AddTool(s, &mcp.Tool{Name: "json_response", Description: "Answers structured data.", Annotations: quiet},
+		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, weather, error) {
+			return nil, weather{City: "Bruges", Temperature: 11.5, Conditions: []string{"cloudy", "windy"}}, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "image", Description: "Answers a small picture.", Annotations: quiet},
+		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: picture(), MIMEType: "image/png"}}}, nil, nil
+		})
+
+	s.AddPrompt(&mcp.Prompt{
+		Name: "greet", Description: "Greets somebody.",
+		Arguments: []*mcp.PromptArgument{{Name: "name", Description: "whom to greet", Required: true}},
+	}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		text := "Write a short and friendly greeting for " + req.Params.Arguments["name"] + "."
+		return &mcp.GetPromptResult{
+			Description: "A greeting",
+			Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}},
+		}, nil
+	})
+	s.AddResource(&mcp.Resource{URI: readme, Name: "readme", Description: "What the demo server is.", MIMEType: "text/plain"},
+		func(_ context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
+				URI: readme, MIMEType: "text/plain", Text: "This is Drawbridge's demo server. Its tools do nothing but answer.",
+			}}}, nil
+		})
+	return s
+}
+
+const readme = "demo://readme"
+
+func slow(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+	ticker := time.NewTicker(slowStep)
+	defer ticker.Stop()
+	token := req.Params.GetProgressToken()
+	for step := 1; step <= slowSteps; step++ {
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-ticker.C:
+		}
+		if token == nil {
+			continue
+		}
+		// A client that went away is no reason to stop: ctx says when to.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(step), Total: slowSteps,
+			Message: fmt.Sprintf("step %d of %d", step, slowSteps),
+		})
+	}
+	return textResult("done, slowly"), nil, nil
+}
+
+func textResult(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// picture draws a bridge of a few pixels.
+func picture() []byte {
+	img := image.NewRGBA(image.Rect(0, 0, 32, 32))
+	sky, water, stone := color.RGBA{0xBF, 0xE0, 0xF5, 0xFF}, color.RGBA{0x3B, 0x6E, 0xA8, 0xFF}, color.RGBA{0x6B, 0x4F, 0x3A, 0xFF}
+	for y := range 32 {
+		for x := range 32 {
+			dx, dy := x-16, y-24
+			switch {
+			case y >= 24:
+				img.Set(x, y, water)
+			case y >= 10 && y < 14, y >= 14 && dx*dx+dy*dy > 100:
+				img.Set(x, y, stone)
+			default:
+				img.Set(x, y, sky)
+			}
+		}
+	}
+	var buf bytes.Buffer
+	_ = png.Encode(&buf, img) // an in-memory picture of fixed size cannot fail
+	return buf.Bytes()
+}

@@ -1,0 +1,144 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// ID is the server id under which Drawbridge offers its own tools.
+const ID = "drawbridge"
+
+// History is what is asked of the call log; *store.Store implements it.
+type History interface {
+	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
+	Call(ctx context.Context, id int64) (*store.Record, error)
+}
+
+// Options is what our own server tells of. Status and History are needed.
+type Options struct {
+	Status  func() []core.ServerStatus
+	History History
+	// SeesAll reports whether a client, by the name of its token, may read the calls of
+	// other clients. Nil: none may.
+	SeesAll func(token string) bool
+	Version string
+	Now     func() time.Time // nil: time.Now
+}
+
+// Own is the built-in server: it tells how the servers are and what was called, and
+// changes nothing. It needs no process and no connection: it is an upstream itself.
+type Own struct{ o Options }
+
+// NewOwn returns the built-in server.
+func NewOwn(o Options) *Own {
+	if o.Status == nil || o.History == nil {
+		panic("selfserver: incomplete options")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Own{o}
+}
+
+// tool is one of our tools.
+type tool struct {
+	name, title, about string
+	input              string // properties of the input schema
+	run                func(o *Own, ctx context.Context, who core.Client, arguments []byte) (any, error)
+}
+
+var tools = []tool{
+	{"status", "Status of the servers", "Lists every MCP server that Drawbridge runs: its state, why it is in it, and what it offers.",
+		``, (*Own).status},
+	{"analytics_get", "Figures about calls", "Counts your calls by server and tool over the last hours: how many, how many failed, and how long they took.",
+		`"hours":{"type":"integer","minimum":1,"maximum":720,"default":24},"server":{"type":"string","description":"only this server"}`, (*Own).analytics},
+	{"history_search", "Search in the call history", "Finds your earlier calls, newest first. The text is looked for in names, arguments and results.",
+		`"text":{"type":"string","maxLength":1000},"server":{"type":"string"},"tool":{"type":"string"},` +
+			`"outcome":{"enum":["ok","tool_error","protocol_error","timeout","cancelled","rejected"]},` +
+			`"before":{"type":"string","description":"the next of an earlier answer"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Own).search},
+	{"explain", "Explain a server or a call", "Says why a server is in the state it is in, or why a call of yours ended as it did.",
+		`"server":{"type":"string"},"call":{"type":"string","description":"id of a call"}`, (*Own).explain},
+}
+
+// Catalog is what our server offers.
+func (o *Own) Catalog() *core.Catalog {
+	info, _ := json.Marshal(map[string]string{"name": ID, "title": "Drawbridge", "version": o.o.Version})
+	c := &core.Catalog{
+		Capabilities: json.RawMessage(`{"tools":{}}`), Info: info,
+		Instructions: "Ask these tools when a tool of another server is missing or fails: they know which servers run and what went wrong.",
+		ListedAt:     o.o.Now().UTC(),
+	}
+	for _, t := range tools {
+		raw := fmt.Appendf(nil, `{"name":%q,"title":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s},"additionalProperties":false},`+
+			`"annotations":{"title":%q,"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`, t.name, t.title, t.about, t.input, t.title)
+		c.Tools = append(c.Tools, core.Item{Name: t.name, Raw: raw})
+	}
+	return c
+}
+
+// Send answers a call. Only tools/call means anything; sink is not used.
+func (o *Own) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+	call.Instance = ID
+	if call.Method == "tools/call" {
+		for _, t := range tools {
+			if t.name == call.Name {
+				arguments := call.Params[call.Arguments.Start:call.Arguments.End]
+				answer, err := t.run(o, ctx, call.Client, arguments)
+				if err != nil && !yours(err) {
+					return core.Reply{}, failed(t.name, err)
+				}
+				return reply(answer, err), nil
+			}
+		}
+	}
+	return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"Drawbridge's own server has tools only"}`)}, nil
+}
+
+// yours reports whether err is a mistake of the caller, which the tool itself tells.
+func yours(err error) bool {
+	code := core.CodeOf(err)
+	return code == core.CodeValidation || code == core.CodeNotFound
+}
+
+// failed names what went wrong with us; it takes the same way as a failure of any server.
+func failed(tool string, err error) error {
+	if core.CodeOf(err) != core.CodeInternal {
+		return err
+	}
+	return &core.Error{
+		Code: core.CodeInternal, Message: fmt.Sprintf("Drawbridge's own tool %q failed", tool), Cause: err,
+		Hint: "What went wrong stands in Drawbridge's log: drawbridge logs.",
+	}
+}
+
+func reply(answer any, err error) core.Reply {
+	result := struct {
+		Content []text         `json:"content"`
+		Data    any            `json:"structuredContent,omitempty"`
+		IsError bool           `json:"isError,omitempty"`
+		Meta    map[string]any `json:"_meta,omitempty"`
+	}{Data: answer}
+	if err != nil {
+		sentence, about := refusal(err)
+		result.Content, result.Data, result.IsError = []text{{"text", sentence}}, nil, true
+		result.Meta = map[string]any{"drawbridge/error": about}
+	} else {
+		data, err := json.Marshal(answer)
+		if err != nil {
+			return core.Reply{Error: json.RawMessage(`{"code":-32603,"message":"the answer cannot be written"}`)}
+		}
+		result.Content = []text{{"text", string(data)}}
+	}
+	raw, _ := json.Marshal(result)
+	return core.Reply{Result: raw}
+}
+
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}

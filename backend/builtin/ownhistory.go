@@ -1,0 +1,194 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// visible reports whether a client may know of a call. A client is its token; where
+// no token is asked for, the name that it gives itself has to do.
+func (o *Own) visible(who core.Client, c *core.Call) bool {
+	if o.seesAll(who) {
+		return true
+	}
+	if who.Token != "" {
+		return c.Client.Token == who.Token
+	}
+	return c.Client.Token == "" && c.Client.Name == who.Name
+}
+
+func (o *Own) seesAll(who core.Client) bool {
+	return o.o.SeesAll != nil && who.Token != "" && o.o.SeesAll(who.Token)
+}
+
+// mine narrows a query to what the client may see; visible still decides, since a
+// name of an application may equal that of a token.
+func (o *Own) mine(who core.Client, q store.Query) store.Query {
+	switch {
+	case o.seesAll(who):
+	case who.Token != "":
+		q.Client = who.Token
+	default:
+		q.Client = who.Name
+	}
+	return q
+}
+
+// oneCall is a call as clients read it.
+type oneCall struct {
+	ID      string       `json:"id"`
+	At      time.Time    `json:"at"`
+	Client  string       `json:"client"`
+	Server  string       `json:"server"`
+	Tool    string       `json:"tool"`
+	Outcome core.Outcome `json:"outcome"`
+	Code    core.Code    `json:"code,omitempty"`
+	Reason  string       `json:"reason,omitempty"`
+	TookMs  float64      `json:"tookMs"`
+}
+
+func callFacts(c *core.Call) oneCall {
+	return oneCall{
+		strconv.FormatInt(c.ID, 10), c.At, c.Client.Name, c.Server, c.Name, c.Outcome, c.Code, c.Reason,
+		float64(c.Took.Microseconds()) / 1000,
+	}
+}
+
+// outcomes are those that history_search looks for.
+var outcomes = []core.Outcome{
+	core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected,
+}
+
+func (o *Own) search(ctx context.Context, who core.Client, arguments []byte) (any, error) {
+	in := struct {
+		Text    string       `json:"text"`
+		Server  string       `json:"server"`
+		Tool    string       `json:"tool"`
+		Outcome core.Outcome `json:"outcome"`
+		Before  string       `json:"before"`
+		Limit   int          `json:"limit"`
+	}{Limit: 20}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	if n := utf8.RuneCountInString(in.Text); n > store.MaxText {
+		return nil, invalid("text", fmt.Sprintf("has %d characters, at most %d are allowed", n, store.MaxText))
+	}
+	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
+		return nil, invalid("outcome", fmt.Sprintf("must be one of %q", outcomes))
+	}
+	q := o.mine(who, store.Query{
+		Text: in.Text, Server: in.Server, Tool: in.Tool, Outcome: in.Outcome, Limit: min(max(in.Limit, 1), 100),
+	})
+	if in.Before != "" {
+		var err error
+		if q.Before, err = strconv.ParseInt(in.Before, 10, 64); err != nil {
+			return nil, invalid("before", "is not the next of an earlier answer")
+		}
+	}
+	if o.nobody(who) {
+		return map[string]any{"calls": []oneCall{}, "next": ""}, nil
+	}
+	calls, next, err := o.o.History.Calls(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	list := []oneCall{}
+	for i := range calls {
+		if o.visible(who, &calls[i]) {
+			list = append(list, callFacts(&calls[i]))
+		}
+	}
+	more := ""
+	if next > 0 {
+		more = strconv.FormatInt(next, 10)
+	}
+	return map[string]any{"calls": list, "next": more}, nil
+}
+
+// nobody is a client that cannot be told from others: an empty query would match all.
+func (o *Own) nobody(who core.Client) bool { return who.Token == "" && who.Name == "" }
+
+// maxCounted bounds how many calls one answer is counted from.
+const maxCounted = 20 * store.MaxLimit
+
+// figure is the sum of the calls of one tool.
+type figure struct {
+	Server string  `json:"server"`
+	Tool   string  `json:"tool"`
+	Calls  int     `json:"calls"`
+	Failed int     `json:"failed"`
+	P50Ms  float64 `json:"p50Ms"`
+	P95Ms  float64 `json:"p95Ms"`
+	took   []time.Duration
+}
+
+func (o *Own) analytics(ctx context.Context, who core.Client, arguments []byte) (any, error) {
+	in := struct {
+		Hours  int    `json:"hours"`
+		Server string `json:"server"`
+	}{Hours: 24}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	since := o.o.Now().Add(-time.Duration(min(max(in.Hours, 1), 720)) * time.Hour)
+	type key struct{ server, tool string }
+	sums := map[key]*figure{}
+	q := o.mine(who, store.Query{Server: in.Server, Limit: store.MaxLimit})
+	counted, complete := 0, o.nobody(who)
+	for !complete && counted < maxCounted {
+		calls, next, err := o.o.History.Calls(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range calls {
+			c := &calls[i]
+			if c.At.Before(since) {
+				complete = true
+				break
+			}
+			counted++
+			if !o.visible(who, c) || c.FromServer {
+				continue
+			}
+			f := sums[key{c.Server, c.Name}]
+			if f == nil {
+				f = &figure{Server: c.Server, Tool: c.Name}
+				sums[key{c.Server, c.Name}] = f
+			}
+			f.Calls++
+			if c.Outcome != core.OutcomeOK {
+				f.Failed++
+			}
+			f.took = append(f.took, c.Took)
+		}
+		q.Before = next
+		complete = complete || next == 0
+	}
+	list := []*figure{}
+	for _, f := range sums {
+		slices.Sort(f.took)
+		f.P50Ms, f.P95Ms = quantile(f.took, 50), quantile(f.took, 95)
+		list = append(list, f)
+	}
+	slices.SortFunc(list, func(a, b *figure) int {
+		if a.Calls != b.Calls {
+			return b.Calls - a.Calls
+		}
+		return slices.Compare([]string{a.Server, a.Tool}, []string{b.Server, b.Tool})
+	})
+	return map[string]any{"since": since.UTC(), "complete": complete, "tools": list[:min(len(list), 200)]}, nil
+}
+
+// quantile of sorted durations, in milliseconds.
+func quantile(sorted []time.Duration, percent int) float64 {
+	at := (len(sorted)*percent + 99) / 100
+	return float64(sorted[max(at-1, 0)].Microseconds()) / 1000
+}

@@ -1,0 +1,87 @@
+package builtin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// details are what a result says of its failure in _meta, as for every other failure
+// that Drawbridge answers itself.
+type details struct {
+	Code    core.Code         `json:"code"`
+	Message string            `json:"message"`
+	Hint    string            `json:"hint,omitempty"`
+	Errors  []core.FieldError `json:"errors,omitempty"`
+}
+
+// refusal is what a client reads of a mistake of its own: a sentence with the code at
+// its end, and the same for machines.
+func refusal(err error) (sentence string, about details) {
+	about.Code = core.CodeOf(err)
+	about.Message, about.Hint = core.Describe(err)
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		about.Errors = e.Fields
+	}
+	sentence = about.Message
+	if about.Hint != "" {
+		sentence += ". " + about.Hint
+	}
+	return sentence + " (code=" + string(about.Code) + ")", about
+}
+
+// invalid names the argument that is wrong.
+func invalid(field, why string) error {
+	return &core.Error{
+		Code: core.CodeValidation, Message: "the arguments do not fit the tool: " + field + " " + why,
+		Hint: "Correct the arguments and call again.", Fields: []core.FieldError{{Field: field, Error: why}},
+	}
+}
+
+// read takes arguments strictly: a name that is not known is more likely a mistake
+// than a wish to be ignored.
+func read(arguments []byte, into any) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		return nil
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		got, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5": the value is not repeated
+		if wrong.Field == "" {
+			return invalid("arguments", "must be object, not "+got)
+		}
+		return invalid(wrong.Field, "must be "+typeName(wrong.Type)+", not "+fraction(wrong, got))
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		name = strings.Trim(name, `"`)
+		if len(name) > 100 {
+			name = strings.ToValidUTF8(name[:100], "") + "…"
+		}
+		return invalid(name, "is not known")
+	}
+	return invalid("arguments", "cannot be read")
+}
+
+func typeName(t reflect.Type) string {
+	if t.Kind() == reflect.Int {
+		return "integer"
+	}
+	return t.Kind().String()
+}
+
+// fraction tells a number with a fraction from one that is whole and too large.
+func fraction(wrong *json.UnmarshalTypeError, got string) string {
+	if _, value, ok := strings.Cut(wrong.Value, " "); ok && !strings.ContainsAny(value, ".eE") {
+		return "a number so large"
+	}
+	return got
+}

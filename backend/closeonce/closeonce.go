@@ -1,0 +1,86 @@
+// Package closeonce runs a shutdown function exactly once, however many goroutines ask for
+// it. Shutdowns usually wait for several steps in turn; Closer.Expedite cuts all of these
+// waits short, now and later, as soon as one caller cannot wait any longer.
+package closeonce
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Closer runs the shutdown of one resource. Create it with New. All methods are safe for
+// concurrent use.
+type Closer struct {
+	begin     sync.Once
+	expedite  sync.Once
+	expedited chan struct{}
+	over      chan struct{}
+	err       error // set before over closes
+}
+
+// New returns a Closer whose shutdown has not begun.
+func New() *Closer {
+	return &Closer{expedited: make(chan struct{}), over: make(chan struct{})}
+}
+
+// Run runs end on the first call and returns its error; later calls wait for that run and
+// return the same error. When ctx is done, Run calls Expedite and keeps waiting for end.
+func (e *Closer) Run(ctx context.Context, end func() error) error {
+	e.begin.Do(func() {
+		go func() {
+			defer close(e.over)
+			e.err = end()
+		}()
+	})
+	select {
+	case <-e.over:
+	case <-ctx.Done():
+		e.Expedite()
+		<-e.over
+	}
+	return e.err
+}
+
+// Expedite makes every current and future Wait return at once.
+func (e *Closer) Expedite() { e.expedite.Do(func() { close(e.expedited) }) }
+
+// Expedited reports whether Expedite has been called.
+func (e *Closer) Expedited() bool {
+	select {
+	case <-e.expedited:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until done is closed, d has passed, or Expedite is called, and reports whether
+// done is closed.
+func (e *Closer) Wait(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-e.expedited:
+	case <-timer.C:
+	}
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// WaitAtMost waits until done is closed or d has passed, and reports whether done is closed.
+func WaitAtMost(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -1,0 +1,78 @@
+package closeonce
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestManyAskAndItIsDoneOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, failed := New(), errors.New("failed")
+		var times atomic.Int64
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				err := e.Run(t.Context(), func() error {
+					times.Add(1)
+					time.Sleep(time.Second)
+					return failed
+				})
+				if err != failed {
+					t.Errorf("one was told %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if times.Load() != 1 {
+			t.Errorf("done %d times", times.Load())
+		}
+	})
+}
+
+// Who loses patience shortens the waiting of the steps; the ending itself is waited for.
+func TestTheFirstWithoutPatienceHurriesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, never := New(), make(chan struct{})
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		steps := 0
+		err := e.Run(ctx, func() error {
+			for range 3 {
+				if e.Wait(never, time.Hour) {
+					t.Error("what never ends has ended")
+				}
+				steps++
+			}
+			return nil
+		})
+		if err != nil || steps != 3 || time.Since(began) != time.Second || !e.Expedited() {
+			t.Errorf("%v after %d steps and %s", err, steps, time.Since(began))
+		}
+	})
+}
+
+func TestWaitingEndsWithWhatIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, done := New(), make(chan struct{})
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { close(done) })
+		if e.Wait(done, 10*time.Second) || !e.Wait(done, time.Hour) || time.Since(began) != time.Minute {
+			t.Errorf("waited %s", time.Since(began))
+		}
+		e.Expedite()
+		e.Expedite()
+		if !e.Wait(done, time.Hour) {
+			t.Error("in a hurry it does not see that it is over")
+		}
+	})
+}

@@ -1,0 +1,18 @@
+// Package hideconsole starts child processes without a console window.
+package hideconsole
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// createNoWindow is CREATE_NO_WINDOW of winbase.h.
+const createNoWindow = 0x08000000
+
+// HideWindow makes cmd run without a console window and returns cmd. On Windows, a console
+// program started by a program without a console, such as the tray, opens a window of its
+// own. On other systems HideWindow does nothing.
+func HideWindow(cmd *exec.Cmd) *exec.Cmd {
+	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: createNoWindow}
+	return cmd
+}

@@ -1,0 +1,16 @@
+// Package lazyregexp compiles regular expressions on first use. A compiled expression takes
+// tens of kilobytes and part of a millisecond; compiling all of them at start-up would cost
+// every process of ours, including each shim.
+package lazyregexp
+
+import (
+	"regexp"
+	"sync"
+)
+
+// New returns a function that compiles text on its first call and returns the same
+// expression from then on. The function is safe for concurrent use; it panics if text is not
+// a valid expression.
+func New(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}

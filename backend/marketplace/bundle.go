@@ -1,0 +1,154 @@
+package marketplace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// Bundle is a .mcpb file that has been looked at and can be installed.
+type Bundle struct {
+	Manifest Manifest
+	Fields   []Field
+	archive  *archive
+	sum      string
+}
+
+// ReadBundle checks a bundle and its manifest. Nothing is unpacked, nothing is run.
+func ReadBundle(src []byte) (*Bundle, error) {
+	a, err := openArchive(src)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := a.read("manifest.json", maxRecord)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(src)
+	b := &Bundle{archive: a, sum: hex.EncodeToString(sum[:6])}
+	if err := json.Unmarshal(raw, &b.Manifest); err != nil {
+		return nil, refusef("the manifest of the bundle cannot be read: %v", err)
+	}
+	if err := Strict("the manifest of the bundle", raw); err != nil {
+		return nil, err
+	}
+	return b, b.check()
+}
+
+// About is what a person sees of a bundle before anything of it is unpacked.
+type About struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	Version     string   `json:"version"`
+	Description string   `json:"description"`
+	Author      string   `json:"author" doc:"As the bundle claims"`
+	Type        string   `json:"type" enum:"node,python,uv,binary"`
+	Runs        []string `json:"runs" nullable:"false" doc:"What would be run; what a person has yet to fill in stands in angle brackets"`
+	Variables   []string `json:"variables" nullable:"false" doc:"Names of the environment variables that it sets"`
+	Files       int      `json:"files"`
+	Bytes       int64    `json:"bytes" doc:"Of all files, unpacked"`
+	SHA256      string   `json:"sha256" doc:"The beginning of the file's hash"`
+	Folder      string   `json:"folder" doc:"Where it would be unpacked"`
+	Unpacked    bool     `json:"unpacked" doc:"It is there already"`
+}
+
+// About describes a bundle that would be unpacked below folder.
+func (b *Bundle) About(folder string) About {
+	m := &b.Manifest
+	a := About{Name: m.Name, Title: m.DisplayName, Version: m.Release, Description: m.Description, Author: m.Author.Name,
+		Type: m.Server.Type, Files: len(b.archive.files), SHA256: b.sum, Folder: b.Folder(folder), Runs: []string{}, Variables: []string{}}
+	for _, f := range b.archive.files {
+		a.Bytes += int64(f.UncompressedSize64)
+	}
+	if info, err := os.Stat(a.Folder); err == nil {
+		a.Unpacked = info.IsDir()
+	}
+	made, err := b.launch(a.Folder, func(key string) ([]string, error) { return []string{"<" + b.label(key) + ">"}, nil })
+	if err == nil { // it was made once, by check
+		a.Runs = append([]string{made.Command}, made.Args...)
+		a.Variables = append(a.Variables, slices.Sorted(maps.Keys(made.Env))...) // never nil
+	}
+	return a
+}
+
+func (b *Bundle) label(key string) string {
+	for _, f := range b.Fields {
+		if f.Key == key {
+			return f.Label
+		}
+	}
+	return key
+}
+
+// Folder is where the bundle is unpacked below folder: each version and content has its own.
+func (b *Bundle) Folder(folder string) string {
+	name := core.Slug(b.Manifest.Name)
+	if name == "" {
+		name = "bundle"
+	}
+	return filepath.Join(folder, name+"-"+b.sum)
+}
+
+// Install makes the entry of a bundle that is, or will be, unpacked below folder.
+func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan, error) {
+	if label = strings.TrimSpace(label); label == "" {
+		label = b.Manifest.Name
+	}
+	if core.Slug(label) == "" || len(label) > 64 {
+		return nil, wrong("label", "has no letter or digit for an id, or is longer than 64 characters")
+	}
+	plan := &Plan{Label: label, Secrets: map[string]string{}}
+	dir := b.Folder(folder)
+	made, err := b.launch(dir, func(key string) ([]string, error) {
+		s := b.Manifest.UserConfig[key]
+		in := Input{IsRequired: s.Required, IsSecret: s.Sensitive, Format: s.Type}
+		if s.Multiple {
+			in.Format = "repeated"
+		}
+		values := map[string]string{key: values[key]}
+		if values[key] == "" { // its default may name our folders, and nothing else
+			values[key] = placeholder().ReplaceAllStringFunc(plain(s.Default), func(p string) string {
+				v, _ := place(dir, p[2:len(p)-1])
+				return v
+			})
+		}
+		if !s.Sensitive { // what a person types here is text; a secret is not expanded anyway
+			values[key] = strings.ReplaceAll(values[key], "${", "$${")
+		}
+		text, ok, err := given(label, values, plan.Secrets)(key, key, &in)
+		switch {
+		case err != nil || !ok:
+			return nil, err
+		case s.Multiple:
+			return lines(text), nil
+		}
+		return []string{text}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan.Command = append([]string{made.Command}, made.Args...)
+	plan.Entry, err = json.Marshal(struct {
+		Command string            `json:"command"`
+		Args    []string          `json:"args,omitempty"`
+		Env     map[string]string `json:"env,omitempty"`
+		Cwd     string            `json:"cwd"`
+	}{made.Command, made.Args, made.Env, dir})
+	return plan, err
+}
+
+// Unpack writes the bundle's files below folder, unless they are there already.
+func (b *Bundle) Unpack(folder string) error {
+	dir := b.Folder(folder)
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	return b.archive.unpack(dir)
+}

@@ -1,0 +1,246 @@
+package marketplace
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+type zipped struct {
+	name, body string
+	mode       fs.FileMode
+}
+
+const nodeManifest = `{"manifest_version":"0.3","name":"hello","version":"1.0.0","description":"d","author":{"name":"a"},
+ "server":{"type":"node","entry_point":"server/index.js","mcp_config":{"command":"node","args":["${__dirname}/server/index.js","--dir","${user_config.dirs}","--key=${user_config.key}"],"env":{"TOKEN":"${user_config.token}","DATA":"${HOME}/data"}}},
+ "user_config":{"dirs":{"type":"directory","title":"Folders","required":true,"multiple":true},"key":{"type":"string","title":"Key","default":"k"},"token":{"type":"string","title":"Token","sensitive":true}}}`
+
+func pack(t testing.TB, files ...zipped) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, f := range files {
+		head := &zip.FileHeader{Name: f.name, Method: zip.Deflate}
+		if f.mode == 0 {
+			f.mode = 0o644
+		}
+		head.SetMode(f.mode)
+		w, err := z.CreateHeader(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(f.body)); err != nil && f.body != "" {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func hello(t testing.TB, more ...zipped) []byte {
+	return pack(t, append([]zipped{{name: "manifest.json", body: nodeManifest}, {name: "server/index.js", body: "x", mode: 0o755}}, more...)...)
+}
+
+func TestABundleIsUnpackedAndBecomesAnEntry(t *testing.T) {
+	src := append(hello(t, zipped{name: "server/lib/", mode: fs.ModeDir | 0o755}, zipped{name: "server/lib/a.js", body: "a"}), "MCPB_SIG_V1\x04\x00\x00\x00sigsMCPB_SIG_END"...)
+	b, err := ReadBundle(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Fields) != 3 || b.Fields[0].Key != "dirs" || !b.Fields[0].Multiple || !b.Fields[2].Secret || b.Fields[1].Default != "k" {
+		t.Errorf("%+v", b.Fields)
+	}
+	folder := filepath.Join(t.TempDir(), "bundles")
+	plan, err := b.Install(folder, "", map[string]string{"dirs": "/a\n/b ${HOME}", "token": "s3cret ${x}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entry struct {
+		Command, Cwd string
+		Args         []string
+		Env          map[string]string
+	}
+	if err := json.Unmarshal(plan.Entry, &entry); err != nil {
+		t.Fatal(err)
+	}
+	dir := b.Folder(folder)
+	want := []string{filepath.Join(dir, "server/index.js"), "--dir", "/a", "/b $${HOME}", "--key=k"}
+	if entry.Command != "node" || entry.Cwd != dir || strings.Join(entry.Args, "|") != strings.Join(want, "|") {
+		t.Errorf("%+v", entry)
+	}
+	if entry.Env["TOKEN"] != "${secret:HELLO_TOKEN}" || plan.Secrets["HELLO_TOKEN"] != "s3cret ${x}" || strings.Contains(string(plan.Entry), "s3cret") {
+		t.Errorf("%+v %v", entry.Env, plan.Secrets)
+	}
+	if err := b.Unpack(folder); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "server/index.js")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, err := b.Install(folder, "", nil); err == nil || !strings.Contains(err.Error(), "needed") {
+		t.Errorf("a setting that is required is missing: %v", err)
+	}
+}
+
+// bomb is an archive whose one file unpacks to size bytes of nothing.
+func bomb(t testing.TB, size int64) []byte {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, _ := z.Create("manifest.json")
+	_, _ = w.Write([]byte(nodeManifest))
+	w, _ = z.Create("server/index.js")
+	block := make([]byte, 1<<20)
+	for ; size > 0; size -= int64(len(block)) {
+		_, _ = w.Write(block)
+	}
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// lying is an archive whose list says that a file is smaller than it is.
+func lying(t testing.TB) []byte {
+	src := pack(t, zipped{name: "manifest.json", body: nodeManifest}, zipped{name: "server/index.js", body: strings.Repeat("x", 5000)})
+	// The central directory has the size at offset 24 of each header.
+	at := bytes.LastIndex(src, []byte("PK\x01\x02"))
+	copy(src[at+24:], []byte{10, 0, 0, 0})
+	return src
+}
+
+func TestHostileArchivesAreRefused(t *testing.T) {
+	many := make([]zipped, 0, maxEntries+1)
+	for i := range maxEntries + 1 {
+		many = append(many, zipped{name: "f/" + strconv.Itoa(i)})
+	}
+	for name, c := range map[string]struct {
+		src  []byte
+		want string
+	}{
+		"zip slip":                {hello(t, zipped{name: "../../evil", body: "x"}), "leads out of it"},
+		"zip slip inside":         {hello(t, zipped{name: "server/../../evil", body: "x"}), "leads out of it"},
+		"backslash":               {hello(t, zipped{name: `..\evil`, body: "x"}), "backslash"},
+		"absolute":                {hello(t, zipped{name: "/etc/cron.d/evil", body: "x"}), "outside of it"},
+		"drive":                   {hello(t, zipped{name: "C:/Windows/evil.dll", body: "x"}), "drive"},
+		"drive without slash":     {hello(t, zipped{name: "C:evil", body: "x"}), "drive"},
+		"UNC":                     {hello(t, zipped{name: "//host/share/evil", body: "x"}), "outside of it"},
+		"UNC with backslashes":    {hello(t, zipped{name: `\\host\share\evil`, body: "x"}), "backslash"},
+		"stream":                  {hello(t, zipped{name: "server/index.js:evil", body: "x"}), "drive"},
+		"dot":                     {hello(t, zipped{name: "./evil", body: "x"}), "leads out of it"},
+		"empty part":              {hello(t, zipped{name: "a//b", body: "x"}), "leads out of it"},
+		"device":                  {hello(t, zipped{name: "server/NUL.txt", body: "x"}), "device"},
+		"trailing dot":            {hello(t, zipped{name: "server/index.js.", body: "x"}), "another name"},
+		"control character":       {hello(t, zipped{name: "a\x00b", body: "x"}), "no text"},
+		"link":                    {hello(t, zipped{name: "link", body: "/etc/passwd", mode: fs.ModeSymlink | 0o777}), "link"},
+		"link to a folder":        {hello(t, zipped{name: "server/l", body: "../../..", mode: fs.ModeSymlink | 0o777}, zipped{name: "server/l/evil", body: "x"}), "link"},
+		"device file":             {hello(t, zipped{name: "dev", mode: fs.ModeDevice | fs.ModeCharDevice | 0o666}), "no plain file"},
+		"pipe":                    {hello(t, zipped{name: "pipe", mode: fs.ModeNamedPipe | 0o666}), "no plain file"},
+		"setuid":                  {hello(t, zipped{name: "su", body: "x", mode: fs.ModeSetuid | 0o755}), "no plain file"},
+		"twice":                   {hello(t, zipped{name: "server/index.js", body: "y"}), "twice"},
+		"manifest twice":          {hello(t, zipped{name: "manifest.json", body: "{}"}), "twice"},
+		"other letters":           {hello(t, zipped{name: "Server/Index.js", body: "y"}), "one file on some systems"},
+		"folder and file":         {hello(t, zipped{name: "server", body: "y"}), "twice"},
+		"file and folder":         {hello(t, zipped{name: "server/index.js/evil", body: "y"}), "twice"},
+		"bomb":                    {bomb(t, 200<<20), "fill the disk"},
+		"many files":              {pack(t, many...), "more than"},
+		"deep":                    {hello(t, zipped{name: strings.Repeat("d/", maxDepth) + "f", body: "x"}), "too deep"},
+		"long name":               {hello(t, zipped{name: strings.Repeat("n", 500), body: "x"}), "too long"},
+		"no zip":                  {[]byte("MZ this is no zip"), "no zip"},
+		"no manifest":             {pack(t, zipped{name: "server/index.js", body: "x"}), "holds no manifest.json"},
+		"manifest not at the top": {pack(t, zipped{name: "x/manifest.json", body: nodeManifest}), "holds no manifest.json"},
+	} {
+		if _, err := ReadBundle(c.src); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestAFileLargerThanItSaysLeavesNothingBehind(t *testing.T) {
+	b, err := ReadBundle(lying(t))
+	if err != nil {
+		return // the reader may notice by itself
+	}
+	folder := filepath.Join(t.TempDir(), "bundles")
+	if err := b.Unpack(folder); err == nil {
+		t.Fatal("it was unpacked")
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, ".unpacking-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestHostileManifestsAreRefused(t *testing.T) {
+	node := func(command, args, env string) string {
+		return `{"manifest_version":"0.3","name":"hello","version":"1.0.0","author":{"name":"a"},"server":{"type":"node","entry_point":"server/index.js","mcp_config":{"command":` + command + `,"args":` + args + `,"env":` + env + `}},"user_config":{"k":{"type":"string","title":"K"}}}`
+	}
+	for name, c := range map[string]struct{ manifest, want string }{
+		"another program":        {node(`"/bin/sh"`, `["-c","evil"]`, `{}`), "is run by node"},
+		"a shell by name":        {node(`"bash"`, `["${__dirname}/server/index.js"]`, `{}`), "is run by node"},
+		"eval":                   {node(`"node"`, `["--eval","evil()"]`, `{}`), "no file of it"},
+		"eval after":             {node(`"node"`, `["-e","evil()","${__dirname}/server/index.js"]`, `{}`), "no file of it"},
+		"a file outside":         {node(`"node"`, `["/tmp/evil.js"]`, `{}`), "no file of it"},
+		"a way out":              {node(`"node"`, `["${__dirname}/../../evil.js"]`, `{}`), "no file of it"},
+		"no file":                {node(`"node"`, `[]`, `{}`), "names no file"},
+		"NODE_OPTIONS":           {node(`"node"`, `["${__dirname}/server/index.js"]`, `{"NODE_OPTIONS":"--require /tmp/x"}`), "NODE_OPTIONS"},
+		"LD_PRELOAD":             {node(`"node"`, `["${__dirname}/server/index.js"]`, `{"LD_PRELOAD":"/tmp/x"}`), "LD_PRELOAD"},
+		"somebody else's secret": {node(`"node"`, `["${__dirname}/server/index.js","${secret:GITHUB_TOKEN}"]`, `{}`), "stands for nothing"},
+		"a variable of ours":     {node(`"node"`, `["${__dirname}/server/index.js"]`, `{"A":"${AWS_SECRET_ACCESS_KEY}"}`), "stands for nothing"},
+		"an open placeholder":    {node(`"node"`, `["${__dirname}/server/index.js","a${user_config.k"]`, `{}`), "does not end"},
+		"an unknown setting":     {node(`"node"`, `["${__dirname}/server/index.js","${user_config.z}"]`, `{}`), "does not have"},
+		"another type":           {strings.Replace(node(`"node"`, `[]`, `{}`), `"type":"node"`, `"type":"perl"`, 1), "cannot be run"},
+		"another version":        {strings.Replace(node(`"node"`, `[]`, `{}`), `"0.3"`, `"9"`, 1), "version"},
+		"another system":         {strings.Replace(node(`"node"`, `["${__dirname}/server/index.js"]`, `{}`), `"author"`, `"compatibility":{"platforms":["plan9"]},"author"`, 1), "not for this system"},
+		"a name that is a path":  {strings.Replace(node(`"node"`, `["${__dirname}/server/index.js"]`, `{}`), `"hello"`, `"../evil"`, 1), "cannot be the name"},
+		"a binary outside":       {`{"manifest_version":"0.3","name":"b","version":"1","server":{"type":"binary","mcp_config":{"command":"/usr/bin/curl","args":[]}}}`, "no file of it"},
+		"uv with other code":     {`{"manifest_version":"0.4","name":"b","version":"1","server":{"type":"uv","mcp_config":{"command":"uv","args":["run","--with","evil","${__dirname}/server/index.js"]}}}`, "not allowed"},
+		"an override":            {strings.Replace(node(`"node"`, `["${__dirname}/server/index.js"]`, `{}`), `"command":"node"`, `"command":"node","platform_overrides":{"`+platform()+`":{"command":"sh"}}`, 1), "is run by node"},
+	} {
+		_, err := ReadBundle(pack(t, zipped{name: "manifest.json", body: c.manifest}, zipped{name: "server/index.js", body: "x"}))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Whatever a bundle is, what is unpacked stays in its folder, and what would be run is
+// a file of it or a program of the list.
+func FuzzBundle(f *testing.F) {
+	f.Add(hello(f))
+	f.Add(hello(f, zipped{name: "../x", body: "x"}))
+	f.Add(hello(f, zipped{name: "l", body: "/etc", mode: fs.ModeSymlink | 0o777}))
+	f.Add(lying(f))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		b, err := ReadBundle(src)
+		if err != nil {
+			return
+		}
+		for name := range b.archive.names {
+			if !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\:") {
+				t.Fatalf("%q is not below the folder", name)
+			}
+		}
+		plan, err := b.Install("/data/bundles", "", map[string]string{"dirs": "/x", "k": "v"})
+		if err != nil {
+			return
+		}
+		program := plan.Command[0]
+		if !contains([]string{"node", "python", "python3", "uv"}, program) && !strings.HasPrefix(program, b.Folder("/data/bundles")+"/") {
+			t.Fatalf("it would run %q", program)
+		}
+		if strings.Contains(strings.ReplaceAll(string(plan.Entry), "${secret:", ""), "${secret") {
+			t.Fatal(string(plan.Entry))
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package marketplace
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+)
+
+// Field is one thing that an installation asks for.
+type Field struct {
+	Key         string   `json:"key"`
+	Label       string   `json:"label"`
+	Description string   `json:"description,omitempty"`
+	Required    bool     `json:"required"`
+	Secret      bool     `json:"secret"`
+	Default     string   `json:"default,omitempty"`
+	Choices     []string `json:"choices,omitempty"`
+	Format      string   `json:"format,omitempty" doc:"string, number, boolean, filepath, or directory"`
+	Placeholder string   `json:"placeholder,omitempty"`
+	Multiple    bool     `json:"multiple,omitempty" doc:"Several values, one a line"`
+}
+
+// collector makes a form of what is asked for.
+func collector(fields *[]Field) value {
+	return func(key, what string, in *Input) (string, bool, error) {
+		f := Field{Key: key, Label: what, Description: in.Description, Required: in.IsRequired, Secret: in.IsSecret, Default: in.Default,
+			Choices: in.Choices, Format: in.Format, Placeholder: in.Placeholder}
+		if f.Multiple = f.Format == "repeated"; f.Multiple {
+			f.Format = "string"
+		}
+		if !slices.ContainsFunc(*fields, func(o Field) bool { return o.Key == key }) {
+			*fields = append(*fields, f)
+		}
+		return "", false, nil
+	}
+}
+
+// given answers with what a person filled in.
+func given(label string, values map[string]string, secrets map[string]string) value {
+	return func(key, what string, in *Input) (string, bool, error) {
+		text := strings.TrimSpace(values[key])
+		if text == "" {
+			text = in.Default
+		}
+		switch {
+		case text == "" && in.IsRequired:
+			return "", false, &Missing{[]string{key}, &core.Error{Code: core.CodeValidation, Message: what + " is needed", Fields: []core.FieldError{{Field: key, Error: "is needed"}}}}
+		case text == "":
+			return "", false, nil
+		case len(text) > maxText, strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && (c != '\n' || in.Format != "repeated") || c == 0x7f }):
+			return "", false, wrong(key, "holds control characters, or is too long")
+		case len(in.Choices) > 0 && !slices.Contains(in.Choices, text):
+			return "", false, wrong(key, "must be one of "+strings.Join(in.Choices, ", "))
+		case in.Format == "number" && !number().MatchString(text):
+			return "", false, wrong(key, "must be a number")
+		case in.Format == "boolean" && text != "true" && text != "false":
+			return "", false, wrong(key, "must be true or false")
+		case strings.HasPrefix(key, "url.") && !addressPart().MatchString(text):
+			return "", false, wrong(key, "must be letters, digits, '.', '_', '~' and '-'")
+		}
+		if in.IsSecret && !strings.HasPrefix(text, "${") {
+			name := secretName(label, what)
+			for n := 2; secrets[name] != "" && secrets[name] != text; n++ {
+				name = secretName(label, what) + "_" + strconv.Itoa(n)
+			}
+			secrets[name] = text
+			return "${secret:" + name + "}", true, nil
+		}
+		return text, true, nil
+	}
+}
+
+// Missing is the error of an installation whose form is not filled in yet.
+type Missing struct {
+	Keys []string // of the fields
+	err  error
+}
+
+func (m *Missing) Error() string { return m.err.Error() }
+
+// Unwrap returns the error as a person reads it.
+func (m *Missing) Unwrap() error { return m.err }
+
+func wrong(key, text string) error {
+	return &core.Error{Code: core.CodeValidation, Message: key + " " + text, Fields: []core.FieldError{{Field: key, Error: text}}}
+}
+
+var (
+	number      = lazyregexp.New(`^-?[0-9]{1,15}(\.[0-9]{1,15})?$`)
+	addressPart = lazyregexp.New(`^[A-Za-z0-9._~-]+$`)
+	unfit       = lazyregexp.New(`[^A-Za-z0-9]+`)
+)
+
+func secretName(label, what string) string {
+	name := strings.Trim(unfit().ReplaceAllString(core.Slug(label)+"_"+what, "_"), "_")
+	return strings.ToUpper(name)
+}

@@ -1,0 +1,112 @@
+package marketplace
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+)
+
+var envName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// variables that change what programs do before they begin, in capitals. A name that
+// ends in an underscore stands for all that begin so.
+var reserved = []string{
+	"LD_", "DYLD_", "GCONV_PATH", "NODE_", "NPM_", "NPX_", "YARN_", "PNPM_", "BUN_", "DENO_", "ELECTRON_",
+	"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONUSERBASE", "PYTHONWARNINGS", "PYTHONEXECUTABLE", "PYTHONPLATLIBDIR",
+	"UV_", "PIP_", "VIRTUAL_ENV", "CONDA_", "PERL5OPT", "PERL5LIB", "PERL5DB", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
+	"DOTNET_STARTUP_HOOKS", "DOTNET_", "CORECLR_", "COR_", "COMPLUS_", "NUGET_", "DOCKER_", "COMPOSE_", "BUILDKIT_", "GIT_", "SSH_",
+	"PATH", "PATHEXT", "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "COMSPEC", "SYSTEMROOT", "WINDIR", "SHELL", "SHELLOPTS", "BASHOPTS", "BASH_ENV", "BASH_FUNC_", "ENV", "IFS", "PS4", "PROMPT_COMMAND",
+	"EDITOR", "VISUAL", "PAGER", "BROWSER", "TMPDIR", "TMP", "TEMP", "XDG_",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY", "SSL_", "OPENSSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DRAWBRIDGE_",
+}
+
+// variable refuses environment variables that no server needs to be told and that
+// could make its runtime run something else.
+func variable(name string) error {
+	if !envName().MatchString(name) {
+		return refusef("%q cannot name an environment variable", name)
+	}
+	upper := strings.ToUpper(name)
+	for _, r := range reserved {
+		if upper == r || strings.HasSuffix(r, "_") && strings.HasPrefix(upper, r) {
+			return refusef("the variable %s changes how programs start and is not set by an installation", name)
+		}
+	}
+	return nil
+}
+
+var (
+	headerName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+	hole       = lazyregexp.New(`\{([A-Za-z_][A-Za-z0-9_.-]{0,99})\}`)
+)
+
+func (r *Remote) check() error {
+	if r.Type != "streamable-http" && r.Type != "sse" {
+		return refusef("%q is no type of address: it must be streamable-http or sse", r.Type)
+	}
+	if strings.ContainsAny(r.URL, "$`\\\"' \n\r\t<>") {
+		return refusef("the address %q holds characters that none has", r.URL)
+	}
+	if err := address(hole().ReplaceAllString(r.URL, "x")); err != nil {
+		return err
+	}
+	if len(r.Headers)+len(r.Variables) > maxInputs {
+		return refusef("the address has more than %d inputs", maxInputs)
+	}
+	for _, h := range r.Headers {
+		if err := header(h.Name); err != nil {
+			return err
+		}
+		if err := h.Input.check("header "+h.Name, 0); err != nil {
+			return err
+		}
+	}
+	for name, v := range r.Variables {
+		if !variableName().MatchString(name) {
+			return refusef("%q cannot name a part of the address", name)
+		}
+		if err := v.check("address's "+name, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func header(name string) error {
+	lower := strings.ToLower(name)
+	switch {
+	case !headerName().MatchString(name):
+	case strings.HasPrefix(lower, "mcp-"), strings.HasPrefix(lower, "proxy-"), strings.HasPrefix(lower, "sec-"):
+	case contains([]string{"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer", "accept", "origin"}, lower):
+	default:
+		return nil
+	}
+	return refusef("the header %q is not set by an installation", name)
+}
+
+// address refuses what is no https address, and no plain one of this machine.
+func address(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return refusef("%q is no address", raw)
+	case u.User != nil:
+		return refusef("the address of %s holds a user or password", u.Host)
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http" && Loopback(u.Hostname()):
+		return nil
+	}
+	return refusef("the address %q is neither https nor of this machine", raw)
+}
+
+// Loopback reports whether host is this machine.
+func Loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}

@@ -1,0 +1,240 @@
+package marketplace
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// DefaultAddress is the official registry.
+const DefaultAddress = "https://registry.modelcontextprotocol.io"
+
+//go:embed curated.json
+var curated []byte
+
+// List is the directory: what comes with the program, and the last snapshot of a
+// registry that a person asked for. All methods may be called from any goroutine.
+type List struct {
+	path string // of the snapshot
+	http *http.Client
+
+	mu      sync.Mutex
+	entries []Entry
+	taken   time.Time // when the snapshot was taken; zero without one
+	mod     time.Time
+	loaded  bool
+}
+
+// Entry is one server of the directory.
+type Entry struct {
+	Record  *Record
+	Curated bool   // it comes with the program
+	Refused string // why it cannot be installed, or ""
+}
+
+// Open returns the directory whose snapshot is kept at path.
+func Open(path string) *List {
+	return &List{path: path, http: &http.Client{Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > 3 {
+			return errors.New("too many redirects")
+		}
+		return address(r.URL.String())
+	}}}
+}
+
+// snapshot is the answer of a registry's list, one page or all of them.
+type snapshot struct {
+	Servers []struct {
+		Server json.RawMessage `json:"server"`
+		Meta   struct {
+			Official struct {
+				Status   string `json:"status"`
+				IsLatest *bool  `json:"isLatest"`
+			} `json:"io.modelcontextprotocol.registry/official"`
+		} `json:"_meta"`
+	} `json:"servers"`
+	Metadata struct {
+		NextCursor string `json:"nextCursor"`
+	} `json:"metadata"`
+	TakenAt time.Time `json:"takenAt,omitzero"` // ours, in the file
+}
+
+// read adds the records of a snapshot. What cannot be read at all is left out; what
+// cannot be installed says why.
+func read(src []byte, ours bool) ([]Entry, snapshot, error) {
+	var s snapshot
+	if err := json.Unmarshal(src, &s); err != nil {
+		return nil, s, refusef("the list of servers cannot be read: %v", err)
+	}
+	if len(s.Servers) > maxServers {
+		return nil, s, refusef("the list holds more than %d servers", maxServers)
+	}
+	var list []Entry
+	for _, one := range s.Servers {
+		if o := one.Meta.Official; o.Status == "deleted" || o.Status == "deprecated" || o.IsLatest != nil && !*o.IsLatest {
+			continue
+		}
+		r, err := Parse(one.Server)
+		if r == nil || !serverName().MatchString(r.Name) {
+			continue
+		}
+		e := Entry{Record: r, Curated: ours}
+		if err != nil {
+			e.Refused = err.Error()
+			// What a stranger wrote is shown only where it was checked.
+			e.Record = &Record{Name: r.Name}
+		}
+		list = append(list, e)
+	}
+	return list, s, nil
+}
+
+// All returns the directory: what comes with the program first, then by name.
+func (l *List) All() (list []Entry, taken time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	info, err := os.Stat(l.path)
+	if l.loaded && (err != nil && l.mod.IsZero() || err == nil && info.ModTime().Equal(l.mod)) {
+		return l.entries, l.taken
+	}
+	l.entries, _, _ = read(curated, true)
+	l.loaded, l.taken, l.mod = true, time.Time{}, time.Time{}
+	if err != nil || info.Size() > maxSnapshot {
+		return l.entries, l.taken
+	}
+	l.mod = info.ModTime()
+	if src, err := os.ReadFile(l.path); err == nil {
+		if more, s, err := read(src, false); err == nil {
+			known := map[string]bool{}
+			for _, e := range l.entries {
+				known[e.Record.Name] = true
+			}
+			slices.SortStableFunc(more, func(a, b Entry) int { return strings.Compare(a.Record.Name, b.Record.Name) })
+			for _, e := range more {
+				if !known[e.Record.Name] {
+					known[e.Record.Name] = true
+					l.entries = append(l.entries, e)
+				}
+			}
+			l.taken = s.TakenAt
+		}
+	}
+	return l.entries, l.taken
+}
+
+// Find returns the entry of that name.
+func (l *List) Find(name string) (Entry, error) {
+	all, _ := l.All()
+	for _, e := range all {
+		if e.Record.Name != name {
+			continue
+		}
+		if e.Refused != "" {
+			return e, core.Errorf(core.CodeValidation, "cannot install %s: %s", name, e.Refused)
+		}
+		return e, nil
+	}
+	return Entry{}, core.Errorf(core.CodeNotFound, "the directory holds no %q", shorten(name))
+}
+
+// Refresh takes a new snapshot from a registry, page by page, and reports how many
+// servers it holds. It is bounded in time, pages and bytes; the old one stays when it fails.
+func (l *List) Refresh(ctx context.Context, base string) (int, error) {
+	if base == "" {
+		base = DefaultAddress
+	}
+	if err := address(base); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	whole := snapshot{TakenAt: time.Now().UTC().Truncate(time.Second)}
+	left, cursor := int64(maxSnapshot), ""
+	for page := 0; page < maxServers/100; page++ {
+		src, err := l.page(ctx, base, cursor, left)
+		if err != nil {
+			return 0, err
+		}
+		left -= int64(len(src))
+		var s snapshot
+		if err := json.Unmarshal(src, &s); err != nil {
+			return 0, refusef("the registry's answer cannot be read: %v", err)
+		}
+		whole.Servers = append(whole.Servers, s.Servers...)
+		if len(whole.Servers) > maxServers {
+			return 0, refusef("the registry holds more than %d servers", maxServers)
+		}
+		if s.Metadata.NextCursor == "" || s.Metadata.NextCursor == cursor || len(s.Servers) == 0 {
+			break
+		}
+		cursor = s.Metadata.NextCursor
+	}
+	out, err := json.Marshal(whole)
+	if err != nil {
+		return 0, err
+	}
+	entries, _, err := read(out, false)
+	if err != nil {
+		return 0, err
+	}
+	return len(entries), l.keep(out)
+}
+
+func (l *List) keep(out []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return fmt.Errorf("cannot keep the list of servers: %w", err)
+	}
+	half := l.path + ".new"
+	if err := os.WriteFile(half, out, 0o600); err != nil {
+		return fmt.Errorf("cannot keep the list of servers: %w", err)
+	}
+	l.loaded = false
+	if err := os.Rename(half, l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot keep the list of servers: %w", err)
+	}
+	return nil
+}
+
+func (l *List) page(ctx context.Context, base, cursor string, left int64) ([]byte, error) {
+	query := url.Values{"limit": {"100"}, "version": {"latest"}}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/v0.1/servers?"+query.Encode(), nil)
+	if err != nil {
+		return nil, refusef("%q is no address", base)
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := l.http.Do(req)
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry does not answer: " + shorten(err.Error()), Hint: "Try again later; the list that is there stays."}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry answers " + resp.Status, Hint: "Check the address of the directory in the settings."}
+	}
+	src, err := io.ReadAll(io.LimitReader(resp.Body, left+1))
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry's answer broke off", Cause: err}
+	}
+	if int64(len(src)) > left {
+		return nil, refusef("the registry's list is larger than %d MiB", maxSnapshot>>20)
+	}
+	return src, nil
+}

@@ -1,0 +1,136 @@
+package marketplace
+
+import (
+	"encoding/json"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+)
+
+// Manifest is what we read of a bundle's manifest.json.
+type Manifest struct {
+	Version     string `json:"manifest_version"`
+	Dxt         string `json:"dxt_version"`
+	Name        string `json:"name"`
+	DisplayName string `json:"display_name"`
+	Release     string `json:"version"`
+	Description string `json:"description"`
+	Author      struct {
+		Name string `json:"name"`
+	} `json:"author"`
+	Server struct {
+		Type   string `json:"type"`
+		Entry  string `json:"entry_point"`
+		Config launch `json:"mcp_config"`
+	} `json:"server"`
+	Compatibility struct {
+		Platforms []string `json:"platforms"`
+	} `json:"compatibility"`
+	UserConfig map[string]setting `json:"user_config"`
+}
+
+type launch struct {
+	Command   string            `json:"command"`
+	Args      []string          `json:"args"`
+	Env       map[string]string `json:"env"`
+	Platforms map[string]launch `json:"platform_overrides"`
+}
+
+// setting is one value that a bundle asks for. Default and bounds may be of any kind.
+type setting struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Required    bool            `json:"required"`
+	Default     json.RawMessage `json:"default"`
+	Multiple    bool            `json:"multiple"`
+	Sensitive   bool            `json:"sensitive"`
+}
+
+// platform is how manifests call this system.
+func platform() string {
+	if runtime.GOOS == "windows" {
+		return "win32"
+	}
+	return runtime.GOOS
+}
+
+var bundleName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$`)
+
+func (b *Bundle) check() error {
+	m := &b.Manifest
+	switch {
+	case m.Version == "" && m.Dxt == "" || len(m.Version+m.Dxt) > 10 || !strings.HasPrefix(m.Version+m.Dxt, "0."):
+		return refusef("the bundle's manifest is of a version that we do not know: %q", shorten(m.Version+m.Dxt))
+	case !bundleName().MatchString(m.Name):
+		return refusef("%q cannot be the name of a bundle", shorten(m.Name))
+	case !version().MatchString(m.Release):
+		return refusef("%q cannot be the version of a bundle", shorten(m.Release))
+	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, platform()):
+		return refusef("the bundle is for %s, not for this system", shorten(strings.Join(m.Compatibility.Platforms, ", ")))
+	case len(m.UserConfig) > maxInputs || len(m.Server.Config.Args) > maxInputs || len(m.Server.Config.Env) > maxInputs:
+		return refusef("the bundle has more than %d inputs", maxInputs)
+	}
+	for _, s := range []string{m.DisplayName, m.Description, m.Author.Name} {
+		if err := text("text of the bundle", s); err != nil {
+			return err
+		}
+	}
+	b.Fields = []Field{}
+	for _, key := range sortedKeys(m.UserConfig) {
+		s := m.UserConfig[key]
+		if !variableName().MatchString(key) {
+			return refusef("%q cannot name a setting", shorten(key))
+		}
+		if !contains([]string{"string", "number", "boolean", "directory", "file"}, s.Type) {
+			return refusef("the setting %s is of the unknown type %q", key, shorten(s.Type))
+		}
+		for _, t := range []string{s.Title, s.Description} {
+			if err := text("text of the setting "+key, t); err != nil {
+				return err
+			}
+		}
+		f := Field{Key: key, Label: s.Title, Description: s.Description, Required: s.Required, Secret: s.Sensitive, Multiple: s.Multiple,
+			Format: map[string]string{"file": "filepath"}[s.Type], Default: plain(s.Default)}
+		if f.Format == "" {
+			f.Format = s.Type
+		}
+		if f.Label == "" {
+			f.Label = key
+		}
+		b.Fields = append(b.Fields, f)
+	}
+	_, err := b.launch("/bundle", func(key string) ([]string, error) { return []string{""}, nil })
+	return err
+}
+
+// plain is a default as text: a list has one value a line. Placeholders are kept.
+func plain(raw json.RawMessage) string {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil {
+		var all []string
+		for _, one := range list {
+			all = append(all, plain(one))
+		}
+		return strings.Join(all, "\n")
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	if t := strings.TrimSpace(string(raw)); t != "null" && len(t) < 100 {
+		return t
+	}
+	return ""
+}
+
+func sortedKeys[T any](m map[string]T) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

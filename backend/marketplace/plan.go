@@ -1,0 +1,183 @@
+package marketplace
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// Way is one way to install a record: one of its packages or addresses.
+type Way struct {
+	Title  string `json:"title" doc:"What is run, or the address"`
+	Runs   string `json:"runs,omitempty" doc:"The program that must be there: npx, uvx, docker or dnx"`
+	Pinned bool   `json:"pinned" doc:"It is always the same version"`
+	// Line shows how it is run before anything is filled in.
+	Line   []string `json:"line" nullable:"false" doc:"The command line, with what is asked for in angle brackets; empty for an address"`
+	Fields []Field  `json:"fields" nullable:"false"`
+}
+
+// Plan is an installation as it would be written. Secrets are not in Entry: it names
+// them as ${secret:NAME}.
+type Plan struct {
+	Label   string            `json:"label"`
+	Entry   json.RawMessage   `json:"-"`
+	Secrets map[string]string `json:"-"`
+	Command []string          `json:"command,omitempty" nullable:"false"` // what would be run
+}
+
+// Ways are how a record can be installed.
+func (r *Record) Ways() []Way {
+	var ways []Way
+	for i := range r.Packages {
+		p := &r.Packages[i]
+		w := Way{Title: p.reference(), Runs: runners[p.RegistryType].program, Pinned: p.Version != "" || strings.Contains(p.Identifier, "@sha256:"), Fields: []Field{}}
+		p.walk(collector(&w.Fields))
+		w.Line = p.line()
+		ways = append(ways, w)
+	}
+	for i := range r.Remotes {
+		w := Way{Title: r.Remotes[i].URL, Pinned: true, Fields: []Field{}, Line: []string{}}
+		r.Remotes[i].walk(collector(&w.Fields))
+		ways = append(ways, w)
+	}
+	return ways
+}
+
+// Kinds are the programs by which a record can be run, and address.
+func (r *Record) Kinds() (kinds []string) {
+	for i := range r.Packages {
+		kinds = append(kinds, runners[r.Packages[i].RegistryType].program)
+	}
+	if len(r.Remotes) > 0 {
+		kinds = append(kinds, "address")
+	}
+	return kinds
+}
+
+// Package is the name of the package without a version.
+func (p *Package) Package() string {
+	name := p.Identifier
+	if p.RegistryType == "oci" {
+		name, _, _ = strings.Cut(name, "@")
+		if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+			name = name[:i]
+		}
+	}
+	return name
+}
+
+// reference is the package as its program takes it.
+func (p *Package) reference() string {
+	run := runners[p.RegistryType]
+	if p.Version == "" || p.RegistryType == "oci" && strings.ContainsAny(p.Identifier[strings.LastIndex(p.Identifier, "/")+1:], ":@") {
+		return p.Identifier
+	}
+	return p.Identifier + run.join + p.Version
+}
+
+// line is the command line with the names of what is asked for in the place of values.
+func (p *Package) line() []string {
+	run := runners[p.RegistryType]
+	before, after, env, err := p.walk(func(_, what string, in *Input) (string, bool, error) {
+		if in.Default != "" {
+			return in.Default, true, nil
+		}
+		return "<" + strings.TrimLeft(what, "-") + ">", in.IsRequired, nil
+	})
+	if err != nil {
+		return []string{run.program, p.reference()}
+	}
+	return p.whole(before, after, env)
+}
+
+// whole is the whole command line.
+func (p *Package) whole(before, after []string, env map[string]string) []string {
+	run := runners[p.RegistryType]
+	line := append([]string{run.program}, run.before...)
+	line = append(line, before...)
+	if p.RegistryType == "oci" { // the container hears of the variables it is to have
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			line = append(line, "-e", name)
+		}
+	}
+	return append(append(line, p.reference()), after...)
+}
+
+// Label is what a record's server is called when nobody says otherwise.
+func (r *Record) Label() string {
+	name := r.Name[strings.LastIndexByte(r.Name, '/')+1:]
+	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {
+		name = strings.TrimPrefix(name, affix)
+	}
+	for _, affix := range []string{"-mcp-server", "-server", "-mcp"} {
+		name = strings.TrimSuffix(name, affix)
+	}
+	if name == "mcp" || name == "server" || core.Slug(name) == "" { // every second one is: its publisher tells more
+		domain, _, _ := strings.Cut(r.Name, "/")
+		name = domain[strings.LastIndexByte(domain, '.')+1:]
+	}
+	if slug := core.Slug(name); slug != "" {
+		return slug
+	}
+	return "server"
+}
+
+// Install makes the entry of one way, by its number in Ways.
+func (r *Record) Install(way int, label string, values map[string]string) (*Plan, error) {
+	if label = strings.TrimSpace(label); label == "" {
+		label = r.Label()
+	}
+	if core.Slug(label) == "" || len(label) > 64 {
+		return nil, wrong("label", "has no letter or digit for an id, or is longer than 64 characters")
+	}
+	plan := &Plan{Label: label, Secrets: map[string]string{}}
+	of := given(label, values, plan.Secrets)
+	entry := struct {
+		Type    string            `json:"type,omitempty"`
+		Command string            `json:"command,omitempty"`
+		Args    []string          `json:"args,omitempty"`
+		Env     map[string]string `json:"env,omitempty"`
+		URL     string            `json:"url,omitempty"`
+		Headers map[string]string `json:"headers,omitempty"`
+	}{}
+	switch {
+	case way < 0 || way >= len(r.Packages)+len(r.Remotes):
+		return nil, refusef("%s has no such package", r.Name)
+	case way < len(r.Packages):
+		p := &r.Packages[way]
+		before, after, env, err := p.walk(of)
+		if err != nil {
+			return nil, err
+		}
+		plan.Command = p.whole(before, after, env)
+		entry.Command, entry.Args, entry.Env = plan.Command[0], plan.Command[1:], env
+	default:
+		remote := &r.Remotes[way-len(r.Packages)]
+		url, headers, err := remote.walk(of)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(url, "{") || url == "" {
+			return nil, refusef("a part of the address is missing")
+		}
+		if !strings.Contains(url, "${secret:") {
+			if err := address(url); err != nil {
+				return nil, err
+			}
+		}
+		entry.URL, entry.Headers = url, headers
+		entry.Type = map[string]string{"sse": "sse"}[remote.Type]
+		if entry.Type == "" {
+			entry.Type = "http"
+		}
+	}
+	raw, err := json.Marshal(entry)
+	if err != nil {
+		return nil, err
+	}
+	plan.Entry = raw
+	return plan, nil
+}

