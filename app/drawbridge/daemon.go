@@ -46,7 +46,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	if err := o.Folders.Make(); err != nil {
 		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
 	}
-	roomyStart()
+	growHeapAtStart()
 	lock, err := loopback.Lock(o.Folders.Data)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	spawner := process.NewSpawner(process.Options{Log: log, Ledger: filepath.Join(o.Folders.State, "processes.json")})
 	life.onStop("processes", 3*time.Second, spawner.Close)
 	containers := execLedger(o.Folders)
-	earlier := &sweeping{spawner: spawner, containers: containers, bus: bus, log: log, over: make(chan struct{})}
+	earlier := &startupCleanup{spawner: spawner, containers: containers, bus: bus, log: log, over: make(chan struct{})}
 
 	logs := serverlog.Open(filepath.Join(o.Folders.Logs, "servers"))
 	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
@@ -97,13 +97,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 
 	views, book := newTrust(history, bus, log)
-	own := newOwn(views, history)
+	own := newBuiltinServer(views, history)
 	questions := approvals.New(approvals.Options{Bus: bus})
-	me := newDesk(o.Folders, log)
+	me := newDesktopServices(o.Folders, log)
 	var pages *api.API                 // set below, before anybody can call
 	var servers *supervisor.Supervisor // set below, before a breaker can open
 	rules := policy.New(policy.Options{
-		Views: own, Inbox: questions,
+		Views: own, Approvals: questions,
 		// A question that nobody sees is not asked: the call is refused and says so.
 		Reachable: func() bool { return pages.Watched() || me.notifies() },
 		OnBreaker: func(b policy.BreakerStatus) {
@@ -120,7 +120,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
 		Secret:   records.keeper.guarding(vault),
-		Onlooker: records.timeline, SignIn: logins, Guest: guest{logins}, Redact: recorder.Redact,
+		Observer: records.timeline, SignIn: logins, Guest: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
 		Lobby:      filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
@@ -137,14 +137,14 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Impaired: func(server string) string { b, _ := rules.Breaker(server); return b.Reason },
 		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
-		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: approved{history}, Logins: logins.keeper.Login,
+		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: commandApprovals{history}, Logins: logins.keeper.Login,
 	})
 	logins.serve(servers)
 	own.serve(servers)
 	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, Log: log, LastID: lastID, Now: clock})
 	records.serve(history, servers, calls, bus, log)
 	front = bridge.New(bridge.Options{
-		Registry: views, Gateway: calls, Lister: servers, Inbox: questions, Log: log, Version: version, Now: clock,
+		Registry: views, Gateway: calls, Lister: servers, Approvals: questions, Log: log, Version: version, Now: clock,
 		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes,
 		WantsWorkspace: servers.WantsWorkspace, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
@@ -164,7 +164,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			rules.Apply(c)
 			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
-			applyReach(c, views, front)
+			applyVisibility(c, views, front)
 			records.apply(c) // before the servers: their secrets are known when they start
 			counts.apply(c.Metrics)
 			sender.apply(c.Metrics.OTLP)
@@ -188,7 +188,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	port := uint16(listener.Addr().(*net.TCPAddr).Port)
 	url := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
-	sessions := loopback.OpenSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: clock,
+	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: clock,
 		Ended: func(code string) { forgetBrowserFiles(o.Folders.Data, code) }})
 	forgetBrowserFiles(o.Folders.Data, "")
 	startedAt := time.Now().UTC()
@@ -205,7 +205,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: patient(files.Current), Diagnosed: diagnosed(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
+		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
 		Reach: files, Sizes: front, Directory: marketplace.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
 		Notices: func() []event.Notice {
@@ -255,7 +255,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("bridge", time.Second, front.Run)    // ends before http, so that open streams get their last answer
 	drainCalls(life, calls)
 	self := loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt, Config: absolute(o.Sources.Main())}
-	if err = loopback.WriteRuntime(o.Folders.Data, self); err != nil && history.ReleaseBallast(err) {
+	if err = loopback.WriteRuntime(o.Folders.Data, self); err != nil && history.ReleaseReservedSpace(err) {
 		err = loopback.WriteRuntime(o.Folders.Data, self)
 	}
 	if err != nil {
@@ -268,8 +268,10 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },
 		}).Run)
 	}
-	life.run("breadth", time.Second, newBreadth().run)
-	life.run("memory", time.Second, func(ctx context.Context) error { return trimWhenIdle(ctx, calls.LastID, process.Trim) })
+	life.run("breadth", time.Second, newAdaptiveGOMAXPROCS().run)
+	life.run("memory", time.Second, func(ctx context.Context) error {
+		return releaseMemoryWhenIdle(ctx, calls.LastID, process.ReleaseMemory)
+	})
 	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
 	if !files.Current().Bridge.RequireToken {
 		log.Warn("The bridge takes calls without a token: every program of every user of this machine can call every tool")

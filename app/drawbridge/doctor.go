@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// patient says what of this machine the doctor looks at; the API adds the rest.
-func patient(current func() *config.Config) func(context.Context) (doctor.Options, error) {
+// doctorOptions says what of this machine the doctor looks at; the API adds the rest.
+func doctorOptions(current func() *config.Config) func(context.Context) (doctor.Options, error) {
 	return func(ctx context.Context) (doctor.Options, error) {
 		path := os.Getenv("PATH")
 		login, noLogin := process.LoginEnv(ctx)
@@ -25,8 +25,8 @@ func patient(current func() *config.Config) func(context.Context) (doctor.Option
 	}
 }
 
-// diagnosed says where a bundle for a bug report is collected from.
-func diagnosed(folders config.Folders, sources config.Sources) func(context.Context) doctor.BundleOptions {
+// bundleOptions says where a bundle for a bug report is collected from.
+func bundleOptions(folders config.Folders, sources config.Sources) func(context.Context) doctor.BundleOptions {
 	return func(ctx context.Context) doctor.BundleOptions {
 		home, _ := os.UserHomeDir()
 		paths, _ := sources.Paths() // a folder that cannot be read leaves its files out

@@ -35,7 +35,7 @@ func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
 		Version: version, Serve: serve, Desktop: showDesktop, Redact: store.Redacted,
-		PutBack: putBack, TryServer: tryServer,
+		PutBack: restoreHistory, TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
 			return show(url, f.Data, browser, os.Stdout)
 		},
@@ -68,16 +68,16 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	}
 	lost, _ := process.UnderWatchdog()
 	err := runDaemon(ctx, o, lost)
-	sayWhy(o.Folders, err)
+	writeStartFailure(o.Folders, err)
 	if held, ok := errors.AsType[*loopback.HeldError](err); ok {
 		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: "Show it with: drawbridge open."}
 	}
 	return err
 }
 
-// sayWhy leaves the reason of a daemon's end for whoever started it in the
+// writeStartFailure leaves the reason of a daemon's end for whoever started it in the
 // background, such as a shim, and in the log.
-func sayWhy(folders config.Folders, err error) {
+func writeStartFailure(folders config.Folders, err error) {
 	if err == nil {
 		os.Remove(folders.LastEnd())
 		return

@@ -13,15 +13,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Known is whoever holds secrets that must never be recorded.
-type Known interface{ Known() []string }
+// SecretHolder is whoever holds secrets that must never be recorded.
+type SecretHolder interface{ Known() []string }
 
-// keeper tells the recorder which values it must never keep: those of the configuration,
+// secretFeed tells the recorder which values it must never keep: those of the configuration,
 // with their variables expanded, and those that others hold.
-type keeper struct {
+type secretFeed struct {
 	recorder *store.Recorder
 	log      *slog.Logger
-	others   []Known
+	others   []SecretHolder
 	changed  chan *config.Config // the newest that run has not taken yet
 	// read, if it is set, is told of each answer of the login shell: nil, or why there is none.
 	read func(error)
@@ -32,13 +32,13 @@ type keeper struct {
 	missed int // secrets that the recorder has no room for, as was logged
 }
 
-func newKeeper(recorder *store.Recorder, log *slog.Logger, others ...Known) *keeper {
-	return &keeper{recorder: recorder, log: log, others: others, changed: make(chan *config.Config, 1)}
+func newSecretFeed(recorder *store.Recorder, log *slog.Logger, others ...SecretHolder) *secretFeed {
+	return &secretFeed{recorder: recorder, log: log, others: others, changed: make(chan *config.Config, 1)}
 }
 
 // apply takes a new configuration. What our own environment tells counts at once; what
 // the login shell tells, a moment later: reading it may take seconds.
-func (k *keeper) apply(c *config.Config) {
+func (k *secretFeed) apply(c *config.Config) {
 	process.SetLoginLimit(c.Global.LoginShellTimeout)
 	k.set(c, os.LookupEnv)
 	select {
@@ -48,7 +48,7 @@ func (k *keeper) apply(c *config.Config) {
 	k.changed <- c // there is room: reload applies one configuration at a time
 }
 
-func (k *keeper) run(ctx context.Context) error {
+func (k *secretFeed) run(ctx context.Context) error {
 	for {
 		var c *config.Config
 		select {
@@ -77,13 +77,13 @@ func (k *keeper) run(ctx context.Context) error {
 	}
 }
 
-func (k *keeper) current() *config.Config {
+func (k *secretFeed) current() *config.Config {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.now
 }
 
-func (k *keeper) set(c *config.Config, lookup func(string) (string, bool)) {
+func (k *secretFeed) set(c *config.Config, lookup func(string) (string, bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.now, k.lookup = c, lookup
@@ -91,7 +91,7 @@ func (k *keeper) set(c *config.Config, lookup func(string) (string, bool)) {
 }
 
 // again tells the recorder what others hold by now.
-func (k *keeper) again() {
+func (k *secretFeed) again() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.now != nil {
@@ -100,7 +100,7 @@ func (k *keeper) again() {
 }
 
 // tell needs k.mu.
-func (k *keeper) tell(c *config.Config, lookup func(string) (string, bool)) {
+func (k *secretFeed) tell(c *config.Config, lookup func(string) (string, bool)) {
 	values := secretsOf(c, lookup)
 	for _, o := range k.others {
 		values = append(values, o.Known()...)
@@ -117,16 +117,16 @@ func (k *keeper) tell(c *config.Config, lookup func(string) (string, bool)) {
 			k.log.Warn("There are too many secrets: some are not taken out of the history. Record the servers that use them with \"record\": \"meta\"", "secrets", missed)
 		}
 	}
-	ceiling, ofTool := make(map[string]store.Keeping, len(c.Servers)), make(map[store.Tool]store.Keeping)
+	ceiling, ofTool := make(map[string]store.RecordLevel, len(c.Servers)), make(map[store.Tool]store.RecordLevel)
 	for i := range c.Servers {
 		s := &c.Servers[i]
-		ceiling[s.ID] = store.Keeping(s.Record)
+		ceiling[s.ID] = store.RecordLevel(s.Record)
 		if s.Filter == nil {
 			continue
 		}
 		for name, t := range s.Filter.Tools {
 			if t.Record != "" {
-				ofTool[store.Tool{Server: s.ID, Name: name}] = store.Keeping(t.Record)
+				ofTool[store.Tool{Server: s.ID, Name: name}] = store.RecordLevel(t.Record)
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func (k *keeper) tell(c *config.Config, lookup func(string) (string, bool)) {
 // secretsOf are the values in a configuration that look like secrets by their names, or
 // come from variables whose names do.
 func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
-	f := finder{lookup: lookup}
+	f := secretFinder{lookup: lookup}
 	for i := range c.Servers {
 		s := &c.Servers[i]
 		for name, value := range s.Env {
@@ -165,13 +165,13 @@ func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
 	return f.found
 }
 
-type finder struct {
+type secretFinder struct {
 	lookup func(string) (string, bool)
 	found  []string
 }
 
 // named looks at the value that stands under a name.
-func (f *finder) named(name, value string) {
+func (f *secretFinder) named(name, value string) {
 	if value == "" {
 		return
 	}

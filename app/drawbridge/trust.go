@@ -13,7 +13,7 @@ import (
 )
 
 // newTrust makes the registry and the book that says what of it clients must not see.
-func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Book) {
+func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
 	var views *registry.Registry
 	book := trust.New(trust.Options{
 		Store: history, Log: log,
@@ -40,7 +40,7 @@ func trustRules(c *config.Config) []trust.Rule {
 }
 
 // waitingServers counts the servers with tools that wait for the person's word.
-func waitingServers(book *trust.Book) int {
+func waitingServers(book *trust.Baseline) int {
 	seen := map[string]bool{}
 	for _, c := range book.Waiting() {
 		seen[c.Server] = true

@@ -138,21 +138,21 @@ func TestWhatAWindowRunsIsItsOwn(t *testing.T) {
 
 func TestTheWindowStandsWhereItStood(t *testing.T) {
 	data := t.TempDir()
-	if p, known := readPlace(data); known || p.Width != usualWidth {
+	if p, known := readWindowState(data); known || p.Width != usualWidth {
 		t.Fatalf("%+v %v", p, known)
 	}
-	want := place{X: -20, Y: 40, Width: 900, Height: 700, Maximised: true}
-	keepPlace(data, want)
-	if p, known := readPlace(data); !known || p != want {
+	want := windowState{X: -20, Y: 40, Width: 900, Height: 700, Maximised: true}
+	saveWindowState(data, want)
+	if p, known := readWindowState(data); !known || p != want {
 		t.Fatalf("%+v %v", p, known)
 	}
 	for _, nonsense := range []string{"", "{", `{"Width":1,"Height":1}`, `{"Width":900,"Height":700,"X":999999}`} {
 		if err := os.WriteFile(filepath.Join(data, "window.json"), []byte(nonsense), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if p, known := readPlace(data); known || p.Width != usualWidth {
+		if p, known := readWindowState(data); known || p.Width != usualWidth {
 			t.Errorf("%q: %+v", nonsense, p)
 		}
 	}
-	keepPlace("", want)
+	saveWindowState("", want)
 }

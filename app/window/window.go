@@ -32,13 +32,13 @@ func Main() {
 	}
 	d := newDaemon(os.Getenv(dataVariable))
 	ready, awaited := readiness()
-	lead := newEntrance(os.Getenv(urlVariable), d.address)
+	lead := newEntryPage(os.Getenv(urlVariable), d.address)
 	os.Unsetenv(urlVariable) // the web processes need not inherit the code
-	past := parseRelapses(os.Getenv(relapsesVariable))
+	past := parseRendererCrashes(os.Getenv(relapsesVariable))
 	os.Unsetenv(relapsesVariable)
 	lead.led = len(past) > 0 // the code was used in the life before
 
-	at, known := readPlace(d.folder())
+	at, known := readWindowState(d.folder())
 	state := options.Normal
 	if at.Maximised {
 		state = options.Maximised
@@ -47,7 +47,7 @@ func Main() {
 	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
 	var asked recentLink
-	revive(&life{past: past, daemon: d, lead: lead, awaited: awaited})
+	recoverRenderer(&lifecycle{past: past, daemon: d, lead: lead, awaited: awaited})
 	calls := make(chan string, 8) // links that the system hands over; "" is a start without one
 	if d.folder() == "" && lead.base() == "" {
 		calls <- ""
@@ -79,13 +79,13 @@ func Main() {
 			go follow(c, asked.place(time.Now()), lead)
 		},
 		OnBeforeClose: func(c context.Context) bool {
-			p := place{Maximised: runtime.WindowIsMaximised(c)}
+			p := windowState{Maximised: runtime.WindowIsMaximised(c)}
 			p.Width, p.Height = runtime.WindowGetSize(c)
 			p.X, p.Y = runtime.WindowGetPosition(c)
 			if p.Maximised { // the size to go back to is the one from before
 				p.X, p.Y, p.Width, p.Height = at.X, at.Y, at.Width, at.Height
 			}
-			keepPlace(d.folder(), p)
+			saveWindowState(d.folder(), p)
 			return false
 		},
 		OnShutdown: func(context.Context) { end() },
@@ -158,7 +158,7 @@ func front(ctx context.Context) {
 
 // called brings the page to where each call leads, until ours ends. The page is loaded
 // anew for it: at a start there may be none yet that could be led.
-func called(ctx, ours context.Context, d *daemon, lead *entrance, calls <-chan string) {
+func called(ctx, ours context.Context, d *daemon, lead *entryPage, calls <-chan string) {
 	self, _ := os.Executable() // without it the program is looked for in PATH
 	for {
 		select {
@@ -166,12 +166,12 @@ func called(ctx, ours context.Context, d *daemon, lead *entrance, calls <-chan s
 			return
 		case link := <-calls:
 			first := d.folder() == ""
-			address, err := d.summon(ours, daemonProgram(self), link)
+			address, err := d.startDaemon(ours, daemonProgram(self), link)
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "drawbridge-window:", err)
 				continue
 			}
-			if at, known := readPlace(d.folder()); first && known {
+			if at, known := readWindowState(d.folder()); first && known {
 				runtime.WindowSetSize(ctx, at.Width, at.Height)
 				runtime.WindowSetPosition(ctx, at.X, at.Y)
 				if at.Maximised {
@@ -187,7 +187,7 @@ func called(ctx, ours context.Context, d *daemon, lead *entrance, calls <-chan s
 
 // back is called when the daemon answers again. The page recovers by itself, and so does the
 // entrance, which stands where the page could not be loaded, unless the address is another one.
-func back(ctx context.Context, d *daemon, lead *entrance) {
+func back(ctx context.Context, d *daemon, lead *entryPage) {
 	address := d.address(ctx)
 	before := lead.base()
 	lead.set(local(address))
@@ -197,14 +197,14 @@ func back(ctx context.Context, d *daemon, lead *entrance) {
 }
 
 // follow leads the page to a place of itself; "" is where it is.
-func follow(ctx context.Context, to string, lead *entrance) {
+func follow(ctx context.Context, to string, lead *entryPage) {
 	if js := script(to, lead.page()); js != "" {
 		runtime.WindowExecJS(ctx, js)
 	}
 }
 
 // obey does what the daemon asks for.
-func obey(ctx context.Context, d *daemon, lead *entrance, asked *recentLink, c command) {
+func obey(ctx context.Context, d *daemon, lead *entryPage, asked *recentLink, c command) {
 	switch c.Command {
 	case "focus":
 		asked.set(c.To, time.Now())

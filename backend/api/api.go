@@ -86,7 +86,7 @@ type Logs interface {
 // Sessions are the clients that are connected; *bridge.Bridge implements it.
 type Sessions interface {
 	Sessions() []bridge.Session
-	Peers() []bridge.ClientPeer
+	ClientInfos() []bridge.ClientInfo
 }
 
 // Metrics answers /metrics.
@@ -112,7 +112,7 @@ type Options struct {
 	Files    Files
 	Bridge   Sessions
 	Tokens   *loopback.Tokens
-	Sessions *loopback.Sessions
+	Sessions *loopback.BrowserSessions
 	Admin    *loopback.Admin
 	Bus      *event.Bus
 

@@ -61,7 +61,7 @@ func TestTheListOfErrorsIsComplete(t *testing.T) {
 // codesOfHub reads the constants of type core.Code from their source.
 func codesOfHub(t *testing.T) map[core.Code]bool {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../hub/error.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../core/error.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[C
 		servers = []core.ServerStatus{one}
 	}
 	list := List[ClientFeatures]{Items: []ClientFeatures{}}
-	for _, p := range a.Bridge.Peers() {
+	for _, p := range a.Bridge.ClientInfos() {
 		if in.Client != "" && in.Client != p.Token && in.Client != p.Name {
 			continue
 		}
@@ -80,6 +80,6 @@ func (a *API) featuresOf(client bridge.Peer, s core.ServerStatus) ServerFeatures
 		server.Own = cmp.Or(c.Session, config.SessionShared) != config.SessionShared && c.Session != config.SessionPerRoot
 	}
 	out.Known = true
-	out.Features = bridge.Features(client, server, a.Questions != nil)
+	out.Features = bridge.FeatureMatrix(client, server, a.Questions != nil)
 	return out
 }

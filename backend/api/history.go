@@ -17,15 +17,15 @@ import (
 type Upkeep interface {
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
-	Sessions(ctx context.Context, before int64, limit int) (stories []store.Story, next int64, err error)
+	Sessions(ctx context.Context, before int64, limit int) (stories []store.SessionSummary, next int64, err error)
 	SaveNote(ctx context.Context, id int64, n store.Note) error
 	ChangeNote(ctx context.Context, id int64, was, n store.Note) error
 	Erase(ctx context.Context, sel store.Selection) (deleted int64, err error)
 	Index(ctx context.Context) (store.IndexState, error)
 	Size(ctx context.Context) (store.Size, error)
 	Held() *store.Held
-	Prune(ctx context.Context, k store.Keep) (deleted int64, err error)
-	Beyond(ctx context.Context, k store.Keep) (store.Beyond, error)
+	Prune(ctx context.Context, k store.RetentionLimits) (deleted int64, err error)
+	RetentionPreview(ctx context.Context, k store.RetentionLimits) (store.RetentionPreview, error)
 	Vacuum(ctx context.Context) error
 	Backup(ctx context.Context, path string) error
 	RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error)

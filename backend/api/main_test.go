@@ -43,7 +43,7 @@ type fakes struct {
 	text     string
 	sessions []bridge.Session
 	running  *core.Call
-	peers    []bridge.ClientPeer
+	peers    []bridge.ClientInfo
 	bothEras string
 	call     func(context.Context, *core.Call) (core.Reply, error)
 	recorder *store.Recorder
@@ -150,7 +150,7 @@ func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 
 func (f *fakes) Sessions() []bridge.Session { return f.sessions }
 func (f *fakes) BothEras(id string) bool    { return id == f.bothEras }
-func (f *fakes) Peers() []bridge.ClientPeer { return f.peers }
+func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }
 
 func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()
@@ -226,7 +226,7 @@ func newSite(t *testing.T) *site {
 			st, _ := s.fakes.Status(id)
 			return supervisor.Debug{Status: st, Written: "npx files", Stderr: []string{"\x1b[31mred"}}, nil
 		},
-		Sessions: loopback.OpenSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
+		Sessions: loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
 		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page")}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
 	})
 	srv := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: port, Shell: IsShell})(s.api))

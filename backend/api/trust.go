@@ -17,13 +17,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Trust is what was trusted of the servers; *trust.Book implements it.
+// Trust is what was trusted of the servers; *trust.Baseline implements it.
 type Trust interface {
 	Changes(ctx context.Context, server string) ([]trust.ToolChange, error)
 	Waiting() []trust.ToolChange
-	Standings(server string) map[string]trust.Standing
-	Instructions(server string) (trust.Standing, bool)
-	Answer(ctx context.Context, a trust.Answer) error
+	ToolStatuses(server string) map[string]trust.ToolStatus
+	Instructions(server string) (trust.ToolStatus, bool)
+	Review(ctx context.Context, a trust.Review) error
 	Events(ctx context.Context, server string, before int64, limit int) ([]trust.Event, int64, error)
 	Compare(ctx context.Context, server string, tools []core.Item) ([]trust.ToolChange, error)
 	Expect(ctx context.Context, server string, tools []core.Item, why string) error
@@ -39,7 +39,7 @@ type ToolTrust struct {
 	Server     string `json:"server"`
 	Tool       string `json:"tool" doc:"The name as the server knows it; empty for the server's instructions"`
 	PublicName string `json:"publicName" doc:"Empty while clients do not see it"`
-	trust.Standing
+	trust.ToolStatus
 }
 
 func (a *API) registerTrust(doc huma.API) {
@@ -86,7 +86,7 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 	if b.Kind == "" {
 		b.Kind = trust.Tool
 	}
-	if err := a.Trust.Answer(ctx, trust.Answer{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Word: b.Action}); err != nil {
+	if err := a.Trust.Review(ctx, trust.Review{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Word: b.Action}); err != nil {
 		return nil, err
 	}
 	a.waiting.compare(a.Bus, a.standingNow)
@@ -130,14 +130,14 @@ func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTru
 		if offer.Catalog == nil || in.Server != "" && offer.Server != in.Server {
 			continue
 		}
-		standings := a.Trust.Standings(offer.Server)
+		standings := a.Trust.ToolStatuses(offer.Server)
 		for _, tool := range offer.Catalog.Tools {
 			if st, ok := standings[tool.Name]; ok && worthSaying(st) {
 				list.Items = append(list.Items, ToolTrust{offer.Server, tool.Name, public[[2]string{offer.Server, tool.Name}], st})
 			}
 		}
 		if st, ok := a.Trust.Instructions(offer.Server); ok && worthSaying(st) {
-			list.Items = append(list.Items, ToolTrust{Server: offer.Server, Standing: st})
+			list.Items = append(list.Items, ToolTrust{Server: offer.Server, ToolStatus: st})
 		}
 	}
 	return reply(list)
@@ -153,7 +153,7 @@ func (a *API) withheld(server, tool string) bool {
 	return held
 }
 
-func worthSaying(st trust.Standing) bool {
+func worthSaying(st trust.ToolStatus) bool {
 	return st.New || st.Always || st.Withheld != "" || len(st.Warnings) > 0
 }
 
@@ -227,7 +227,7 @@ func (a *API) answerTools(ctx context.Context, id, action string) error {
 		return nil
 	}
 	for _, c := range changes {
-		if err := a.Trust.Answer(ctx, trust.Answer{Server: server, Kind: c.Kind, Name: c.Name, Hash: c.NewHash, Word: trust.Yes}); err != nil {
+		if err := a.Trust.Review(ctx, trust.Review{Server: server, Kind: c.Kind, Name: c.Name, Hash: c.NewHash, Word: trust.Yes}); err != nil {
 			return err
 		}
 	}

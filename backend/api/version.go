@@ -21,8 +21,8 @@ import (
 
 // Facts keep small values; *store.Store implements it.
 type Facts interface {
-	Fact(ctx context.Context, key string) (value []byte, ok bool, err error)
-	SaveFact(ctx context.Context, key string, value []byte) error
+	Metadata(ctx context.Context, key string) (value []byte, ok bool, err error)
+	SaveMetadata(ctx context.Context, key string, value []byte) error
 }
 
 // ServerVersion is the package that a server runs.
@@ -141,7 +141,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 		v.Pin, _ = spec.At(found.Version)
 	}
 	if a.Facts != nil {
-		text, known, err := a.Facts.Fact(ctx, versionFact+s.ID)
+		text, known, err := a.Facts.Metadata(ctx, versionFact+s.ID)
 		if err != nil {
 			return v, spec, err
 		}
@@ -301,5 +301,5 @@ func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.S
 	if err != nil {
 		return err
 	}
-	return a.Facts.SaveFact(ctx, versionFact+s.ID, value)
+	return a.Facts.SaveMetadata(ctx, versionFact+s.ID, value)
 }

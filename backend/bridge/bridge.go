@@ -35,11 +35,11 @@ type Lister interface {
 
 // Options is what a Bridge needs. Registry, Gateway and Lister must be set.
 type Options struct {
-	Registry *registry.Registry
-	Gateway  Gateway
-	Lister   Lister
-	Inbox    Inbox        // nil: no person is asked for a client that cannot be
-	Log      *slog.Logger // nil: nothing is logged
+	Registry  *registry.Registry
+	Gateway   Gateway
+	Lister    Lister
+	Approvals Approvals    // nil: no person is asked for a client that cannot be
+	Log       *slog.Logger // nil: nothing is logged
 
 	// Self holds the one server that is not configured but our own: always at its own
 	// address, and at the one for all servers where SelfTools says so. Nil: there is none.
@@ -64,13 +64,13 @@ type Options struct {
 	Version string           // ours, for serverInfo
 	Now     func() time.Time // nil: time.Now
 
-	MaxBody     int64         // largest request body in bytes; 0: 4 MiB
-	BodyRoom    int64         // bytes of bodies over 64 KiB that are held at once; 0: 64 MiB
-	UnreadRoom  int64         // bytes of results over 64 KiB that clients have yet to read; 0: 192 MiB
-	MaxSessions int           // legacy sessions of one client; 0: 64
-	MaxStreams  int           // streams that one client may hold open without a call; 0: 64
-	SessionIdle time.Duration // a legacy session unused for so long is closed; 0: 30 minutes
-	KeepAlive   time.Duration // silence on a stream before a comment is sent; 0: 15 seconds
+	MaxBody      int64         // largest request body in bytes; 0: 4 MiB
+	BodyBudget   int64         // bytes of bodies over 64 KiB that are held at once; 0: 64 MiB
+	ResultBudget int64         // bytes of results over 64 KiB that clients have yet to read; 0: 192 MiB
+	MaxSessions  int           // legacy sessions of one client; 0: 64
+	MaxStreams   int           // streams that one client may hold open without a call; 0: 64
+	SessionIdle  time.Duration // a legacy session unused for so long is closed; 0: 30 minutes
+	KeepAlive    time.Duration // silence on a stream before a comment is sent; 0: 15 seconds
 	// WriteLimit is how long a client may take to read what is written at once; 0: 30
 	// seconds. Afterwards its connection is lost, and the call goes on for the record.
 	WriteLimit time.Duration
@@ -84,18 +84,18 @@ func (o *Options) defaults() {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.MaxBody = cmpOr(o.MaxBody, 4<<20)
-	o.BodyRoom = cmpOr(o.BodyRoom, 64<<20)
-	o.UnreadRoom = cmpOr(o.UnreadRoom, 192<<20)
-	o.MaxSessions = cmpOr(o.MaxSessions, 64)
-	o.MaxStreams = cmpOr(o.MaxStreams, 64)
-	o.SessionIdle = cmpOr(o.SessionIdle, 30*time.Minute)
-	o.KeepAlive = cmpOr(o.KeepAlive, 15*time.Second)
-	o.WriteLimit = cmpOr(o.WriteLimit, 30*time.Second)
-	o.AskTimeout = cmpOr(o.AskTimeout, 2*time.Minute)
+	o.MaxBody = orDefault(o.MaxBody, 4<<20)
+	o.BodyBudget = orDefault(o.BodyBudget, 64<<20)
+	o.ResultBudget = orDefault(o.ResultBudget, 192<<20)
+	o.MaxSessions = orDefault(o.MaxSessions, 64)
+	o.MaxStreams = orDefault(o.MaxStreams, 64)
+	o.SessionIdle = orDefault(o.SessionIdle, 30*time.Minute)
+	o.KeepAlive = orDefault(o.KeepAlive, 15*time.Second)
+	o.WriteLimit = orDefault(o.WriteLimit, 30*time.Second)
+	o.AskTimeout = orDefault(o.AskTimeout, 2*time.Minute)
 }
 
-func cmpOr[T int | int64 | time.Duration](v, otherwise T) T {
+func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
 	if v <= 0 {
 		return otherwise
 	}
@@ -112,30 +112,30 @@ type Bridge struct {
 	tail    []byte // what another modern result ends with
 	nothing *registry.View
 
-	sessions   *table
-	streams    *limiter
-	subscribed subscriptions
-	peers      peers
-	present    presences
-	errands    errands
-	underway   underway
-	room       room // for bodies of requests
-	unread     unread
+	sessions     *sessionTable
+	streams      *limiter
+	subscribed   subscriptions
+	clients      clientInfos
+	activity     clientActivities
+	suspended    suspendedCalls
+	inFlight     inFlightRequests
+	bodyBudget   bodyBudget // for bodies of requests
+	resultBudget resultBudget
 
-	introductions introductions
-	offerings     offerings
-	listeners     listeners
-	touches       touches
-	reach         atomic.Pointer[Reach] // nil: everybody sees everything
-	ended         context.Context       // the parent of what outlives its HTTP request
-	end           context.CancelCauseFunc
-	closing       sync.WaitGroup // sessions that are being closed
+	clientInfoCache clientInfoCache
+	listings        toolListings
+	listeners       listeners
+	changeCounts    changeCounts
+	visibility      atomic.Pointer[Visibility] // nil: everybody sees everything
+	ended           context.Context            // the parent of what outlives its HTTP request
+	end             context.CancelCauseFunc
+	closing         sync.WaitGroup // sessions that are being closed
 
 	stateful, stateless *mcp.StreamableHTTPHandler
 
-	mu     sync.Mutex
-	edges  map[string]*edge // by endpoint path
-	closed bool             // close waits for the last goroutines
+	mu      sync.Mutex
+	servers map[string]*endpointServer // by endpoint path
+	closed  bool                       // close waits for the last goroutines
 
 	cold bool // tests set it, so that everything takes the long way
 
@@ -149,14 +149,14 @@ type Bridge struct {
 func New(o Options) *Bridge {
 	o.defaults()
 	b := &Bridge{
-		Options:  o,
-		nothing:  registry.New(registry.Options{}).All(),
-		sessions: newTable(o.MaxSessions),
-		streams:  newLimiter(o.MaxStreams),
-		room:     room{free: semaphore.NewWeighted(o.BodyRoom), wait: roomWait},
-		unread:   unread{all: o.UnreadRoom, each: o.UnreadRoom / 3 * 2, by: make(map[string]int64)},
-		edges:    map[string]*edge{},
-		nonce:    rand.Text()[:10],
+		Options:      o,
+		nothing:      registry.New(registry.Options{}).All(),
+		sessions:     newSessionTable(o.MaxSessions),
+		streams:      newLimiter(o.MaxStreams),
+		bodyBudget:   bodyBudget{free: semaphore.NewWeighted(o.BodyBudget), wait: bodyWait},
+		resultBudget: resultBudget{all: o.ResultBudget, each: o.ResultBudget / 3 * 2, by: make(map[string]int64)},
+		servers:      map[string]*endpointServer{},
+		nonce:        rand.Text()[:10],
 	}
 	b.info = serverInfo(o.Version)
 	b.suffix, b.tail = listSuffix(b.info), resultSuffix(b.info)
@@ -178,29 +178,29 @@ func (b *Bridge) Run(ctx context.Context) error {
 			b.close()
 			return nil
 		case <-tick.C:
-			b.sweep()
+			b.closeIdleSessions()
 		}
 	}
 }
 
-// sweep closes the sessions that nobody used for SessionIdle and forgets the
+// closeIdleSessions closes the sessions that nobody used for SessionIdle and forgets the
 // endpoints of servers that are gone.
-func (b *Bridge) sweep() {
-	for _, s := range b.sessions.takeIdle(b.Now().Add(-b.SessionIdle)) {
-		b.retire(s, "idle")
+func (b *Bridge) closeIdleSessions() {
+	for _, s := range b.sessions.removeIdle(b.Now().Add(-b.SessionIdle)) {
+		b.endSession(s, "idle")
 	}
 	b.mu.Lock()
-	var gone []*edge
-	for path, e := range b.edges {
-		if !b.known(e.at) {
+	var gone []*endpointServer
+	for path, e := range b.servers {
+		if !b.exists(e.at) {
 			gone = append(gone, e)
-			delete(b.edges, path)
+			delete(b.servers, path)
 		}
 	}
 	b.mu.Unlock()
 	for _, e := range gone {
-		for _, s := range b.sessions.takeEndpoint(e.at.path) {
-			b.retire(s, "its server is gone")
+		for _, s := range b.sessions.removeEndpoint(e.at.path) {
+			b.endSession(s, "its server is gone")
 		}
 	}
 }
@@ -210,13 +210,13 @@ const farewell = 500 * time.Millisecond
 
 func (b *Bridge) close() {
 	b.end(errStopped)
-	b.underway.stop()
-	b.streams.drain(farewell)
-	for _, s := range b.sessions.takeAll() {
-		b.retire(s, "stopping")
+	b.inFlight.stop()
+	b.streams.waitIdle(farewell)
+	for _, s := range b.sessions.removeAll() {
+		b.endSession(s, "stopping")
 	}
 	b.mu.Lock()
-	for _, e := range b.edges {
+	for _, e := range b.servers {
 		for ss := range e.sdk.Sessions() {
 			b.closing.Go(func() { _ = ss.Close() })
 		}
@@ -226,8 +226,8 @@ func (b *Bridge) close() {
 	b.closing.Wait()
 }
 
-// spawn runs f beside us; close waits for it, unless it has begun to wait already.
-func (b *Bridge) spawn(f func()) {
+// runTracked runs f beside us; close waits for it, unless it has begun to wait already.
+func (b *Bridge) runTracked(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -237,12 +237,12 @@ func (b *Bridge) spawn(f func()) {
 	b.closing.Go(f)
 }
 
-// retire ends a session that is no longer in the table. The SDK waits for its own
+// endSession ends a session that is no longer in the table. The SDK waits for its own
 // handlers when it closes a session, so that happens beside us.
-func (b *Bridge) retire(s *session, why string) {
+func (b *Bridge) endSession(s *session, why string) {
 	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
 	s.cancel(errSessionEnded)
-	b.spawn(func() {
+	b.runTracked(func() {
 		if b.SessionEnded != nil {
 			b.SessionEnded(s.id)
 		}
@@ -300,16 +300,16 @@ func parseEndpoint(path string) (endpoint, bool) {
 	return endpoint{}, false
 }
 
-// byName is the endpoint of the server whose name, instead of its id, an address holds.
-func (b *Bridge) byName(at endpoint) endpoint {
+// resolveServerName is the endpoint of the server whose name, instead of its id, an address holds.
+func (b *Bridge) resolveServerName(at endpoint) endpoint {
 	if id := b.Registry.Find(at.server); id != "" {
 		at.server, at.path = id, "/s/"+id+"/mcp"
 	}
 	return at
 }
 
-// known reports whether there is anything behind an endpoint.
-func (b *Bridge) known(at endpoint) bool {
+// exists reports whether there is anything behind an endpoint.
+func (b *Bridge) exists(at endpoint) bool {
 	switch {
 	case at.profile != "":
 		return b.Registry.HasProfile(at.profile)
@@ -323,8 +323,8 @@ func (b *Bridge) known(at endpoint) bool {
 	return ok
 }
 
-// limit is how long names may be for a client, which its token names; 0 as usual.
-func (b *Bridge) limit(at endpoint, token string) int {
+// nameLimit is how long names may be for a client, which its token names; 0 as usual.
+func (b *Bridge) nameLimit(at endpoint, token string) int {
 	if at.server != "" || token == "" || b.NameLimit == nil {
 		return 0
 	}
@@ -333,12 +333,12 @@ func (b *Bridge) limit(at endpoint, token string) int {
 
 // view is what an endpoint offers a client at this moment; never nil.
 func (b *Bridge) view(at endpoint, token string) *registry.View {
-	return b.within(at, b.limit(at, token))
+	return b.viewWithLimit(at, b.nameLimit(at, token))
 }
 
-func (b *Bridge) within(at endpoint, limit int) *registry.View {
+func (b *Bridge) viewWithLimit(at endpoint, limit int) *registry.View {
 	if at.scope != "" {
-		return b.narrowed(at, limit)
+		return b.profileView(at, limit)
 	}
 	if at.server == "" {
 		return b.Registry.Within(limit)
@@ -357,19 +357,19 @@ func (b *Bridge) within(at endpoint, limit int) *registry.View {
 // ServeHTTP implements http.Handler.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, ok := parseEndpoint(r.URL.Path)
-	if ok && !b.known(at) {
-		at = b.byName(at)
+	if ok && !b.exists(at) {
+		at = b.resolveServerName(at)
 	}
-	if !ok || !b.known(at) {
-		b.refuseAddress(w, r, nothingAt(at))
+	if !ok || !b.exists(at) {
+		b.refuseAddress(w, r, notFoundText(at))
 		return
 	}
 	if b.ended.Err() != nil {
 		refuse(w, http.StatusServiceUnavailable, codeRefused, "Drawbridge is stopping")
 		return
 	}
-	from := caller(r.Header)
-	at, refusal := b.placed(at, from)
+	from := readOrigin(r.Header)
+	at, refusal := b.authorizeEndpoint(at, from)
 	if refusal != "" {
 		b.refuseAddress(w, r, refusal)
 		return

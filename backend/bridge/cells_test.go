@@ -217,7 +217,7 @@ func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
 				box := approvals.New(approvals.Options{Bus: new(event.Bus)})
-				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Inbox = box })
+				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
 				cs := s.connect("/mcp", client, nil)
 				got := make(chan string, 1)
 				go func() {
@@ -246,7 +246,7 @@ func TestAQuestionThatNobodyAnswersIsDeclined(t *testing.T) {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
 				box := approvals.New(approvals.Options{Bus: new(event.Bus), Limit: 20 * time.Millisecond})
-				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Inbox = box })
+				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
 				res, err := s.connect("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 				if answer := answerOf(t, res, err); !strings.Contains(answer, `"action":"decline"`) {
 					t.Errorf("%q", answer)
@@ -274,8 +274,8 @@ func TestACallWhoseClientDoesNotComeBackIsCancelled(t *testing.T) {
 		t.Fatal("the server was not told")
 	}
 	until(t, "it is forgotten", func() bool {
-		s.b.errands.mu.Lock()
-		defer s.b.errands.mu.Unlock()
-		return len(s.b.errands.byState) == 0
+		s.b.suspended.mu.Lock()
+		defer s.b.suspended.mu.Unlock()
+		return len(s.b.suspended.byState) == 0
 	})
 }

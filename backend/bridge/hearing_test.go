@@ -25,7 +25,7 @@ type ear struct {
 func (s *stand) ear(path, token string) ear {
 	at, _ := parseEndpoint(path)
 	ss := new(mcp.ServerSession)
-	s.b.hear(ss, at, origin{token: token})
+	s.b.addListener(ss, at, requestOrigin{token: token})
 	return ear{s, ss}
 }
 
@@ -33,7 +33,7 @@ func (s *stand) ear(path, token string) ear {
 func (e ear) news() []string {
 	var all []string
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if e.s.b.mayHear("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
+		if e.s.b.mayReceive("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
 			all = append(all, kind)
 		}
 	}
@@ -80,7 +80,7 @@ func TestAListenerIsToldOfItsOwnListsAlone(t *testing.T) {
 		e.tells(t, name, "tools", "prompts")
 	}
 	// Where it is not known what clients may see, the lists end; later changes are no news.
-	s.b.SetReach(Reach{Unknown: "mend it"})
+	s.b.SetVisibility(Visibility{Unknown: "mend it"})
 	for _, e := range inside {
 		e.news()
 	}
@@ -91,7 +91,7 @@ func TestAListenerIsToldOfItsOwnListsAlone(t *testing.T) {
 	silent("all is unknown", inside)
 	silent("all is unknown", outside)
 	// A token that is unbound hears all of what it sees now.
-	s.b.SetReach(Reach{})
+	s.b.SetVisibility(Visibility{})
 	inside["token"].tells(t, "unbound", "tools", "prompts", "resources")
 }
 
@@ -104,10 +104,10 @@ func (e ear) updates(uri string) []string {
 		if !e.s.b.subscribed.updated(server, params) {
 			e.s.Fatalf("%s of %s is not told", uri, server)
 		}
-		if e.s.b.mayHear("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
+		if e.s.b.mayReceive("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
 			all = append(all, server)
 		}
-		e.s.b.subscribed.settled(uri)
+		e.s.b.subscribed.finishTurn(uri)
 		e.s.b.subscribed.drop(e.ss)
 	}
 	return all
@@ -134,7 +134,7 @@ func TestAnUpdateIsHeardByWhoSeesTheResourceNow(t *testing.T) {
 	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoResources: true}}})
 	check("after the edit", bound, "in://doc")
 	check("after the edit", bound, "both://doc")
-	s.b.SetReach(Reach{Unknown: "mend it"})
+	s.b.SetVisibility(Visibility{Unknown: "mend it"})
 	check("unknown", bound, "in://doc")
 	check("unknown", free, "out://doc")
 }

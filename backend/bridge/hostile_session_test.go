@@ -21,7 +21,7 @@ func TestSES01AnExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 	h := s.open("/mcp", `{}`, ClientHeader, "ann")
 	never := append([]string{sessionHeader, "NEVERNEVERNEVER"}, h[2:]...)
 	clock.Add(31 * 60)
-	s.b.sweep()
+	s.b.closeIdleSessions()
 	for _, body := range []string{ping, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, `[` + ping + `]`} {
 		late, unknown := s.post("/mcp", body, h...), s.post("/mcp", body, never...)
 		a, _ := io.ReadAll(late.Body)
@@ -79,7 +79,7 @@ func TestSessionsOpenedEndedAndSweptTogetherStayCounted(t *testing.T) {
 						}
 					default:
 						clock.Add(int64(r.IntN(20 * 60)))
-						s.b.sweep()
+						s.b.closeIdleSessions()
 					}
 				}
 			})
@@ -96,7 +96,7 @@ func TestSessionsOpenedEndedAndSweptTogetherStayCounted(t *testing.T) {
 		}
 	}
 	clock.Add(61 * 60)
-	s.b.sweep()
+	s.b.closeIdleSessions()
 	if left := s.b.Sessions(); len(left) != 0 || len(s.b.sessions.count) != 0 {
 		t.Errorf("left: %+v, counted: %v", left, s.b.sessions.count)
 	}

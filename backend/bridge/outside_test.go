@@ -128,12 +128,12 @@ func TestNothingOutsideOfAProfileIsSubscribedTo(t *testing.T) {
 func TestACallPutAsideEndsWithTheReachOfItsClient(t *testing.T) {
 	for what, edit := range map[string]func(*stand){
 		"bound elsewhere": func(s *stand) {
-			s.b.SetReach(Reach{Clients: map[string]ClientReach{"free": {Profile: "p"}}})
+			s.b.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"free": {Profile: "p"}}})
 		},
 		"bound to the same": func(s *stand) {
-			s.b.SetReach(Reach{Clients: map[string]ClientReach{"free": {Profile: "q"}}})
+			s.b.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"free": {Profile: "q"}}})
 		},
-		"unknown": func(s *stand) { s.b.SetReach(Reach{Unknown: "mend it"}) },
+		"unknown": func(s *stand) { s.b.SetVisibility(Visibility{Unknown: "mend it"}) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newBound(t)

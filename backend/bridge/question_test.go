@@ -111,14 +111,14 @@ func TestWhatIsOursInABatchIsTakenOut(t *testing.T) {
 func TestOnlyAnswersToOurRequestsAreTaken(t *testing.T) {
 	b := &Bridge{nonce: "NONCE"}
 	s := &session{}
-	id, answer := s.ask(b.nonce)
+	id, answer := s.registerRequest(b.nonce)
 	defer s.forget(id)
 	for raw, ours := range map[string]bool{`"x-1"`: false, `1`: false, `"NONCE"`: false, `"NONCE-99"`: true, `"` + id + `"`: true} {
 		m, err := parse([]byte(`{"jsonrpc":"2.0","id":` + raw + `,"result":{}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.answered(b, m); got != ours {
+		if got := s.deliverResponse(b, m); got != ours {
 			t.Errorf("%s: %v", raw, got)
 		}
 	}

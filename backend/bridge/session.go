@@ -27,12 +27,12 @@ type session struct {
 	token        string // the only one that may use it
 	endpoint     string // the only address where it may be used
 	shim         string // the stdio shim that opened it, or ""
-	roots        roots
+	roots        clientRoots
 	client       core.Client
 	version      string          // the negotiated protocol version
 	initialize   json.RawMessage // the raw params
 	capabilities json.RawMessage // of the client, raw; may be nil
-	can          abilities
+	can          clientCapabilities
 	sdk          *mcp.ServerSession
 	ctx          context.Context // the parent of its calls
 	cancel       context.CancelCauseFunc
@@ -106,9 +106,9 @@ func idKey(raw []byte) string {
 	return string(raw)
 }
 
-// ask makes a request id of ours and the channel on which the answer will arrive.
+// registerRequest makes a request id of ours and the channel on which the answer will arrive.
 // forget must be called with the id in the end.
-func (s *session) ask(nonce string) (id string, answer <-chan core.Reply) {
+func (s *session) registerRequest(nonce string) (id string, answer <-chan core.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
@@ -127,9 +127,9 @@ func (s *session) forget(id string) {
 	delete(s.asks, id)
 }
 
-// answered takes a response that a client POSTed, if its id is one that we made up;
+// deliverResponse takes a response that a client POSTed, if its id is one that we made up;
 // also when nobody waits for it any more, since the SDK must not see it.
-func (s *session) answered(b *Bridge, m *message) bool {
+func (s *session) deliverResponse(b *Bridge, m *message) bool {
 	id, ok := wire.Unquote(m.id())
 	if !ok || len(id) <= len(b.nonce) || id[:len(b.nonce)] != b.nonce {
 		return false

@@ -192,7 +192,7 @@ func TestIdleSessionsEndAndBusyOnesStay(t *testing.T) {
 	// The hot path counts as use, which the SDK does not see.
 	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, used...))
 	clock.Add(11 * 60)
-	s.b.sweep()
+	s.b.closeIdleSessions()
 	for name, c := range map[string]struct {
 		h      []string
 		status int
@@ -204,12 +204,12 @@ func TestIdleSessionsEndAndBusyOnesStay(t *testing.T) {
 	stream.Body.Close()
 	until(t, "the stream is released", func() bool {
 		clock.Add(31 * 60)
-		s.b.sweep()
+		s.b.closeIdleSessions()
 		return len(s.b.Sessions()) == 0
 	})
 	until(t, "the SDK has forgotten them", func() bool {
 		n := 0
-		for range s.b.edge(endpoint{path: "/mcp"}).sdk.Sessions() {
+		for range s.b.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 			n++
 		}
 		return n == 0
@@ -248,7 +248,7 @@ func TestAClientHasABoundedNumberOfSessions(t *testing.T) {
 	}
 	until(t, "only four sessions in the SDK", func() bool {
 		n := 0
-		for range s.b.edge(endpoint{path: "/mcp"}).sdk.Sessions() {
+		for range s.b.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 			n++
 		}
 		return n == 4
@@ -282,7 +282,7 @@ func TestTheSessionsOfARemovedServerEnd(t *testing.T) {
 	if resp := s.post("/s/math/mcp", ping, h...); resp.StatusCode != 404 {
 		t.Error(resp.Status)
 	}
-	s.b.sweep()
+	s.b.closeIdleSessions()
 	if n := len(s.b.Sessions()); n != 0 {
 		t.Errorf("%d sessions", n)
 	}

@@ -19,10 +19,10 @@ import (
 const WorkspaceHeader = privatePrefix + "Workspace"
 
 const (
-	// rootsPatience is how long a client may take to list its roots. A call that has
+	// rootsTimeout is how long a client may take to list its roots. A call that has
 	// waited in vain goes on without.
-	rootsPatience = 10 * time.Second
-	maxWorkspace  = 4096
+	rootsTimeout = 10 * time.Second
+	maxWorkspace = 4096
 	// shimGrace is how long the stream of a shim may be away: it comes back after
 	// half a second, unless the shim is gone.
 	shimGrace = 5 * time.Second
@@ -37,36 +37,36 @@ func workspaceOf(header string) string {
 	if err != nil {
 		return ""
 	}
-	return folder(string(path))
+	return cleanFolder(string(path))
 }
 
-func folder(path string) string {
+func cleanFolder(path string) string {
 	if len(path) > maxWorkspace || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return ""
 	}
 	return filepath.Clean(path)
 }
 
-// locate fills in the folder that the client works in: the first of its roots that is
+// resolveWorkspace fills in the folder that the client works in: the first of its roots that is
 // a file, or where its shim was started. The client is asked when the server depends
 // on it; a legacy session once, until it says that its roots changed.
-func (b *Bridge) locate(ctx context.Context, rq *request, call *core.Call, sink core.Sink) {
+func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.Sink) {
 	call.Workspace = rq.workspace
-	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !abilitiesOf(rq.capabilities).roots {
+	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !parseClientCapabilities(rq.capabilities).roots {
 		return
 	}
-	var known *roots
+	var known *clientRoots
 	var at int
 	if rq.session != nil {
 		known = &rq.session.roots
 		var root string
 		var ok bool
 		if root, at, ok = known.get(); ok {
-			call.Workspace = cmpOrText(root, call.Workspace)
+			call.Workspace = firstNonEmpty(root, call.Workspace)
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, rootsPatience)
+	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
 	reply, err := sink.Ask(ctx, "roots/list", nil)
 	if err != nil || len(reply.Result) == 0 {
@@ -76,32 +76,32 @@ func (b *Bridge) locate(ctx context.Context, rq *request, call *core.Call, sink 
 	if known != nil {
 		known.set(root, at)
 	}
-	call.Workspace = cmpOrText(root, call.Workspace)
+	call.Workspace = firstNonEmpty(root, call.Workspace)
 }
 
-func cmpOrText(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-// roots is what a session's client last said of its first root.
-type roots struct {
+// clientRoots is what a session's client last said of its first root.
+type clientRoots struct {
 	mu      sync.Mutex
 	first   string
 	known   bool
 	changes int
 }
 
-func (r *roots) get() (first string, at int, known bool) {
+func (r *clientRoots) get() (first string, at int, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.first, r.changes, r.known
 }
 
 // set keeps an answer, unless the client has said since the question that it is stale.
-func (r *roots) set(first string, at int) {
+func (r *clientRoots) set(first string, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at == r.changes {
@@ -109,7 +109,7 @@ func (r *roots) set(first string, at int) {
 	}
 }
 
-func (r *roots) changed() {
+func (r *clientRoots) changed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known = false
@@ -150,7 +150,7 @@ func filePath(uri string) string {
 	if runtime.GOOS == "windows" { // file:///C:/folder
 		path = strings.TrimPrefix(path, "/")
 	}
-	return folder(filepath.FromSlash(path))
+	return cleanFolder(filepath.FromSlash(path))
 }
 
 // endShim tells that a shim is gone, unless one of its sessions is still there.
@@ -160,13 +160,13 @@ func (b *Bridge) endShim(token, shim string) {
 	}
 }
 
-// missShim ends a session whose shim was killed: it holds one stream open for as long
+// shimDisconnected ends a session whose shim was killed: it holds one stream open for as long
 // as it lives, and that has just ended.
-func (b *Bridge) missShim(s *session) {
+func (b *Bridge) shimDisconnected(s *session) {
 	if s.shim == "" {
 		return
 	}
-	b.spawn(func() {
+	b.runTracked(func() {
 		timer := time.NewTimer(shimGrace)
 		defer timer.Stop()
 		select {
@@ -176,8 +176,8 @@ func (b *Bridge) missShim(s *session) {
 		case <-b.ended.Done():
 			return
 		}
-		if used, idle := s.idleSince(); idle && b.Now().Sub(used) >= shimGrace && b.sessions.take(s.id, s.token, s.endpoint) != nil {
-			b.retire(s, "its shim is gone")
+		if used, idle := s.idleSince(); idle && b.Now().Sub(used) >= shimGrace && b.sessions.removeByID(s.id, s.token, s.endpoint) != nil {
+			b.endSession(s, "its shim is gone")
 		}
 	})
 }

@@ -64,9 +64,9 @@ type Gateway struct {
 	log       *slog.Logger
 	now       func() time.Time
 	lastID    atomic.Int64
-	outages   outages
-	running   running
-	clocks    clocks
+	outages   unavailableServers
+	running   runningCalls
+	timeouts  timeouts
 }
 
 // New returns a Gateway. It panics when something that it needs is missing.
@@ -95,21 +95,21 @@ func New(o Options) *Gateway {
 // error of its own (reply.Error). Once Call has returned, call is read-only. A panic
 // on the way ends this call alone, with the code internal.
 func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (reply core.Reply, err error) {
-	g.begin(call)
+	g.beginCall(call)
 	stage, admitted := admitting, false
 	var plan policy.Plan
 	defer func() {
 		if cause := recover(); cause != nil {
-			reply, err = core.Reply{}, &panicked{cause, debug.Stack()}
+			reply, err = core.Reply{}, &panicError{cause, debug.Stack()}
 			if admitted {
 				stage = sending // how far it came is not known
 			}
 		}
 		if admitted {
 			g.policy.End(plan, reply, err, stage == sending)
-			g.outages.note(g.log, call, err)
+			g.outages.record(g.log, call, err)
 		}
-		g.end(call, reply, err, stage)
+		g.endCall(call, reply, err, stage)
 	}()
 
 	if plan, err = g.policy.Admit(ctx, call, sink); err != nil {
@@ -125,18 +125,18 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (re
 	}
 	for tries := 1; ; tries++ {
 		call.Attempts = tries
-		if reply, stage, err = g.try(ctx, call, sink, plan); err == nil {
+		if reply, stage, err = g.attempt(ctx, call, sink, plan); err == nil {
 			return reply, nil
 		}
 		pause, again := plan.Again(call, tries, err, stage == sending)
-		if !again || !rest(ctx, pause) {
+		if !again || !sleep(ctx, pause) {
 			return core.Reply{}, err
 		}
 	}
 }
 
-// try makes one attempt: it finds the server and sends the call to it.
-func (g *Gateway) try(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) (core.Reply, stage, error) {
+// attempt makes one attempt: it finds the server and sends the call to it.
+func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) (core.Reply, stage, error) {
 	asked := g.now()
 	up, err := g.upstreams.For(ctx, call)
 	call.Queued += g.now().Sub(asked)
@@ -149,20 +149,20 @@ func (g *Gateway) try(ctx context.Context, call *core.Call, sink core.Sink, plan
 		}
 	}
 	g.running.send(call.ID)
-	f := g.launch(ctx, call, sink, plan)
-	defer f.land()
+	f := g.start(ctx, call, sink, plan)
+	defer f.finish()
 	reply, err := up.Send(f.ctx, call, f)
 	if err != nil {
 		return core.Reply{}, sending, f.explain(err)
 	}
-	if !answers(call.Method, reply) {
-		return core.Reply{}, sending, core.Errorf(core.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, what(call))
+	if !isValidReply(call.Method, reply) {
+		return core.Reply{}, sending, core.Errorf(core.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, describeCall(call))
 	}
 	return reply, sending, nil
 }
 
-// rest waits, and reports whether ctx went on so long.
-func rest(ctx context.Context, pause time.Duration) bool {
+// sleep waits, and reports whether ctx went on so long.
+func sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -182,8 +182,8 @@ const (
 	sending
 )
 
-// begin gives call its id and time and tells the onlookers.
-func (g *Gateway) begin(call *core.Call) {
+// beginCall gives call its id and time and tells the onlookers.
+func (g *Gateway) beginCall(call *core.Call) {
 	now := g.now()
 	call.ID = g.nextID(now)
 	if call.At.IsZero() {
@@ -197,12 +197,12 @@ func (g *Gateway) begin(call *core.Call) {
 	g.bus.PublishCall(call)
 }
 
-// end fills in how call ended, records it and tells the onlookers.
-func (g *Gateway) end(call *core.Call, reply core.Reply, err error, at stage) {
+// endCall fills in how call ended, records it and tells the onlookers.
+func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at stage) {
 	call.Took = g.now().Sub(call.Began)
 	classify(call, reply, err, at)
 	if call.Code == core.CodeInternal {
-		g.report(call, err)
+		g.logFailure(call, err)
 		call.Stack = stackOf(err)
 	}
 	g.logCall(call, at)

@@ -52,9 +52,9 @@ func failure(code core.Code, at stage) core.Outcome {
 	return core.OutcomeProtocolError
 }
 
-// answers reports whether reply is one that a client can read: an error, or an object,
+// isValidReply reports whether reply is one that a client can read: an error, or an object,
 // which every result of MCP is. Some servers say null where there is nothing to say.
-func answers(method string, reply core.Reply) bool {
+func isValidReply(method string, reply core.Reply) bool {
 	if len(reply.Error) > 0 || len(reply.Result) > 0 && reply.Result[0] == '{' {
 		return true
 	}

@@ -105,7 +105,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		return
 	}
 	stripPrivate(r.Header)
-	if looksForOAuth(r.URL.Path) {
+	if isOAuthDiscovery(r.URL.Path) {
 		noAuthorizationServer(w)
 		return
 	}
@@ -230,7 +230,7 @@ func plainWord(s string, most int) bool {
 	return true
 }
 
-func looksForOAuth(path string) bool {
+func isOAuthDiscovery(path string) bool {
 	switch path {
 	case "/register", "/authorize", "/token":
 		return true

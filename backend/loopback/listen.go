@@ -37,7 +37,7 @@ func Listen(addr string) (net.Listener, error) {
 	}
 	ln, err := net.Listen(network, at.String())
 	if err == nil {
-		return &bounded{Listener: ln, free: make(chan struct{}, MaxConnections), done: make(chan struct{})}, nil
+		return &boundedListener{Listener: ln, free: make(chan struct{}, MaxConnections), done: make(chan struct{})}, nil
 	}
 	if !portTaken(err) {
 		return nil, &core.Error{
@@ -46,7 +46,7 @@ func Listen(addr string) (net.Listener, error) {
 		}
 	}
 	message := fmt.Sprintf("cannot listen on %s: the port is taken", at)
-	if who := holder(at.Port()); who != "" {
+	if who := portOwner(at.Port()); who != "" {
 		message += " by " + who
 	}
 	return nil, &core.Error{
@@ -104,15 +104,15 @@ func NewServer(h http.Handler) *http.Server {
 	}
 }
 
-// bounded is a listener that holds at most cap(free) connections open.
-type bounded struct {
+// boundedListener is a listener that holds at most cap(free) connections open.
+type boundedListener struct {
 	net.Listener
 	free chan struct{}
 	once sync.Once
 	done chan struct{}
 }
 
-func (b *bounded) Accept() (net.Conn, error) {
+func (b *boundedListener) Accept() (net.Conn, error) {
 	select {
 	case b.free <- struct{}{}:
 	case <-b.done:
@@ -126,7 +126,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	return &boundedConn{Conn: c, release: func() { <-b.free }}, nil
 }
 
-func (b *bounded) Close() error {
+func (b *boundedListener) Close() error {
 	b.once.Do(func() { close(b.done) })
 	return b.Listener.Close()
 }

@@ -72,7 +72,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bounded{Listener: inner, free: make(chan struct{}, 1), done: make(chan struct{})}
+	b := &boundedListener{Listener: inner, free: make(chan struct{}, 1), done: make(chan struct{})}
 	accepted := make(chan net.Conn)
 	stopped := make(chan struct{})
 	go func() {
@@ -240,7 +240,7 @@ func TestFilesArePrivateWhateverTheUmask(t *testing.T) {
 	if err := WriteRuntime(dir, Runtime{PID: 1}); err != nil {
 		t.Fatal(err)
 	}
-	s := OpenSessions(SessionOptions{DataDir: dir, Port: 1})
+	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 1})
 	if _, _, err := s.Exchange(s.NewCode()); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ type Tokens struct {
 	log  *slog.Logger
 
 	mu     sync.Mutex // guards what follows
-	file   watched
+	file   watchedFile
 	looked time.Time // when file was looked at
 	tokens []Token
 	sums   []digest // of tokens, in the same order
@@ -56,7 +56,7 @@ func NewTokens(dataDir string, log *slog.Logger) (*Tokens, error) {
 	t := &Tokens{
 		log:  log,
 		lock: filepath.Join(dataDir, "tokens.lock"),
-		file: watched{path: filepath.Join(dataDir, "tokens.json")},
+		file: watchedFile{path: filepath.Join(dataDir, "tokens.json")},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,7 +231,7 @@ func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) erro
 // Admin is the token of the API, in DATA/admin.token.
 type Admin struct {
 	mu    sync.Mutex // guards what follows
-	file  watched
+	file  watchedFile
 	sum   digest
 	token string
 }
@@ -239,7 +239,7 @@ type Admin struct {
 // OpenAdmin reads the admin token of dataDir, making it when there is none, or a damaged one
 // that no request could carry.
 func OpenAdmin(dataDir string) (*Admin, error) {
-	a := &Admin{file: watched{path: filepath.Join(dataDir, "admin.token")}}
+	a := &Admin{file: watchedFile{path: filepath.Join(dataDir, "admin.token")}}
 	err := withFileLock(filepath.Join(dataDir, "tokens.lock"), func() error {
 		if token, err := ReadAdmin(dataDir); err == nil && fitsHeader(token) {
 			return nil

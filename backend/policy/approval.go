@@ -50,10 +50,10 @@ func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, 
 		call.Approval = core.ApprovedMinutes
 		return nil
 	}
-	if err := s.breaker.resting(); err != nil {
+	if err := s.breaker.checkOpen(); err != nil {
 		return err // nobody is asked in vain
 	}
-	if p.Inbox == nil || p.Reachable != nil && !p.Reachable() {
+	if p.Approvals == nil || p.Reachable != nil && !p.Reachable() {
 		call.Approval = core.ApprovalNobody
 		e := core.Errorf(core.CodeRejected, "tool %q of server %q needs a person's approval, and no window or page of Drawbridge is open", call.Name, call.Server)
 		e.Hint = "Ask the person to open Drawbridge, then try again."
@@ -65,8 +65,8 @@ func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, 
 // ask shows the call to the person and waits.
 func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, grant grantKey, why string) error {
 	began := time.Now()
-	stop := Tell(sink, call, 0, "waiting for a person's approval")
-	answer, err := p.Inbox.Ask(ctx, approvals.Item{
+	stop := SendKeepAlives(sink, call, 0, "waiting for a person's approval")
+	answer, err := p.Approvals.Ask(ctx, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: shown(call),
 		Message: fmt.Sprintf("%s wants to call %s of %s", clientName(call.Client), shorten(call.Name), plan.server.label),
 		Held: &approvals.Held{
@@ -190,10 +190,10 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// Tell sends progress to a client that wants some, every KeepAlive until stop is
+// SendKeepAlives sends progress to a client that wants some, every KeepAlive until stop is
 // called, so that it does not give up while its call waits. reached is the progress
 // that it knows of.
-func Tell(sink core.Sink, call *core.Call, reached float64, message string) (stop func()) {
+func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message string) (stop func()) {
 	if sink == nil || call.ProgressToken.Empty() {
 		return func() {}
 	}
@@ -263,7 +263,7 @@ func (g *grants) has(key grantKey, now time.Time) bool {
 	return ok && now.Before(until)
 }
 
-func (g *grants) keep(still func(server string) bool) {
+func (g *grants) retain(still func(server string) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for k := range g.all {
@@ -291,7 +291,7 @@ func (p *Policy) Grants() []Grant {
 }
 
 // ForgetGrants takes back what a person has allowed for a while.
-func (p *Policy) ForgetGrants() { p.grants.keep(func(string) bool { return false }) }
+func (p *Policy) ForgetGrants() { p.grants.retain(func(string) bool { return false }) }
 
 func (p *Policy) granted(call *core.Call) bool {
 	return p.grants.has(grantKey{clientKey(call.Client), call.Server, call.Name}, time.Now())

@@ -38,7 +38,7 @@ func TestWhoIsAsked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &person{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Once}}
-			s := withRules(t, c.server, c.root, Options{Inbox: p})
+			s := withRules(t, c.server, c.root, Options{Approvals: p})
 			made := call(c.tool, "")
 			_, err := s.make(made, "{}", nil)
 			if (err != nil) != (c.want == deny) || len(p.asked) != map[string]int{ask: 1}[c.want] || (made.Approval != "") != (c.want == ask) {
@@ -68,7 +68,7 @@ func TestHowAnApprovalEnds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &person{answer: c.answer}
-			s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
+			s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})
 			for range 3 {
 				made := call("delete", `{"path":"/x"}`)
 				_, err := s.make(made, "{}", nil)
@@ -97,7 +97,7 @@ func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
 		{`, "approval": "never"`, `"policy": {"clients": {"cursor": {"approval": "ask"}}}, `, "You want to be asked before Cursor (cursor) calls a tool."},
 	} {
 		p := &person{answer: approvals.Answer{Action: approvals.Accept}}
-		s := withRules(t, c.server, c.root, Options{Inbox: p})
+		s := withRules(t, c.server, c.root, Options{Approvals: p})
 		if _, err := s.make(call("delete", ""), "{}", nil); err != nil || len(p.asked) != 1 {
 			t.Fatal(err, p.asked)
 		}
@@ -110,7 +110,7 @@ func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
 func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &person{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}}
-		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})
 		ask := func(change func(*core.Call)) int {
 			c := call("delete", "")
 			change(c)
@@ -151,7 +151,7 @@ func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 func TestNobodyIsAskedInVain(t *testing.T) {
 	p := &person{answer: approvals.Answer{Action: approvals.Accept}}
 	seen := false
-	s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p, Reachable: func() bool { return seen }})
+	s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p, Reachable: func() bool { return seen }})
 	made := call("plain", "")
 	_, err := s.make(made, "{}", nil)
 	if e, _ := errors.AsType[*core.Error](err); e == nil || e.Code != core.CodeRejected || !strings.Contains(e.Message, "no window or page") || made.Approval != core.ApprovalNobody || len(p.asked) != 0 {
@@ -172,7 +172,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 func TestTheDeadlineOfAnApprovalMeansNo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := approvals.New(approvals.Options{Bus: new(event.Bus)})
-		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: box})
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: box})
 		made := call("plain", "")
 		if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeRejected || made.Queued != 2*time.Minute || made.Approval != core.ApprovalExpired {
 			t.Errorf("%v after %s, noted %q", err, made.Queued, made.Approval)

@@ -61,19 +61,19 @@ type ticket struct {
 	probe bool
 }
 
-// judgement is what the end of a call says of its server.
-type judgement uint8
+// callOutcome is what the end of a call says of its server.
+type callOutcome uint8
 
 const (
-	neutral judgement = iota // it was not the server's turn to show anything
+	neutral callOutcome = iota // it was not the server's turn to show anything
 	worked
 	failed // it did not answer in time
 	lost   // the connection broke
 )
 
-// judge tells transport errors and timeouts from everything else. An error of a tool
+// classifyOutcome tells transport errors and timeouts from everything else. An error of a tool
 // is an answer.
-func judge(err error, sent bool) judgement {
+func classifyOutcome(err error, sent bool) callOutcome {
 	if err == nil {
 		return worked
 	}
@@ -101,8 +101,8 @@ func newBreaker(server string, c config.Breaker, onChange func(BreakerStatus)) *
 	return b
 }
 
-// same returns b where next has the same rules, so that it goes on counting.
-func (b *breaker) same(next *breaker) *breaker {
+// reuse returns b where next has the same rules, so that it goes on counting.
+func (b *breaker) reuse(next *breaker) *breaker {
 	if b != nil && next != nil && b.Breaker == next.Breaker {
 		return b
 	}
@@ -135,7 +135,7 @@ func (b *breaker) admit() (ticket, error) {
 }
 
 // end counts how an admitted call ended.
-func (b *breaker) end(t ticket, j judgement) {
+func (b *breaker) end(t ticket, j callOutcome) {
 	if b == nil || j == worked && b.well.Load() || j == neutral && !t.probe {
 		return
 	}
@@ -194,9 +194,9 @@ func (b *breaker) reset() {
 	b.well.Store(true)
 }
 
-// resting refuses as admit does, but takes nothing. It is for those who would rather
+// checkOpen refuses as admit does, but takes nothing. It is for those who would rather
 // not begin what admit will refuse.
-func (b *breaker) resting() error {
+func (b *breaker) checkOpen() error {
 	if b == nil || b.well.Load() {
 		return nil
 	}
@@ -232,8 +232,8 @@ func (b *breaker) status() BreakerStatus {
 	return s
 }
 
-// now is the status at this moment; false while calls go through.
-func (b *breaker) now() (BreakerStatus, bool) {
+// current is the status at this moment; false while calls go through.
+func (b *breaker) current() (BreakerStatus, bool) {
 	if b == nil || b.well.Load() {
 		return BreakerStatus{}, false
 	}

@@ -38,7 +38,7 @@ func (m *model) admit(id int, now time.Time) bool {
 	return true
 }
 
-func (m *model) end(id int, j judgement, now time.Time) {
+func (m *model) end(id int, j callOutcome, now time.Time) {
 	if m.began[id] != m.age {
 		return
 	}
@@ -86,7 +86,7 @@ func TestTheBreakerEqualsItsSpecification(t *testing.T) {
 					next++
 				case n < 9:
 					for id, ticket := range open {
-						j := []judgement{neutral, worked, failed, lost, failed, lost}[r.IntN(6)]
+						j := []callOutcome{neutral, worked, failed, lost, failed, lost}[r.IntN(6)]
 						b.end(ticket, j)
 						m.end(id, j, time.Now())
 						delete(open, id)
@@ -104,7 +104,7 @@ func TestWhatCountsAgainstAServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		sent bool
-		want judgement
+		want callOutcome
 	}{
 		"an answer":             {nil, true, worked},
 		"a broken connection":   {gone, true, lost},
@@ -114,7 +114,7 @@ func TestWhatCountsAgainstAServer(t *testing.T) {
 		"a login that is due":   {core.Errorf(core.CodeUnauthorized, "no"), true, neutral},
 		"a mistake of ours":     {context.DeadlineExceeded, true, neutral},
 	} {
-		if got := judge(c.err, c.sent); got != c.want {
+		if got := classifyOutcome(c.err, c.sent); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -170,7 +170,7 @@ func TestACrashUnderManyCallsCountsOnce(t *testing.T) {
 	}
 	for range 4 {
 		crash(20)
-		if _, resting := b.now(); resting {
+		if _, resting := b.current(); resting {
 			t.Fatal("it rests though it did not crash five times")
 		}
 	}

@@ -432,7 +432,7 @@ func (*progress) Ask(context.Context, string, json.RawMessage) (core.Reply, erro
 func TestAClientHearsThatItsCallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &person{answer: approvals.Answer{Action: approvals.Accept}, after: 35 * time.Second}
-		s := withRules(t, `, "approval": "ask"`, ``, Options{Inbox: p})
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})
 		c := call("plain", `{"a":1}`)
 		at := len(c.Params) - 1
 		c.Params = json.RawMessage(string(c.Params[:at]) + `,"_meta":{"progressToken":"t"}}`)

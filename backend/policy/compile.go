@@ -92,7 +92,7 @@ func (p *Policy) Apply(c *config.Config) {
 	p.rules.Store(next)
 	p.cache.clear()
 	if old != nil {
-		p.grants.keep(func(server string) bool {
+		p.grants.retain(func(server string) bool {
 			was, now := old.servers[server], next.servers[server]
 			return was != nil && now != nil && was.launch == now.launch
 		})
@@ -117,7 +117,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	if s.label == "" {
 		s.label = s.id
 	}
-	s.breaker = was.breaker.same(newBreaker(s.id, c.Rules.Breaker, p.OnBreaker))
+	s.breaker = was.breaker.reuse(newBreaker(s.id, c.Rules.Breaker, p.OnBreaker))
 	if s.slots = newSlots(s.id, c.Rules.Concurrency); was.rules.Concurrency == c.Rules.Concurrency {
 		s.slots = was.slots
 	}

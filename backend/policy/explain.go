@@ -149,7 +149,7 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 		return Verdict{"approval", Pass, "Nobody is asked: " + why + ".", key}
 	case p.granted(call):
 		return Verdict{"approval", Pass, "A person allowed it for a while.", key}
-	case p.Inbox == nil || p.Reachable != nil && !p.Reachable():
+	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
 		return Verdict{"approval", Refuse, "A person is asked (" + why + "), and nobody would see the question now.", key}
 	}
 	return Verdict{"approval", Ask, "A person is asked: " + why + ".", key}
@@ -169,11 +169,11 @@ func explainBreaker(b *breaker) Verdict {
 	if b == nil {
 		return Verdict{"breaker", Off, "The server is called however often it fails.", ""}
 	}
-	if err := b.resting(); err != nil {
+	if err := b.checkOpen(); err != nil {
 		message, hint := core.Describe(err)
 		return Verdict{"breaker", Refuse, capital(message) + ". " + hint, "breaker"}
 	}
-	if s, not := b.now(); not {
+	if s, not := b.current(); not {
 		return Verdict{"breaker", Pass, capital(s.Reason) + ".", "breaker"}
 	}
 	return Verdict{"breaker", Pass, fmt.Sprintf("The server rests for %s after %d failures in a row.", b.Open, b.Failures), ""}

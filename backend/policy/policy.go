@@ -20,15 +20,15 @@ type Views interface {
 	Server(id string) (*registry.View, bool)
 }
 
-// Inbox asks the person; *approvals.Inbox implements it.
-type Inbox interface {
+// Approvals asks the person; *approvals.Inbox implements it.
+type Approvals interface {
 	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
 
 // Options are what a Policy works with. Views is needed.
 type Options struct {
-	Views Views
-	Inbox Inbox // nil: nobody can be asked
+	Views     Views
+	Approvals Approvals // nil: nobody can be asked
 	// Reachable reports whether a person would see a question now. Nil: they would.
 	Reachable func() bool
 	// OnBreaker is told when a server begins or ends its rest. It must not block.
@@ -41,7 +41,7 @@ type Policy struct {
 	rules  atomic.Pointer[ruleset]
 	grants grants
 	cache  cache
-	inputs inputs
+	inputs schemaCache
 
 	applying sync.Mutex
 }
@@ -111,14 +111,14 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 	if p.cached(call, &plan) {
 		return plan, nil
 	}
-	if err := s.breaker.resting(); err != nil { // before anybody waits for a place
+	if err := s.breaker.checkOpen(); err != nil { // before anybody waits for a place
 		return plan, err
 	}
-	if err := s.slots.take(ctx, call, &plan); err != nil {
+	if err := s.slots.acquire(ctx, call, &plan); err != nil {
 		return plan, err
 	}
 	if plan.ticket, err = s.breaker.admit(); err != nil {
-		plan.leave()
+		plan.release()
 		return plan, err
 	}
 	return plan, nil
@@ -140,9 +140,9 @@ func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 	if plan.Cached != nil {
 		return
 	}
-	plan.leave()
-	plan.server.breaker.end(plan.ticket, judge(err, sent))
+	plan.release()
+	plan.server.breaker.end(plan.ticket, classifyOutcome(err, sent))
 	if plan.keepFor != "" && err == nil {
-		p.cache.keep(&plan, reply)
+		p.cache.store(&plan, reply)
 	}
 }

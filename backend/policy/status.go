@@ -17,7 +17,7 @@ type Load struct {
 func (p *Policy) Breakers() []BreakerStatus {
 	list := []BreakerStatus{}
 	for _, s := range p.rules.Load().servers {
-		if st, ok := s.breaker.now(); ok {
+		if st, ok := s.breaker.current(); ok {
 			list = append(list, st)
 		}
 	}
@@ -28,7 +28,7 @@ func (p *Policy) Breakers() []BreakerStatus {
 // Breaker returns the breaker of one server while calls do not go through; false otherwise.
 func (p *Policy) Breaker(server string) (BreakerStatus, bool) {
 	if s := p.rules.Load().servers[server]; s != nil {
-		return s.breaker.now()
+		return s.breaker.current()
 	}
 	return BreakerStatus{}, false
 }

@@ -32,7 +32,7 @@ func TestCloseEndsWhatForksItselfAgainAndAgain(t *testing.T) {
 	}
 	end := born()
 	for range 10 { // each takes as long as several lives
-		offspring()
+		listDescendants()
 	}
 	if n := born(); n > end {
 		t.Fatalf("%d were born after the end", n-end)

@@ -27,7 +27,7 @@ func LaunchWatched(extra []string, path string, args ...string) (ended <-chan er
 func launch(extra []string, told *os.File, path string, args []string) (ended <-chan error, err error) {
 	for _, detach := range detachments {
 		cmd := exec.Command(path, args...)
-		cmd.Env = append(without(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
+		cmd.Env = append(withoutVariables(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
 		cmd.Env = append(cmd.Env, extra...)
 		if told != nil {
 			cmd.ExtraFiles = []*os.File{told}

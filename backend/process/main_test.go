@@ -88,7 +88,7 @@ func play(role string) int {
 		return RunWatchdog(nil, func() { note("after") })
 	case "sweep":
 		s := NewSpawner(Options{Ledger: os.Getenv("LEDGER")})
-		swept, err := s.Sweep()
+		swept, err := s.EndOrphans()
 		fmt.Println(swept, err)
 		return 0
 	}
@@ -148,7 +148,7 @@ func forever() {
 // again is this binary in another role.
 func again(role string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(without(os.Environ(), act), act+"="+role)
+	cmd.Env = append(withoutVariables(os.Environ(), act), act+"="+role)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd
 }
@@ -242,7 +242,7 @@ func pidsIn(dir string) (alive []int) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		pid, _ := strconv.Atoi(e.Name())
-		if p, ok := look(pid); ok && !p.zombie {
+		if p, ok := readProcess(pid); ok && !p.zombie {
 			alive = append(alive, pid)
 		}
 	}

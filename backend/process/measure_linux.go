@@ -1,4 +1,4 @@
 package process
 
 // measure has nothing to add: scan reads memory and processor time as well.
-func measure(*info) {}
+func measure(*processInfo) {}

@@ -40,8 +40,8 @@ func (p *pipes) closeTheirs() {
 	p.stderr[1].Close()
 }
 
-// output is our end of a child's stdout or stderr.
-type output struct {
+// childOutput is our end of a child's stdout or stderr.
+type childOutput struct {
 	file *os.File
 
 	mu      sync.Mutex // guards the two below
@@ -51,13 +51,13 @@ type output struct {
 
 // Read reads what the child wrote. Once expired, it delivers what is in the pipe
 // and then reports the end, whoever still holds the other side.
-func (o *output) Read(b []byte) (int, error) {
+func (o *childOutput) Read(b []byte) (int, error) {
 	n, err := o.file.Read(b)
 	switch {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		if n, _ = readNow(o.file, b); n > 0 { // whatever the error: this is the end
+		if n, _ = readAvailable(o.file, b); n > 0 { // whatever the error: this is the end
 			return n, nil
 		}
 	case errors.Is(err, os.ErrClosed):
@@ -71,7 +71,7 @@ func (o *output) Read(b []byte) (int, error) {
 }
 
 // expire lets reads end when the pipe is empty.
-func (o *output) expire() {
+func (o *childOutput) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.expired && !o.closed {
@@ -80,7 +80,7 @@ func (o *output) expire() {
 	}
 }
 
-func (o *output) close() {
+func (o *childOutput) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {

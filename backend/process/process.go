@@ -81,7 +81,7 @@ type Process struct {
 	pid    int
 	tree   *tree
 	stdin  *os.File
-	stdout *output
+	stdout *childOutput
 
 	done   chan struct{}
 	exit   Exit // set before done closes
@@ -135,12 +135,12 @@ func (p *Process) stop() error {
 	defer p.stdout.close()
 	p.tree.note()
 	p.stdin.Close()
-	if p.ending.Wait(p.done, or(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
+	if p.ending.Wait(p.done, orDefault(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
 		return nil
 	}
 	p.signalled.Store(true)
 	p.tree.terminate()
-	if p.ending.Wait(p.done, or(p.spec.Stop.Term, defaultTerm)) {
+	if p.ending.Wait(p.done, orDefault(p.spec.Stop.Term, defaultTerm)) {
 		return nil
 	}
 	p.ending.Expedite() // also for what the child has left behind
@@ -155,12 +155,12 @@ func (p *Process) stop() error {
 
 // watch owns the end of the process: it reaps by pid, never by end of file,
 // because a grandchild that holds stdout would hide the exit for ever.
-func (p *Process) watch(cmd *exec.Cmd, stderr *output, ended func()) {
+func (p *Process) watch(cmd *exec.Cmd, stderr *childOutput, ended func()) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
 		defer stderr.close()
-		drain(p.spec.Stderr, stderr)
+		copyUntilEOF(p.spec.Stderr, stderr)
 	}()
 
 	state, err := cmd.Process.Wait()
@@ -211,9 +211,9 @@ func (p *Process) nothingLeft() bool {
 	return true
 }
 
-// drain copies until the end of src. A writer that fails is ignored: stderr
+// copyUntilEOF copies until the end of src. A writer that fails is ignored: stderr
 // must go on flowing or the process stops.
-func drain(dst io.Writer, src io.Reader) {
+func copyUntilEOF(dst io.Writer, src io.Reader) {
 	if dst == nil {
 		dst = io.Discard
 	}
@@ -236,7 +236,7 @@ func exitOf(state *os.ProcessState, err error) Exit {
 	return Exit{Code: state.ExitCode(), Signal: signalOf(state)}
 }
 
-func or(d, otherwise time.Duration) time.Duration {
+func orDefault(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
 	}

@@ -190,7 +190,7 @@ func TestNoZombieStays(t *testing.T) {
 		}
 	}
 	eventually(t, reapAfter+3*time.Second, "no zombie child", func() bool {
-		return !slices.ContainsFunc(scan(), func(p info) bool { return p.zombie && p.ppid == os.Getpid() })
+		return !slices.ContainsFunc(listProcesses(), func(p processInfo) bool { return p.zombie && p.ppid == os.Getpid() })
 	})
 }
 
@@ -203,7 +203,7 @@ func TestDeadProcessesAreCollectedWhileOthersKeepEnding(t *testing.T) {
 	defer p.Stop(t.Context())
 	group := p.PID()
 	zombies := func() (n int) {
-		for _, one := range offspring() {
+		for _, one := range listDescendants() {
 			if one.zombie && one.pgid == group {
 				n++
 			}
@@ -234,17 +234,17 @@ func TestReaperCollectsWhatNobodyWaitsFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p info
+		var p processInfo
 		eventually(t, time.Minute, "a zombie", func() bool {
-			p, _ = look(dead.Pid)
+			p, _ = readProcess(dead.Pid)
 			return p.zombie
 		})
 		r := newReaper(func(pid, _ int) (bool, bool) { return c.direct && pid == dead.Pid, c.group && pid == dead.Pid })
 		if c.waited > 0 {
 			r.since[key(p)] = time.Now().Add(-c.waited)
 		}
-		r.sweep()
-		if _, there := look(dead.Pid); there == c.collected {
+		r.reapOrphans()
+		if _, there := readProcess(dead.Pid); there == c.collected {
 			t.Errorf("%s: still there: %v", name, there)
 		}
 		_, _ = dead.Wait()

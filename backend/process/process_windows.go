@@ -239,16 +239,16 @@ func checkArgs(path string, args []string) error {
 	return nil
 }
 
-// readNow has nothing to read: pipes take no deadline here, and the job has ended
+// readAvailable has nothing to read: pipes take no deadline here, and the job has ended
 // whoever could hold the other side.
-func readNow(*os.File, []byte) (int, error) { return 0, nil }
+func readAvailable(*os.File, []byte) (int, error) { return 0, nil }
 
 func missingInterpreter(string, error) bool { return false }
 
 func bootID() string { return "windows" }
 
-// sweep has nothing to do: the kernel ended everything with the job.
-func sweep(string, string, []ledgerEntry) []Swept { return nil }
+// endOrphansOf has nothing to do: the kernel ended everything with the job.
+func endOrphansOf(string, string, []ledgerEntry) []Orphan { return nil }
 
 func (s *Spawner) endRun() {}
 

@@ -50,7 +50,7 @@ func (r *reaper) run(quit <-chan struct{}) {
 			}
 		case <-timer.C:
 			due = time.Time{}
-			if r.sweep() {
+			if r.reapOrphans() {
 				due = time.Now().Add(reapAfter)
 				timer.Reset(reapAfter)
 			}
@@ -58,12 +58,12 @@ func (r *reaper) run(quit <-chan struct{}) {
 	}
 }
 
-// sweep reaps what is certain or has waited long enough, and reports whether
+// reapOrphans reaps what is certain or has waited long enough, and reports whether
 // unknown zombies remain.
-func (r *reaper) sweep() (remain bool) {
+func (r *reaper) reapOrphans() (remain bool) {
 	self := os.Getpid()
 	unknown := make(map[string]time.Time)
-	for _, p := range offspring() {
+	for _, p := range listDescendants() {
 		if !p.zombie || p.ppid != self {
 			continue
 		}
@@ -83,6 +83,6 @@ func (r *reaper) sweep() (remain bool) {
 	return len(unknown) > 0
 }
 
-func key(p info) string {
+func key(p processInfo) string {
 	return strconv.Itoa(p.pid) + "@" + strconv.FormatUint(p.start, 10)
 }

@@ -115,7 +115,7 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	cmd := &exec.Cmd{
 		Path:   spec.Path,
 		Args:   append([]string{spec.Path}, spec.Args...),
-		Env:    append(without(spec.Env, MarkVariable, keepVariable, watchdogVariable), MarkVariable+"="+mark),
+		Env:    append(withoutVariables(spec.Env, MarkVariable, keepVariable, watchdogVariable), MarkVariable+"="+mark),
 		Dir:    spec.Dir,
 		Stdin:  pipes.stdin[0],
 		Stdout: pipes.stdout[1],
@@ -128,10 +128,10 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 		return nil, startError(spec, err)
 	}
 	pipes.closeTheirs()
-	p.stdin, p.stdout = pipes.stdin[1], &output{file: pipes.stdout[0]}
+	p.stdin, p.stdout = pipes.stdin[1], &childOutput{file: pipes.stdout[0]}
 	p.lastAt = time.Now()
 	s.remember(p, mark)
-	go p.watch(cmd, &output{file: pipes.stderr[0]}, func() { s.forget(p) })
+	go p.watch(cmd, &childOutput{file: pipes.stderr[0]}, func() { s.forget(p) })
 	return p, nil
 }
 
@@ -181,7 +181,7 @@ func (s *Spawner) enter(name string) (mark string, err error) {
 		s.up = true
 		s.gone.Go(func() { s.reaper.run(s.quit) })
 		if lost, ok := UnderWatchdog(); ok {
-			s.gone.Go(func() { s.hurryWhen(lost) })
+			s.gone.Go(func() { s.stopFastWhen(lost) })
 		}
 		s.gone.Go(func() {
 			runtime.LockOSThread()
@@ -200,10 +200,10 @@ func (s *Spawner) enter(name string) (mark string, err error) {
 	return s.instance + "/" + s.run + "/" + strconv.Itoa(s.number) + "/" + name, nil
 }
 
-// hurryWhen ends every process as fast as the watchdog would have, once the
+// stopFastWhen ends every process as fast as the watchdog would have, once the
 // watchdog is lost: until then a second accident would leave them all behind, so
 // the patience of the stop ladders is not for this. Nothing can be started afterwards.
-func (s *Spawner) hurryWhen(lost <-chan struct{}) {
+func (s *Spawner) stopFastWhen(lost <-chan struct{}) {
 	select {
 	case <-lost:
 	case <-s.quit:
@@ -280,8 +280,8 @@ func (s *Spawner) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// without returns env without the named variables, as a new slice.
-func without(env []string, names ...string) []string {
+// withoutVariables returns env without the named variables, as a new slice.
+func withoutVariables(env []string, names ...string) []string {
 	kept := make([]string, 0, len(env)+1)
 next:
 	for _, kv := range env {

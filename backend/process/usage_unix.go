@@ -18,7 +18,7 @@ func (p *Process) Usage() (Usage, error) {
 	var u Usage
 	var cpu time.Duration
 	members := p.tree.members()
-	slices.SortFunc(members, func(a, b info) int {
+	slices.SortFunc(members, func(a, b processInfo) int {
 		switch p.pid {
 		case a.pid:
 			return -1

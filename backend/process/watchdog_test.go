@@ -125,7 +125,7 @@ func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
 	_ = s.watchdog.Process.Kill()
 	eventually(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
 	eventually(t, 30*time.Second, "daemon gone", func() bool {
-		p, ok := look(s.daemon)
+		p, ok := readProcess(s.daemon)
 		return !ok || p.zombie
 	})
 	if !s.noted("lost") {
@@ -178,7 +178,7 @@ func TestWatchdogEndsAServerThatClaimsToBeKept(t *testing.T) {
 func TestWatchdogStaysSmall(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "deaf", 1)
-	p, ok := look(s.watchdog.Process.Pid)
+	p, ok := readProcess(s.watchdog.Process.Pid)
 	if !ok {
 		t.Fatal("no watchdog")
 	}
@@ -205,7 +205,7 @@ func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
 	_ = s.watchdog.Process.Kill()
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 	eventually(t, 30*time.Second, "daemon gone", func() bool {
-		p, ok := look(s.daemon)
+		p, ok := readProcess(s.daemon)
 		return !ok || p.zombie
 	})
 	if len(s.alive()) == 0 {
@@ -239,7 +239,7 @@ func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
 func TestSweepSparesAnIdThatWasGivenOutAnew(t *testing.T) {
 	dir := t.TempDir()
 	stranger := again("deaf")
-	stranger.Env = append(without(stranger.Env, "READY"), "READY="+dir, quickExit)
+	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
 	if err := stranger.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestSweepSparesAnIdThatWasGivenOutAnew(t *testing.T) {
 		_ = stranger.Wait()
 	})
 	awaitReady(dir, 1)
-	p, ok := look(stranger.Process.Pid)
+	p, ok := readProcess(stranger.Process.Pid)
 	if !ok {
 		t.Fatal("it does not run")
 	}
@@ -257,10 +257,10 @@ func TestSweepSparesAnIdThatWasGivenOutAnew(t *testing.T) {
 	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if swept, err := NewSpawner(Options{Ledger: path}).Sweep(); err != nil || len(swept) != 0 {
+	if swept, err := NewSpawner(Options{Ledger: path}).EndOrphans(); err != nil || len(swept) != 0 {
 		t.Errorf("swept %v, %v", swept, err)
 	}
-	if now, ok := look(p.pid); !ok || now.zombie {
+	if now, ok := readProcess(p.pid); !ok || now.zombie {
 		t.Error("it was ended")
 	}
 }
@@ -281,10 +281,10 @@ func TestSweepSurvivesABrokenLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := NewSpawner(Options{Ledger: path})
-	if _, err := s.Sweep(); err == nil {
+	if _, err := s.EndOrphans(); err == nil {
 		t.Error("a broken ledger is not told")
 	}
-	if swept, err := s.Sweep(); err != nil || len(swept) != 0 {
+	if swept, err := s.EndOrphans(); err != nil || len(swept) != 0 {
 		t.Errorf("the second time: %v, %v", swept, err)
 	}
 }

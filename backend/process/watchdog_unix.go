@@ -49,7 +49,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 			_ = unix.Kill(daemon, s.(syscall.Signal))
 		}
 	}()
-	time.AfterFunc(trimAfter, Trim) // the daemon needs the processor more
+	time.AfterFunc(trimAfter, ReleaseMemory) // the daemon needs the processor more
 
 	exitCode = waitFor(daemon)
 	endOrphans(daemon)
@@ -73,7 +73,7 @@ func startDaemon(args []string) (pid int, err error) {
 	}
 	defer theirs.Close()
 	const descriptor = 3
-	env := without(os.Environ(), watchdogVariable, MarkVariable, keepVariable)
+	env := withoutVariables(os.Environ(), watchdogVariable, MarkVariable, keepVariable)
 	child, err := os.StartProcess(self, append([]string{os.Args[0]}, args...), &os.ProcAttr{
 		Env:   append(env, watchdogVariable+"="+strconv.Itoa(descriptor)+":"+strconv.Itoa(os.Getpid())),
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, theirs},
@@ -112,9 +112,9 @@ func waitFor(daemon int) (exitCode int) {
 // endOrphans ends everything the daemon left behind, but for what carries the
 // keep mark, and not that of a server, and its offspring.
 func endOrphans(daemon int) {
-	h := hunt{look: offspring, grace: orphanGrace, patience: watchdogPatience, over: childless}
-	h.guilty = func(all []info) (guilty []info) {
-		byPID := make(map[int]info, len(all))
+	h := treeKiller{look: listDescendants, grace: orphanGrace, patience: watchdogPatience, over: childless}
+	h.guilty = func(all []processInfo) (guilty []processInfo) {
+		byPID := make(map[int]processInfo, len(all))
 		for _, p := range all {
 			byPID[p.pid] = p
 		}

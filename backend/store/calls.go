@@ -43,9 +43,9 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 	if err := q.Check(); err != nil {
 		return nil, 0, err
 	}
-	q.moved = s.moved.Load()
+	q.late = s.late.Load()
 	if q.Before == 0 { // what follows a page was written before it
-		s.settle(ctx)
+		s.waitForRecent(ctx)
 	}
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		calls, next, err = s.findCalls(ctx, h.read, q)
@@ -54,14 +54,14 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 	return calls, next, err
 }
 
-// settle waits a moment for calls that were recorded just before, so that who made a
+// waitForRecent waits a moment for calls that were recorded just before, so that who made a
 // call finds it. While many are written nobody could tell, and every question would
 // stand behind the writer: then it does not wait at all.
-func (s *Store) settle(ctx context.Context) {
+func (s *Store) waitForRecent(ctx context.Context) {
 	if s.recorder.busy() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.patience.flush)
+	ctx, cancel := context.WithTimeout(ctx, s.timeouts.flush)
 	defer cancel()
 	s.recorder.Flush(ctx)
 }
@@ -96,7 +96,7 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 	}
 	var out []core.Call
 	for range searchRounds {
-		found, end, tired, err := s.hits(ctx, db, words, after, before, most)
+		found, end, tired, err := s.searchIndex(ctx, db, words, after, before, most)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -160,10 +160,10 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 			add(`c.id > ?`, after)
 		}
 	}
-	if q.moved != nil && !q.From.IsZero() {
+	if q.late != nil && !q.From.IsZero() {
 		add(`c.at >= ?`, q.From.UnixMicro())
 	}
-	if q.moved != nil && !q.To.IsZero() {
+	if q.late != nil && !q.To.IsZero() {
 		add(`c.at < ?`, q.To.UnixMicro())
 	}
 	if q.MinTook > 0 {
@@ -251,8 +251,8 @@ func scanCall(row scanner, c *core.Call, more ...any) error {
 	return err
 }
 
-// stored is a payload as it lies on disk.
-type stored struct {
+// storedPayload is a payload as it lies on disk.
+type storedPayload struct {
 	data []byte
 	enc  int
 }
@@ -274,7 +274,7 @@ func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 	if core.CodeOf(err) != core.CodeNotFound {
 		return r, err
 	}
-	wait, cancel := context.WithTimeout(ctx, s.patience.flush) // it may be on its way to the disk
+	wait, cancel := context.WithTimeout(ctx, s.timeouts.flush) // it may be on its way to the disk
 	s.recorder.Flush(wait)
 	cancel()
 	return s.call(ctx, id)
@@ -283,7 +283,7 @@ func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 	r := &Record{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		var args, reply stored
+		var args, reply storedPayload
 		var isError bool
 		var argsSize, replySize sql.NullInt64
 		var argsHash, replyHash []byte
@@ -293,7 +293,7 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack); err != nil {
 			return err
 		}
-		said, answer, err := shelf{h.read, &s.opened}.of(ctx, args, reply)
+		said, answer, err := payloadReader{h.read, &s.opened}.read(ctx, args, reply)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ type ClientUse struct {
 
 // Clients returns every client in the history, the most recent first.
 func (s *Store) Clients(ctx context.Context) ([]ClientUse, error) {
-	s.settle(ctx)
+	s.waitForRecent(ctx)
 	var out []ClientUse
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		rows, err := h.read.QueryContext(ctx, `SELECT k.token, k.name, k.version,

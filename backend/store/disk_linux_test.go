@@ -53,7 +53,7 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 		t.Errorf("%d of 350 calls are there", n)
 	}
 	var sound string
-	if err := b.use(func(h *handle) error { return h.read.QueryRow(`PRAGMA integrity_check`).Scan(&sound) }); err != nil || sound != "ok" {
+	if err := b.withHandle(func(h *handle) error { return h.read.QueryRow(`PRAGMA integrity_check`).Scan(&sound) }); err != nil || sound != "ok" {
 		t.Errorf("the file is not sound: %s, %v", sound, err)
 	}
 }

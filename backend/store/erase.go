@@ -30,7 +30,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	written, cancel := context.WithTimeout(ctx, writeLimit) // what is written later would stay
 	defer cancel()
 	s.recorder.Flush(written)
-	err = s.use(func(h *handle) error {
+	err = s.withHandle(func(h *handle) error {
 		_, err := h.write.ExecContext(ctx, `PRAGMA secure_delete = on`)
 		return err
 	})
@@ -39,7 +39,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	}
 	byID := len(sel.IDs) > 0
 	sel.IDs = slices.Compact(slices.Sorted(slices.Values(sel.IDs)))
-	for step := (stride{eraseRows, eraseMostRows}); err == nil; {
+	for step := (stepSize{eraseRows, eraseMostRows}); err == nil; {
 		var gone []any
 		var began time.Time
 		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -56,7 +56,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 		if len(gone) < step.rows {
 			break
 		}
-		step.took(time.Since(began))
+		step.adjust(time.Since(began))
 		if at, ok := slices.BinarySearch(sel.IDs, gone[len(gone)-1].(int64)); ok {
 			sel.IDs = sel.IDs[at+1:]
 		}
@@ -68,7 +68,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 		err = s.forgetNames(ctx) // of resources, folders and servers
 	}
 	restore := context.WithoutCancel(ctx)
-	clean := s.use(func(h *handle) error {
+	clean := s.withHandle(func(h *handle) error {
 		if err == nil && deleted > 0 {
 			_, err = h.write.ExecContext(restore, `PRAGMA incremental_vacuum(2000)`)
 		}

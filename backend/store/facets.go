@@ -73,8 +73,8 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	s.settle(ctx)
-	q.moved = s.moved.Load()
+	s.waitForRecent(ctx)
+	q.late = s.late.Load()
 	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, ended: map[core.Outcome]int64{}}
 	out := &Facets{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
@@ -125,7 +125,7 @@ func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Tim
 	if to.IsZero() {
 		to = now
 	}
-	past, open := over(parts(from, to, now), now)
+	past, open := splitClosed(parts(from, to, now), now)
 	key, gen := keyOf(past), st.past.Load() // before anything is read
 	done := st.counts.get(key, gen)
 	if done == nil {

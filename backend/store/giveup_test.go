@@ -29,7 +29,7 @@ func TestABatchThatIsGivenUpIsNotThereInPart(t *testing.T) {
 	written := func(round int) (calls, bodies, named int) {
 		t.Helper()
 		first := aCall(round * batchRows).ID
-		err := b.use(func(h *handle) error {
+		err := b.withHandle(func(h *handle) error {
 			return h.read.QueryRow(`SELECT (SELECT count(*) FROM call WHERE id >= ?1), (SELECT count(*) FROM body WHERE id >= ?1),
 				(SELECT count(*) FROM call JOIN session s ON s.id = session_id WHERE call.id >= ?1)`, first).Scan(&calls, &bodies, &named)
 		})

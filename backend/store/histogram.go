@@ -16,16 +16,16 @@ type histogram struct {
 	n      uint64
 }
 
-// binOf returns the bin of a duration. Everything up to a microsecond is bin 0.
-func binOf(d time.Duration) int {
+// durationBin returns the bin of a duration. Everything up to a microsecond is bin 0.
+func durationBin(d time.Duration) int {
 	if d <= time.Microsecond {
 		return 0
 	}
 	return 1 + int(math.Log2(float64(d)/float64(time.Microsecond))*binsPerOctave)
 }
 
-// middleOf returns the duration that stands for a bin.
-func middleOf(bin int) time.Duration {
+// binMiddle returns the duration that stands for a bin.
+func binMiddle(bin int) time.Duration {
 	if bin == 0 {
 		return time.Microsecond
 	}
@@ -121,7 +121,7 @@ func (h *histogram) at(p float64) time.Duration {
 	want := max(uint64(math.Ceil(p*float64(h.n))), 1)
 	for bin, count := range h.counts {
 		if want <= uint64(count) {
-			return middleOf(bin)
+			return binMiddle(bin)
 		}
 		want -= uint64(count)
 	}

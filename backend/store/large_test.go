@@ -49,7 +49,7 @@ func TestLargeHistory(t *testing.T) {
 	if path == "" {
 		path = filepath.Join(t.TempDir(), "history.db")
 	}
-	s, err := Open(t.Context(), Options{Path: path, Keep: Keep{Age: -1, Bytes: -1}})
+	s, err := Open(t.Context(), Options{Path: path, Keep: RetentionLimits{Age: -1, Bytes: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +78,11 @@ func TestLargeHistory(t *testing.T) {
 	}
 	flush := func() {
 		for s.recorder.pending() {
-			batch := s.recorder.take()
+			batch := s.recorder.nextBatch()
 			if err := s.write(t.Context(), batch); err != nil {
 				t.Fatal(err)
 			}
-			s.recorder.done(batch)
+			s.recorder.forgetBatch(batch)
 		}
 	}
 	began := time.Now()
@@ -219,7 +219,7 @@ func TestLargeHistory(t *testing.T) {
 	began = time.Now()
 	for range min(n/10/pruneRows, 100) {
 		began, before := time.Now(), worked()
-		if _, _, err := s.prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: int64(n / 2)}, pruneRows); err != nil {
+		if _, _, err := s.prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: int64(n / 2)}, pruneRows); err != nil {
 			t.Fatal(err)
 		}
 		steps, work = append(steps, time.Since(began)), append(work, worked()-before)

@@ -46,7 +46,7 @@ func upgraded(t *testing.T, path string) {
 	if err != nil || u.Total.Calls != 120 || u.Total.Errors != 12 {
 		t.Fatalf("calls of before are counted as %+v, %v", u, err)
 	}
-	if v, ok, err := b.Fact(t.Context(), "a"); err != nil || !ok || string(v) != "b" {
+	if v, ok, err := b.Metadata(t.Context(), "a"); err != nil || !ok || string(v) != "b" {
 		t.Fatalf("a fact came back as %q, %v", v, err)
 	}
 	sound(t, b)
@@ -65,7 +65,7 @@ func indexed(t testing.TB, b *bench) {
 // sound fails the test unless file and index pass their own checks.
 func sound(t testing.TB, b *bench) {
 	t.Helper()
-	err := b.use(func(h *handle) error {
+	err := b.withHandle(func(h *handle) error {
 		var said string
 		// Not one that reads: there, the check looks at what the index was before a merge.
 		if err := h.write.QueryRow(`PRAGMA integrity_check`).Scan(&said); err != nil || said != "ok" {

@@ -69,7 +69,7 @@ func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error 
 	if err := n.check(); err != nil {
 		return err
 	}
-	s.settle(ctx)
+	s.waitForRecent(ctx)
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var known int
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM call WHERE id = ?`, id).Scan(&known); err != nil {

@@ -68,7 +68,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	err = look(ctx, write)
+	err = checkSchema(ctx, write)
 	if err == nil {
 		err = migrate(ctx, write)
 	}
@@ -132,9 +132,9 @@ func makePrivate(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// look reads what migrate will rely on, because its library takes a table that cannot
+// checkSchema reads what migrate will rely on, because its library takes a table that cannot
 // be read for one that is not there. It returns errForeign for another program's database.
-func look(ctx context.Context, db *sql.DB) error {
+func checkSchema(ctx context.Context, db *sql.DB) error {
 	var id, tables, versions, n int
 	if err := db.QueryRowContext(ctx, `SELECT application_id, count(s.name), count(s.name) FILTER (WHERE s.name = 'schema_version')
 		FROM pragma_application_id() LEFT JOIN sqlite_schema s ON s.type = 'table' AND s.name NOT LIKE 'sqlite_%'`).Scan(&id, &tables, &versions); err != nil {

@@ -25,7 +25,7 @@ type Query struct {
 	Text  string
 	Limit int // most calls to return; 0: 100; more than 500 counts as 500
 
-	moved *moved // set by the Store
+	late *lateRange // set by the Store
 }
 
 // bounds are the ids between which the calls lie; 0: no bound. Where calls are moved,
@@ -34,8 +34,8 @@ func (q *Query) bounds() (after, before int64) {
 	before = q.Before
 	if !q.To.IsZero() {
 		edge := q.To.UnixMicro()
-		if q.moved != nil {
-			edge = max(edge, q.moved.last+1)
+		if q.late != nil {
+			edge = max(edge, q.late.last+1)
 		}
 		if before == 0 || edge < before {
 			before = edge

@@ -32,15 +32,15 @@ type Recorder struct {
 
 	mu       sync.Mutex // guards what follows
 	queue    []entry
-	batch    []entry  // the calls that are being written; its array is used again
-	order    []placed // of take, used again
-	taken    int      // calls of the queue that are being written
-	bytes    int      // payload of all of these
-	held     int      // bytes of all of these that wait to be hashed
+	batch    []entry         // the calls that are being written; its array is used again
+	order    []queuePosition // of take, used again
+	taken    int             // calls of the queue that are being written
+	bytes    int             // payload of all of these
+	held     int             // bytes of all of these that wait to be hashed
 	recorded uint64
-	written  uint64 // of recorded: on disk, or given up
-	pace     pace   // of written
-	volume   uint64 // bytes of payload of these
+	written  uint64    // of recorded: on disk, or given up
+	rate     writeRate // of written
+	volume   uint64    // bytes of payload of these
 	dropped  uint64
 	stripped uint64 // calls kept without their payload
 	fault    fault
@@ -60,8 +60,8 @@ type entry struct {
 	again     bool // it was to be written before: perhaps it is there
 }
 
-// placed is where in the queue a call is.
-type placed struct {
+// queuePosition is where in the queue a call is.
+type queuePosition struct {
 	id int64
 	at int
 }
@@ -92,7 +92,7 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	if now, ok := rules.renamed[server]; ok {
 		server = now
 	}
-	keep := rules.keep(server, call.Name)
+	keep := rules.levelFor(server, call.Name)
 	if keep == KeepNothing {
 		return
 	}

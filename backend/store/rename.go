@@ -11,7 +11,7 @@ import (
 // calls, sums, saved catalog, what is trusted of it and what is recorded of it. Search goes
 // on to know its older calls by the words of the name that they had. back undoes it.
 func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error) {
-	s.settle(ctx) // those that come later are recorded under the new name
+	s.waitForRecent(ctx) // those that come later are recorded under the new name
 	s.recorder.rename(from, to)
 	var rows []any
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {

@@ -18,7 +18,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, value := range map[string]string{"approved/files/k1": "1", "approved/files2/k": "1", "era/files": "dual k"} {
-		if err := b.SaveFact(ctx, key, []byte(value)); err != nil {
+		if err := b.SaveMetadata(ctx, key, []byte(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 		t.Errorf("its catalog is %v, %v", c, err)
 	}
 	for key, want := range map[string]bool{"approved/fs/k1": true, "approved/files/k1": false, "approved/files2/k": true, "era/fs": true} {
-		if _, ok, err := b.Fact(ctx, key); err != nil || ok != want {
+		if _, ok, err := b.Metadata(ctx, key); err != nil || ok != want {
 			t.Errorf("%s: %v, %v", key, ok, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 	// A call that began before ends now; another server gets the old name later.
 	record(t, b, 100, 1)
 	known("fs", 101)
-	b.Recorder().SetCeiling(map[string]Keeping{"files": KeepFull, "fs": KeepFull}, nil)
+	b.Recorder().SetCeiling(map[string]RecordLevel{"files": KeepFull, "fs": KeepFull}, nil)
 	record(t, b, 200, 10)
 	known("files", 10)
 	known("fs", 101)
@@ -105,7 +105,7 @@ func TestHistoryFollowsARenamedServer(t *testing.T) {
 	indexed(t, b)
 	known("fs", 106)
 	known("files", 10)
-	if n, err := b.Prune(ctx, Keep{Age: -1, Bytes: -1, Rows: 12}); err != nil || n != 104 {
+	if n, err := b.Prune(ctx, RetentionLimits{Age: -1, Bytes: -1, Rows: 12}); err != nil || n != 104 {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 	sound(t, b)

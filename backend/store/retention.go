@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Keep bounds the history. A zero field means its default; a negative one no bound.
-type Keep struct {
+// RetentionLimits bounds the history. A zero field means its default; a negative one no bound.
+type RetentionLimits struct {
 	Age   time.Duration // 30 days
 	Bytes int64         // 1 GB, of the database file
 	Rows  int64         // no bound
@@ -33,7 +33,7 @@ const (
 // calls are written; while many are, it must not be slower than they come.
 const pruneRest = 9
 
-func (k *Keep) defaults() {
+func (k *RetentionLimits) defaults() {
 	if k.Age == 0 {
 		k.Age = 30 * 24 * time.Hour
 	}
@@ -43,30 +43,30 @@ func (k *Keep) defaults() {
 }
 
 // SetKeep changes the bounds; the next look at them deletes what is beyond.
-func (s *Store) SetKeep(k Keep) {
+func (s *Store) SetKeep(k RetentionLimits) {
 	k.defaults()
 	s.keep.Store(&k)
 }
 
-// tidyUp keeps the history within its bounds until ctx ends.
-func (s *Store) tidyUp(ctx context.Context) {
-	due := time.NewTicker(cmp.Or(s.patience.tidy, tidyEvery))
+// runRetention keeps the history within its bounds until ctx ends.
+func (s *Store) runRetention(ctx context.Context) {
+	due := time.NewTicker(cmp.Or(s.timeouts.tidy, tidyEvery))
 	defer due.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-due.C:
-			s.tidy(ctx)
+			s.enforceRetention(ctx)
 		}
 	}
 }
 
-// tidy deletes the oldest calls beyond the bounds, in steps so small that no batch
+// enforceRetention deletes the oldest calls beyond the bounds, in steps so small that no batch
 // waits long behind one.
-func (s *Store) tidy(ctx context.Context) {
+func (s *Store) enforceRetention(ctx context.Context) {
 	k := *s.keep.Load()
-	from, err := s.believed(ctx)
+	from, err := s.trustedNow(ctx)
 	if err != nil {
 		s.o.Log.Debug("Cannot prune history", "error", err)
 		return
@@ -74,7 +74,7 @@ func (s *Store) tidy(ctx context.Context) {
 	k.from = from
 	rest := time.NewTimer(0)
 	defer rest.Stop()
-	for step := (stride{pruneRows, pruneMostRows}); ; {
+	for step := (stepSize{pruneRows, pruneMostRows}); ; {
 		select {
 		case <-rest.C:
 		case <-ctx.Done():
@@ -88,30 +88,30 @@ func (s *Store) tidy(ctx context.Context) {
 		if n < int64(step.rows) {
 			break
 		}
-		step.took(held)
+		step.adjust(held)
 		if s.recorder.busy() {
 			rest.Reset(held)
 		} else {
 			rest.Reset(pruneRest * held)
 		}
 	}
-	err = s.use(func(h *handle) error {
+	err = s.withHandle(func(h *handle) error {
 		return forgetRollups(ctx, h.write, from, s.keep.Load().Age)
 	})
 	if err != nil {
 		s.o.Log.Debug("Cannot prune the sums of the history", "error", err)
 	}
-	if err := s.tidyNames(ctx); err != nil {
+	if err := s.enforceNameLimits(ctx); err != nil {
 		s.o.Log.Debug("Cannot prune the names of the history", "error", err)
 	}
-	s.usage.forget()
-	s.counts.forget()
-	s.unknown.forget()
+	s.usage.expire()
+	s.counts.expire()
+	s.unindexed.forget()
 }
 
 // Prune brings the history within the bounds k at once, in steps between which calls
 // are recorded. It returns how many calls it deleted.
-func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
+func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, err error) {
 	// The calls that are there now: with those that are recorded meanwhile it might never end.
 	if k.upTo, err = s.edge(ctx, 0); err != nil {
 		return 0, err
@@ -122,7 +122,7 @@ func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
 		}
 		k.Rows = 0
 	}
-	for step := (stride{pruneRows, pruneMostRows}); ; {
+	for step := (stepSize{pruneRows, pruneMostRows}); ; {
 		n, held, err := s.prune(ctx, k, step.rows)
 		deleted += n
 		if err == nil && n < int64(step.rows) {
@@ -132,7 +132,7 @@ func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
 		if err != nil {
 			return deleted, err
 		}
-		step.took(held)
+		step.adjust(held)
 		if err := ctx.Err(); err != nil {
 			return deleted, err
 		}
@@ -141,7 +141,7 @@ func (s *Store) Prune(ctx context.Context, k Keep) (deleted int64, err error) {
 
 // prune is one step. held is how long it held the file. Room that it makes is for new
 // calls; packs gives back to the disk what is too much.
-func (s *Store) prune(ctx context.Context, k Keep, rows int) (deleted int64, held time.Duration, err error) {
+func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted int64, held time.Duration, err error) {
 	if k.from.IsZero() {
 		k.from = s.o.Now()
 	}
@@ -158,7 +158,7 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (deleted int64, hel
 		gone, err := ids(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
 		if err == nil && len(gone) < rows && k.Age > 0 {
 			var late []any
-			late, err = s.moved.Load().before(ctx, tx, k.from.Add(-k.Age), before, rows-len(gone))
+			late, err = s.late.Load().before(ctx, tx, k.from.Add(-k.Age), before, rows-len(gone))
 			gone = append(gone, late...)
 		}
 		if err != nil || len(gone) == 0 {
@@ -175,7 +175,7 @@ func (s *Store) prune(ctx context.Context, k Keep, rows int) (deleted int64, hel
 }
 
 // pruneBefore returns the id below which calls are beyond the bounds.
-func pruneBefore(ctx context.Context, tx *sql.Tx, k Keep) (int64, error) {
+func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, error) {
 	const all = 1 << 62
 	before := k.below
 	if k.Age > 0 {
@@ -222,10 +222,10 @@ func (s *Store) edge(ctx context.Context, rows int64) (edge int64, err error) {
 // nothing stays in the file. Their sums stay. The names of sessions that no call is left
 // of go too; it returns how many.
 func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) (names int64, err error) {
-	if err := unsearch(ctx, tx, gone); err != nil {
+	if err := removeFromIndex(ctx, tx, gone); err != nil {
 		return 0, err
 	}
-	if err := leave(ctx, tx, gone, erase); err != nil {
+	if err := removeFromBlocks(ctx, tx, gone, erase); err != nil {
 		return 0, err
 	}
 	these := ` FROM call WHERE id IN (?` + strings.Repeat(`,?`, len(gone)-1) + `)`

@@ -56,7 +56,7 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 	if n > 0 {
 		s.last = max(s.last, at)
 	}
-	s.bins.add(binOf(took), n)
+	s.bins.add(durationBin(took), n)
 }
 
 // merge adds a stored row.

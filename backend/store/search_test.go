@@ -47,11 +47,11 @@ func TestSearchFindsTheSameBeforeAndAfterTheIndex(t *testing.T) {
 		}
 		s.recorder.Record(c, textReply(text))
 	}
-	batch := s.recorder.take()
+	batch := s.recorder.nextBatch()
 	if err := s.write(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	s.recorder.done(batch)
+	s.recorder.forgetBatch(batch)
 	ask := func(when string) {
 		for query, want := range map[string][]int64{
 			"quick": {4, 0}, "QUICK fox": {0}, "fox quick": {0}, "qui": {}, "qui*": {4, 0}, "break": {1}, "new": {1}, "path": {1},
@@ -258,7 +258,7 @@ func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
 		b.Recorder().Record(aCall(n), textReply(fmt.Sprintf("number%d", n)))
 	}
 	indexed(t, b)
-	n, err := b.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: 100})
+	n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 100})
 	if err != nil || n != 400 {
 		t.Fatalf("pruned %d, %v", n, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Story is what happened in one session.
-type Story struct {
+// SessionSummary is what happened in one session.
+type SessionSummary struct {
 	Session       string
 	Client        core.Client
 	Workspace     string
@@ -21,7 +21,7 @@ type Story struct {
 
 // Sessions returns sessions, those that began last first. next is the before of the
 // page that follows, 0 when there is none.
-func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories []Story, next int64, err error) {
+func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories []SessionSummary, next int64, err error) {
 	if limit <= 0 || limit > MaxLimit {
 		limit = defaultLimit
 	}
@@ -30,7 +30,7 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories 
 	}
 	// The names of sessions stay a while when their calls are gone.
 	const withCalls = `SELECT id FROM session s WHERE id < ? AND EXISTS (SELECT 1 FROM call WHERE session_id = s.id) ORDER BY id DESC LIMIT ?`
-	s.settle(ctx)
+	s.waitForRecent(ctx)
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		rows, err := h.read.QueryContext(ctx, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, '')
 			FROM (`+withCalls+`) p
@@ -47,7 +47,7 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories 
 		defer func() { _ = rows.Close() }()
 		last := int64(0)
 		for rows.Next() {
-			var st Story
+			var st SessionSummary
 			var id, first, latest int64
 			if err := rows.Scan(&id, &st.Session, &st.Calls, &st.Errors, &first, &latest, &st.Client.Token, &st.Client.Name, &st.Client.Version, &st.Workspace); err != nil {
 				return err

@@ -46,7 +46,7 @@ func TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver(t *testing.T) {
 	b := fresh(t)
 	record(t, b, 0, 500)
 	flushed(t, b)
-	b.patience.read = 300 * time.Millisecond
+	b.timeouts.read = 300 * time.Millisecond
 	held := make(chan error, 1)
 	began := make(chan struct{})
 	go func() {
@@ -69,7 +69,7 @@ func TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver(t *testing.T) {
 	}
 	<-held
 	recordingAgain(t, b)
-	err := b.use(func(h *handle) error {
+	err := b.withHandle(func(h *handle) error {
 		var busy, pages, folded int
 		if err := h.write.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &folded); err != nil {
 			return err
@@ -98,7 +98,7 @@ func TestPruningLetsCallsBeRecordedInBetween(t *testing.T) {
 	flushed(t, b)
 	pruned := make(chan int64, 1)
 	go func() {
-		n, err := b.Prune(t.Context(), Keep{Age: -1, Bytes: -1, Rows: 500})
+		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 500})
 		if err != nil {
 			t.Error(err)
 		}
@@ -116,7 +116,7 @@ func TestPruningLetsCallsBeRecordedInBetween(t *testing.T) {
 		t.Errorf("a call waited %s for the disk", worst)
 	}
 	t.Logf("%d calls recorded while %d were pruned; the slowest was on disk after %s", n, <-pruned, worst)
-	if err := b.use(func(h *handle) error {
+	if err := b.withHandle(func(h *handle) error {
 		var orphans int
 		err := h.read.QueryRow(`SELECT count(*) FROM body WHERE id NOT IN (SELECT id FROM call)`).Scan(&orphans)
 		if orphans != 0 {

@@ -23,7 +23,7 @@ type Options struct {
 	// Notify is told one sentence whenever recording stops or a file was set aside,
 	// and "" when all is well again. It must not block. May be nil.
 	Notify func(sentence string)
-	Keep   Keep
+	Keep   RetentionLimits
 
 	busyTimeout time.Duration // how long SQLite waits for the lock of the file; 0: usualBusyTimeout
 }
@@ -32,13 +32,13 @@ const usualBusyTimeout = 5 * time.Second
 
 // Store is the database. All methods may be called from any goroutine.
 type Store struct {
-	o        Options
-	recorder *Recorder
-	keep     atomic.Pointer[Keep]
-	ballast  ballast
-	patience patience
-	writes   Took // batches of calls
-	queries  Took
+	o             Options
+	recorder      *Recorder
+	keep          atomic.Pointer[RetentionLimits]
+	reservedSpace reservedSpace
+	timeouts      storeTimeouts
+	writes        Timing // batches of calls
+	queries       Timing
 	// renamed grows whenever a row of server, client, target, session or workspace may
 	// have gone: before the transaction that deletes it ends.
 	renamed atomic.Uint64
@@ -46,13 +46,13 @@ type Store struct {
 	replaced atomic.Uint64
 	// past grows whenever sums of spans that are over may have changed: after the
 	// transaction that does it has ended.
-	past    atomic.Uint64
-	opened  atomic.Pointer[opened]
-	moved   atomic.Pointer[moved] // as the file has it
-	unknown unknown
-	usage   finished[usageSums]
-	counts  finished[counts]
-	aging   aging // only tidy uses it
+	past      atomic.Uint64
+	opened    atomic.Pointer[openBlock]
+	late      atomic.Pointer[lateRange] // as the file has it
+	unindexed unindexedWords
+	usage     resultCache[usageSums]
+	counts    resultCache[counts]
+	clockSkew clockSkew // only tidy uses it
 
 	namesTidied time.Time // only tidy uses it
 
@@ -89,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Notify = func(string) {}
 	}
 	o.busyTimeout = cmp.Or(o.busyTimeout, usualBusyTimeout)
-	s := &Store{o: o, ballast: ballast{path: o.Path + ".ballast"}, patience: usualPatience}
+	s := &Store{o: o, reservedSpace: reservedSpace{path: o.Path + ".ballast"}, timeouts: usualPatience}
 	s.SetKeep(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
@@ -140,9 +140,9 @@ func (s *Store) open(ctx context.Context) fault {
 		h, err = openFile(ctx, s.o.Path, s.o.busyTimeout)
 	}
 	if err == nil {
-		var m *moved
-		m, err = loadMoved(ctx, h.read)
-		s.moved.Store(m)
+		var m *lateRange
+		m, err = loadLateRange(ctx, h.read)
+		s.late.Store(m)
 	}
 	if err == nil && s.displaced {
 		s.keepRecording(ctx, h)
@@ -194,9 +194,9 @@ func (s *Store) replace(cause error) bool {
 	return true
 }
 
-// use runs f with the open file. A damaged file is noticed here, whoever meets it, and so is
+// withHandle runs f with the open file. A damaged file is noticed here, whoever meets it, and so is
 // one that was removed or replaced: f then gets what is at the path now.
-func (s *Store) use(f func(*handle) error) error {
+func (s *Store) withHandle(f func(*handle) error) error {
 	s.followPath()
 	s.mu.RLock()
 	if s.h == nil || s.fault != faultNone {
@@ -216,43 +216,43 @@ func (s *Store) use(f func(*handle) error) error {
 		s.o.Log.Error("History is damaged", "error", err)
 		s.recorder.wakeUp()
 	}
-	return explained(err)
+	return explainError(err)
 }
 
-// patience is how long things may take.
-type patience struct {
+// storeTimeouts is how long things may take.
+type storeTimeouts struct {
 	flush time.Duration // a question waits so long for calls that were recorded just before it
 	read  time.Duration // bounds every query, so that no reader keeps the log of changes from being folded back into the file
 	tidy  time.Duration // between two looks at the bounds of the history; 0: tidyEvery
 }
 
-var usualPatience = patience{flush: 200 * time.Millisecond, read: 5 * time.Second}
+var usualPatience = storeTimeouts{flush: 200 * time.Millisecond, read: 5 * time.Second}
 
-// Took counts how often something was done, and how long that took in all.
-type Took struct{ count, nanoseconds atomic.Int64 }
+// Timing counts how often something was done, and how long that took in all.
+type Timing struct{ count, nanoseconds atomic.Int64 }
 
-func (t *Took) since(began time.Time) {
+func (t *Timing) since(began time.Time) {
 	t.count.Add(1)
 	t.nanoseconds.Add(int64(time.Since(began)))
 }
 
 // Read returns both.
-func (t *Took) Read() (count uint64, total time.Duration) {
+func (t *Timing) Read() (count uint64, total time.Duration) {
 	return uint64(t.count.Load()), time.Duration(t.nanoseconds.Load())
 }
 
 // Writes are the batches of calls that were written, or not, since the start.
-func (s *Store) Writes() *Took { return &s.writes }
+func (s *Store) Writes() *Timing { return &s.writes }
 
 // Queries are the questions that were asked since the start.
-func (s *Store) Queries() *Took { return &s.queries }
+func (s *Store) Queries() *Timing { return &s.queries }
 
 // query is use for one reading question.
 func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {
 	defer s.queries.since(time.Now())
-	ctx, cancel := context.WithTimeout(ctx, s.patience.read)
+	ctx, cancel := context.WithTimeout(ctx, s.timeouts.read)
 	defer cancel()
-	return s.use(func(h *handle) error { return f(ctx, h) })
+	return s.withHandle(func(h *handle) error { return f(ctx, h) })
 }
 
 // Close folds the log of changes into the file and closes it. Run of the Recorder

@@ -58,7 +58,7 @@ func openWith(t testing.TB, o Options) *bench {
 		t.Fatal(err)
 	}
 	b.Store = s
-	s.patience = patience{flush: patient, read: patient} // of a busy machine: what is asked is whether, not how fast
+	s.timeouts = storeTimeouts{flush: patient, read: patient} // of a busy machine: what is asked is whether, not how fast
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
@@ -182,7 +182,7 @@ func flushed(t testing.TB, b *bench) {
 func count(t testing.TB, b *bench) (n int) {
 	t.Helper()
 	flushed(t, b)
-	err := b.use(func(h *handle) error {
+	err := b.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT count(*) FROM call JOIN body USING (id)`).Scan(&n)
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func (b *bench) fill(t *testing.T, full bool) {
 	if !full {
 		pages = `PRAGMA max_page_count = 1000000`
 	}
-	err := b.use(func(h *handle) error {
+	err := b.withHandle(func(h *handle) error {
 		_, err := h.write.Exec(pages)
 		_, other := h.calls.Exec(pages)
 		return errors.Join(err, other)
@@ -81,7 +81,7 @@ func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
 	}
 	// Whoever changes something is told what to do, and not that we made a mistake.
-	if err := b.SaveFact(t.Context(), "large", make([]byte, 100_000)); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "the disk is full") {
+	if err := b.SaveMetadata(t.Context(), "large", make([]byte, 100_000)); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("a change gives %v", err)
 	}
 	record(t, b, 2000, 2*maxQueued)
@@ -312,7 +312,7 @@ func TestHistoryStaysWithinItsBounds(t *testing.T) {
 	now := time.UnixMicro(aCall(180).ID)
 	s, err := Open(t.Context(), Options{
 		Path: filepath.Join(t.TempDir(), "history.db"), Now: func() time.Time { return now },
-		Keep: Keep{Age: 40 * time.Millisecond, Bytes: -1}, // of 180 calls, one each millisecond
+		Keep: RetentionLimits{Age: 40 * time.Millisecond, Bytes: -1}, // of 180 calls, one each millisecond
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func TestHistoryStaysWithinItsBounds(t *testing.T) {
 		s.Recorder().Record(aCall(n), aReply)
 	}
 	_ = s.Recorder().Run(ctx)
-	s.tidy(t.Context())
+	s.enforceRetention(t.Context())
 	calls, _, err := s.Calls(t.Context(), Query{Limit: 1, Before: aCall(141).ID})
 	if err != nil || len(calls) != 1 || calls[0].ID != aCall(140).ID {
 		t.Fatalf("the oldest that is kept is %v, %v", calls, err)
@@ -333,13 +333,13 @@ func TestHistoryStaysWithinItsBounds(t *testing.T) {
 		t.Errorf("%d calls are older than what is kept", len(calls))
 	}
 	var orphans int
-	if err := s.use(func(h *handle) error {
+	if err := s.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT count(*) FROM body WHERE id NOT IN (SELECT id FROM call)`).Scan(&orphans)
 	}); err != nil || orphans != 0 {
 		t.Errorf("%d payloads have no call, %v", orphans, err)
 	}
-	s.SetKeep(Keep{Age: -1, Bytes: 1})
-	s.tidy(t.Context())
+	s.SetKeep(RetentionLimits{Age: -1, Bytes: 1})
+	s.enforceRetention(t.Context())
 	if calls, _, _ := s.Calls(t.Context(), Query{}); len(calls) != 0 {
 		t.Errorf("%d calls are kept beyond the bytes", len(calls))
 	}

@@ -59,7 +59,7 @@ func TestEventsOfTrustAreBoundedAndPaged(t *testing.T) {
 		}
 	}
 	var n int
-	if err := b.use(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM trust_event`).Scan(&n) }); err != nil || n > trustEvents+1000 {
+	if err := b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM trust_event`).Scan(&n) }); err != nil || n > trustEvents+1000 {
 		t.Errorf("%d events are kept, %v", n, err)
 	}
 	list, next, err := b.TrustEvents(t.Context(), "s1", 0, 10)

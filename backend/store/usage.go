@@ -191,7 +191,7 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	if q.To.Sub(q.From) >= wholeDays {
 		q.From = q.From.Truncate(day * time.Second)
 	}
-	s.settle(ctx)
+	s.waitForRecent(ctx)
 	u := &Usage{From: q.From, To: q.To, SeriesFor: seriesStep(q.To.Sub(q.From))}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		gen := s.past.Load() // before anything is read
@@ -204,7 +204,7 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 			u.From = time.Unix(ranges[0].from, 0).UTC()
 		}
 		step := int64(u.SeriesFor / time.Second)
-		past, open := over(ranges, now)
+		past, open := splitClosed(ranges, now)
 		key := keyOf(past, q.Server, q.Tool, q.Client, step)
 		done := s.usage.get(key, gen)
 		if done == nil {
@@ -221,7 +221,7 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 			return err
 		}
 		sums.addAll(done)
-		sums.tell(u)
+		sums.fillLists(u)
 		return nil
 	})
 	for _, list := range [][]Use{u.ByServer, u.ByTool, u.ByClient} {

@@ -84,8 +84,8 @@ func at[K comparable](m map[K]*sum, key K) *sum {
 	return m[key]
 }
 
-// tell fills in the lists of an answer, in no order.
-func (u *usageSums) tell(out *Usage) {
+// fillLists fills in the lists of an answer, in no order.
+func (u *usageSums) fillLists(out *Usage) {
 	out.Total = u.total.use(Use{})
 	for name, one := range u.servers {
 		out.ByServer = append(out.ByServer, one.use(Use{Server: name}))

@@ -52,7 +52,7 @@ func fill(t *testing.T, b *bench) {
 	check("verdict", b.SaveVerdict(ctx, aCall(5).ID, core.Verdict{Level: "warn", Problem: "n is no number"}))
 	check("note", b.SaveNote(ctx, aCall(7).ID, Note{Title: "a title", Text: "a note", Tags: []string{"kept"}}))
 	check("check", b.SaveCheck(ctx, "every day", []byte(`{"name":"every day","steps":[]}`)))
-	check("fact", b.SaveFact(ctx, "a", []byte("b")))
+	check("fact", b.SaveMetadata(ctx, "a", []byte("b")))
 	check("era", b.SaveDualEra(ctx, "files", "k", true))
 	check("recording", b.SaveRecording(ctx, Recording{Rules: []Rule{{Server: "files", Tool: "secret", Keep: KeepMeta}}}))
 	check("catalog", b.SaveCatalog(ctx, "files", "k", &core.Catalog{Tools: []core.Item{{Name: "echo", Raw: []byte(`{"name":"echo","n":9007199254740993}`)}}, Instructions: "be kind"}))
@@ -121,7 +121,7 @@ func whole(t *testing.T, b *bench, schema int) {
 	if list, err := b.Checks(ctx); err != nil || len(list) != 1 {
 		t.Errorf("%d checks, %v", len(list), err)
 	}
-	if v, ok, err := b.Fact(ctx, "a"); err != nil || !ok || string(v) != "b" {
+	if v, ok, err := b.Metadata(ctx, "a"); err != nil || !ok || string(v) != "b" {
 		t.Errorf("a fact came back as %q, %v", v, err)
 	}
 	if dual, known, err := b.DualEra(ctx, server, "k"); err != nil || !dual || !known {
@@ -159,7 +159,7 @@ func TestAWholeHistoryHasSomethingInEveryTable(t *testing.T) {
 	b := openAt(t, path, later)
 	fill(t, b)
 	whole(t, b, newestSchema(t))
-	err := b.use(func(h *handle) error {
+	err := b.withHandle(func(h *handle) error {
 		rows, err := h.write.Query(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%' AND name <> 'pending'`)
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func BenchmarkWrite(b *testing.B) {
 				c.Session = sessions[i%len(sessions)]
 				r.Record(c, reply)
 				if i%batchRows == batchRows-1 {
-					if wait := r.step(b.Context()); wait != 0 {
+					if wait := r.writeBatch(b.Context()); wait != 0 {
 						b.Fatal(r.Stats())
 					}
 				}
@@ -46,7 +46,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.StopTimer()
 			b.ReportMetric(float64(processorTime()-began)/1e3/float64(b.N), "cpu-µs/op")
 			for r.pending() {
-				r.step(b.Context())
+				r.writeBatch(b.Context())
 			}
 			if st := r.Stats(); st.Dropped+st.Stripped > 0 {
 				b.Fatalf("%+v", st)

@@ -29,7 +29,7 @@ func (s *Supervisor) Apply(cfg *config.Config) {
 func (s *Supervisor) applyInTurn(cfg *config.Config) (notes []func()) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	known := s.readKnown(cfg)
+	known := s.readSavedState(cfg)
 	notes, agreed := s.apply(cfg, known)
 	for _, c := range agreed {
 		s.saveApproval(c)
@@ -40,13 +40,13 @@ func (s *Supervisor) applyInTurn(cfg *config.Config) (notes []func()) {
 // apply returns functions that wait until the servers concerned have taken note,
 // to be called without s.mu, and the servers whose commands are to be remembered as
 // approved. It needs s.applying.
-func (s *Supervisor) apply(cfg *config.Config, known known) (notes []func(), agreed []*config.Server) {
+func (s *Supervisor) apply(cfg *config.Config, known savedState) (notes []func(), agreed []*config.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listWait.Store(int64(cfg.Bridge.ListWait))
 	old := s.fleet.Load()
 	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg, old)}
-	s.arrange(cfg, known)
+	s.updateRegistry(cfg, known)
 	began := len(old.order) == 0 && !s.begun
 	s.begun = true
 	var fresh []*config.Server // with a command that nobody has seen
@@ -56,8 +56,8 @@ func (s *Supervisor) apply(cfg *config.Config, known known) (notes []func(), agr
 		if fl.byID[c.ID] != nil {
 			continue // the config's ids are unique; a second one could never be addressed
 		}
-		held, isNew := s.judge(cfg, c, known)
-		r, note := s.take(c, held)
+		held, isNew := s.checkApproval(cfg, c, known)
+		r, note := s.runnerFor(c, held)
 		switch {
 		case isNew && !held:
 			fresh = append(fresh, c)
@@ -78,7 +78,7 @@ func (s *Supervisor) apply(cfg *config.Config, known known) (notes []func(), agr
 		if !began || inUse > 0 {
 			s.noteCommand(c, s.spoken[c.ID])
 		}
-		s.spoken[c.ID] = spelled(c)
+		s.spoken[c.ID] = commandText(c)
 	}
 	s.first.Do(func() { close(s.applied) })
 	s.noteConflicts() // another order changes who wins, and no list
@@ -91,10 +91,10 @@ func (s *Supervisor) apply(cfg *config.Config, known known) (notes []func(), agr
 	return notes, agreed
 }
 
-// take returns the runner for c: the one that has this id, told of its new
+// runnerFor returns the runner for c: the one that has this id, told of its new
 // configuration, or a new one. A server that comes back while its old process is
 // still being ended finds its old runner, so that there are never two. It needs s.mu.
-func (s *Supervisor) take(c *config.Server, held bool) (r *runner, note func()) {
+func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note func()) {
 	r = s.all[c.ID]
 	if r == nil {
 		r = newRunner(s, c, held)
@@ -113,9 +113,9 @@ func (s *Supervisor) take(c *config.Server, held bool) (r *runner, note func()) 
 	}
 	r.cfg.Store(c)
 	renew := launchKey(was) != launchKey(c)
-	s.passOn(r, c, renew || held || c.Disabled || was.Session != c.Session)
+	s.reconfigureInstances(r, c, renew || held || c.Disabled || was.Session != c.Session)
 	if commandKey(was) != commandKey(c) {
-		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+spelled(was)+" is now "+spelled(c))
+		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(was)+" is now "+commandText(c))
 	}
 	wake := back || waited != held || was.Disabled != c.Disabled || was.Start != c.Start // the configuration has something to say about running
 	taken := make(chan struct{})
@@ -134,8 +134,8 @@ func (s *Supervisor) take(c *config.Server, held bool) (r *runner, note func()) 
 	}
 }
 
-// passOn tells the instances of a new configuration, or ends them. It needs s.mu.
-func (s *Supervisor) passOn(r *runner, c *config.Server, end bool) {
+// reconfigureInstances tells the instances of a new configuration, or ends them. It needs s.mu.
+func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool) {
 	if end {
 		r.retireInstances()
 		return
@@ -146,9 +146,9 @@ func (s *Supervisor) passOn(r *runner, c *config.Server, end bool) {
 	}
 }
 
-// arrange gives the servers their places in the registry, and what they offered in
+// updateRegistry gives the servers their places in the registry, and what they offered in
 // an earlier run until they are listed anew. It needs s.mu.
-func (s *Supervisor) arrange(cfg *config.Config, known known) {
+func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
 	var places []registry.Server
 	for _, c := range cfg.Servers {
 		if !c.Disabled {
@@ -194,9 +194,9 @@ func (f *fleet) holds(id string) bool {
 	return false
 }
 
-// gone forgets a runner that has been removed and has ended. It reports false when
+// forgetEnded forgets a runner that has been removed and has ended. It reports false when
 // the server has come back meanwhile.
-func (s *Supervisor) gone(r *runner) bool {
+func (s *Supervisor) forgetEnded(r *runner) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !r.retired.Load() {

@@ -37,8 +37,8 @@ type Dialer struct {
 	// Secret looks up ${secret:NAME}. While its error has code unavailable the server
 	// waits. May be nil.
 	Secret func(ctx context.Context, name string) (string, error)
-	// Onlooker is shown messages of servers that somebody looks into. May be nil.
-	Onlooker Onlooker
+	// Observer is shown messages of servers that somebody looks into. May be nil.
+	Observer Observer
 	// DockerLedger is the folder in which running execs are kept for the sweep at
 	// the next start; "" keeps none.
 	DockerLedger string
@@ -57,7 +57,7 @@ type Dialer struct {
 	Guest SignIn
 
 	once    bool // nothing is started a second time: an exit is followed by the other era at once
-	running running
+	running runningProcesses
 	// How the login shell is asked, and asked again; nil means by package process.
 	loginEnv func(context.Context) (map[string]string, error)
 	expire   func(age time.Duration) bool
@@ -107,7 +107,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		}
 	}
 	env := d.readEnvironment(ctx)
-	started := &started{tell: r.Started}
+	started := &startedProcess{tell: r.Started}
 	var err error
 	if env.workspace, err = d.workspace(r); err != nil {
 		return Session{}, err
@@ -120,7 +120,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		}
 		o.Dial = func(context.Context) (upstream.Pipe, error) { return d.spawn(c, spec, started) }
 	case core.Docker:
-		if o.Dial, started.Command, err = d.dock(c, env, started); err != nil {
+		if o.Dial, started.Command, err = d.dialDocker(c, env, started); err != nil {
 			return Session{Process: started.describe()}, err
 		}
 	case core.HTTP, core.SSE:
@@ -128,7 +128,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		if err != nil {
 			return Session{}, err
 		}
-		at.OnMessage = d.looking(c.ID, started.tape())
+		at.OnMessage = d.recordRemoteFrames(c.ID, started.newRecorder())
 		o.Remote, started.Command = at, shown
 		if at.HTTP, err = d.signIn(ctx, c, at, env); err != nil {
 			return Session{Process: started.describe()}, err
@@ -158,14 +158,14 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 }
 
 // spec says what to start for a stdio server, and notes in s what is worth knowing of it.
-func (d *Dialer) spec(c *config.Server, env environment, s *started) (process.Spec, error) {
-	vars, err := env.of(c)
+func (d *Dialer) spec(c *config.Server, env environment, s *startedProcess) (process.Spec, error) {
+	vars, err := env.forServer(c)
 	if err != nil {
 		return process.Spec{}, err
 	}
 	s.Environment = slices.Sorted(maps.Keys(vars))
 	s.SearchPath = vars["PATH"]
-	s.Warnings = env.withheld(c, vars)
+	s.Warnings = env.withheldWarnings(c, vars)
 	command, err := env.expand("command", c.Command)
 	if err != nil {
 		return process.Spec{}, err
@@ -196,14 +196,14 @@ func (d *Dialer) spec(c *config.Server, env environment, s *started) (process.Sp
 }
 
 // spawn starts the process. Each start has its own writer to the server's log.
-func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstream.Pipe, error) {
+func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
 	p, ended, err := d.start(c, spec)
 	if err != nil {
 		return nil, refusal(spec.Path, err)
 	}
-	tape := s.tape()
+	tape := s.newRecorder()
 	s.set(p.PID(), func() (Exit, bool) {
 		select {
 		case <-p.Done():
@@ -212,22 +212,22 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *started) (upstrea
 			return Exit{}, false
 		}
 	})
-	one := local{p, launcher(spec.Path)}
+	one := localProcess{p, launcher(spec.Path)}
 	d.running.add(c.ID, one)
-	return &watched{Pipe: tapePipe(p, tape, c.ID, d.Onlooker), stopped: func() error {
+	return &pipeWithStop{Pipe: recordPipe(p, tape, c.ID, d.Observer), stopped: func() error {
 		d.running.remove(c.ID, one)
 		return errors.Join(ended(), stderr.Close())
 	}}, nil
 }
 
-// watched is a pipe with something to do once it has been stopped, such as closing
+// pipeWithStop is a pipe with something to do once it has been stopped, such as closing
 // the log's writer, which keeps the last, unfinished line of stderr.
-type watched struct {
+type pipeWithStop struct {
 	upstream.Pipe
 	stopped func() error
 }
 
-func (w *watched) Stop(ctx context.Context) error {
+func (w *pipeWithStop) Stop(ctx context.Context) error {
 	return errors.Join(w.Pipe.Stop(ctx), w.stopped())
 }
 
@@ -248,16 +248,16 @@ func refusal(command string, err error) error {
 	return &core.Error{Code: core.CodeValidation, Cause: err, Message: message, Hint: hint}
 }
 
-// started remembers the newest process of one Connect, which may start a second
+// startedProcess remembers the newest process of one Connect, which may start a second
 // one when the first exits on an era that it does not know.
-type started struct {
+type startedProcess struct {
 	tell func(Process) // may be nil
 
 	mu sync.Mutex
 	Process
 }
 
-func (s *started) set(pid int, exit func() (Exit, bool)) {
+func (s *startedProcess) set(pid int, exit func() (Exit, bool)) {
 	s.mu.Lock()
 	s.PID, s.Exit = pid, exit
 	s.mu.Unlock()
@@ -267,7 +267,7 @@ func (s *started) set(pid int, exit func() (Exit, bool)) {
 }
 
 // warn adds what a person should know of how it was started, once.
-func (s *started) warn(text string) {
+func (s *startedProcess) warn(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.Warnings, text) {
@@ -275,16 +275,16 @@ func (s *started) warn(text string) {
 	}
 }
 
-// tape starts a tape for a new process.
-func (s *started) tape() *tape {
-	t := &tape{}
+// newRecorder starts a tape for a new process.
+func (s *startedProcess) newRecorder() *frameRecorder {
+	t := &frameRecorder{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Frames = t.last
 	return t
 }
 
-func (s *started) describe() Process {
+func (s *startedProcess) describe() Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Process

@@ -13,16 +13,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// dock says how a docker server is reached: inside a container that is there, or in
+// dialDocker says how a docker server is reached: inside a container that is there, or in
 // one made for it. shown is the same for people.
-func (d *Dialer) dock(c *config.Server, env environment, s *started) (dial func(context.Context) (upstream.Pipe, error), shown string, err error) {
+func (d *Dialer) dialDocker(c *config.Server, env environment, s *startedProcess) (dial func(context.Context) (upstream.Pipe, error), shown string, err error) {
 	if c.Docker.Image != "" {
 		image, err := d.image(c, env)
-		return func(ctx context.Context) (upstream.Pipe, error) { return d.make(ctx, c, image, s) },
+		return func(ctx context.Context) (upstream.Pipe, error) { return d.createContainer(ctx, c, image, s) },
 			"docker run -i --rm " + tail(c.Docker.Image, c), err
 	}
 	spec, err := d.exec(c, env)
-	return func(ctx context.Context) (upstream.Pipe, error) { return d.enter(ctx, c, spec, s) },
+	return func(ctx context.Context) (upstream.Pipe, error) { return d.execInContainer(ctx, c, spec, s) },
 		"docker exec -i " + tail(c.Docker.Where(), c), err
 }
 
@@ -37,13 +37,13 @@ func tail(where string, c *config.Server) string {
 	return text
 }
 
-// texts expands several values one after another; the first error stands.
-type texts struct {
+// textExpander expands several values one after another; the first error stands.
+type textExpander struct {
 	env environment
 	err error
 }
 
-func (t *texts) expand(key, value string) string {
+func (t *textExpander) expand(key, value string) string {
 	if t.err != nil {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (t *texts) expand(key, value string) string {
 	return text
 }
 
-func (t *texts) list(key string, values []string) (list []string) {
+func (t *textExpander) list(key string, values []string) (list []string) {
 	if t.err == nil {
 		list, t.err = t.env.expandList(key, values)
 	}
@@ -61,7 +61,7 @@ func (t *texts) list(key string, values []string) (list []string) {
 
 // variables are what the container's process gets beside its own environment: only
 // what the configuration names.
-func (t *texts) variables(c *config.Server) []string {
+func (t *textExpander) variables(c *config.Server) []string {
 	if t.err != nil {
 		return nil
 	}
@@ -79,13 +79,13 @@ func (t *texts) variables(c *config.Server) []string {
 	return pairs(vars)
 }
 
-func (t *texts) engine(c *config.Server) dockerexec.Engine {
+func (t *textExpander) engine(c *config.Server) dockerexec.Engine {
 	return dockerexec.Engine{Host: t.expand("docker.host", c.Docker.Host), Context: t.expand("docker.context", c.Docker.Context)}
 }
 
 // exec says what to run inside which container.
 func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error) {
-	t := &texts{env: env}
+	t := &textExpander{env: env}
 	spec := dockerexec.Spec{
 		Place: dockerexec.Place{
 			Engine: t.engine(c), Name: t.expand("docker.container", c.Docker.Container), Label: t.expand("docker.label", c.Docker.Label),
@@ -105,7 +105,7 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 
 // image says what to make a container from.
 func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, error) {
-	t := &texts{env: env}
+	t := &textExpander{env: env}
 	image := dockerexec.Image{
 		Engine: t.engine(c), Ref: t.expand("docker.image", c.Docker.Image), Program: t.expand("command", c.Command), Args: t.list("args", c.Args),
 		Env: t.variables(c), User: t.expand("docker.user", c.Docker.User), Workdir: t.expand("docker.workdir", c.Docker.Workdir),
@@ -131,8 +131,8 @@ func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, err
 	return image, t.err
 }
 
-// enter runs the process inside the container.
-func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Spec, s *started) (upstream.Pipe, error) {
+// execInContainer runs the process inside the container.
+func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec dockerexec.Spec, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
 	e, err := dockerexec.Start(ctx, spec)
@@ -145,8 +145,8 @@ func (d *Dialer) enter(ctx context.Context, c *config.Server, spec dockerexec.Sp
 	return d.contained(c, e, stderr, s), nil
 }
 
-// make makes the container and runs the process in it.
-func (d *Dialer) make(ctx context.Context, c *config.Server, image dockerexec.Image, s *started) (upstream.Pipe, error) {
+// createContainer makes the container and runs the process in it.
+func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image dockerexec.Image, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	image.Stderr, image.Say = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
 	b, err := dockerexec.Create(ctx, image)
@@ -161,8 +161,8 @@ func (d *Dialer) make(ctx context.Context, c *config.Server, image dockerexec.Im
 func (d *Dialer) contained(c *config.Server, p interface {
 	upstream.Pipe
 	Exit() dockerexec.Exit
-}, stderr interface{ Close() error }, s *started) upstream.Pipe {
-	tape := s.tape()
+}, stderr interface{ Close() error }, s *startedProcess) upstream.Pipe {
+	tape := s.newRecorder()
 	s.set(0, func() (Exit, bool) {
 		select {
 		case <-p.Done():
@@ -171,7 +171,7 @@ func (d *Dialer) contained(c *config.Server, p interface {
 			return Exit{}, false
 		}
 	})
-	return &watched{Pipe: tapePipe(p, tape, c.ID, d.Onlooker), stopped: stderr.Close}
+	return &pipeWithStop{Pipe: recordPipe(p, tape, c.ID, d.Observer), stopped: stderr.Close}
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come
@@ -180,7 +180,7 @@ func dockerRefusal(p dockerexec.Place, err error) error {
 	hint := ""
 	switch {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
-		return &absent{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.Await(ctx, p) }}
+		return &missingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.Await(ctx, p) }}
 	case errors.Is(err, dockerexec.ErrPermission):
 		hint = "Add this user to the group docker, log in again and restart Drawbridge; or name another Engine with docker.host."
 	case errors.Is(err, dockerexec.ErrNoBinary):

@@ -70,10 +70,10 @@ func (e environment) lookup(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// of makes the whole environment of a server: the safe list with the login
+// forServer makes the whole environment of a server: the safe list with the login
 // shell's PATH, how to reach the network, what it inherits by name, and what its
 // configuration sets.
-func (e environment) of(c *config.Server) (map[string]string, error) {
+func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	env := map[string]string{}
 	for _, kv := range process.BaseEnv() {
 		if name, value, ok := strings.Cut(kv, "="); ok {
@@ -83,9 +83,9 @@ func (e environment) of(c *config.Server) (map[string]string, error) {
 	if path := e.login["PATH"]; path != "" {
 		env["PATH"] = path
 	}
-	maps.Copy(env, e.reach())
+	maps.Copy(env, e.networkVariables())
 	if name := launcher(c.Command); c.Type == core.Stdio && (name == "docker" || name == "podman") {
-		maps.Copy(env, e.engine())
+		maps.Copy(env, e.engineVariables())
 	}
 	for _, name := range inherited(c.InheritEnv) {
 		if value, ok := e.lookup(name); ok {

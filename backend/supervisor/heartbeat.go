@@ -47,7 +47,7 @@ func (r *runner) ping() {
 	})
 }
 
-func (r *runner) answered(l *link, err error) {
+func (r *runner) answered(l *connection, err error) {
 	// Wall time, which goes on while the machine sleeps, unlike a timer.
 	took := time.Since(r.pinged.Round(0))
 	r.pinging = false
@@ -60,7 +60,7 @@ func (r *runner) answered(l *link, err error) {
 	}
 	if err == nil {
 		r.pingTook = time.Since(r.pinged) // of the monotonic clock, which never steps back
-		l.hear()
+		l.watchLists()
 		if r.silent {
 			r.silent, r.reason = false, ""
 		}

@@ -24,22 +24,22 @@ const maxInstances = 16
 
 var errGone = errors.New("the instance has ended")
 
-// whose says which instance serves a call.
-type whose struct {
+// instanceOwner says which instance serves a call.
+type instanceOwner struct {
 	key       string // "" is the server's own runner
 	name      string // for people
 	workspace string
 }
 
-// owner finds whose instance serves call. A client is the token that it shows and
+// ownerOf finds whose instance serves call. A client is the token that it shows and
 // the name that it gives; a session is a shim process, a legacy session, or, in the
 // modern era that has none, a client.
-func owner(c *config.Server, call *core.Call) whose {
+func ownerOf(c *config.Server, call *core.Call) instanceOwner {
 	client := call.Client.Name
 	if client == "" {
 		client = call.Client.Token
 	}
-	w := whose{name: client}
+	w := instanceOwner{name: client}
 	if call.Client.Token != "" || call.Client.Name != "" {
 		w.key = "client\x00" + call.Client.Token + "\x00" + call.Client.Name
 	}
@@ -53,9 +53,9 @@ func owner(c *config.Server, call *core.Call) whose {
 			w.key, w.name = "session\x00"+call.Session, client+" session "+short(call.Session)
 		}
 	case config.SessionPerRoot:
-		w = whose{}
+		w = instanceOwner{}
 	default:
-		return whose{}
+		return instanceOwner{}
 	}
 	if call.Workspace != "" && (c.Session == config.SessionPerRoot || c.UsesWorkspace()) {
 		w.workspace = filepath.Clean(call.Workspace)
@@ -83,7 +83,7 @@ func place(id, key string) string {
 // instance returns the runner that serves call, making it where there is none.
 func (s *Supervisor) instance(own *runner, call *core.Call) (*runner, error) {
 	c := own.config()
-	w := owner(c, call)
+	w := ownerOf(c, call)
 	if w.key == "" {
 		return own, nil
 	}
@@ -120,7 +120,7 @@ func (s *Supervisor) instance(own *runner, call *core.Call) (*runner, error) {
 	return r, nil
 }
 
-func newInstance(own *runner, c *config.Server, w whose) *runner {
+func newInstance(own *runner, c *config.Server, w instanceOwner) *runner {
 	r := &runner{s: own.s, id: own.id, own: own, whose: w}
 	r.init(c)
 	return r
@@ -160,7 +160,7 @@ func (r *runner) retire() {
 
 // retireInstances ends the instances of a server.
 func (r *runner) retireInstances() {
-	r.errands.end()
+	r.perCall.end()
 	for _, one := range r.instances() {
 		one.retire()
 	}
@@ -215,7 +215,7 @@ func (s *Supervisor) endInstances(key string) {
 }
 
 // find returns a snapshot of a runner that serves call.
-func (s *Supervisor) find(ctx context.Context, own *runner, call *core.Call) (*runner, *live, error) {
+func (s *Supervisor) find(ctx context.Context, own *runner, call *core.Call) (*runner, *snapshot, error) {
 	for {
 		r := own
 		if !shared(own.config()) {
@@ -247,7 +247,7 @@ func (r *runner) among(st *core.ServerStatus) {
 		switch l.status.State {
 		case core.StateRunning:
 			up++
-			if u := heard(l); u.After(st.Updated) {
+			if u := lastHeard(l); u.After(st.Updated) {
 				st.Updated = u
 			}
 		case core.StateStarting, core.StateStopped, core.StateDisabled:

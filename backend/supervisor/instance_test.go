@@ -73,7 +73,7 @@ func TestOwnerOfACall(t *testing.T) {
 		{"perClient without: the folder does not count", "perClient", "", in(legacy("1"), "/w"), in(legacy("1"), "/v"), true},
 	} {
 		cfg := server("a", session(c.session), func(s *config.Server) { s.Cwd = c.cwd })
-		a, b := owner(&cfg, c.a), owner(&cfg, c.b)
+		a, b := ownerOf(&cfg, c.a), ownerOf(&cfg, c.b)
 		if (a.key == b.key) != c.same {
 			t.Errorf("%s: %q and %q", c.name, a.key, b.key)
 		}

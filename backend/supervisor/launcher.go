@@ -29,7 +29,7 @@ func launcher(command string) string {
 // downloads as long as it has no child; one of containers says so on stderr. "" means
 // that nothing is known to be fetched.
 func (d *Dialer) Fetching(server string) string {
-	for _, p := range d.running.of(server) {
+	for _, p := range d.running.get(server) {
 		switch p.launcher {
 		case "":
 		case "docker", "podman":

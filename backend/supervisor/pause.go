@@ -45,7 +45,7 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 				return err
 			}
 		}
-		if err := r.errands.ended(ctx); err != nil {
+		if err := r.perCall.ended(ctx); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func TestNothingIsStartedBeforeTheDialerIsReady(t *testing.T) {
 	g := newReal(t)
 	asked, ready := make(chan struct{}, 10), make(chan struct{})
 	g.dialer.Ready = func(ctx context.Context) error {
-		if n := len(g.dialer.running.of("a")); n > 0 {
+		if n := len(g.dialer.running.get("a")); n > 0 {
 			t.Errorf("%d processes run before it was asked whether they may", n)
 		}
 		asked <- struct{}{}
@@ -30,7 +30,7 @@ func TestNothingIsStartedBeforeTheDialerIsReady(t *testing.T) {
 	}
 	g.apply(mode("a", "legacy"))
 	<-asked
-	if st, _ := g.Status("a"); st.State != core.StateStarting || st.PID != 0 || len(g.dialer.running.of("a")) > 0 {
+	if st, _ := g.Status("a"); st.State != core.StateStarting || st.PID != 0 || len(g.dialer.running.get("a")) > 0 {
 		t.Errorf("while it waits: %+v", st)
 	}
 	gone, leave := context.WithCancel(t.Context())

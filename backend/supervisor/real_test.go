@@ -275,7 +275,7 @@ func TestServerGetsOnlyTheEnvironmentThatItIsGiven(t *testing.T) {
 		s.InheritEnv = []string{"DRAWBRIDGE_TEST_SHARED", "NVM", "NOT_SET"}
 		s.Env = map[string]string{"A": "${DRAWBRIDGE_TEST_SHARED}/${NO:-d}", "K": "${secret:key}", "D": "${secret:none:-d}", "DRAWBRIDGE_TEST_SHARED": "own"}
 	})
-	got, err := env.of(&c)
+	got, err := env.forServer(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,11 +285,11 @@ func TestServerGetsOnlyTheEnvironmentThatItIsGiven(t *testing.T) {
 		}
 	}
 	c.Env = map[string]string{"K": "${secret:none}"}
-	if _, err := env.of(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret called "none"`) {
+	if _, err := env.forServer(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret called "none"`) {
 		t.Errorf("got %v", err)
 	}
 	c.Env = map[string]string{"K": "${secret:locked:-a default is no way out}"}
-	if _, err := env.of(&c); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "needs-unlock") {
+	if _, err := env.forServer(&c); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "needs-unlock") {
 		t.Errorf("locked: %v", err)
 	}
 }

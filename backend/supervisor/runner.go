@@ -21,10 +21,10 @@ type runner struct {
 	held    atomic.Bool               // its command waits for approval
 	used    atomic.Int64              // when a call last needed it, Unix nanoseconds
 	own     *runner                   // of an instance: the server's own runner
-	whose   whose                     // of an instance
+	whose   instanceOwner             // of an instance
 	crew    atomic.Pointer[[]*runner] // the instances, when it is a server's own runner
-	errands *errands                  // calls with a process each
-	live    atomic.Pointer[live]
+	perCall *perCallProcesses         // calls with a process each
+	live    atomic.Pointer[snapshot]
 	inbox   chan func()
 	done    chan struct{} // closed when the goroutine is ending
 
@@ -37,8 +37,8 @@ type runner struct {
 	wanted    bool
 	closing   bool // the Supervisor is ending
 	first     action
-	primary   *link
-	sibling   sibling
+	primary   *connection
+	secondEra secondEraConn
 	pending   int                // helpers that hold a process: starts and closes under way
 	abort     context.CancelFunc // of the start under way
 	giveUp    func(error)        // ends it for a reason
@@ -85,14 +85,14 @@ func newRunner(s *Supervisor, c *config.Server, held bool) *runner {
 }
 
 func (r *runner) init(c *config.Server) {
-	r.errands = newErrands()
+	r.perCall = newPerCallProcesses()
 	r.inbox, r.done = make(chan func(), 1), make(chan struct{})
 	r.used.Store(time.Now().UnixNano())
 	r.cfg.Store(c)
 	r.wanted = r.wantedByConfig()
 	r.state.limit = limit(c)
 	r.state, r.first = next(r.state, r.wanted, evWanted)
-	r.live.Store(&live{changed: make(chan struct{})})
+	r.live.Store(&snapshot{changed: make(chan struct{})})
 	r.publish()
 }
 
@@ -189,7 +189,7 @@ func (r *runner) run() {
 	}
 	for {
 		if r.state.phase == phaseStopped && r.pending == 0 {
-			if r.closing || r.retired.Load() && r.s.gone(r) {
+			if r.closing || r.retired.Load() && r.s.forgetEnded(r) {
 				return
 			}
 		}
@@ -203,16 +203,16 @@ func (r *runner) run() {
 		case <-r.beat.C:
 			r.heartbeat()
 		case <-r.watch.C:
-			r.look()
+			r.reportStartProgress()
 		case <-r.idle.C:
-			r.rest()
+			r.stopIfIdle()
 		case <-r.relist.C:
 			r.refresh()
 		case <-r.primary.lost():
 			r.fail(r.primary.Conn.Err())
 			r.step(r.loss())
-		case <-r.sibling.lost():
-			r.closeSibling("connection lost")
+		case <-r.secondEra.lost():
+			r.closeSecondEra("connection lost")
 		case <-quit:
 			quit = nil
 			drain.begin()
@@ -255,7 +255,7 @@ func (r *runner) left(was phase) {
 	switch was {
 	case phaseBackoff, phaseWaiting:
 		r.timer.Stop()
-		r.endAwait()
+		r.stopWatchingDependency()
 	case phaseRunning:
 		r.healthy.Stop()
 		r.beat.Stop()
@@ -286,7 +286,7 @@ func (r *runner) act(a action) {
 		}
 		r.timer.Reset(d)
 		if r.state.phase == phaseWaiting {
-			r.awaitOutside()
+			r.watchDependency()
 		}
 	}
 }

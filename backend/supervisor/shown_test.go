@@ -9,7 +9,7 @@ import (
 
 func TestSecretsInArgumentsAreMaskedWhereTheCommandIsShown(t *testing.T) {
 	d := &Dialer{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
-	s := &started{}
+	s := &startedProcess{}
 	spec, err := d.spec(&config.Server{ID: "x", Command: "sh", Args: []string{"--token", "hunter2"}}, environment{}, s)
 	if err != nil {
 		t.Fatal(err)

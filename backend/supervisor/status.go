@@ -13,14 +13,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// live is what others see of a server at one moment. It is immutable, but for the
+// snapshot is what others see of a server at one moment. It is immutable, but for the
 // counters inside the links.
-type live struct {
+type snapshot struct {
 	phase   phase
 	wanted  bool
 	status  core.ServerStatus
-	primary *link
-	modern  *link
+	primary *connection
+	modern  *connection
 	// hope is set while a modern call may get a connection of its own, and until
 	// bounds how long it should wait for one that is being opened.
 	hope    bool
@@ -38,23 +38,23 @@ type live struct {
 // publish replaces the snapshot and tells the onlookers when people would see a difference.
 func (r *runner) publish() {
 	old := r.live.Load()
-	l := &live{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
+	l := &snapshot{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
 	l.conflicts, l.soon = r.conflicts(), r.state.phase == phaseWaiting && r.remote.called
 	l.status = r.status(old.status)
 	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {
-		l.primary, l.modern = r.primary, r.sibling.link
-		l.hope = r.primary.Era() == core.Legacy && r.sibling.possible()
-		l.rest = r.sibling.rest
-		if r.sibling.opening {
-			l.opening = r.sibling.since
+		l.primary, l.modern = r.primary, r.secondEra.link
+		l.hope = r.primary.Era() == core.Legacy && r.secondEra.possible()
+		l.rest = r.secondEra.rest
+		if r.secondEra.opening {
+			l.opening = r.secondEra.since
 		}
 	}
 	r.live.Store(l)
 	close(old.changed)
-	r.tell(old.status, l.status)
+	r.logTransition(old.status, l.status)
 	switch {
-	case !differ(old.status, l.status):
+	case !visiblyDiffer(old.status, l.status):
 	case r.own != nil:
 		r.own.announce()
 	default:
@@ -93,8 +93,8 @@ func (s *Supervisor) noteConflicts() {
 	}
 }
 
-// tell logs a change of state. A server that gave up needs a person.
-func (r *runner) tell(old, now core.ServerStatus) {
+// logTransition logs a change of state. A server that gave up needs a person.
+func (r *runner) logTransition(old, now core.ServerStatus) {
 	if old.State == now.State || old.State == "" {
 		return
 	}
@@ -103,7 +103,7 @@ func (r *runner) tell(old, now core.ServerStatus) {
 		level = slog.LevelError
 	}
 	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason, "instance", r.whose.name)
-	r.s.o.Journal(r.id, level, strings.TrimSuffix(fmt.Sprintf("%s%s: %s", now.State, r.forWhom(), now.Reason), ": "))
+	r.s.o.Journal(r.id, level, strings.TrimSuffix(fmt.Sprintf("%s%s: %s", now.State, r.instanceSuffix(), now.Reason), ": "))
 }
 
 // status describes the server as its goroutine knows it.
@@ -114,7 +114,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 		Since: now, Updated: old.Updated, Restarts: r.restarts,
 		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
 	}
-	if st.State, st.Reason = r.words(c); strings.Contains(st.Reason, r.reason) { // and not another reason
+	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, r.reason) { // and not another reason
 		st.Hint = r.hint
 	}
 	st.ByHand = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.rested)
@@ -149,14 +149,14 @@ func (r *runner) catalog() *core.Catalog {
 	return nil
 }
 
-// words puts the state into the words of hub, with a reason.
-func (r *runner) words(c *config.Server) (core.State, string) {
+// stateAndReason puts the state into the words of hub, with a reason.
+func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	switch r.state.phase {
 	case phaseStarting:
 		if r.remote.waiting { // it is still waited for: each try is no news
 			return core.StateWaiting, r.reason
 		}
-		return core.StateStarting, r.again()
+		return core.StateStarting, r.failureSuffix()
 	case phaseRunning:
 		if r.silent {
 			return core.StateDegraded, r.reason
@@ -200,7 +200,7 @@ func (r *runner) words(c *config.Server) (core.State, string) {
 	case r.rested && c.Session == config.SessionPerCall:
 		return core.StateStopped, "each call starts a process of its own"
 	case r.rested:
-		return core.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", spoken(r.patience()))
+		return core.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", formatDuration(r.idleTimeout()))
 	case c.Start == config.StartManual:
 		return core.StateStopped, "starts when a person asks for it"
 	case c.Start == config.StartOnDemand:
@@ -211,8 +211,8 @@ func (r *runner) words(c *config.Server) (core.State, string) {
 	return core.StateStopped, ""
 }
 
-// spoken is d without the parts that are zero: 10m, not 10m0s.
-func spoken(d time.Duration) string {
+// formatDuration is d without the parts that are zero: 10m, not 10m0s.
+func formatDuration(d time.Duration) string {
 	text := d.Round(time.Second).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -223,8 +223,8 @@ func spoken(d time.Duration) string {
 	return text
 }
 
-// again reminds of the failure that a start follows.
-func (r *runner) again() string {
+// failureSuffix reminds of the failure that a start follows.
+func (r *runner) failureSuffix() string {
 	if r.state.failures == 0 || r.reason == "" {
 		return ""
 	}
@@ -232,10 +232,10 @@ func (r *runner) again() string {
 }
 
 // current is the snapshot's status with what changes all the time filled in.
-func (r *runner) current(l *live) core.ServerStatus {
+func (r *runner) current(l *snapshot) core.ServerStatus {
 	st := l.status
-	st.InFlight = l.inFlight() + len(r.errands.turns)
-	if heard := heard(l); heard.After(st.Updated) {
+	st.InFlight = l.inFlight() + len(r.perCall.turns)
+	if heard := lastHeard(l); heard.After(st.Updated) {
 		st.Updated = heard
 	}
 	r.among(&st)
@@ -251,8 +251,8 @@ func (r *runner) current(l *live) core.ServerStatus {
 }
 
 // inFlight is how many calls are on their way.
-func (l *live) inFlight() (n int) {
-	for _, link := range []*link{l.primary, l.modern} {
+func (l *snapshot) inFlight() (n int) {
+	for _, link := range []*connection{l.primary, l.modern} {
 		if link != nil {
 			n += int(link.inFlight.Load())
 		}
@@ -260,9 +260,9 @@ func (l *live) inFlight() (n int) {
 	return n
 }
 
-// heard is when the server was last heard of over its open connections.
-func heard(l *live) (last time.Time) {
-	for _, link := range []*link{l.primary, l.modern} {
+// lastHeard is when the server was last heard of over its open connections.
+func lastHeard(l *snapshot) (last time.Time) {
+	for _, link := range []*connection{l.primary, l.modern} {
 		if link == nil {
 			continue
 		}
@@ -273,8 +273,8 @@ func heard(l *live) (last time.Time) {
 	return last
 }
 
-// differ reports whether people would see a difference.
-func differ(a, b core.ServerStatus) bool {
+// visiblyDiffer reports whether people would see a difference.
+func visiblyDiffer(a, b core.ServerStatus) bool {
 	return a.State != b.State || a.Reason != b.Reason || a.Hint != b.Hint || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
 		a.Restarts != b.Restarts || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||

@@ -39,7 +39,7 @@ func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
 			if c.set != nil {
 				c.set(r, &cfg)
 			}
-			if word, reason := r.words(&cfg); word != c.word || reason != c.reason {
+			if word, reason := r.stateAndReason(&cfg); word != c.word || reason != c.reason {
 				t.Fatalf("%q, %q; want %q, %q", word, reason, c.word, c.reason)
 			}
 		})

@@ -33,7 +33,7 @@ type Event struct {
 }
 
 // Events tells what happened, newest first.
-func (b *Book) Events(ctx context.Context, server string, before int64, limit int) ([]Event, int64, error) {
+func (b *Baseline) Events(ctx context.Context, server string, before int64, limit int) ([]Event, int64, error) {
 	if err := b.Flush(ctx); err != nil {
 		b.o.Log.Warn("Cannot keep which tools are trusted", "error", err)
 	}
@@ -56,8 +56,8 @@ func hexOf(b []byte) string {
 	return fmt.Sprintf("%x", b)
 }
 
-// note keeps an event of one definition. One that changes all the time is noted now and then.
-func (b *Book) note(s *shelf, k key, it *item, what, detail string, old, new *Hash) {
+// recordEvent keeps an event of one definition. One that changes all the time is noted now and then.
+func (b *Baseline) recordEvent(s *serverBaseline, k key, it *item, what, detail string, old, new *Hash) {
 	now := b.o.Now()
 	if now.Sub(it.since) >= time.Hour {
 		it.since, it.noted = now, 0
@@ -75,7 +75,7 @@ func (b *Book) note(s *shelf, k key, it *item, what, detail string, old, new *Ha
 	b.event(s, e)
 }
 
-func (b *Book) event(s *shelf, e store.TrustEvent) {
+func (b *Baseline) event(s *serverBaseline, e store.TrustEvent) {
 	if len(s.events) >= maxEvents {
 		s.lost++
 		return

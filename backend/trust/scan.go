@@ -247,7 +247,7 @@ func (s *scanner) match(path, text string) {
 	plain := folded(text)
 	all := rules()
 	for i := range all {
-		if !worth(i, plain) {
+		if !couldMatch(i, plain) {
 			continue
 		}
 		r := &all[i]

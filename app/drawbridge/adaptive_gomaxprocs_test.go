@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lately is a program under a load that the test chooses.
+type lately struct {
+	mu      sync.Mutex // guards what follows
+	share   float64    // of one processor
+	waiting int
+	used    time.Duration
+	at      time.Time
+	is      string
+	turns   int
+}
+
+func (l *lately) breadth() *adaptiveGOMAXPROCS {
+	l.at, l.is = time.Now(), "wide"
+	set := func(to string) func() {
+		return func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.is = to
+			l.turns++
+		}
+	}
+	return &adaptiveGOMAXPROCS{
+		wide: set("wide"), slim: set("slim"),
+		load: func() time.Duration {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.used += time.Duration(l.share * float64(time.Since(l.at)))
+			l.at = time.Now()
+			return l.used
+		},
+		ready: func() int {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.waiting
+		},
+	}
+}
+
+func TestOneCallAtATimeTakesOneProcessorAndACrowdTakesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l lately
+		ctx, cancel := context.WithCancel(t.Context())
+		b := l.breadth()
+		done := make(chan struct{})
+		go func() { defer close(done); b.follow(ctx) }()
+		for _, step := range []struct {
+			name    string
+			share   float64
+			waiting int
+			after   time.Duration
+			want    string
+		}{
+			{"just started", 0, 0, 300 * time.Millisecond, "wide"},
+			{"idle", 0, 0, 2 * time.Second, "slim"},
+			{"one client", 0.6, 1, 2 * time.Second, "slim"},
+			{"a crowd", 0.7, 12, 300 * time.Millisecond, "wide"},
+			{"still a crowd", 0.8, 5, 10 * time.Second, "wide"},
+			{"one client again", 0.8, 0, time.Second, "slim"},
+			{"something computes", 0.95, 0, 100 * time.Millisecond, "wide"},
+			{"on and on", 1.2, 0, 10 * time.Second, "wide"},
+			{"idle again", 0, 0, 2 * time.Second, "slim"},
+		} {
+			l.mu.Lock()
+			l.share, l.waiting = step.share, step.waiting
+			l.mu.Unlock()
+			time.Sleep(step.after)
+			synctest.Wait() // it waits for its timer: nothing changes meanwhile
+			l.mu.Lock()
+			if l.is != step.want {
+				t.Errorf("%s: %s, want %s", step.name, l.is, step.want)
+			}
+			l.mu.Unlock()
+		}
+		cancel()
+		<-done
+		if l.turns != 5 {
+			t.Errorf("it changed %d times: each stops everything for a moment", l.turns)
+		}
+	})
+}
+
+func TestAChosenNumberOfProcessorsIsLeftAlone(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "2")
+	ctx, cancel := context.WithCancel(t.Context())
+	fail := func() { t.Error("the number was changed") }
+	done := make(chan error, 1)
+	go func() { done <- (&adaptiveGOMAXPROCS{wide: fail, slim: fail}).run(ctx) }()
+	select {
+	case <-done:
+		t.Error("a part that returns ends the program")
+	case <-time.After(20 * time.Millisecond):
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

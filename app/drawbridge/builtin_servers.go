@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// builtinServer puts Drawbridge's own server beside the configured ones, for policy,
+// gateway and bridge. A configured server of the same id takes its place.
+type builtinServer struct {
+	views      *registry.Registry // of the own server alone
+	configured *registry.Registry
+	history    *store.Store
+	servers    *supervisor.Supervisor
+	server     *builtin.Own
+	settings   atomic.Pointer[config.Bridge]
+}
+
+func newBuiltinServer(configured *registry.Registry, history *store.Store) *builtinServer {
+	o := &builtinServer{views: registry.New(registry.Options{}), configured: configured, history: history}
+	o.settings.Store(&config.Default().Bridge)
+	return o
+}
+
+// serve begins to offer the tools. It must come before the first call.
+func (o *builtinServer) serve(servers *supervisor.Supervisor) {
+	o.servers = servers
+	o.server = builtin.NewOwn(builtin.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version, Now: clock})
+	o.views.Set(builtin.ID, "Drawbridge", o.server.Catalog())
+}
+
+// apply takes over the settings of the lists, and tells clients when these change them.
+func (o *builtinServer) apply(b config.Bridge, front *bridge.Bridge) {
+	was := o.settings.Swap(&b)
+	if was.SelfTools != b.SelfTools || was.DescribeServer != b.DescribeServer {
+		front.ListChanged(registry.Change{Kinds: []core.Kind{core.Tools}})
+	}
+}
+
+func (o *builtinServer) joins() bool { return o.settings.Load().SelfTools }
+func (o *builtinServer) seesAll(token string) bool {
+	return slices.Contains(o.settings.Load().HistoryFor, token)
+}
+func (o *builtinServer) describes() string { return o.settings.Load().DescribeServer }
+
+// Server implements policy.Views.
+func (o *builtinServer) Server(id string) (*registry.View, bool) {
+	if v, ok := o.configured.Server(id); ok {
+		return v, true
+	}
+	return o.views.Server(id)
+}
+
+// For implements gateway.Upstreams.
+func (o *builtinServer) For(ctx context.Context, call *core.Call) (gateway.Upstream, error) {
+	if call.Server == builtin.ID {
+		if _, taken := o.configured.Server(builtin.ID); !taken {
+			return o.server, nil
+		}
+	}
+	return o.servers.For(ctx, call)
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// commandApprovals keeps in the history's file which commands a person has agreed to.
+type commandApprovals struct{ facts *store.Store }
+
+func (a commandApprovals) key(server, key string) string { return "approved/" + server + "/" + key }
+
+// Approved reports whether a person has agreed to the command that key stands for.
+func (a commandApprovals) Approved(ctx context.Context, server, key string) (bool, error) {
+	_, ok, err := a.facts.Metadata(ctx, a.key(server, key))
+	return ok, err
+}
+
+// Approve remembers that a person has agreed.
+func (a commandApprovals) Approve(ctx context.Context, server, key string) error {
+	return a.facts.SaveMetadata(ctx, a.key(server, key), []byte("1"))
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/app/tray"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// desktopServices is the daemon's side of the desktop: what tray, notifications and the page's
+// settings ask for. All methods may be called from any goroutine.
+type desktopServices struct {
+	autostart desktop.Autostart
+	servers   *supervisor.Supervisor
+	history   *store.Store
+	questions *approvals.Inbox
+	book      *trust.Baseline
+	pages     *api.API // set before anything asks
+	folders   config.Folders
+	exposed   []string // of them: others may read these
+	url       string
+	log       *slog.Logger
+	end       context.CancelFunc
+
+	watcher atomic.Pointer[desktop.Watcher] // nil until there is one
+
+	mu    sync.Mutex
+	shown bool   // the icon is there
+	why   string // it is not; "" when none was asked for
+}
+
+func newDesktopServices(folders config.Folders, log *slog.Logger) *desktopServices {
+	d := &desktopServices{folders: folders, exposed: folders.Exposed(), log: log}
+	if self, err := os.Executable(); err == nil {
+		d.autostart.Program = self
+	}
+	if folders.Own {
+		d.autostart.Data = folders.Data
+	}
+	return d
+}
+
+func (d *desktopServices) StartsAtLogin() (bool, error)  { return d.autostart.Enabled() }
+func (d *desktopServices) SetStartAtLogin(on bool) error { return d.autostart.Set(on) }
+func (d *desktopServices) Paused() bool                  { return d.servers.Paused() }
+func (d *desktopServices) SetPaused(ctx context.Context, on bool) error {
+	return d.servers.SetPaused(ctx, on)
+}
+
+// Tray reports whether there is an icon, and why not.
+func (d *desktopServices) Tray() (shown bool, why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shown, d.why
+}
+
+func (d *desktopServices) trayShown(shown bool, why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shown, d.why = shown, why
+}
+
+// notices says why there is no icon, to who has a screen and might look for one, and
+// what of ours others may read.
+func (d *desktopServices) notices() (list []event.Notice) {
+	for _, dir := range d.exposed {
+		list = append(list, event.Notice{Subject: "folder/" + dir, Message: "Other people of this machine may read " + dir + ", where Drawbridge keeps calls and tokens. Name a folder that is yours alone, or a new one, with --data."})
+	}
+	if shown, why := d.Tray(); !shown && why != "" && hasScreen() {
+		list = append(list, event.Notice{Subject: "tray", Message: "There is no tray icon: " + why + ". Start Drawbridge again to come back to this window."})
+	}
+	return list
+}
+
+// Quit ends the daemon; an open window closes.
+func (d *desktopServices) Quit() {
+	d.pages.CloseWindows()
+	d.end()
+}
+
+// open brings the page to the person at a place; "" is where it was.
+func (d *desktopServices) open(to string) {
+	if d.pages.Focus(to) {
+		return
+	}
+	// What show says holds the address: the daemon's output may be a journal that others read.
+	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, false, io.Discard))
+}
+
+func (d *desktopServices) facts() tray.Facts {
+	on, _ := d.autostart.Enabled() // without an answer the entry is just not ticked
+	return tray.Facts{
+		Waiting: len(d.questions.List()) + len(d.servers.Approvals()) + waitingServers(d.book), Paused: d.servers.Paused(),
+		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(),
+	}
+}
+
+func (d *desktopServices) pauseRecording(ctx context.Context, on bool) error {
+	rules := d.history.Recording()
+	rules.Paused = on
+	return d.history.SaveRecording(ctx, rules)
+}
+
+// clipboards are programs that take a text on stdin, by system. None of them is a shell.
+var clipboards = map[string][][]string{
+	"linux":   {{"wl-copy"}, {"xclip", "-selection", "clipboard"}, {"xsel", "--input", "--clipboard"}},
+	"darwin":  {{"pbcopy"}},
+	"windows": {{"clip"}},
+}
+
+// copyAddress puts the bridge's address into the clipboard, or shows the page that has
+// a button for it where no program does that.
+func (d *desktopServices) copyAddress() {
+	if err := copyText(d.url + "/mcp"); err != nil {
+		d.log.Info("Cannot copy the bridge's address", "reason", err.Error())
+		d.open("/clients")
+	}
+}
+
+func copyText(text string) error {
+	failed := errors.New("no program for the clipboard was found")
+	for _, line := range clipboards[runtime.GOOS] {
+		path, err := exec.LookPath(line[0])
+		if err != nil {
+			continue
+		}
+		// One that is there may be of no use here, as wl-copy under X11.
+		if failed = copyWith(path, line[1:], text); failed == nil {
+			return nil
+		}
+	}
+	return failed
+}
+
+func copyWith(path string, args []string, text string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, path, args...))
+	cmd.Stdin = strings.NewReader(text)
+	cmd.WaitDelay = time.Second
+	// No pipes: what keeps the clipboard alive stays in the background with them.
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// trayOptions connects the tray with all of this. ctx is the daemon's.
+func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.Options {
+	o.Statuses, o.Facts, o.Shown = d.servers.Statuses, d.facts, d.trayShown
+	o.Open, o.Quit, o.CopyAddress = d.open, d.Quit, d.copyAddress
+	o.Start = func(id string) { report(d.log, "start a server", d.servers.Start(ctx, id)) }
+	o.Stop = func(id string) { report(d.log, "stop a server", d.servers.Stop(ctx, id)) }
+	o.Restart = func(id string) { report(d.log, "restart a server", d.servers.Restart(ctx, id)) }
+	o.Pause = func(on bool) { report(d.log, "pause the servers", d.SetPaused(ctx, on)) }
+	o.PauseRecording = func(on bool) { report(d.log, "pause recording", d.pauseRecording(ctx, on)) }
+	o.StartAtLogin = func(on bool) { report(d.log, "change the start at login", d.SetStartAtLogin(on)) }
+	return o
+}
+
+// notifications are the watcher of what a person should hear of.
+func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
+	o.Log, o.Connect, o.Open, o.Present = d.log, desktop.NewNotifier, d.open, d.present
+	d.watcher.Store(o)
+	return o
+}
+
+// present is how things are, for a watcher that lost events.
+func (d *desktopServices) present() desktop.Present {
+	now := desktop.Present{Servers: d.servers.Statuses(), Questions: d.questions.List(), Commands: map[string]string{}}
+	for _, n := range d.servers.Notices() {
+		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message
+	}
+	return now
+}
+
+// notifies reports whether a notification would reach the person now.
+func (d *desktopServices) notifies() bool {
+	w := d.watcher.Load()
+	return w != nil && w.Reachable()
+}
+
+// report logs the failure of what a person asked for in the tray, which has no place to say it.
+func report(log *slog.Logger, what string, err error) {
+	if err != nil {
+		log.Error("Cannot "+what, "error", err)
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMemoryIsGivenBackInQuietTimesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		var calls, trims atomic.Int64
+		done := make(chan error, 1)
+		go func() { done <- releaseMemoryWhenIdle(ctx, calls.Load, func() { trims.Add(1) }) }()
+		pass := func(d time.Duration, want int64) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if got := trims.Load(); got != want {
+				t.Fatalf("trimmed %d times, want %d", got, want)
+			}
+		}
+		pass(trimAfterStart-time.Second, 0)
+		pass(2*time.Second, 1)
+		pass(10*trimAfterCalls, 11)
+		for range 10 {
+			calls.Add(1)
+			pass(trimAfterCalls, 11)
+		}
+		pass(trimAfterCalls, 12)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

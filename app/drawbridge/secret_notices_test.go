@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// TestASecretIsKnownToTheRecorderAsSoonAsItIsSet sets one that no server names and nobody
+// has asked for.
+func TestASecretIsKnownToTheRecorderAsSoonAsItIsSet(t *testing.T) {
+	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = kept.Close() }()
+	none := map[string]string{"DRAWBRIDGE_KEYRING": "off"}
+	dir := t.TempDir()
+	vault := secret.For(dir, func(name string) string { return none[name] })
+	k := newSecretFeed(kept.Recorder(), slog.New(slog.DiscardHandler), vault)
+	get := k.guarding(vault)
+	k.apply(&config.Config{})
+	text := "before qwx-first-value and qwx-other-value after"
+	if said := kept.Recorder().Redact(text); said != text {
+		t.Fatalf("taken out too early: %s", said)
+	}
+	if err := vault.Set(t.Context(), "first", "qwx-first-value"); err != nil {
+		t.Fatal(err)
+	}
+	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-first-value") || !strings.Contains(said, "qwx-other-value") {
+		t.Errorf("after it was set: %s", said)
+	}
+	// Another program sets one; whoever asks for it has it after the recorder.
+	other := secret.For(dir, func(name string) string { return none[name] })
+	if err := other.Set(t.Context(), "other", "qwx-other-value"); err != nil {
+		t.Fatal(err)
+	}
+	if value, err := get(t.Context(), "other"); err != nil || value != "qwx-other-value" {
+		t.Fatal(value, err)
+	}
+	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-other-value") {
+		t.Errorf("after it was asked for: %s", said)
+	}
+}
+
+// TestWhatFollowsASecretAmongArgumentsIsNone has a path after TOKEN=…, and one after --token.
+func TestWhatFollowsASecretAmongArgumentsIsNone(t *testing.T) {
+	c := &config.Config{Servers: []config.Server{{ID: "a", Args: []string{
+		"MY_TOKEN=qwx-first-value", "/usr/local/bin/server", "--token", "qwx-other-value", "X=${secret:my.token}", "/srv/data",
+	}}}}
+	got := secretsOf(c, func(name string) (string, bool) { return "qwx-third-value", name == "secret:my.token" })
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, []string{"qwx-first-value", "qwx-other-value", "qwx-third-value"}) {
+		t.Errorf("taken for secrets: %q", got)
+	}
+}
+
+// TestSecretsThatTheRecorderHasNoRoomForAreLogged once, and by their number only.
+func TestSecretsThatTheRecorderHasNoRoomForAreLogged(t *testing.T) {
+	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = kept.Close() }()
+	var said bytes.Buffer
+	k := newSecretFeed(kept.Recorder(), slog.New(slog.NewTextHandler(&said, nil)))
+	c := &config.Config{Servers: []config.Server{{ID: "a", Env: map[string]string{}}}}
+	k.apply(c)
+	if said.Len() > 0 {
+		t.Fatalf("said without a secret: %s", &said)
+	}
+	for n := range 5000 {
+		c.Servers[0].Env[fmt.Sprintf("N%d_TOKEN", n)] = fmt.Sprintf("qwx-value-%d", n)
+	}
+	k.set(c, func(string) (string, bool) { return "", false })
+	k.again()
+	if text := said.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "secrets=904") || strings.Contains(text, "qwx") {
+		t.Errorf("said %s", text)
+	}
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// What an earlier run left must be gone before anything of ours is started.
+func TestNothingIsStartedWhileLeftoversAreEnded(t *testing.T) {
+	s := &startupCleanup{over: make(chan struct{}), left: cleanupResult{processes: 2}}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.wait(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the wait ended with %v", err)
+	}
+	if got := s.notices(); got != nil {
+		t.Errorf("told before it is known: %v", got)
+	}
+	close(s.over)
+	if err := s.wait(t.Context()); err != nil {
+		t.Errorf("after the sweep: %v", err)
+	}
+	if got := s.notices(); len(got) != 1 {
+		t.Errorf("afterwards a person hears %v", got)
+	}
+}

@@ -1,8 +1,0 @@
-//go:build (desktop || bindings || dev) && !linux
-
-package window
-
-// The system's web view starts its process anew by itself.
-func revive(*life) {}
-
-func watchPage() {}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// Seen tells which clients came to the bridge; *bridge.Bridge implements it.
+type Seen interface {
+	ClientInfos() []bridge.ClientInfo
+	ClientActivities() []bridge.ClientActivity
+}
+
+// watchOver fills in what was seen of a connected client: whether it came, how many
+// tools it was shown, and what is to be done until it does.
+func (a *API) watchOver(c *Connection, s clientconf.Status) {
+	for _, one := range s.Choice.Servers {
+		c.Moved = append(c.Moved, Moved{one.Name, one.Scope, one.Server})
+	}
+	if !s.Connected {
+		return
+	}
+	tools := a.offeredTo(s)
+	c.Offered = len(tools)
+	c.Warnings = append(c.Warnings, clientconf.Limits(s.Client, tools)...)
+	came := func(at time.Time) {
+		if at = at.UTC(); at.Before(s.At) {
+			return // that was the connection before this one
+		}
+		c.Live = true
+		if c.Since == nil || at.Before(*c.Since) {
+			c.Since = &at
+		}
+		if c.LastSeen == nil || c.LastSeen.Before(at) {
+			c.LastSeen = &at
+		}
+	}
+	for _, session := range a.Bridge.Sessions() {
+		if session.Client.Token == s.Client.ID {
+			c.Sessions++
+			came(session.LastUsed)
+		}
+	}
+	if a.Seen != nil {
+		for _, p := range a.Seen.ClientInfos() {
+			if p.Token == s.Client.ID {
+				came(p.LastSeen)
+			}
+		}
+		for _, p := range a.Seen.ClientActivities() {
+			if p.Token == s.Client.ID && !p.Last.Before(s.At) {
+				came(p.First)
+				came(p.Last)
+				c.Tools += p.Tools
+			}
+		}
+	}
+	if !c.Live && s.State == clientconf.Connected {
+		c.Next = nextStep(s.Client)
+	}
+}
+
+// nextStep is what to do for a client to notice that it was connected.
+func nextStep(c clientconf.Client) string {
+	if c.Reload == "" {
+		return "Start " + c.Name + " anew."
+	}
+	return "For " + c.Name + " to see it: " + strings.TrimSuffix(c.Reload, ".") + "."
+}
+
+// offeredTo lists the tools that a client is offered now, through all its entries.
+func (a *API) offeredTo(s clientconf.Status) (tools []clientconf.Offered) {
+	wanted := map[string]string{} // server to entry
+	for _, one := range s.Choice.Servers {
+		if one.Server != "" {
+			wanted[one.Server] = one.Name
+		}
+	}
+	for _, item := range a.Views.All().Items(core.Tools) {
+		entry, ok := wanted[item.Server]
+		switch {
+		case len(wanted) == 0:
+			tools = append(tools, clientconf.Offered{Entry: clientconf.EntryName, Name: item.Public})
+		case ok:
+			tools = append(tools, clientconf.Offered{Entry: entry, Name: item.Name})
+		}
+	}
+	return tools
+}

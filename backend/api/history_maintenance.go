@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// HistoryState is what the history holds and takes.
+type HistoryState struct {
+	Calls        int64           `json:"calls"`
+	Bytes        int64           `json:"bytes" doc:"Of the files"`
+	FreeBytes    int64           `json:"freeBytes" doc:"Of these: room for new calls"`
+	IndexPending int64           `json:"indexPending" doc:"Calls that the search index does not know yet; the newest of them are found all the same"`
+	IndexedUpTo  *time.Time      `json:"indexedUpTo,omitempty" doc:"Every call before it is indexed; absent when all are"`
+	Recorder     RecorderStatus  `json:"recorder"`
+	Recording    store.Recording `json:"recording"`
+	KeepDays     int64           `json:"keepDays" doc:"0: no bound"`
+	MaxBytes     int64           `json:"maxBytes" doc:"0: no bound"`
+	Held         *HeldCalls      `json:"held,omitempty" doc:"Calls that are too old by the clock, which leapt"`
+}
+
+// HeldCalls are calls that are too old by a clock that leapt, and are kept for a day in case
+// it is wrong.
+type HeldCalls struct {
+	Calls int64     `json:"calls"`
+	From  time.Time `json:"from" doc:"The time before the leap"`
+	Until time.Time `json:"until" doc:"By the same clock"`
+}
+
+func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+	size, err := a.Upkeep.Size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := a.Upkeep.Index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, cfg := a.Recorder.Stats(), a.Files.Current().History
+	s := HistoryState{
+		Calls: size.Calls, Bytes: size.Bytes, FreeBytes: size.FreeBytes, IndexPending: index.Pending,
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped}, Recording: a.Upkeep.Recording(),
+		KeepDays: int64(cfg.KeepFor / (24 * time.Hour)), MaxBytes: cfg.MaxBytes,
+	}
+	if !index.UpTo.IsZero() {
+		s.IndexedUpTo = &index.UpTo
+	}
+	if h := a.Upkeep.Held(); h != nil {
+		s.Held = &HeldCalls{h.Calls, h.From.UTC(), h.Until.UTC()}
+	}
+	return reply(s)
+}
+
+type recordingInput struct{ Body store.Recording }
+
+func (a *API) putRecording(ctx context.Context, in *recordingInput) (*answer[HistoryState], error) {
+	if err := a.Upkeep.SaveRecording(ctx, in.Body); err != nil {
+		return nil, err
+	}
+	return a.historyState(ctx, nil)
+}
+
+type pruneInput struct {
+	Body struct {
+		KeepDays int64 `json:"keepDays,omitempty" minimum:"0" maximum:"36500"`
+		MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0"`
+		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0"`
+	}
+}
+
+func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], error) {
+	k := store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls}
+	if k == (store.RetentionLimits{}) {
+		cfg := a.Files.Current().History
+		k = store.RetentionLimits{Age: cfg.KeepFor, Bytes: cfg.MaxBytes} // here, as there, 0 is no bound
+	}
+	n, err := a.Upkeep.Prune(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return reply(Deleted{n})
+}
+
+type beyondInput struct {
+	Body struct {
+		KeepDays int64 `json:"keepDays" minimum:"0" maximum:"36500" doc:"0: no bound"`
+		MaxBytes int64 `json:"maxBytes" minimum:"0" doc:"0: no bound"`
+		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0" doc:"0: no bound"`
+	}
+}
+
+// Beyond is what bounds would delete.
+type Beyond struct {
+	Calls int64      `json:"calls"`
+	All   int64      `json:"all" doc:"Of so many calls that there are"`
+	About bool       `json:"about" doc:"calls is an estimate"`
+	From  *time.Time `json:"from,omitempty" doc:"When the oldest of them began"`
+	To    *time.Time `json:"to,omitempty" doc:"When the newest of them began"`
+}
+
+func (a *API) beyond(ctx context.Context, in *beyondInput) (*answer[Beyond], error) {
+	return a.beyondBounds(ctx, store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls})
+}
+
+func (a *API) beyondBounds(ctx context.Context, k store.RetentionLimits) (*answer[Beyond], error) {
+	b, err := a.Upkeep.RetentionPreview(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	said := Beyond{Calls: b.Calls, All: b.All, About: b.About}
+	if !b.From.IsZero() {
+		said.From, said.To = &b.From, &b.To
+	}
+	return reply(said)
+}
+
+func (a *API) vacuum(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+	if err := a.Upkeep.Vacuum(ctx); err != nil {
+		return nil, err
+	}
+	return a.historyState(ctx, nil)
+}
+
+type backupInput struct {
+	Body struct {
+		Path string `json:"path" minLength:"1" maxLength:"4096" doc:"An absolute path at which nothing is yet"`
+	}
+}
+
+// BackupFile is a copy that was written.
+type BackupFile struct {
+	Path string `json:"path"`
+}
+
+func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile], error) {
+	if !filepath.IsAbs(in.Body.Path) {
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.path", Error: "must be absolute"}}}
+	}
+	if err := a.Upkeep.Backup(ctx, in.Body.Path); err != nil {
+		return nil, err
+	}
+	return reply(BackupFile{in.Body.Path})
+}
+
+// clockNotice says that the clock leapt so far that all calls are too old by it.
+func clockNotice(h *store.Held) event.Notice {
+	return event.Notice{Subject: "clock", Message: fmt.Sprintf("The clock leapt from %s to %s, by which all %d calls are too old. They are kept until %s by that clock: set it right when it is wrong.",
+		h.From.Local().Format("2 January 2006"), h.Until.Add(-24*time.Hour).Local().Format("2 January 2006"), h.Calls, h.Until.Local().Format("2 January 2006, 15:04"))}
+}

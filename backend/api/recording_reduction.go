@@ -1,0 +1,45 @@
+package api
+
+import (
+	"context"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+type lessInput struct {
+	Body struct {
+		Text string `json:"text,omitempty" maxLength:"2000000" doc:"What is to stand in the configuration file"`
+		Copy string `json:"copy,omitempty" maxLength:"60" doc:"The name of a copy that is to be put back, in the place of a text"`
+	}
+}
+
+// keepingLess counts what of the history goes when a text becomes the configuration file. Who
+// does not keep less than the file does now is told of nothing, and neither is who wrote
+// mistakes: such a text is refused.
+func (a *API) keepingLess(ctx context.Context, in *lessInput) (*answer[Beyond], error) {
+	text := []byte(in.Body.Text)
+	if in.Body.Copy != "" {
+		var err error
+		if text, err = a.readCopy(in.Body.Copy); err != nil {
+			return nil, err
+		}
+	}
+	path, was, _, err := a.Files.Text()
+	if err != nil {
+		return nil, err
+	}
+	next, _ := config.Parse(path, text)
+	if next == nil {
+		return reply(Beyond{})
+	}
+	// Of the same file, because another one may say more of the history than both of them.
+	now, _ := config.Parse(path, was)
+	if now == nil {
+		now = a.Files.Current()
+	}
+	if !next.History.KeepsLess(now.History) {
+		return reply(Beyond{})
+	}
+	return a.beyondBounds(ctx, store.RetentionLimits{Age: next.History.KeepFor, Bytes: next.History.MaxBytes})
+}

@@ -1,0 +1,113 @@
+package bridge
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slowBody is a request whose last byte comes when finish is called; size -1 is sent in chunks.
+func (s *stand) slowBody(size int, announced int64, headers ...string) (status <-chan int, finish func()) {
+	s.Helper()
+	body := strings.Replace(ping, "}", `,"params":{"pad":"`+strings.Repeat("x", size)+`"}}`, 1)
+	out, in := io.Pipe()
+	req, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.srv.URL+"/mcp", out)
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
+	}
+	if req.ContentLength = announced; announced > 0 {
+		req.ContentLength = int64(len(body))
+	}
+	end, got := make(chan struct{}), make(chan int, 1)
+	go func() {
+		_, _ = io.WriteString(in, body[:len(body)-1])
+		<-end
+		_, _ = io.WriteString(in, body[len(body)-1:])
+		_ = in.Close()
+	}()
+	go func() {
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			got <- 0
+			return
+		}
+		_ = resp.Body.Close()
+		got <- resp.StatusCode
+	}()
+	return got, func() { close(end) }
+}
+
+// holds waits until so many bytes of bodies are held.
+func (s *stand) holds(bytes int64) {
+	s.Helper()
+	rest := s.b.BodyBudget - bytes + 1
+	until(s.T, "the bodies are held", func() bool {
+		free := s.b.bodyBudget.free.TryAcquire(rest)
+		if free {
+			s.b.bodyBudget.free.Release(rest)
+		}
+		return !free
+	})
+}
+
+const largeBody = 250 << 10
+
+// TestLargeBodiesAreHeldWithinTheirRoom, and meanwhile others get through.
+func TestLargeBodiesAreHeldWithinTheirRoom(t *testing.T) {
+	for _, announced := range []int64{1, -1} {
+		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 600<<10 })
+		s.b.bodyBudget.wait = time.Minute
+		h := s.open("/mcp", `{}`)
+		first, finishFirst := s.slowBody(largeBody, announced, h...)
+		second, finishSecond := s.slowBody(largeBody, announced, h...)
+		s.holds(2 * largeBody)
+		third, finishThird := s.slowBody(largeBody, announced, h...)
+		finishThird()
+		if resp := s.post("/mcp", ping, h...); resp.StatusCode != http.StatusOK {
+			t.Errorf("a small request meanwhile: %s", resp.Status)
+		}
+		select {
+		case status := <-third:
+			t.Errorf("the third was answered with %d", status)
+		default:
+		}
+		finishFirst()
+		if status := <-first; status != http.StatusOK {
+			t.Errorf("the first: %d", status)
+		}
+		if status := <-third; status != http.StatusOK {
+			t.Errorf("the third: %d", status)
+		}
+		finishSecond()
+		if status := <-second; status != http.StatusOK {
+			t.Errorf("the second: %d", status)
+		}
+	}
+}
+
+// TestALargeBodyWithoutRoomIsRefusedAtOnce when the wait for it is over, whatever of it has come.
+func TestALargeBodyWithoutRoomIsRefusedAtOnce(t *testing.T) {
+	for _, announced := range []int64{1, -1} {
+		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 300<<10 })
+		s.b.bodyBudget.wait = time.Millisecond
+		h := s.open("/mcp", `{}`)
+		first, finish := s.slowBody(largeBody, announced, h...)
+		s.holds(largeBody)
+		second, finishSecond := s.slowBody(largeBody, announced, h...)
+		if status := <-second; status != http.StatusServiceUnavailable {
+			t.Errorf("without room: %d", status)
+		}
+		finishSecond()
+		finish()
+		if status := <-first; status != http.StatusOK {
+			t.Errorf("with room: %d", status)
+		}
+	}
+}

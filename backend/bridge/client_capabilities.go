@@ -1,0 +1,73 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// clientCapabilities is what a client said it can do for servers.
+type clientCapabilities struct {
+	sampling, roots, form, url bool
+}
+
+// parseClientCapabilities reads raw client capabilities. An elicitation without modes means
+// forms, as it did before there were modes.
+func parseClientCapabilities(capabilities []byte) clientCapabilities {
+	var can clientCapabilities
+	if len(capabilities) == 0 {
+		return can
+	}
+	_ = wire.Members(capabilities, func(m wire.Member) error {
+		raw := wire.Bytes(capabilities, m.Value)
+		if raw[0] != '{' {
+			return nil
+		}
+		switch string(m.Name) {
+		case "sampling":
+			can.sampling = true
+		case "roots":
+			can.roots = true
+		case "elicitation":
+			var modes struct {
+				Form, URL json.RawMessage
+			}
+			_ = json.Unmarshal(raw, &modes)
+			can.url = modes.URL != nil
+			can.form = modes.Form != nil || !can.url
+		}
+		return nil
+	})
+	return can
+}
+
+// missingFor names what a client cannot do that a server's request needs, or "".
+func (a clientCapabilities) missingFor(method string, params []byte) string {
+	switch method {
+	case "sampling/createMessage":
+		if !a.sampling {
+			return "sampling"
+		}
+	case "roots/list":
+		if !a.roots {
+			return "roots"
+		}
+	case "elicitation/create":
+		var p struct {
+			Mode string `json:"mode"`
+		}
+		_ = json.Unmarshal(params, &p)
+		switch {
+		case !a.form && !a.url:
+			return "elicitation"
+		case p.Mode == "url" && !a.url:
+			return "elicitation by URL"
+		case p.Mode != "url" && !a.form:
+			return "elicitation by form"
+		}
+	case "ping":
+	default:
+		return method
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package bridge
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// ClientInfo is a client as it introduced itself, for status pages.
+type ClientInfo struct {
+	core.Client
+	Peer
+	Protocol string // the revision that was agreed on
+	LastSeen time.Time
+}
+
+// ClientInfos lists the clients that introduced themselves since the start, the newest
+// first: legacy ones by their handshake, modern ones by a discovery or a list. At most
+// 128 are remembered.
+func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.list() }
+
+const maxClientInfos = 128
+
+// clientInfos remembers what clients said of themselves. The zero value is ready.
+type clientInfos struct {
+	mu sync.Mutex
+	by map[clientInfoKey]*ClientInfo
+}
+
+// A client that speaks both eras is two peers: what passes differs.
+type clientInfoKey struct {
+	client core.Client
+	era    core.Era
+}
+
+// record enters or renews a peer. capabilities may be part of a request's buffer.
+func (p *clientInfos) record(client core.Client, era core.Era, protocol string, capabilities []byte, now time.Time) {
+	if client.Token == "" && client.Name == "" {
+		return // nobody that a person could recognise
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := clientInfoKey{client, era}
+	known := p.by[key]
+	if known == nil {
+		if p.by == nil {
+			p.by = map[clientInfoKey]*ClientInfo{}
+		}
+		if len(p.by) >= maxClientInfos {
+			p.forgetOldest()
+		}
+		known = &ClientInfo{Client: client, Peer: Peer{Era: era}}
+		p.by[key] = known
+	}
+	known.Protocol, known.LastSeen = protocol, now
+	if !bytes.Equal(known.Capabilities, capabilities) {
+		known.Capabilities = bytes.Clone(capabilities)
+	}
+}
+
+// forgetOldest needs p.mu.
+func (p *clientInfos) forgetOldest() {
+	var oldest clientInfoKey
+	var since time.Time
+	for key, one := range p.by {
+		if since.IsZero() || one.LastSeen.Before(since) {
+			oldest, since = key, one.LastSeen
+		}
+	}
+	delete(p.by, oldest)
+}
+
+func (p *clientInfos) list() []ClientInfo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := make([]ClientInfo, 0, len(p.by))
+	for _, one := range p.by {
+		list = append(list, *one)
+	}
+	slices.SortFunc(list, func(a, b ClientInfo) int { return b.LastSeen.Compare(a.LastSeen) })
+	return list
+}
+
+// recordClient notes the client of a modern request, which says who it is each time.
+func (b *Bridge) recordClient(rq *request) {
+	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
+	b.clients.record(rq.client, core.Modern, shorten(version), rq.capabilities, b.Now())
+}

@@ -1,0 +1,58 @@
+package bridge
+
+import (
+	"sync"
+	"time"
+)
+
+// limiter counts what each client holds at the moment.
+type limiter struct {
+	most int
+
+	mu    sync.Mutex
+	held  map[string]int
+	empty chan struct{} // closed when nothing is held; nil when nobody waits for that
+}
+
+func newLimiter(most int) *limiter { return &limiter{most: most, held: map[string]int{}} }
+
+// acquire reports whether one more is allowed; if so, leave must follow.
+func (l *limiter) acquire(who string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[who] >= l.most {
+		return false
+	}
+	l.held[who]++
+	return true
+}
+
+func (l *limiter) release(who string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[who]--; l.held[who] <= 0 {
+		delete(l.held, who)
+	}
+	if len(l.held) == 0 && l.empty != nil {
+		close(l.empty)
+		l.empty = nil
+	}
+}
+
+// waitIdle waits until nothing is held, or for limit. Only one may wait at a time.
+func (l *limiter) waitIdle(limit time.Duration) {
+	l.mu.Lock()
+	if len(l.held) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	empty := make(chan struct{})
+	l.empty = empty
+	l.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-empty:
+	case <-timer.C:
+	}
+}

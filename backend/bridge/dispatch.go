@@ -1,0 +1,273 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// answer gives the result of one of our methods, or why there is none. The hot path
+// and go-sdk's middleware both end here, so that they cannot differ.
+// answered is a result in two parts, so that what we add at the end of a server's
+// result costs no copy of it. tail may be empty.
+type methodResult struct{ head, tail []byte }
+
+func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
+	if kind, ok := listKinds[rq.method]; ok {
+		return b.list(ctx, rq, kind)
+	}
+	if rq.at.mode != "" {
+		var f *rpcError
+		if rq, f = unwrapCallTool(rq); f != nil {
+			return methodResult{}, f
+		}
+		sink.rq = rq
+	}
+	if rq.era == core.Modern && !rq.spans.RequestState.Empty() {
+		if reply, err, is := b.resume(ctx, rq, sink); is {
+			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
+			return b.finish(rq, sink.server, public, reply, err)
+		}
+	}
+	call, f := b.resolveTarget(ctx, rq)
+	if f != nil {
+		return methodResult{}, f
+	}
+	reply, err := b.call(ctx, rq, call, sink)
+	switch {
+	case err != nil:
+	case rq.era == core.Legacy:
+		reply, err = b.fulfilInputs(ctx, call, sink, reply)
+	default:
+		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
+	}
+	return b.finish(rq, call.Server, call.PublicName, reply, err)
+}
+
+// finish makes of a call's end what its client gets.
+func (b *Bridge) finish(rq *request, server, public string, reply core.Reply, err error) (methodResult, *rpcError) {
+	if err != nil {
+		result, f := localError(rq.method, b.displayName(server), public, rq.era, err)
+		if f != nil {
+			return methodResult{}, f
+		}
+		reply.Result = result
+	} else if len(reply.Error) > 0 {
+		return methodResult{}, upstreamError(reply.Error, rq.era)
+	}
+	if rq.era == core.Modern {
+		return b.modernize(rq.method, reply.Result), nil
+	}
+	return methodResult{head: reply.Result}, nil
+}
+
+// displayName is what a person calls a server.
+func (b *Bridge) displayName(server string) string {
+	if v, ok := b.Registry.Server(server); ok {
+		if offers := v.Offers(); len(offers) > 0 && offers[0].Label != "" {
+			return offers[0].Label
+		}
+	}
+	return server
+}
+
+func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodResult, *rpcError) {
+	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
+		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown: lists are sent whole")
+	}
+	b.Lister.WaitListed(ctx, rq.at.server)
+	if rq.era == core.Modern {
+		b.recordClient(rq)
+	}
+	view := b.view(rq.at, rq.client.Token)
+	result := b.listResult(rq.at, view, kind)
+	if kind == core.Tools {
+		b.activity.record(rq.client, rq.at, listedTools(rq.at, view), b.Now())
+	}
+	if rq.era == core.Modern {
+		return methodResult{result[:len(result)-1], b.suffix}, nil
+	}
+	return methodResult{head: result}, nil
+}
+
+// listResult is the whole result of a list request.
+func (b *Bridge) listResult(at endpoint, view *registry.View, kind core.Kind) []byte {
+	if kind == core.Tools && at.server == "" {
+		return b.aggregateTools(at, view)
+	}
+	return view.ListResult(kind)
+}
+
+// resolveTarget makes the call that the gateway gets: where the public name leads, and
+// params with the server's own name in its place and every other byte as it was. A
+// name that leads nowhere makes a call without a server, which the gateway refuses
+// and records.
+func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *rpcError) {
+	now := b.Now()
+	call := &core.Call{
+		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
+		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
+		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
+		Repaired: rq.repaired, Profile: rq.at.scope,
+	}
+	if rq.session != nil {
+		call.Session = rq.session.id
+	}
+	said := rq.spans
+	call.Introduced = rq.era == core.Modern && !said.ProtocolVersion.Empty() && !said.ClientInfo.Empty() && !said.ClientCapabilities.Empty()
+	span, find, f := requestedName(rq)
+	if f != nil {
+		return nil, f
+	}
+	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
+	if !ok || public == "" {
+		return nil, newError(codeInvalidParams, "the params name nothing to "+methodVerb(rq.method))
+	}
+	call.PublicName, call.Name = public, public
+	if rq.at.mode != "" {
+		if call.Local = b.builtinTool(rq); call.Local != nil {
+			call.Server, call.BytesIn = ownServer, len(call.Params)
+			return call, nil
+		}
+	}
+	target, ok := find(b.view(rq.at, rq.client.Token), public)
+	if !ok && rq.at.server == "" && rq.method == "tools/call" {
+		if own := b.ownView(rq.at); own != nil {
+			target, ok = own.Lookup(core.Tools, public)
+		}
+	}
+	if !ok {
+		// It may belong to a server that is starting.
+		b.Lister.WaitListed(ctx, rq.at.server)
+		view := b.view(rq.at, rq.client.Token)
+		if target, ok = find(view, public); !ok {
+			if held, known := view.Withheld(public); known && rq.method == "tools/call" {
+				call.Server, call.Name = held.Server, held.Name // refused by policy, which says why
+			}
+			call.BytesIn = len(call.Params)
+			return call, nil
+		}
+	}
+	call.Server, call.Name = target.Server, target.Name
+	if target.Name != public {
+		with := wire.AppendString(nil, target.Name)
+		call.Params = wire.Splice(make([]byte, 0, len(rq.params)+len(with)), rq.params, wire.Edit{Span: span, With: with})
+		grown := len(with) - (span.End - span.Start)
+		call.Arguments = shiftSpan(call.Arguments, span, grown)
+		call.Meta = shiftSpan(call.Meta, span, grown)
+		call.ProgressToken = shiftSpan(call.ProgressToken, span, grown)
+	}
+	call.BytesIn = len(call.Params)
+	return call, nil
+}
+
+// requestedName is where a request names what it wants, and how a view finds that.
+func requestedName(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
+	switch rq.method {
+	case "tools/call":
+		return rq.spans.Name, lookupTool, nil
+	case "prompts/get":
+		return rq.spans.Name, lookupPrompt, nil
+	case "resources/read":
+		return rq.spans.URI, lookupResource, nil
+	}
+	return completionReference(rq)
+}
+
+// canSee reports whether the client of a request sees at this moment what it names.
+func (b *Bridge) canSee(rq *request) bool {
+	span, find, f := requestedName(rq)
+	if f != nil {
+		return false
+	}
+	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
+	_, ok := find(b.view(rq.at, rq.client.Token), public)
+	if own := b.ownView(rq.at); !ok && own != nil && rq.at.server == "" && rq.method == "tools/call" {
+		_, ok = own.Lookup(core.Tools, public)
+	}
+	return ok
+}
+
+func lookupTool(v *registry.View, name string) (registry.Target, bool) {
+	return v.Lookup(core.Tools, name)
+}
+func lookupPrompt(v *registry.View, name string) (registry.Target, bool) {
+	return v.Lookup(core.Prompts, name)
+}
+func lookupResource(v *registry.View, uri string) (registry.Target, bool) {
+	return v.Resource(uri)
+}
+
+func lookupTemplateOrResource(v *registry.View, uri string) (registry.Target, bool) {
+	if t, ok := v.Template(uri); ok {
+		return t, true
+	}
+	return v.Resource(uri)
+}
+
+// completionReference finds the name inside the ref of a completion request.
+func completionReference(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
+	ref := wire.Bytes(rq.params, rq.spans.Ref)
+	if len(ref) == 0 || ref[0] != '{' {
+		return core.Span{}, nil, newError(codeInvalidParams, "the params hold no ref")
+	}
+	var kind, name, uri core.Span
+	err := wire.Members(ref, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "type":
+			kind = m.Value
+		case "name":
+			name = m.Value
+		case "uri":
+			uri = m.Value
+		}
+		return nil
+	})
+	if err != nil {
+		return core.Span{}, nil, newError(codeInvalidParams, "the ref cannot be read")
+	}
+	at := rq.spans.Ref.Start
+	switch string(wire.Bytes(ref, kind)) {
+	case `"ref/prompt"`:
+		return core.Span{Start: at + name.Start, End: at + name.End}, lookupPrompt, nil
+	case `"ref/resource"`:
+		return core.Span{Start: at + uri.Start, End: at + uri.End}, lookupTemplateOrResource, nil
+	}
+	return core.Span{}, nil, newError(codeInvalidParams, "the ref is of an unknown type")
+}
+
+func methodVerb(method string) string {
+	switch method {
+	case "tools/call":
+		return "call"
+	case "resources/read":
+		return "read"
+	case "prompts/get":
+		return "get"
+	}
+	return "complete"
+}
+
+// shiftSpan moves a span behind an edit that made the text longer by grown bytes.
+func shiftSpan(s, edited core.Span, grown int) core.Span {
+	if s.Empty() || s.Start < edited.End {
+		return s
+	}
+	return core.Span{Start: s.Start + grown, End: s.End + grown}
+}
+
+// serverInfo is how we name ourselves where no server of its own speaks.
+func serverInfo(version string) []byte {
+	if version == "" {
+		version = "dev"
+	}
+	info, _ := json.Marshal(struct {
+		Name    string `json:"name"`
+		Title   string `json:"title"`
+		Version string `json:"version"`
+	}{"drawbridge", "Drawbridge", version})
+	return info
+}

@@ -1,0 +1,112 @@
+package bridge
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+func TestTheEdgeAnswersCleanly(t *testing.T) {
+	s := newStand(t, nil)
+	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	big := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"` + strings.Repeat("a", 5<<20) + `"}}`
+	for _, c := range []struct {
+		name, method, path, body string
+		headers                  []string
+		status                   int
+		contains                 string
+	}{
+		{"unknown server", "POST", "/s/nobody/mcp", list, nil, 404, `"jsonrpc"`},
+		{"unknown profile", "POST", "/p/office/mcp", list, nil, 404, `"jsonrpc"`},
+		{"deeper", "POST", "/s/files/mcp/x", list, nil, 404, `"jsonrpc"`},
+		{"no name", "POST", "/s//mcp", list, nil, 404, `"jsonrpc"`},
+		{"preflight", "OPTIONS", "/mcp", "", []string{"Origin", "http://x", "Access-Control-Request-Method", "POST"}, 405, `"jsonrpc"`},
+		{"put", "PUT", "/mcp", list, nil, 405, `"jsonrpc"`},
+		{"head", "HEAD", "/mcp", "", nil, 405, ""},
+		{"text", "POST", "/mcp", list, []string{"Content-Type", "text/plain"}, 415, "application/json"},
+		{"no type", "POST", "/mcp", list, []string{"Content-Type", ""}, 415, "application/json"},
+		{"charset", "POST", "/mcp", list, []string{"Content-Type", "application/json; charset=utf-8"}, 400, "send initialize first"},
+		{"no json", "POST", "/mcp", `{"jsonrpc"`, nil, 400, "-32700"},
+		{"empty", "POST", "/mcp", "", []string{"Content-Type", "application/json"}, 400, "-32700"},
+		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, "-32600"},
+		{"duplicate key", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, nil, 400, "-32600"},
+		{"folded key", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"Method":"ping","method":"tools/list"}`, nil, 400, "-32600"},
+		{"duplicate param", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`, nil, 400, "-32602"},
+		{"too large", "POST", "/mcp", big, nil, 413, "too large"},
+		{"modern GET", "GET", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
+		{"modern DELETE", "DELETE", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
+		{"GET without session", "GET", "/mcp", "", nil, 400, ""},
+		{"DELETE without session", "DELETE", "/mcp", "", nil, 400, ""},
+		{"unknown legacy version", "POST", "/mcp", list, []string{versionHeader, "2020-01-01"}, 400, ""},
+		{"accept json only", "POST", "/mcp", list, []string{"Accept", "application/json"}, 400, ""},
+		{"modern batch", "POST", "/mcp", `[` + modernBody("tools/list", "") + `]`, []string{versionHeader, core.ModernVersion}, 400, ""},
+	} {
+		resp := s.do(c.method, c.path, c.body, c.headers...)
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != c.status || !strings.Contains(string(body), c.contains) {
+			t.Errorf("%s: %s %s", c.name, resp.Status, body)
+		}
+		for name := range resp.Header {
+			if strings.HasPrefix(name, "Access-Control") {
+				t.Errorf("%s: %s", c.name, name)
+			}
+		}
+	}
+	if len(s.gw.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gw.last())
+	}
+}
+
+func TestAnEndlessBodyIsCutOff(t *testing.T) {
+	s := newStand(t, nil)
+	endless := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), zeros{})
+	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.srv.URL+"/mcp", endless)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return // the connection was closed while we still wrote: as good
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Error(resp.Status)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+func TestPrivateHeadersFromOutsideLeadNowhere(t *testing.T) {
+	s := newStand(t, nil)
+	h := http.Header{"X-Drawbridge-Client": {"claude"}, "X-Drawbridge-Shim": {"7"}, "X-Drawbridge-Ticket": {"1"}, "x-drawbridge-odd": {"2"}, "Accept": {"a"}}
+	from := readOrigin(h)
+	if from.token != "claude" || from.shim != "7" || len(h) != 1 {
+		t.Errorf("%+v %v", from, h)
+	}
+	// A made-up ticket is as good as none.
+	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ticketHeader, "1")
+	if resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+}
+
+func TestPrettyPrintedRequestsReachTheServerOnOneLine(t *testing.T) {
+	s := newStand(t, nil)
+	one(t, s.post("/mcp", "{\n \"jsonrpc\": \"2.0\",\r\n \"id\": 1, \"method\": \"tools/call\",\n \"params\": {\n  \"name\": \"math__add\",\n  \"arguments\": { \"a\": \"x  y\" }\n }\n}\n", s.open("/mcp", `{}`)...))
+	want(t, "params", string(s.gw.last().Params), `{"name":"add","arguments":{"a":"x  y"}}`)
+}
+
+func TestLineBreaksBetweenTokensStayOutOfEvents(t *testing.T) {
+	want(t, "line", string(oneLine([]byte("{\r\n\"a\":\n\"\\n\"}"))), "{  \"a\": \"\\n\"}")
+}

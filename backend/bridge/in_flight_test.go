@@ -1,0 +1,100 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// A plain call of a modern client ends when we stop, and one that comes later at once.
+func TestAPlainCallEndsWhenWeStop(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+		close(begun)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
+	})
+	go func() {
+		<-begun
+		s.b.close()
+	}()
+	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
+	if got := one(t, resp); !strings.Contains(got, "stopping") {
+		t.Errorf("its client was told %s", got)
+	}
+	if err := <-ended; !errors.Is(err, errStopped) {
+		t.Errorf("it ended with %v", err)
+	}
+	late := make(chan error, 1)
+	s.b.inFlight.add(&inFlightRequest{cancel: func(cause error) { late <- cause }, out: &responseWriter{every: time.Hour}})
+	if err := <-late; !errors.Is(err, errStopped) {
+		t.Errorf("the late one ended with %v", err)
+	}
+}
+
+// Each of many calls gets comments in its own silence, and none is left behind.
+func TestSilentCallsEachGetComments(t *testing.T) {
+	answer := make(chan struct{})
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		<-answer
+		return core.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
+	}, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
+	heard := make(chan bool)
+	for range 8 {
+		go func() {
+			resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
+			some := make([]byte, 3*len(comment))
+			at := 0
+			for at < len(some) {
+				n, err := resp.Body.Read(some[at:])
+				if at += n; err != nil {
+					break
+				}
+			}
+			heard <- string(some) == strings.Repeat(string(comment), 3)
+			resp.Body.Close()
+		}()
+	}
+	for range 8 {
+		if !<-heard {
+			t.Error("a silent call had no comments")
+		}
+	}
+	close(answer)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.b.inFlight.mu.Lock()
+		left := s.b.inFlight.newest
+		s.b.inFlight.mu.Unlock()
+		if left == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a call that is over is still under way")
+		}
+	}
+}
+
+// What clients say of themselves is remembered by what they said, not by who said it.
+func TestIntroductionsAreRememberedByTheirWords(t *testing.T) {
+	var i clientInfoCache
+	for range 3 * maxCachedInfos {
+		for _, token := range []string{"a", "b"} {
+			if c := i.get(token, []byte(`{"name":"x","version":"2"}`)); c != (core.Client{Token: token, Name: "x", Version: "2"}) {
+				t.Fatalf("%+v", c)
+			}
+			i.get(token, []byte(`{"name":"`+itoa(len(i.known))+`"}`))
+		}
+	}
+	if len(i.known) > maxCachedInfos {
+		t.Errorf("%d are remembered", len(i.known))
+	}
+	if c := i.get("a", nil); c != (core.Client{Token: "a"}) {
+		t.Errorf("%+v", c)
+	}
+}

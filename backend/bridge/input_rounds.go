@@ -1,0 +1,118 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// maxRounds is how often a server may ask for input within one call.
+const maxRounds = 10
+
+var inputMark = []byte(`"input_required"`)
+
+// fulfilInputs bridges a modern server to a legacy client. The server does not send
+// requests: it answers that it needs input, and wants the call again with it. So the
+// client is asked as a legacy server would ask it, and the call is repeated, until
+// the server is content. Each round is a call of its own in the record.
+func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.Sink, reply core.Reply) (core.Reply, error) {
+	for range maxRounds {
+		need, ok := parseInputRequest(reply.Result)
+		if !ok {
+			return reply, nil
+		}
+		if len(need.InputRequests) == 0 {
+			return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "the server is busy", Hint: "Try again later.", Retriable: true}
+		}
+		answers, err := b.askInputs(ctx, call, sink, need)
+		if err != nil {
+			return core.Reply{}, err
+		}
+		if reply, err = b.Gateway.Call(ctx, b.repeatCall(call, answers, nil), sink); err != nil {
+			return core.Reply{}, err
+		}
+	}
+	return core.Reply{}, core.Errorf(core.CodeRejected, "the server asked for input more than %d times", maxRounds)
+}
+
+// repeatCall makes a call like the first one that brings answers, members of params, and
+// says that the client can do capabilities, unless these are nil.
+func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core.Call {
+	now := b.Now()
+	again := &core.Call{
+		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Era: call.Era, Server: call.Server,
+		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
+		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
+	}
+	params := append([]byte{'{'}, answers...)
+	_ = wire.Members(call.Params, func(m wire.Member) error {
+		if name := string(m.Name); len(answers) == 0 || name != "inputResponses" && name != "requestState" {
+			params = append(append(params, call.Params[m.Key.Start:m.Value.End]...), ',')
+		}
+		return nil
+	})
+	params = append(bytes.TrimSuffix(params, []byte{','}), '}')
+	spans, _ := wire.ScanParams(params)
+	if capabilities != nil && !spans.ClientCapabilities.Empty() {
+		again.Capabilities = capabilities
+		params = wire.Splice(nil, params, wire.Edit{Span: spans.ClientCapabilities, With: capabilities})
+		spans, _ = wire.ScanParams(params)
+	}
+	again.Params, again.Arguments, again.ProgressToken = params, spans.Arguments, spans.ProgressToken
+	again.BytesIn = len(params)
+	return again
+}
+
+// inputRequest is what a server needs before it can go on.
+type inputRequest struct {
+	ResultType    string `json:"resultType"`
+	InputRequests map[string]struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	} `json:"inputRequests"`
+	RequestState json.RawMessage `json:"requestState"`
+}
+
+func parseInputRequest(result []byte) (need inputRequest, ok bool) {
+	if !bytes.Contains(result, inputMark) || json.Unmarshal(result, &need) != nil {
+		return need, false
+	}
+	return need, need.ResultType == "input_required"
+}
+
+// askInputs gets the answers one after the other, as a person would want to be asked, and
+// returns the members that the repeated params begin with.
+func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink, need inputRequest) ([]byte, error) {
+	names := make([]string, 0, len(need.InputRequests))
+	for name := range need.InputRequests {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := []byte(`"inputResponses":{`)
+	for i, name := range names {
+		request := need.InputRequests[name]
+		reply, err := b.Gateway.Ask(ctx, cause, request.Method, request.Params, sink)
+		if err != nil {
+			return nil, err
+		}
+		if len(reply.Error) > 0 {
+			var e struct{ Message string }
+			_ = json.Unmarshal(reply.Error, &e)
+			return nil, core.Errorf(core.CodeRejected, "the server needs input that the client did not give: %s", e.Message)
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(wire.AppendString(out, name), ':')
+		out = append(out, reply.Result...)
+	}
+	out = append(out, "},"...)
+	if len(need.RequestState) > 0 {
+		out = append(append(append(out, `"requestState":`...), need.RequestState...), ',')
+	}
+	return out, nil
+}

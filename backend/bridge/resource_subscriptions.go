@@ -1,0 +1,235 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// subscriptions counts who listens to which resource, so that a server hears of the
+// first subscriber and of the last one's leaving, and of nobody between.
+type subscriptions struct {
+	mu sync.Mutex
+	by map[resourceKey]map[*mcp.ServerSession]bool
+	// notifying holds what is being told, by URI. Two servers may have one URI, and what is
+	// sent does not say whose it is, so they take turns.
+	notifying map[string]*turn
+}
+
+// turn is whose update of a URI is being told, and what is to be told after it.
+type turn struct {
+	server string
+	next   []update // at most one of each server
+}
+
+type update struct {
+	server string
+	params *mcp.ResourceUpdatedNotificationParams
+}
+
+type resourceKey struct{ server, uri string }
+
+// updated reports whether subscribers must be told by the caller, who then asks
+// settled until there is nothing more.
+func (s *subscriptions) updated(server string, params *mcp.ResourceUpdatedNotificationParams) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.by[resourceKey{server, params.URI}]) == 0 {
+		return false
+	}
+	if now := s.notifying[params.URI]; now != nil {
+		next := update{server, params}
+		if i := slices.IndexFunc(now.next, func(u update) bool { return u.server == server }); i >= 0 {
+			now.next[i] = next // the newest says how it is
+		} else {
+			now.next = append(now.next, next)
+		}
+		return false
+	}
+	if s.notifying == nil {
+		s.notifying = map[string]*turn{}
+	}
+	s.notifying[params.URI] = &turn{server: server}
+	return true
+}
+
+// finishTurn ends a turn. It returns what the caller must tell next, nil for nothing.
+func (s *subscriptions) finishTurn(uri string) *mcp.ResourceUpdatedNotificationParams {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.notifying[uri]
+	if len(now.next) == 0 {
+		delete(s.notifying, uri)
+		return nil
+	}
+	next := now.next[0]
+	now.server, now.next = next.server, now.next[1:]
+	return next.params
+}
+
+// isNotifying reports whether the subscribers of a resource are being told of an update.
+func (s *subscriptions) isNotifying(key resourceKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.notifying[key.uri]
+	return now != nil && now.server == key.server
+}
+
+// find finds what who has subscribed to under a URI: where it leads may have changed since.
+func (s *subscriptions) find(uri string, who *mcp.ServerSession) (resourceKey, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, all := range s.by {
+		if key.uri == uri && all[who] {
+			return key, true
+		}
+	}
+	return resourceKey{}, false
+}
+
+// join reports whether who is the first.
+func (s *subscriptions) join(key resourceKey, who *mcp.ServerSession) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[resourceKey]map[*mcp.ServerSession]bool{}
+	}
+	if s.by[key] == nil {
+		s.by[key] = map[*mcp.ServerSession]bool{}
+		first = true
+	}
+	s.by[key][who] = true
+	return first
+}
+
+// leave reports whether who was there and the last.
+func (s *subscriptions) leave(key resourceKey, who *mcp.ServerSession) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.by[key][who] {
+		return false
+	}
+	delete(s.by[key], who)
+	if len(s.by[key]) > 0 {
+		return false
+	}
+	delete(s.by, key)
+	return true
+}
+
+// drop removes who everywhere and returns what nobody listens to any more.
+func (s *subscriptions) drop(who *mcp.ServerSession) []resourceKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var free []resourceKey
+	for key, all := range s.by {
+		if !all[who] {
+			continue
+		}
+		if delete(all, who); len(all) == 0 {
+			delete(s.by, key)
+			free = append(free, key)
+		}
+	}
+	return free
+}
+
+func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	target, ok := b.resolveResource(r.Session, r.Params.URI)
+	if !ok {
+		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
+	}
+	key := resourceKey{target.Server, r.Params.URI}
+	if !b.subscribed.join(key, r.Session) {
+		return nil
+	}
+	if err := b.notifyServer(ctx, "resources/subscribe", key, r.Session); err != nil {
+		b.subscribed.leave(key, r.Session)
+		return err
+	}
+	return nil
+}
+
+func (b *Bridge) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	key, ok := b.subscribed.find(r.Params.URI, r.Session)
+	if !ok || !b.subscribed.leave(key, r.Session) {
+		return nil
+	}
+	// The stream that this may be the end of is no reason to leave the server uninformed.
+	return b.notifyServer(context.WithoutCancel(ctx), "resources/unsubscribe", key, r.Session)
+}
+
+// unsubscribeAll follows a session that is gone.
+func (b *Bridge) unsubscribeAll(who *mcp.ServerSession) {
+	for _, key := range b.subscribed.drop(who) {
+		_ = b.notifyServer(b.ended, "resources/unsubscribe", key, who)
+	}
+}
+
+// notifyServer asks a server to begin or end what several clients share, in the name of the one
+// whose wish it was. Both methods exist in the legacy era only.
+func (b *Bridge) notifyServer(ctx context.Context, method string, key resourceKey, who *mcp.ServerSession) error {
+	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
+	now := b.Now()
+	call := &core.Call{
+		At: now.UTC(), Began: now, Era: core.Legacy, Server: key.server, Method: method,
+		Client: b.sessions.client(who.ID()), Session: who.ID(),
+		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
+	}
+	reply, err := b.Gateway.Call(ctx, call, discardSink{})
+	if err != nil {
+		_, f := localError(method, "", key.uri, core.Legacy, err)
+		return f.sdk()
+	}
+	if len(reply.Error) > 0 {
+		return upstreamError(reply.Error, core.Legacy).sdk()
+	}
+	return nil
+}
+
+// ResourceUpdated passes a server's notifications/resources/updated on to those who
+// subscribed. params is raw. It does not block: a slow client delays others who
+// listen to the same resource, and never the server. Updates that come meanwhile
+// become one.
+func (b *Bridge) ResourceUpdated(ctx context.Context, server string, params json.RawMessage) {
+	var p mcp.ResourceUpdatedNotificationParams
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	if !b.subscribed.updated(server, &p) {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	b.runTracked(func() {
+		for next := &p; next != nil; next = b.subscribed.finishTurn(p.URI) {
+			b.notifySubscribers(ctx, next)
+		}
+	})
+}
+
+func (b *Bridge) notifySubscribers(ctx context.Context, p *mcp.ResourceUpdatedNotificationParams) {
+	b.mu.Lock()
+	edges := make([]*endpointServer, 0, len(b.servers))
+	for _, e := range b.servers {
+		edges = append(edges, e)
+	}
+	b.mu.Unlock()
+	for _, e := range edges {
+		_ = e.sdk.ResourceUpdated(ctx, p) // outgoing keeps it from those who are not meant
+	}
+}
+
+// discardSink is the sink of a request that nobody waits for.
+type discardSink struct{}
+
+func (discardSink) Notify(string, json.RawMessage) {}
+func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
+	return notAskedReply("no client is behind this request"), nil
+}

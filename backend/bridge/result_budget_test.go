@@ -1,0 +1,61 @@
+package bridge
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// TestResultsThatNobodyReadsAreHeldWithinTheirRoom: one client that does not read leaves room
+// for the others, and what finds no room says so.
+func TestResultsThatNobodyReadsAreHeldWithinTheirRoom(t *testing.T) {
+	t.Parallel()
+	const size = 12 << 20 // far more than the sockets hold
+	result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: result}, nil
+	}, func(o *Options) { o.ResultBudget = 3*size + 4<<10 })
+	call := func(token string) *http.Response {
+		return s.modern("/mcp", "tools/call", "files__read", `"name":"files__read","arguments":{}`, ClientHeader, token)
+	}
+	leftOut := func(resp *http.Response) bool {
+		if resp.ContentLength > size {
+			return false
+		}
+		all, _ := io.ReadAll(resp.Body)
+		if !strings.Contains(string(all), "too many large results wait to be read") || !strings.Contains(string(all), `"isError":true`) {
+			t.Errorf("what was left out says %.300s", all)
+		}
+		return true
+	}
+	first, second := call("idle"), call("idle")
+	if leftOut(first) || leftOut(second) {
+		t.Fatal("there was room")
+	}
+	if !leftOut(call("idle")) {
+		t.Error("one client takes more than its part")
+	}
+	other := call("other")
+	if leftOut(other) {
+		t.Fatal("a client that does not read leaves nothing for others")
+	}
+	if !leftOut(call("third")) {
+		t.Error("all together take more than there is")
+	}
+	if n, _ := io.Copy(io.Discard, other.Body); n < size {
+		t.Errorf("%d bytes of the result came", n)
+	}
+	_, _ = first.Body.Close(), second.Body.Close()
+	until(t, "there is room again", func() bool {
+		s.b.resultBudget.mu.Lock()
+		defer s.b.resultBudget.mu.Unlock()
+		return s.b.resultBudget.held == 0 && len(s.b.resultBudget.by) == 0
+	})
+	if leftOut(call("idle")) {
+		t.Error("the room was not given back")
+	}
+}

@@ -1,0 +1,116 @@
+package bridge
+
+import (
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+const metaServerInfo = wire.MetaPrefix + "serverInfo"
+
+// What a modern result must say about caching. The list depends on who asks, so it
+// is private, and it may change at any moment.
+const uncached = `"ttlMs":0,"cacheScope":"private"`
+
+// resultSuffix replaces the closing brace of a result that says nothing of the modern era.
+func resultSuffix(info []byte) []byte {
+	return []byte(`,"resultType":"complete","_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
+}
+
+// listSuffix replaces the closing brace of a cached list for a modern client.
+func listSuffix(info []byte) []byte {
+	return []byte(`,"resultType":"complete",` + uncached + `,"_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
+}
+
+// modernize adds what every modern result says and a legacy server does not know of:
+// resultType, the cache fields where the method has them, and who answers. What is
+// there stays as it is, byte for byte.
+func (b *Bridge) modernize(method string, result []byte) methodResult {
+	var kind, ttl, scope, meta core.Span
+	err := wire.Members(result, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "resultType":
+			kind = m.Value
+		case "ttlMs":
+			ttl = m.Value
+		case "cacheScope":
+			scope = m.Value
+		case "_meta":
+			meta = m.Value
+		}
+		return nil
+	})
+	if err != nil {
+		return methodResult{head: result} // no object, or keys that occur twice: nothing can be added safely
+	}
+	end := len(result)
+	for result[end-1] != '}' {
+		end--
+	}
+	if kind.Empty() && meta.Empty() && method != "resources/read" && !isEmptyObject(result[:end]) {
+		return methodResult{result[:end-1], b.tail} // what nearly every legacy server's result lacks
+	}
+	tail := make([]byte, 0, 192)
+	if kind.Empty() {
+		tail = append(tail, `,"resultType":"complete"`...)
+	}
+	// A result that asks for input is no content that could be cached.
+	if method == "resources/read" && string(wire.Bytes(result, kind)) != `"input_required"` {
+		if ttl.Empty() {
+			tail = append(tail, `,"ttlMs":0`...)
+		}
+		if scope.Empty() {
+			tail = append(tail, `,"cacheScope":"private"`...)
+		}
+	}
+	edits := make([]wire.Edit, 0, 2)
+	switch raw := wire.Bytes(result, meta); {
+	case len(raw) == 0:
+		tail = append(tail, `,"_meta":{"`+metaServerInfo+`":`...)
+		tail = append(append(tail, b.info...), '}')
+	case raw[0] == '{':
+		if with := b.serverInfoMeta(raw); with != nil {
+			edits = append(edits, wire.Edit{Span: core.Span{Start: meta.End - 1, End: meta.End - 1}, With: with})
+		}
+	}
+	if len(tail) > 0 {
+		if isEmptyObject(result[:end]) {
+			tail = tail[1:]
+		}
+		edits = append(edits, wire.Edit{Span: core.Span{Start: end - 1, End: end - 1}, With: tail})
+	}
+	if len(edits) == 0 {
+		return methodResult{head: result}
+	}
+	return methodResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.info)+64), result, edits...)}
+}
+
+// serverInfoMeta is what a _meta object lacks to say who answers, or nil.
+func (b *Bridge) serverInfoMeta(meta []byte) []byte {
+	there, some := false, false
+	err := wire.Members(meta, func(m wire.Member) error {
+		some = true
+		there = there || string(m.Name) == metaServerInfo
+		return nil
+	})
+	if err != nil || there {
+		return nil
+	}
+	with := make([]byte, 0, len(b.info)+64)
+	if some {
+		with = append(with, ',')
+	}
+	with = append(with, `"`+metaServerInfo+`":`...)
+	return append(with, b.info...)
+}
+
+// isEmptyObject reports whether a valid object has no members.
+func isEmptyObject(obj []byte) bool {
+	for _, c := range obj {
+		switch c {
+		case '{', '}', ' ', '\t', '\r', '\n':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,328 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// handlers makes the two halves of go-sdk's edge: one handler serves one era only.
+// Sessions never time out there, because the SDK does not see the hot path; Host and
+// size are checked before it.
+func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
+	server := func(r *http.Request) *mcp.Server {
+		x := b.exchangeByTicket(r.Header)
+		if x == nil {
+			return nil
+		}
+		return b.sdkServerFor(x)
+	}
+	stateful = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+	})
+	stateless = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+		Stateless: true, PropagateRequestCancellation: true,
+	})
+	return stateful, stateless
+}
+
+// fallThrough gives a request to go-sdk.
+func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange) {
+	x.out = b.newResponseWriter(w)
+	defer x.out.end()
+	over := make(chan struct{})
+	defer close(over)
+	x.over = over
+	ticket := b.nonce + strconv.FormatUint(b.ticket.Add(1), 36)
+	b.exchanges.Store(ticket, x)
+	defer b.exchanges.Delete(ticket)
+	r.Header.Set(ticketHeader, ticket)
+	writer := &sdkWriter{responseWriter: x.out}
+	if x.message != nil {
+		body := x.body
+		if x.env.Kind == wire.Request {
+			writer.id = x.id()
+			if !sdkPreservesID(writer.id) {
+				body, writer.standIn = x.substituteID(ticket)
+			}
+		}
+		withBody(r, body)
+	}
+	if x.era == core.Modern {
+		b.stateless.ServeHTTP(writer, r)
+	} else {
+		b.stateful.ServeHTTP(writer, r)
+	}
+}
+
+func (b *Bridge) exchangeByTicket(header http.Header) *exchange {
+	x, _ := b.exchanges.Load(header.Get(ticketHeader))
+	found, _ := x.(*exchange)
+	return found
+}
+
+// middleware is what go-sdk runs for every message it receives at an endpoint.
+func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+			defer func() {
+				// go-sdk runs us in a goroutine of its own, where a panic would end the program.
+				if p := recover(); p != nil {
+					b.Log.Error("A request made the bridge panic", "method", method, "panic", p, "stack", string(debug.Stack()))
+					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "something went wrong inside Drawbridge"}
+				}
+			}()
+			var x *exchange
+			if extra := req.GetExtra(); extra != nil && extra.Header != nil {
+				x = b.exchangeByTicket(extra.Header)
+			}
+			switch {
+			case x != nil && handledByUs(method):
+				return b.throughSDK(ctx, method, req, x)
+			case handledByUs(method):
+				// The client left before its request was looked at.
+				return nil, newError(codeRefused, "the client is gone").sdk()
+			case method == "initialize":
+				return b.initialize(ctx, method, req, x, e, next)
+			case method == "server/discover":
+				if x != nil && x.message != nil && x.era == core.Modern {
+					b.recordClient(b.newRequest(x, req.GetExtra().Header))
+				}
+				return b.discover(ctx, method, req, x, e, next)
+			}
+			if method == "subscriptions/listen" {
+				ss, ok := req.GetSession().(*mcp.ServerSession)
+				if !ok || x == nil {
+					return nil, newError(codeRefused, "the client is gone").sdk()
+				}
+				b.addListener(ss, x.at, x.from)
+				defer b.listeners.drop(ss)
+				// Closing the SDK's session would swallow the answer; this way it is sent.
+				listen, cancel := context.WithCancelCause(ctx)
+				defer cancel(nil)
+				defer context.AfterFunc(b.ended, func() { cancel(errStopped) })()
+				return next(listen, method, req)
+			}
+			if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
+				level := string(p.Level)
+				if severities[level] == 0 {
+					return nil, newError(codeInvalidParams, "the log level is unknown").sdk()
+				}
+				if x != nil && x.session != nil {
+					x.session.level.Store(&level)
+				}
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// throughSDK answers one of our methods for a request that took the long way. What
+// belongs to the call is written into the same HTTP response, before the SDK's reply.
+func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request, x *exchange) (mcp.Result, error) {
+	m := x.message
+	if m == nil || m.env.Kind != wire.Request || m.env.Method != method {
+		var err error
+		if m, err = encodeParams(method, req.GetParams()); err != nil { // one of a batch
+			return nil, newError(codeInvalidParams, "the params cannot be read").sdk()
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(b.ended, func() { cancel(errStopped) })()
+	if s := x.session; s != nil {
+		defer context.AfterFunc(s.ctx, func() { cancel(errSessionEnded) })()
+		if m == x.message {
+			key := idKey(m.id())
+			if !s.begin(key, cancel) {
+				return nil, newError(codeInvalidRequest, "a request with this id is still under way").sdk()
+			}
+			defer s.finish(key)
+		}
+	}
+	one := *x
+	one.message = m
+	rq := b.newRequest(&one, req.GetExtra().Header)
+	result, f := b.dispatch(ctx, rq, &callSink{bridge: b, rq: rq, out: x.out})
+	if f != nil {
+		return nil, f.sdk()
+	}
+	return &rawResult{raw: slices.Concat(result.head, result.tail)}, nil
+}
+
+// encodeParams makes a message of params that the SDK has decoded.
+func encodeParams(method string, params mcp.Params) (*message, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	if string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	return parse(wire.AppendRequest(nil, 0, method, raw))
+}
+
+// rawResult carries a result through go-sdk without its being decoded.
+type rawResult struct {
+	mcp.ResultBase
+	raw json.RawMessage
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
+
+// maxInitialize bounds what a session remembers of its client, in bytes.
+const maxInitialize = 256 << 10
+
+const tooManySessions = "this client holds too many sessions open: end one first"
+
+// initialize lets the SDK open a session and enters it into our table.
+func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
+	if x != nil && x.message != nil && len(x.rawParams()) > maxInitialize {
+		return nil, newError(codeInvalidParams, "the initialize request is too large").sdk()
+	}
+	if e.at.server != "" {
+		b.Lister.WaitListed(ctx, e.at.server)
+	}
+	res, err := next(ctx, method, req)
+	if err != nil {
+		return nil, err
+	}
+	opened, ok := res.(*mcp.InitializeResult)
+	ss, isServer := req.GetSession().(*mcp.ServerSession)
+	if !ok || !isServer || x == nil || x.message == nil || x.env.Kind != wire.Request {
+		return nil, &jsonrpc.Error{Code: codeInvalidRequest, Message: "initialize must stand alone"}
+	}
+	offers := b.view(x.at, "").Offers()
+	opened.Capabilities = capabilities(opened.Capabilities, x.at, offers)
+	opened.Instructions = instructions(x.at, offers)
+
+	raw := bytes.Clone(x.rawParams()) // a session lives longer than its first body
+	s := &session{
+		id: ss.ID(), token: x.from.token, endpoint: x.at.path, sdk: ss, used: b.Now(), shim: x.from.shim,
+		client:  parseClientInfo(x.from.token, wire.Bytes(raw, x.params.InitInfo)),
+		version: opened.ProtocolVersion, initialize: raw,
+		capabilities: wire.Bytes(raw, x.params.InitCapabilities),
+	}
+	s.can = parseClientCapabilities(s.capabilities)
+	b.clients.record(s.client, core.Legacy, s.version, s.capabilities, s.used)
+	s.ctx, s.cancel = context.WithCancelCause(b.ended)
+	b.addListener(ss, x.at, x.from)
+	evicted, ok := b.sessions.add(s)
+	if !ok {
+		s.cancel(errSessionEnded)
+		b.listeners.drop(ss)
+		b.runTracked(func() {
+			<-x.over // a session that is closed swallows its last answer
+			_ = ss.Close()
+		})
+		return nil, &jsonrpc.Error{Code: codeRefused, Message: tooManySessions}
+	}
+	if evicted != nil {
+		b.endSession(evicted, "too many sessions of this client")
+	}
+	return opened, nil
+}
+
+func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
+	if x == nil {
+		return nil, newError(codeRefused, "the client is gone").sdk()
+	}
+	if e.at.server != "" {
+		b.Lister.WaitListed(ctx, e.at.server)
+	}
+	res, err := next(ctx, method, req)
+	if found, ok := res.(*mcp.DiscoverResult); ok && err == nil {
+		offers := b.view(x.at, "").Offers()
+		found.Capabilities = capabilities(found.Capabilities, x.at, offers)
+		found.Instructions = instructions(x.at, offers)
+	}
+	return res, err
+}
+
+// capabilities narrows what we can do to what is behind an endpoint. The aggregate
+// keeps its lists: a server that offers prompts may be added while clients are
+// connected, and they ask for prompts only when they were promised some. Subscriptions
+// it offers where a server does: a client that was promised them subscribes to
+// everything, and would be refused each time.
+func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Offer) *mcp.ServerCapabilities {
+	if at.server == "" {
+		if all.Resources != nil {
+			all.Resources.Subscribe = slices.ContainsFunc(offers, subscribable)
+		}
+		return all
+	}
+	if len(offers) != 1 || offers[0].Catalog == nil {
+		return all
+	}
+	var has struct {
+		Tools, Prompts, Completions, Logging json.RawMessage
+		Resources                            *struct {
+			Subscribe bool `json:"subscribe"`
+		}
+		Experimental map[string]any `json:"experimental"`
+		Extensions   map[string]any `json:"extensions"`
+	}
+	if json.Unmarshal(offers[0].Catalog.Capabilities, &has) != nil {
+		return all
+	}
+	if has.Tools == nil {
+		all.Tools = nil
+	}
+	if has.Prompts == nil {
+		all.Prompts = nil
+	}
+	if has.Completions == nil {
+		all.Completions = nil
+	}
+	if has.Logging == nil {
+		all.Logging = nil
+	}
+	if has.Resources == nil {
+		all.Resources = nil
+	} else if all.Resources != nil {
+		all.Resources.Subscribe = has.Resources.Subscribe
+	}
+	all.Experimental, all.Extensions = has.Experimental, has.Extensions
+	return all
+}
+
+// subscribable reports whether a server says that its resources can be subscribed to.
+func subscribable(o registry.Offer) bool {
+	var has struct {
+		Resources struct{ Subscribe bool }
+	}
+	return o.Catalog != nil && json.Unmarshal(o.Catalog.Capabilities, &has) == nil && has.Resources.Subscribe
+}
+
+// instructions hands on what servers say about their use: one server's words as
+// they are, several under their names.
+func instructions(at endpoint, offers []registry.Offer) string {
+	var text strings.Builder
+	for _, o := range offers {
+		if o.Catalog == nil || strings.TrimSpace(o.Catalog.Instructions) == "" {
+			continue
+		}
+		if at.server != "" {
+			return o.Catalog.Instructions
+		}
+		if text.Len() > 0 {
+			text.WriteString("\n\n")
+		}
+		text.WriteString("# " + o.Server + "\n\n" + strings.TrimSpace(o.Catalog.Instructions))
+	}
+	return text.String()
+}

@@ -1,0 +1,310 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// connect is a real client of go-sdk in one era.
+func (s *stand) connect(path string, era core.Era, o *mcp.ClientOptions) *mcp.ClientSession {
+	s.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o)
+	version := core.LegacyVersion
+	if era == core.Modern {
+		version = core.ModernVersion
+	}
+	cs, err := client.Connect(s.Context(), &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = cs.Close() })
+	return cs
+}
+
+func TestRealClientsOfBothEras(t *testing.T) {
+	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+		switch call.Method {
+		case "prompts/get":
+			return core.Reply{Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"` + call.Name + `"}}]}`)}, nil
+		case "resources/read":
+			return core.Reply{Result: json.RawMessage(`{"contents":[{"uri":"` + call.Name + `","text":"t"}]}`)}, nil
+		case "completion/complete":
+			return core.Reply{Result: json.RawMessage(`{"completion":{"values":["v"]}}`)}, nil
+		case "resources/subscribe", "resources/unsubscribe":
+			return core.Reply{Result: json.RawMessage(`{}`)}, nil
+		}
+		sink.Notify("notifications/progress", json.RawMessage(`{"progressToken":`+string(call.Params[call.ProgressToken.Start:call.ProgressToken.End])+`,"progress":1}`))
+		return core.Reply{Result: text("%s of %s", call.Name, call.Server)}, nil
+	})
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
+		t.Run(string(era), func(t *testing.T) {
+			ctx := t.Context()
+			progress := make(chan any, 10)
+			cs := s.connect("/mcp", era, &mcp.ClientOptions{
+				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+					progress <- r.Params.ProgressToken
+				},
+			})
+			tools, err := cs.ListTools(ctx, nil)
+			if err != nil || len(tools.Tools) != 3 || tools.Tools[0].Name != "files__read" {
+				t.Fatalf("tools: %v %+v", err, tools)
+			}
+			for _, name := range []string{"math__add", "files__marked"} {
+				p := &mcp.CallToolParams{Name: name, Arguments: map[string]any{"region": "eu"}}
+				p.SetProgressToken("mine")
+				res, err := cs.CallTool(ctx, p)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				if got := res.Content[0].(*mcp.TextContent).Text; !strings.HasPrefix(got, strings.SplitN(name, "__", 2)[1]+" of ") {
+					t.Errorf("%s: %s", name, got)
+				}
+				select {
+				case token := <-progress:
+					if token != "mine" {
+						t.Errorf("token %v", token)
+					}
+				case <-time.After(time.Minute):
+					t.Error("no progress")
+				}
+			}
+			if p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "files__ask"}); err != nil || p.Messages[0].Content.(*mcp.TextContent).Text != "ask" {
+				t.Errorf("prompt: %v", err)
+			}
+			if r, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///t/1"}); err != nil || r.Contents[0].Text != "t" {
+				t.Errorf("resource: %v", err)
+			}
+			if c, err := cs.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "files__ask"}, Argument: mcp.CompleteParamsArgument{Name: "a", Value: "v"}}); err != nil || c.Completion.Values[0] != "v" {
+				t.Errorf("completion: %v", err)
+			}
+			if r, err := cs.ListResourceTemplates(ctx, nil); err != nil || len(r.ResourceTemplates) != 1 {
+				t.Errorf("templates: %v", err)
+			}
+			if got := s.gw.last().Client; got.Name != "sdk" {
+				t.Errorf("client: %+v", got)
+			}
+			if era == core.Modern {
+				return
+			}
+			if err := cs.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
+				t.Errorf("subscribe: %v", err)
+			}
+			if got := s.gw.last(); got.Method != "resources/subscribe" || got.Client.Name != "sdk" || got.Session == "" {
+				t.Errorf("a subscription is recorded as %+v", got)
+			}
+		})
+	}
+}
+
+func TestListChangedReachesClientsOfBothEras(t *testing.T) {
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
+		t.Run(string(era), func(t *testing.T) {
+			s := newStand(t, nil)
+			heard := make(chan string, 100)
+			say := func(what string) { heard <- what }
+			s.connect("/mcp", era, &mcp.ClientOptions{
+				ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { say("tools") },
+				PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { say("prompts") },
+				ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { say("resources") },
+			})
+			elsewhere := make(chan string, 100)
+			s.connect("/s/math/mcp", era, &mcp.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { elsewhere <- "tools" },
+			})
+			hear := func(want string) {
+				t.Helper()
+				for {
+					select {
+					case got := <-heard:
+						if got == want {
+							return
+						}
+					case <-time.After(time.Minute):
+						t.Fatalf("no %s/list_changed", want)
+					}
+				}
+			}
+			// The stream may not be up when the client is: say it until it is heard.
+			until(t, "the stream is up", func() bool {
+				s.reg.Set("files", "files", filesCatalog(), core.Tools)
+				select {
+				case <-heard:
+					return true
+				case <-time.After(20 * time.Millisecond):
+					return false
+				}
+			})
+			c := filesCatalog()
+			c.Prompts = nil
+			s.reg.Set("files", "files", c)
+			hear("prompts")
+			c.Templates = nil
+			s.reg.Set("files", "files", c)
+			hear("resources")
+			s.reg.Set("files", "files", c, core.Tools) // the same list, but the server says so
+			hear("tools")
+			select {
+			case <-elsewhere:
+				t.Error("a change of files was told to those who see math only")
+			default:
+			}
+		})
+	}
+}
+
+func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
+	s := newStand(t, nil)
+	discover := func(path string) map[string]json.RawMessage {
+		t.Helper()
+		var m struct{ Result map[string]json.RawMessage }
+		if err := json.Unmarshal([]byte(one(t, s.modern(path, "server/discover", "", ""))), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m.Result
+	}
+	all := discover("/mcp")
+	want(t, "instructions", string(all["instructions"]), `"# files\n\nRead before you write.\n\n# math\n\nNumbers only."`)
+	for _, has := range []string{`"tools":{"listChanged":true}`, `"prompts":{"listChanged":true}`, `"resources":{"listChanged":true,"subscribe":true}`, `"completions":{}`, `"logging":{}`} {
+		if !strings.Contains(string(all["capabilities"]), has) {
+			t.Errorf("no %s in %s", has, all["capabilities"])
+		}
+	}
+	math := discover("/s/math/mcp")
+	want(t, "capabilities", string(math["capabilities"]), `{"tools":{"listChanged":true}}`)
+	want(t, "instructions", string(math["instructions"]), `"Numbers only."`)
+	files := s.connect("/s/files/mcp", core.Legacy, nil).InitializeResult()
+	if files.Instructions != "Read before you write." || files.Capabilities.Experimental["x"] == nil || files.Capabilities.Logging != nil || !files.Capabilities.Resources.Subscribe {
+		t.Errorf("%+v", files)
+	}
+}
+
+func TestAServerHearsOfTheFirstSubscriberAndOfTheLastOnesLeaving(t *testing.T) {
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(`{}`)}, nil
+	})
+	count := func() (methods string) {
+		s.gw.mu.Lock()
+		defer s.gw.mu.Unlock()
+		for _, c := range s.gw.seen {
+			methods += strings.TrimPrefix(c.Method, "resources/") + " "
+		}
+		return methods
+	}
+	heard := make(chan string, 10)
+	o := &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI }}
+	a, b := s.connect("/mcp", core.Legacy, o), s.connect("/s/files/mcp", core.Legacy, o)
+	for _, cs := range []*mcp.ClientSession{a, b} {
+		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, "after two", count(), "subscribe ")
+	for n := 0; n < 2; {
+		s.b.ResourceUpdated(t.Context(), "files", json.RawMessage(`{"uri":"file:///t/1"}`))
+		select {
+		case uri := <-heard:
+			want(t, "uri", uri, "file:///t/1")
+			n++
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err := a.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "file:///t/1"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "after one left", count(), "subscribe ")
+	_ = b.Close() // leaves without a word
+	until(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
+}
+
+func TestUpdatesThatComeMeanwhileBecomeOne(t *testing.T) {
+	var s subscriptions
+	p := &mcp.ResourceUpdatedNotificationParams{URI: "file:///t/1"}
+	files, other := resourceKey{"files", p.URI}, resourceKey{"other", p.URI}
+	if s.updated("files", p) {
+		t.Error("nobody listens")
+	}
+	s.join(files, &mcp.ServerSession{})
+	s.join(other, &mcp.ServerSession{})
+	if !s.updated("files", p) || s.updated("files", p) || s.updated("files", p) {
+		t.Error("the first tells, the others wait")
+	}
+	// Another server's update of the same URI waits, and is not told under this one's name.
+	if s.updated("other", p) || !s.isNotifying(files) || s.isNotifying(other) {
+		t.Error("both are told at once")
+	}
+	if s.finishTurn(p.URI) != p || !s.isNotifying(files) || s.isNotifying(other) {
+		t.Error("not once more")
+	}
+	if s.finishTurn(p.URI) != p || s.isNotifying(files) || !s.isNotifying(other) {
+		t.Error("the other has no turn")
+	}
+	if s.finishTurn(p.URI) != nil || s.isNotifying(files) || s.isNotifying(other) {
+		t.Error("there is no end")
+	}
+	if !s.updated("files", p) {
+		t.Error("a later update is told again")
+	}
+	// Of those that wait, the newest is told, in the turn of the oldest.
+	newest := &mcp.ResourceUpdatedNotificationParams{URI: p.URI}
+	if s.updated("files", p) || s.updated("other", p) || s.updated("files", newest) {
+		t.Error("two tell at once")
+	}
+	if s.finishTurn(p.URI) != newest || s.finishTurn(p.URI) != p || s.finishTurn(p.URI) != nil {
+		t.Error("an older update is told in the place of the newest")
+	}
+}
+
+func TestAPanicInTheLongWayIsAnError(t *testing.T) {
+	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { panic("boom") })
+	s.b.cold = true
+	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.open("/mcp", `{}`)...))
+	if !strings.Contains(got, "-32603") || strings.Contains(got, "boom") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestAListenerIsToldWhenWeStop(t *testing.T) {
+	s := newStand(t, nil)
+	resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
+	go func() {
+		until(t, "listening", func() bool {
+			for range s.b.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
+				return true
+			}
+			return false
+		})
+		s.b.close()
+	}()
+	list := messages(t, resp)
+	if len(list) != 2 || !strings.Contains(list[0], "subscriptions/acknowledged") || !strings.Contains(list[1], `"result"`) {
+		t.Errorf("%q", list)
+	}
+	if resp := s.post("/mcp", ping); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Error(resp.Status)
+	}
+}
+
+func TestAClientHoldsABoundedNumberOfListeners(t *testing.T) {
+	s := newStand(t, nil, func(o *Options) { o.MaxStreams = 2 })
+	var open []*http.Response
+	for range 2 {
+		open = append(open, s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`))
+	}
+	if resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`); resp.StatusCode != http.StatusTooManyRequests {
+		t.Error(resp.Status)
+	}
+	open[0].Body.Close()
+	until(t, "a place is free", func() bool {
+		s.b.streams.mu.Lock()
+		defer s.b.streams.mu.Unlock()
+		return s.b.streams.held[""] < 2
+	})
+}

@@ -1,0 +1,203 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+const canAll = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
+
+// wanting is a legacy server that asks for a name, then says it, with progress
+// before and after.
+func wanting(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	progress := func() {
+		if token := wire.Bytes(call.Params, call.ProgressToken); len(token) > 0 {
+			sink.Notify("notifications/progress", json.RawMessage(`{"progress":1,"progressToken":`+string(token)+`}`))
+		}
+	}
+	progress()
+	reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Name?","requestedSchema":{"x":1.0}}`))
+	if err != nil {
+		return core.Reply{}, err
+	}
+	progress()
+	return core.Reply{Result: json.RawMessage(`{"content":[],"got":` + string(reply.Result) + string(reply.Error) + `}`)}, nil
+}
+
+// able sends a call of math__add as a modern client that can do everything.
+func (s *stand) ask(path, params string, headers ...string) []string {
+	s.Helper()
+	body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
+	h := append([]string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"}, headers...)
+	return messages(s, s.post(path, body, h...))
+}
+
+var stateOf = regexp.MustCompile(`"requestState":"([^"]*)"`)
+
+func (s *stand) state(answer string) string {
+	s.Helper()
+	found := stateOf.FindStringSubmatch(answer)
+	if found == nil {
+		s.Fatalf("no state in %s", answer)
+	}
+	return found[1]
+}
+
+const answers = `"inputResponses":{"input-1":{"action":"accept","content":{"n":9007199254740993}}}`
+
+func TestAModernClientGivesALegacyServerItsInput(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
+			s := newStand(t, wanting)
+			s.b.cold = cold
+			first := s.ask("/mcp", `"arguments":{"a":1.0,"b":[2]}`)
+			if len(first) != 1 || !strings.Contains(first[0], `"resultType":"input_required","inputRequests":{"input-1":{"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"x":1.0}}}}`) {
+				t.Fatal(first)
+			}
+			// Written differently, with a token of its own: the same request.
+			second := s.ask("/mcp", `"arguments": {"b":[2], "a":1.0},`+answers+`,"requestState":"`+s.state(first[0])+`"`)
+			if len(second) != 1 || !strings.Contains(second[0], `"got":{"action":"accept","content":{"n":9007199254740993}}`) || !strings.Contains(second[0], `"resultType":"complete"`) {
+				t.Fatal(second)
+			}
+			if n := len(s.gw.seen); n != 1 {
+				t.Errorf("%d calls", n)
+			}
+		})
+	}
+}
+
+func TestAStateLeadsBackOnceAndOnlyForItsClientAndRequest(t *testing.T) {
+	s := newStand(t, wanting)
+	mine := []string{ClientHeader, "cursor"}
+	state := s.state(s.ask("/mcp", `"arguments":{"a":1}`, mine...)[0])
+	refused := func(what, path, params string, headers ...string) {
+		t.Helper()
+		got := s.ask(path, params, headers...)
+		if len(got) != 1 || !strings.Contains(got[0], "-32602") || !strings.Contains(got[0], "requestState") {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+	retry := answers + `,"requestState":"` + state + `"`
+	refused("another client", "/mcp", `"arguments":{"a":1},`+retry, ClientHeader, "claude")
+	refused("no client", "/mcp", `"arguments":{"a":1},`+retry)
+	refused("other arguments", "/mcp", `"arguments":{"a":2},`+retry, mine...)
+	refused("an unknown state", "/mcp", `"arguments":{"a":1},"requestState":"drawbridge:AAAA"`, mine...)
+	refused("a forged state", "/mcp", `"arguments":{"a":1},`+strings.Replace(retry, state, state[:len(state)-1]+"~", 1), mine...)
+	bad := s.ask("/mcp", `"arguments":{"a":1},"inputResponses":{"input-1":7},"requestState":"`+state+`"`, mine...)
+	if !strings.Contains(bad[0], "-32602") {
+		t.Errorf("no object: %q", bad)
+	}
+	if got := s.ask("/mcp", `"arguments":{"a":1},`+retry, mine...); !strings.Contains(got[0], `"got":{"action":"accept"`) {
+		t.Fatalf("the right one: %q", got)
+	}
+	refused("a second time", "/mcp", `"arguments":{"a":1},`+retry, mine...)
+}
+
+func TestWhatWasNotAnsweredIsAskedAgainUnderANewState(t *testing.T) {
+	s := newStand(t, wanting)
+	state := s.state(s.ask("/mcp", `"arguments":{}`)[0])
+	again := s.ask("/mcp", `"arguments":{},"inputResponses":{"other":{}},"requestState":"`+state+`"`)
+	next := s.state(again[0])
+	if next == state || !strings.Contains(again[0], `"input-1":{"method"`) {
+		t.Fatal(again)
+	}
+	if got := s.ask("/mcp", `"arguments":{},`+answers+`,"requestState":"`+next+`"`); !strings.Contains(got[0], `"got":`) {
+		t.Fatal(got)
+	}
+}
+
+func TestARepeatedRequestHearsProgressUnderItsOwnToken(t *testing.T) {
+	s := newStand(t, wanting)
+	token := func(params, token string) []string {
+		body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll+`,"progressToken":`+token, 1)
+		return messages(s, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"))
+	}
+	first := token(`"arguments":{}`, `"one"`)
+	if len(first) != 2 || !strings.Contains(first[0], `"progressToken":"one"`) {
+		t.Fatal(first)
+	}
+	second := token(`"arguments":{},`+answers+`,"requestState":"`+s.state(first[1])+`"`, `2`)
+	if len(second) != 2 || !strings.Contains(second[0], `"progressToken":2`) {
+		t.Fatal(second)
+	}
+}
+
+func TestAServersOwnStateReachesIt(t *testing.T) {
+	s := newStand(t, nil)
+	s.ask("/mcp", `"arguments":{},`+answers+`,"requestState":"theirs"`)
+	if got := string(s.gw.last().Params); !strings.Contains(got, answers+`,"requestState":"theirs"`) {
+		t.Error(got)
+	}
+}
+
+func TestAClientHoldsSoManyCallsAsideAndNoMore(t *testing.T) {
+	s := newStand(t, wanting)
+	for range maxSuspendedPerToken {
+		s.state(s.ask("/mcp", `"arguments":{}`)[0])
+	}
+	if got := s.ask("/mcp", `"arguments":{}`); !strings.Contains(got[0], "too many calls of this client wait") {
+		t.Error(got)
+	}
+	if got := s.ask("/mcp", `"arguments":{}`, ClientHeader, "other"); !strings.Contains(got[0], "input_required") {
+		t.Error(got)
+	}
+}
+
+func TestAModernClientThatLeavesCancelsItsCall(t *testing.T) {
+	ended := make(chan error, 1)
+	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return core.Reply{}, context.Cause(ctx)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
+	go func() {
+		until(t, "the call is under way", func() bool { return s.gw.last() != nil })
+		cancel()
+	}()
+	s.leave(ctx, body)
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the call goes on")
+	}
+}
+
+func FuzzRequestState(f *testing.F) {
+	f.Add(`"drawbridge:AAAA"`, `{"input-1":{}}`, `{"a":1}`)
+	f.Add(`"drawbridge:\u0041"`, `{"input-1":{},"input-1":{}}`, `null`)
+	f.Add(`7`, `[]`, `{"_meta":{"x":1},"requestState":1}`)
+	f.Fuzz(func(t *testing.T, state, responses, arguments string) {
+		raw := `{"name":"n","arguments":` + arguments + `,"inputResponses":` + responses + `,"requestState":` + state + `}`
+		m, err := parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + raw + `}`))
+		if err != nil {
+			return
+		}
+		b := &Bridge{}
+		rq := &request{method: "tools/call", params: m.rawParams(), spans: &m.params}
+		held := &suspendedCall{bridge: b, rq: &request{method: "tools/call", params: []byte(`{"name":"n","arguments":{"held":true}}`)}, cancel: func(error) {}}
+		secret, ok := b.suspended.add(held, time.Hour)
+		if !ok {
+			t.Fatal("full")
+		}
+		defer func() { b.suspended.byState[secret].timer.Stop() }()
+		reply, err, is := b.resume(t.Context(), rq, &callSink{bridge: b, rq: rq})
+		text, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
+		if is != strings.HasPrefix(text, statePrefix) || is && err == nil || len(reply.Result) > 0 {
+			t.Fatalf("%s: %v %v %s", raw, is, err, reply.Result)
+		}
+		// The same request always has the same digest, however it is written.
+		if d := requestDigest(rq); d != requestDigest(&request{method: "tools/call", params: wire.Compact(nil, rq.params)}) {
+			t.Fatalf("%s: another digest", raw)
+		}
+	})
+}

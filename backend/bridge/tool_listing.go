@@ -1,0 +1,151 @@
+package bridge
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// The places in which a tool of the aggregate can say which server it is of.
+const (
+	describeTitle       = "title"
+	describeDescription = "description"
+)
+
+// toolListing is what the aggregate lists: the tools of a view, each saying whose it
+// is, and our own where they are wanted. It is made anew when one of these changes.
+type toolListing struct {
+	view, own *registry.View // own is nil where our tools are not wanted
+	mode      string
+	tools     []byte
+}
+
+// aggregateTools returns the tools of the aggregate as a whole list result.
+func (b *Bridge) aggregateTools(at endpoint, v *registry.View) []byte {
+	mode, own := at.mode, b.ownView(at)
+	if mode == "" && b.DescribeServer != nil {
+		mode = b.DescribeServer()
+	}
+	plain := v.ListResult(core.Tools)
+	if at.mode == "" && mode != describeTitle && mode != describeDescription && own == nil {
+		return plain
+	}
+	if tools := b.listings.find(v, own, mode); tools != nil {
+		return tools
+	}
+	if at.mode != "" {
+		tools := b.searchListing(at, v, own)
+		b.listings.store(toolListing{view: v, own: own, mode: mode, tools: tools})
+		return tools
+	}
+	labels := map[string]string{}
+	for _, offer := range v.Offers() {
+		labels[offer.Server] = cmp.Or(offer.Label, offer.Server)
+	}
+	tools := append(make([]byte, 0, len(plain)+len(plain)/8), `{"tools":[`...)
+	add := func(raw []byte) {
+		if tools[len(tools)-1] != '[' {
+			tools = append(tools, ',')
+		}
+		tools = append(tools, raw...)
+	}
+	for _, item := range v.Items(core.Tools) {
+		add(annotateTool(item, mode, labels[item.Server]))
+	}
+	if own != nil {
+		for _, item := range own.Items(core.Tools) {
+			if _, taken := v.Lookup(core.Tools, item.Public); !taken {
+				add(item.Raw)
+			}
+		}
+	}
+	tools = append(tools, `]}`...)
+	b.listings.store(toolListing{view: v, own: own, mode: mode, tools: tools})
+	return tools
+}
+
+// toolListings are the lists that were made last. There are as many at once as clients
+// have limits for names and profiles have clients; a few hold them all. The zero value is ready.
+type toolListings struct {
+	mu   sync.Mutex
+	last [16]toolListing
+	next int
+}
+
+func (o *toolListings) find(v, own *registry.View, mode string) []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range o.last {
+		if one := &o.last[i]; one.view == v && one.own == own && one.mode == mode {
+			return one.tools
+		}
+	}
+	return nil
+}
+
+func (o *toolListings) store(one toolListing) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last[o.next] = one
+	o.next = (o.next + 1) % len(o.last)
+}
+
+// annotateTool returns a tool's definition with its server's name in front of its title
+// or description. Everything else stays as it is, byte for byte.
+func annotateTool(item registry.Item, mode, server string) []byte {
+	raw := item.Raw
+	var title, description, hint, annotations, name core.Span
+	err := wire.Members(raw, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "title":
+			title = m.Value
+		case "description":
+			description = m.Value
+		case "annotations":
+			annotations = m.Value
+		case "name":
+			name = m.Value
+		}
+		return nil
+	})
+	if err != nil || name.Empty() || server == "" || mode != describeTitle && mode != describeDescription {
+		return raw
+	}
+	var edits []wire.Edit
+	set := func(key string, at core.Span, text string) {
+		with := wire.AppendString(nil, text)
+		if at.Empty() { // it follows the name
+			at = core.Span{Start: name.End, End: name.End}
+			with = append([]byte(`,"`+key+`":`), with...)
+		}
+		edits = append(edits, wire.Edit{Span: at, With: with})
+	}
+	if mode == describeDescription {
+		text, _ := wire.Unquote(wire.Bytes(raw, description))
+		set("description", description, strings.TrimSpace("["+server+"] "+text))
+		return wire.Splice(nil, raw, edits...)
+	}
+	// The title of the first revisions stood in the annotations, and some clients
+	// show that one.
+	if object := wire.Bytes(raw, annotations); len(object) > 0 && object[0] == '{' {
+		_ = wire.Members(object, func(m wire.Member) error {
+			if string(m.Name) == "title" {
+				hint = core.Span{Start: annotations.Start + m.Value.Start, End: annotations.Start + m.Value.End}
+			}
+			return nil
+		})
+	}
+	shown, _ := wire.Unquote(wire.Bytes(raw, title))
+	old, _ := wire.Unquote(wire.Bytes(raw, hint))
+	set("title", title, server+": "+cmp.Or(shown, old, item.Name))
+	if old != "" {
+		set("title", hint, server+": "+old)
+	}
+	slices.SortFunc(edits, func(a, b wire.Edit) int { return a.Span.Start - b.Span.Start })
+	return wire.Splice(nil, raw, edits...)
+}

@@ -1,0 +1,304 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// The tools that stand for others, where a client or its profile says so.
+const (
+	findTools     = "find_tools"
+	callTool      = "call_tool"
+	describeTools = "describe_tools"
+)
+
+const (
+	// ownServer is the server under which calls of find_tools and describe_tools are
+	// recorded; call_tool is recorded as the tool that it calls.
+	ownServer            = "drawbridge"
+	defaultSearchResults = 5
+	maxSearchResults     = 20
+	// maxDescribed bounds one answer in bytes. What would not fit is named without its schema.
+	maxDescribed = 64 << 10
+	oneLineBytes = 160
+)
+
+// searchListing is the list of tools for a client that does not want them all.
+func (b *Bridge) searchListing(at endpoint, v *registry.View, own *registry.View) []byte {
+	items := v.Items(core.Tools)
+	if own != nil {
+		items = slices.Concat(items, own.Items(core.Tools))
+	}
+	var servers []string
+	for _, o := range v.Offers() {
+		servers = append(servers, o.Server)
+	}
+	among := strconv.Itoa(len(items)) + " tools of " + joinBounded(servers)
+	if at.mode == ToolsSearch {
+		return []byte(`{"tools":[` + string(definition(findTools, "Find tools",
+			"Finds the tools for a task among "+among+". Say in a few words what you want to do; the answer holds names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
+			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many tools, 5 when absent"}},"required":["query"]}`, true)) +
+			`,` + string(definition(callTool, "Call a tool",
+			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
+			`{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool as `+findTools+` gave it"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + `]}`)
+	}
+	out := []byte(`{"tools":[`)
+	for _, item := range items {
+		out = append(append(out, toolHeadline(item)...), ',')
+	}
+	return append(append(out, definition(describeTools, "Describe tools",
+		"Gives the whole descriptions and input schemas of tools: the list holds one line of each. Ask before you call a tool for the first time.",
+		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names of tools in the list"}},"required":["names"]}`, true)...), `]}`...)
+}
+
+// joinBounded is a list of names that does not grow without end.
+func joinBounded(names []string) string {
+	const most = 40
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(len(names)-most) + " more servers"
+	}
+	return strings.Join(names, ", ")
+}
+
+func definition(name, title, description, schema string, reads bool) []byte {
+	out := append([]byte(`{"name":`), wire.AppendString(nil, name)...)
+	out = append(out, `,"title":`...)
+	out = wire.AppendString(out, title)
+	out = append(out, `,"description":`...)
+	out = wire.AppendString(out, description)
+	out = append(append(out, `,"inputSchema":`...), schema...)
+	if reads {
+		out = append(out, `,"annotations":{"readOnlyHint":true,"openWorldHint":false}`...)
+	}
+	return append(out, '}')
+}
+
+// toolHeadline is a tool by its name and the first sentence about it. Its annotations
+// stay: by them clients decide whether to ask.
+func toolHeadline(item registry.Item) []byte {
+	description, annotations, _ := toolParts(item.Raw)
+	out := append([]byte(`{"name":`), wire.AppendString(nil, item.Public)...)
+	if line := firstSentence(description); line != "" {
+		out = append(out, `,"description":`...)
+		out = wire.AppendString(out, line)
+	}
+	out = append(out, `,"inputSchema":{"type":"object"}`...)
+	if len(annotations) > 0 {
+		out = append(append(out, `,"annotations":`...), annotations...)
+	}
+	return append(out, '}')
+}
+
+// toolParts finds parts of a tool's definition.
+func toolParts(raw []byte) (description string, annotations, schema []byte) {
+	_ = wire.Members(raw, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "description":
+			description, _ = wire.Unquote(wire.Bytes(raw, m.Value))
+		case "annotations":
+			annotations = wire.Bytes(raw, m.Value)
+		case "inputSchema":
+			schema = wire.Bytes(raw, m.Value)
+		}
+		return nil
+	})
+	return description, annotations, schema
+}
+
+func firstSentence(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if i := strings.Index(text, ". "); i > 0 {
+		text = text[:i+1]
+	}
+	if len(text) > oneLineBytes {
+		cut := oneLineBytes
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return text
+}
+
+// unwrapCallTool makes of a call of call_tool the call that it means: the same request with the
+// name and the arguments in their places, and every other byte as it was. From there on
+// nothing tells it from a call by name: policy, record and approval see the real tool.
+func unwrapCallTool(rq *request) (*request, *rpcError) {
+	if rq.at.mode != ToolsSearch || rq.method != "tools/call" || calledName(rq) != callTool {
+		return rq, nil
+	}
+	inner := wire.Bytes(rq.params, rq.spans.Arguments)
+	if len(inner) == 0 || inner[0] != '{' {
+		return nil, newError(codeInvalidParams, callTool+" needs the name of a tool and its arguments")
+	}
+	var name, arguments core.Span
+	twice := false
+	err := wire.Members(inner, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "name":
+			twice = twice || !name.Empty()
+			name = m.Value
+		case "arguments":
+			twice = twice || !arguments.Empty()
+			arguments = m.Value
+		}
+		return nil
+	})
+	public, ok := wire.Unquote(wire.Bytes(inner, name))
+	with := wire.Bytes(inner, arguments)
+	if text, isText := wire.Unquote(with); isText && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
+		with = []byte(strings.TrimSpace(text)) // models write them as text now and then
+	}
+	if len(with) == 0 || string(with) == "null" {
+		with = []byte("{}")
+	}
+	if err != nil || twice || !ok || public == "" || with[0] != '{' {
+		return nil, newError(codeInvalidParams, callTool+" needs the name of a tool and, as an object, its arguments")
+	}
+	edits := []wire.Edit{{Span: rq.spans.Name, With: wire.AppendString(nil, public)}, {Span: rq.spans.Arguments, With: with}}
+	if edits[0].Span.Start > edits[1].Span.Start {
+		edits[0], edits[1] = edits[1], edits[0]
+	}
+	one := *rq
+	one.unfolded = true
+	one.params = wire.Splice(nil, rq.params, edits...)
+	spans, err := wire.ScanParams(one.params)
+	if one.spans = &spans; err != nil {
+		return nil, newError(codeInvalidParams, "the arguments cannot be read")
+	}
+	return &one, nil
+}
+
+func calledName(rq *request) string {
+	name, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
+	return name
+}
+
+// builtinTool returns the answer of a tool that we answer ourselves, nil when rq calls
+// none. It goes through the gateway as every call does.
+func (b *Bridge) builtinTool(rq *request) func(context.Context) core.Reply {
+	if rq.method != "tools/call" || rq.unfolded {
+		return nil
+	}
+	switch name := calledName(rq); {
+	case rq.at.mode == ToolsSearch && name == findTools:
+		return func(context.Context) core.Reply { return b.searchTools(rq) }
+	case rq.at.mode == ToolsDeferred && name == describeTools:
+		return func(context.Context) core.Reply { return b.describeSelected(rq) }
+	}
+	return nil
+}
+
+func (b *Bridge) searchTools(rq *request) core.Reply {
+	var in struct {
+		Query  string `json:"query"`
+		Server string `json:"server"`
+		Limit  int    `json:"limit"`
+	}
+	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || strings.TrimSpace(in.Query) == "" && in.Server == "" {
+		return toolError(findTools + ` needs a query, such as {"query":"send a message"}`)
+	}
+	if in.Limit <= 0 {
+		in.Limit = defaultSearchResults
+	}
+	in.Limit = min(in.Limit, maxSearchResults)
+	views := []*registry.View{b.view(rq.at, rq.client.Token)}
+	if own := b.ownView(rq.at); own != nil {
+		views = append(views, own)
+	}
+	var found []registry.Found
+	for _, v := range views {
+		found = append(found, v.Find(in.Query, in.Server, in.Limit)...)
+	}
+	slices.SortStableFunc(found, func(a, b registry.Found) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return 0
+	})
+	var items []registry.Item
+	for _, f := range found[:min(in.Limit, len(found))] {
+		items = append(items, f.Item)
+	}
+	if len(items) == 0 {
+		var servers []string
+		for _, o := range views[0].Offers() {
+			servers = append(servers, o.Server)
+		}
+		return toolText("No tool fits. Say it in other words, or name a server: " + joinBounded(servers))
+	}
+	return definitions(items)
+}
+
+func (b *Bridge) describeSelected(rq *request) core.Reply {
+	var in struct {
+		Names []string `json:"names"`
+	}
+	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || len(in.Names) == 0 || len(in.Names) > maxSearchResults {
+		return toolError(describeTools + ` needs names, at most 20, such as {"names":["files__read"]}`)
+	}
+	view := b.view(rq.at, rq.client.Token)
+	var items []registry.Item
+	for _, name := range in.Names {
+		t, ok := view.Lookup(core.Tools, name)
+		if own := b.ownView(rq.at); !ok && own != nil {
+			t, ok = own.Lookup(core.Tools, name)
+		}
+		if !ok || t.Raw == nil {
+			return toolError("no tool is called " + shorten(name))
+		}
+		items = append(items, registry.Item{Public: name, Target: t})
+	}
+	return definitions(items)
+}
+
+// ownView is what of our own server is offered with the others, or nil.
+func (b *Bridge) ownView(at endpoint) *registry.View {
+	if at.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
+		return b.Self.All()
+	}
+	return nil
+}
+
+// definitions gives tools as their servers define them, one a line.
+func definitions(items []registry.Item) core.Reply {
+	var text strings.Builder
+	for i, item := range items {
+		raw := []byte(item.Raw)
+		if i > 0 && text.Len()+len(raw) > maxDescribed {
+			description, _, _ := toolParts(raw)
+			raw = definition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be given with others: ask for this tool alone.)", `{}`, false)
+		}
+		text.Write(raw)
+		text.WriteByte('\n')
+	}
+	return toolText(text.String())
+}
+
+func toolText(text string) core.Reply {
+	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)}
+}
+
+func toolError(text string) core.Reply {
+	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
+}
+
+// ListSize is how many bytes the list of a view's tools takes, listed in a mode; "" is
+// all of them.
+func (b *Bridge) ListSize(v *registry.View, mode string) int {
+	if mode == ToolsSearch || mode == ToolsDeferred {
+		return len(b.searchListing(endpoint{mode: mode}, v, nil))
+	}
+	return len(v.ListResult(core.Tools))
+}

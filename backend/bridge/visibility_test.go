@@ -1,0 +1,288 @@
+package bridge
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// marked is a catalog whose every word but the names says where it stands.
+func marked(word, prefix string) *core.Catalog {
+	raw := func(format string, args ...any) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(format, args...))
+	}
+	return &core.Catalog{
+		Tools: []core.Item{
+			{Name: "do", Raw: raw(`{"name":"do","description":"%s","inputSchema":{"type":"object"}}`, word)},
+			{Name: "hide", Raw: raw(`{"name":"hide","description":"OUTSIDE","inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"}}}}`)},
+		},
+		Prompts:      []core.Item{{Name: "ask", Raw: raw(`{"name":"ask","description":"%s"}`, word)}},
+		Resources:    []core.Item{{Name: prefix + "://doc", Raw: raw(`{"uri":"%s://doc","name":"%s"}`, prefix, word)}, {Name: "both://doc", Raw: raw(`{"uri":"both://doc","name":"%s"}`, word)}},
+		Templates:    []core.Item{{Name: prefix + "://t/{x}", Raw: raw(`{"uriTemplate":"%s://t/{x}","name":"%s"}`, prefix, word)}},
+		Capabilities: raw(`{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{}}`),
+		Instructions: word,
+	}
+}
+
+// newBound has the servers out and in, in this order, the profile p of in without the
+// tool hide, the profile q of everything, and the token bound, which is bound to p.
+func newBound(t *testing.T, options ...func(*Options)) *stand {
+	s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+		return core.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
+	}, options...)
+	s.reg.Arrange(registry.Prefixed, []registry.Server{{ID: "out"}, {ID: "in"}, {ID: "late"}})
+	s.reg.Set("out", "", marked("OUTSIDE", "out"))
+	s.reg.Set("in", "", marked("inside", "in"))
+	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
+	return s
+}
+
+func (s *stand) reach(profiles ...config.Profile) {
+	s.reg.SetProfiles(profiles)
+	r := Visibility{Clients: map[string]ClientVisibility{"bound": {Profile: "p"}, "sealed": {Profile: "gone"}}, Profiles: map[string]ProfileVisibility{},
+		ProfileOf: func(folder string) string {
+			return map[string]string{"/office": "p", "/lost": "gone"}[folder]
+		}}
+	for _, p := range profiles {
+		r.Profiles[p.Name] = ProfileVisibility{ToolMode: p.ToolMode}
+	}
+	s.b.SetVisibility(r)
+}
+
+// inside are the ways to come under the profile p: a path and headers.
+func inside() map[string][]string {
+	work := base64.RawURLEncoding.EncodeToString([]byte("/office"))
+	return map[string][]string{
+		"token at all":            {"/mcp", ClientHeader, "bound"},
+		"token at its profile":    {"/p/p/mcp", ClientHeader, "bound"},
+		"token at a server":       {"/s/in/mcp", ClientHeader, "bound"},
+		"address":                 {"/p/p/mcp", ClientHeader, "free"},
+		"address without a token": {"/p/p/mcp"},
+		"folder":                  {"/mcp", ClientHeader, "free", WorkspaceHeader, work},
+		"token before folder":     {"/mcp", ClientHeader, "bound", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/elsewhere"))},
+	}
+}
+
+// outsiders are requests for what the profile does not hold, with public names (%s is
+// the server's prefix) and the server's own.
+var outsiders = []struct{ method, name, params string }{
+	{"tools/list", "", ``}, {"prompts/list", "", ``}, {"resources/list", "", ``}, {"resources/templates/list", "", ``},
+	{"tools/call", "out__do", `"name":"out__do","arguments":{}`},
+	{"tools/call", "out__hide", `"name":"out__hide","arguments":{"r":"x"}`},
+	{"tools/call", "in__hide", `"name":"in__hide","arguments":{"r":"x"}`},
+	{"tools/call", "hide", `"name":"hide","arguments":{}`},
+	{"tools/call", "late__any", `"name":"late__any","arguments":{}`},
+	{"tools/call", "drawbridge__calls", `"name":"drawbridge__calls","arguments":{}`},
+	{"tools/call", "calls", `"name":"calls","arguments":{}`},
+	{"prompts/get", "out__ask", `"name":"out__ask"`},
+	{"prompts/get", "late__ask", `"name":"late__ask"`},
+	{"resources/read", "out://doc", `"uri":"out://doc"`},
+	{"resources/read", "out://t/1", `"uri":"out://t/1"`},
+	{"completion/complete", "", `"ref":{"type":"ref/prompt","name":"out__ask"},"argument":{"name":"a","value":""}`},
+	{"completion/complete", "", `"ref":{"type":"ref/resource","uri":"out://t/{x}"},"argument":{"name":"x","value":""}`},
+}
+
+// A client on a profile neither lists nor calls what is outside of it, by whatever way it
+// came under the profile, in both eras, on the hot path and on the long one.
+func TestNothingOutsideOfAProfileIsListedOrCalled(t *testing.T) {
+	for way, req := range inside() {
+		for _, cold := range []bool{false, true} {
+			for _, era := range []core.Era{core.Legacy, core.Modern} {
+				t.Run(fmt.Sprintf("%s/cold=%v/%s", way, cold, era), func(t *testing.T) {
+					s := newBound(t, func(o *Options) {
+						o.Self = registry.New(registry.Options{})
+						o.Self.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
+						o.SelfTools = func() bool { return true }
+					})
+					s.b.cold = cold
+					s.probe(era, req[0], req[1:])
+				})
+			}
+		}
+	}
+}
+
+func (s *stand) probe(era core.Era, path string, from []string) {
+	var session []string
+	if era == core.Legacy {
+		resp := s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`, from...)
+		id := resp.Header.Get(sessionHeader)
+		s.innocent("initialize", strings.Join(messages(s, resp), ""))
+		session = append([]string{sessionHeader, id, versionHeader, "2025-11-25"}, from...)
+		s.post(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session...)
+	}
+	ask := func(method, name, params string) string {
+		if era == core.Legacy {
+			return strings.Join(messages(s, s.post(path, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`, session...)), "")
+		}
+		return strings.Join(messages(s, s.modern(path, method, name, params, from...)), "")
+	}
+	if era == core.Modern {
+		s.innocent("server/discover", ask("server/discover", "", ""))
+	}
+	server := strings.HasPrefix(path, "/s/")
+	for _, o := range outsiders {
+		if server && o.method == "resources/read" {
+			continue // at the address of one server every URI is its own
+		}
+		if server && strings.Contains(o.params, "ref/resource") {
+			continue
+		}
+		before := len(s.gw.seen)
+		answer := ask(o.method, o.name, o.params)
+		s.innocent(o.method+" "+o.params, answer)
+		for _, c := range s.gw.seen[before:] {
+			if c.Server != "" {
+				s.Errorf("%s %s reached %s", o.method, o.params, c.Server)
+			}
+		}
+	}
+	// What is inside is there, and the same URI of an earlier server outside is not in its way.
+	prefix := "in__"
+	if server {
+		prefix = ""
+	}
+	for _, in := range []struct{ method, name, params string }{
+		{"tools/call", prefix + "do", `"name":"` + prefix + `do","arguments":{}`},
+		{"prompts/get", prefix + "ask", `"name":"` + prefix + `ask"`},
+		{"resources/read", "in://doc", `"uri":"in://doc"`}, {"resources/read", "in://t/9", `"uri":"in://t/9"`}, {"resources/read", "both://doc", `"uri":"both://doc"`},
+	} {
+		answer := ask(in.method, in.name, in.params)
+		if got := s.gw.last(); got == nil || got.Server != "in" || got.Profile != "p" {
+			s.Errorf("%s %s: %s, the gateway saw %+v", in.method, in.params, answer, got)
+		}
+	}
+	if list := ask("tools/list", "", ""); !strings.Contains(list, `"inside"`) || strings.Count(list, `"description"`) != 1 {
+		s.Errorf("the tools are %s", list)
+	}
+	if era == core.Legacy && !server {
+		s.innocent("subscribe", ask("resources/subscribe", "", `"uri":"out://doc"`))
+		if got := s.gw.last(); got.Method == "resources/subscribe" {
+			s.Errorf("a subscription outside reached %s", got.Server)
+		}
+		batch := `[{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{}},{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"out__do","arguments":{}}}]`
+		before := len(s.gw.seen)
+		s.innocent("a batch", strings.Join(messages(s, s.post(path, batch, append([]string{sessionHeader, session[1], versionHeader, "2025-03-26"}, from...)...)), ""))
+		for _, c := range s.gw.seen[before:] {
+			if c.Server == "out" {
+				s.Error("a batch reached out")
+			}
+		}
+	}
+}
+
+func (s *stand) innocent(what, answer string) {
+	s.Helper()
+	if strings.Contains(answer, "OUTSIDE") {
+		s.Errorf("%s tells of what is outside:\n%s", what, answer)
+	}
+}
+
+// A token that is bound to a profile has no other address, whatever the method.
+func TestABoundTokenHasNoOtherAddress(t *testing.T) {
+	s := newBound(t, func(o *Options) {
+		o.Self = registry.New(registry.Options{})
+		o.Self.Set("drawbridge", "", &core.Catalog{})
+	})
+	for _, path := range []string{"/p/q/mcp", "/s/out/mcp", "/s/late/mcp", "/s/drawbridge/mcp", "/p/nobody/mcp", "/p/P/mcp", "/s/OUT/mcp", "/p/p%2f..%2fq/mcp", "/p/q/../p/mcp"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+			body := ""
+			if method == http.MethodPost {
+				body = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+			}
+			resp := s.do(method, path, body, ClientHeader, "bound")
+			answer, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != http.StatusNotFound {
+				t.Errorf("%s %s: %s %s", method, path, resp.Status, answer)
+			}
+			s.innocent(path, string(answer))
+		}
+	}
+	// One whose profile is gone sees nothing at all, and hears what to do.
+	for _, path := range []string{"/mcp", "/p/p/mcp", "/p/gone/mcp", "/s/in/mcp"} {
+		answer := strings.Join(messages(s, s.modern(path, "tools/list", "", "", ClientHeader, "sealed")), "")
+		s.innocent(path, answer)
+		if strings.Contains(answer, "inside") {
+			t.Errorf("%s: a client whose profile is gone sees %s", path, answer)
+		}
+		if (path == "/mcp" || path == "/s/in/mcp") && !strings.Contains(answer, `is gone: choose another one`) {
+			t.Errorf("%s does not say what to do: %s", path, answer)
+		}
+	}
+}
+
+// Where the configuration cannot be read nobody knows who is bound, so nobody sees anything,
+// and an open session no more.
+func TestWhileItIsUnknownWhatClientsMaySeeTheySeeNothing(t *testing.T) {
+	s := newBound(t)
+	session := s.open("/mcp", `{}`, ClientHeader, "bound")
+	s.b.SetVisibility(Visibility{Unknown: "mend line 3 of config.jsonc"})
+	for _, path := range []string{"/mcp", "/p/p/mcp", "/s/in/mcp"} {
+		for _, o := range []struct{ method, name, params string }{
+			{"tools/list", "", ""}, {"server/discover", "", ""}, {"tools/call", "in__do", `"name":"in__do","arguments":{}`}, {"resources/read", "in://doc", `"uri":"in://doc"`},
+		} {
+			before := len(s.gw.seen)
+			answer := strings.Join(messages(s, s.modern(path, o.method, o.name, o.params, ClientHeader, "free")), "")
+			if s.innocent(path, answer); strings.Contains(answer, "inside") || !strings.Contains(answer, "mend line 3") || len(s.gw.seen) > before {
+				t.Errorf("%s %s: %s", path, o.method, answer)
+			}
+		}
+	}
+	answer := strings.Join(messages(s, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"in__do","arguments":{}}}`, session...)), "")
+	if !strings.Contains(answer, "mend line 3") {
+		t.Error(answer)
+	}
+	s.reach(config.Profile{Name: "p"})
+	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...)); !strings.Contains(got, "in__do") {
+		t.Errorf("mended: %s", got)
+	}
+}
+
+// Sessions do not carry what their client sees: an edit holds for the next request.
+func TestAnEditOfAProfileHoldsAtOnceForOpenSessions(t *testing.T) {
+	s := newBound(t)
+	session := s.open("/mcp", `{}`, ClientHeader, "bound")
+	list := func() string {
+		return one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
+	}
+	if got := list(); !strings.Contains(got, "in__do") {
+		t.Fatal(got)
+	}
+	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{}})
+	if got := list(); strings.Contains(got, "in__do") {
+		t.Error(got)
+	}
+}
+
+// What is the same reach is not set again; what is not, must be.
+func TestAnotherReachIsNotTakenForTheSame(t *testing.T) {
+	s := newBound(t)
+	r := func() Visibility {
+		return Visibility{Clients: map[string]ClientVisibility{"a": {Profile: "p"}}, Profiles: map[string]ProfileVisibility{"p": {}}}
+	}
+	s.b.SetVisibility(r())
+	if !s.b.HasVisibility(r()) {
+		t.Error("the same is another")
+	}
+	for what, change := range map[string]func(*Visibility){
+		"unknown":             func(r *Visibility) { r.Unknown = "mend it" },
+		"another profile":     func(r *Visibility) { r.Clients["a"] = ClientVisibility{Profile: "q"} },
+		"another client":      func(r *Visibility) { r.Clients["b"] = ClientVisibility{Profile: "p"} },
+		"another way to list": func(r *Visibility) { r.Profiles["p"] = ProfileVisibility{ToolMode: ToolsSearch} },
+	} {
+		other := r()
+		change(&other)
+		if s.b.HasVisibility(other) {
+			t.Errorf("%s is the same", what)
+		}
+	}
+}

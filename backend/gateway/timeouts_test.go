@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+)
+
+// Calls whose times run side by side each end at their own, whatever ends before or after,
+// and by a Life as by any other context.
+func TestEachCallEndsAtItsOwnTime(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			plans := &varied{fixture: newFixture(), plans: map[string]policy.Plan{}, asks: map[string]time.Duration{}}
+			g := New(Options{Upstreams: plans, Policy: plans, Recorder: plans, Bus: &event.Bus{}})
+			var calls sync.WaitGroup
+			var all []func()
+			for i := range 50 {
+				call, limit, asks := toolCall(), time.Duration(1+random.IntN(2000))*time.Millisecond, time.Duration(0)
+				call.Name = string(rune('0' + i))
+				if random.IntN(4) == 0 {
+					asks = time.Duration(random.IntN(3000)) * time.Millisecond
+				}
+				plans.plans[call.Name] = policy.Plan{Timeout: limit, Ceiling: limit, TimeoutKey: "t", CeilingKey: "c"}
+				plans.asks[call.Name] = asks
+				begins, quick := time.Duration(random.IntN(3000))*time.Millisecond, random.IntN(3) == 0
+				ctx, life := context.Context(t.Context()), random.IntN(2) == 0
+				if life {
+					ctx = core.NewLife(ctx)
+				}
+				all = append(all, func() {
+					time.Sleep(begins)
+					if quick { // ends before its time is over
+						one, cancel := context.WithTimeout(t.Context(), limit/2)
+						defer cancel()
+						ctx = one
+					}
+					_, err := g.Call(ctx, call, asker{asks})
+					want, code := limit+asks, core.CodeTimeout
+					if quick {
+						want, code = limit/2, core.CodeCancelled
+					}
+					if core.CodeOf(err) != code && !quick || call.Took != want {
+						t.Errorf("seed %d: %v after %s, not %s", seed, err, call.Took, want)
+					}
+					if life && !quick && context.Cause(ctx) != errExpired {
+						t.Errorf("its life ended with %v", context.Cause(ctx))
+					}
+				})
+			}
+			for _, one := range all {
+				calls.Go(one)
+			}
+			calls.Wait()
+			if g.timeouts.newest != nil {
+				t.Error("a call that has ended still has a clock")
+			}
+		})
+	}
+}
+
+// A call that ends well leaves the life of its owner alone: it may go on with another one.
+func TestALifeGoesOnBehindACall(t *testing.T) {
+	f := newFixture()
+	life := core.NewLife(t.Context())
+	defer life.End(nil)
+	for range 2 {
+		if _, err := f.Call(life, toolCall(), nil); err != nil || life.Err() != nil {
+			t.Fatalf("%v, %v", err, life.Err())
+		}
+	}
+}
+
+// varied is a fixture with a plan for each call.
+type varied struct {
+	*fixture
+	plans map[string]policy.Plan
+	asks  map[string]time.Duration
+}
+
+func (v *varied) Admit(_ context.Context, call *core.Call, _ core.Sink) (policy.Plan, error) {
+	return v.plans[call.Name], nil
+}
+
+func (v *varied) For(_ context.Context, call *core.Call) (Upstream, error) {
+	return sendFunc(func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+		if v.asks[call.Name] > 0 {
+			if _, err := sink.Ask(ctx, "elicitation/create", nil); err != nil {
+				return core.Reply{}, err
+			}
+		}
+		<-ctx.Done()
+		return core.Reply{}, context.Cause(ctx)
+	}), nil
+}

@@ -1,0 +1,88 @@
+package loopback
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// BearerOptions say whose requests the bridge takes.
+type BearerOptions struct {
+	Tokens *Tokens
+	// Required reports whether a request needs a token at this moment. nil: it does.
+	// Where none is needed, one that is known still names its client.
+	Required func() bool
+	Log      *slog.Logger // may be nil
+}
+
+// Bearer returns a middleware that lets clients with a token through and names them
+// in ClientHeader, always setting or removing it. It belongs behind Guard. A token
+// in the URL is never looked at.
+func Bearer(o BearerOptions) func(http.Handler) http.Handler {
+	return authenticate(o.Log, "this address needs a client's token",
+		"Send it as Authorization: Bearer. The command drawbridge token NAME prints one.",
+		func(_ http.ResponseWriter, r *http.Request) (name string, ok bool) {
+			if token, shown := BearerOf(r); shown {
+				name, ok = o.Tokens.Client(token)
+			}
+			return name, ok || o.Required != nil && !o.Required()
+		})
+}
+
+// authenticate returns a middleware that lets through whom who recognises, and names them
+// in ClientHeader, always setting or removing it. Whoever fails often waits.
+func authenticate(log *slog.Logger, detail, hint string, who func(http.ResponseWriter, *http.Request) (name string, ok bool)) func(http.Handler) http.Handler {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	failures := &throttle{now: time.Now}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			delete(r.Header, ClientHeader)
+			name, ok := who(w, r)
+			switch {
+			case ok:
+				if name != "" {
+					r.Header[ClientHeader] = []string{name}
+				}
+				delete(r.Header, "Authorization") // nothing behind us needs it
+				next.ServeHTTP(w, r)
+			case failures.failed():
+				w.Header().Set("Retry-After", "1")
+				refuse(w, http.StatusTooManyRequests, core.CodeRateLimited, "too many requests without a valid token", hint)
+			default:
+				log.Warn("Refused a request without a valid token", "method", r.Method, "path", r.URL.Path)
+				w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
+				refuse(w, http.StatusUnauthorized, core.CodeUnauthorized, detail, hint)
+			}
+		})
+	}
+}
+
+// What ClientHeader says behind RequireAdmin.
+const (
+	ByToken   = "admin"   // the admin token was shown: the CLI, a script
+	ByBrowser = "browser" // both halves of a browser session were
+)
+
+// AdminOptions say whose requests the API takes.
+type AdminOptions struct {
+	Admin    *Admin
+	Sessions *BrowserSessions
+	Log      *slog.Logger // may be nil
+}
+
+// RequireAdmin returns a middleware that lets the admin token and browser sessions
+// through, and says in ClientHeader which it was. It belongs behind Guard.
+func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
+	return authenticate(o.Log, "this needs the admin token, or a page that was opened by Drawbridge",
+		"Open the page from the tray, or run drawbridge open.",
+		func(w http.ResponseWriter, r *http.Request) (string, bool) {
+			if token, shown := BearerOf(r); shown && o.Admin.Valid(token) {
+				return ByToken, true
+			}
+			return ByBrowser, len(r.Header["Authorization"]) == 0 && o.Sessions.Check(w, r)
+		})
+}

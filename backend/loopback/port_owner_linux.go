@@ -1,0 +1,54 @@
+package loopback
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// portOwner names the process that listens on port, such as `"node" (pid 4711)`, or
+// returns "" when the system does not tell: only the socket's own user may look.
+func portOwner(port uint16) string {
+	inodes := listeners(port)
+	if len(inodes) == 0 {
+		return ""
+	}
+	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, fd := range fds {
+		link, err := os.Readlink(fd)
+		if err != nil || !inodes[link] {
+			continue
+		}
+		pid := strings.Split(fd, "/")[2]
+		name, _ := os.ReadFile("/proc/" + pid + "/comm")
+		return fmt.Sprintf("%q (pid %s)", strings.TrimSpace(string(name)), pid)
+	}
+	return ""
+}
+
+// listeners returns the sockets that listen on port, as links of /proc/*/fd show them.
+func listeners(port uint16) map[string]bool {
+	const listen = "0A"
+	found := make(map[string]bool)
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		f, err := os.Open(table)
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			col := strings.Fields(lines.Text())
+			if len(col) < 10 || col[3] != listen {
+				continue
+			}
+			_, hexPort, _ := strings.Cut(col[1], ":")
+			if n, err := strconv.ParseUint(hexPort, 16, 16); err == nil && uint16(n) == port {
+				found["socket:["+col[9]+"]"] = true
+			}
+		}
+		_ = f.Close()
+	}
+	return found
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package loopback
+
+func portOwner(uint16) string { return "" }

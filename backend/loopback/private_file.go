@@ -1,0 +1,82 @@
+package loopback
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// watchedFile is a small private file that is read again whenever it has changed on disk.
+// It belongs to whoever holds its owner's lock.
+type watchedFile struct {
+	path string
+	seen fs.FileInfo // nil: it was not there
+	read bool
+}
+
+// changed returns the content when it differs from what was returned last, and ok.
+// A file that went away is changed to nil.
+func (w *watchedFile) changed() (data []byte, ok bool, err error) {
+	info, err := os.Stat(w.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		first := !w.read || w.seen != nil
+		w.seen, w.read = nil, true
+		return nil, first, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if w.seen != nil && os.SameFile(w.seen, info) && w.seen.Size() == info.Size() && w.seen.ModTime().Equal(info.ModTime()) {
+		return nil, false, nil
+	}
+	if tooOpen(info) {
+		if err := os.Chmod(w.path, 0o600); err != nil {
+			return nil, false, fmt.Errorf("cannot make %s private: %w", w.path, err)
+		}
+	}
+	data, err = os.ReadFile(w.path)
+	if err != nil {
+		return nil, false, err
+	}
+	w.seen, w.read = info, true
+	return data, true, nil
+}
+
+// withFileLock runs f while no other process runs one under the same path.
+func withFileLock(path string, f func() error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // which unlocks
+	if ok, err := lockWithin(file, 5*time.Second); err != nil {
+		return err
+	} else if !ok {
+		return fmt.Errorf("cannot lock %s: another process holds it", path)
+	}
+	return f()
+}
+
+// lockWithin tries for at most patience.
+func lockWithin(f *os.File, patience time.Duration) (bool, error) {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		if ok, err := tryLock(f); ok || err != nil {
+			return ok, err
+		}
+		select {
+		case <-retry.C:
+		case <-deadline.C:
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// slots are the places for calls that a server works on at once, and the queue before
+// them. nil has no limit.
+type slots struct {
+	server  string
+	places  chan struct{}
+	queue   int64
+	waiting atomic.Int64
+	shed    atomic.Int64
+}
+
+func newSlots(server string, c config.Concurrency) *slots {
+	if c.Max <= 0 {
+		return nil
+	}
+	return &slots{server: server, places: make(chan struct{}, c.Max), queue: int64(c.Queue)}
+}
+
+// acquire takes a place, and waits for one for at most the call's timeout. A call that
+// finds the queue full is turned away: that is no error of the server.
+func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error {
+	if s == nil {
+		return nil
+	}
+	select {
+	case s.places <- struct{}{}:
+		plan.slot = true
+		return nil
+	default:
+	}
+	if s.waiting.Add(1) > s.queue {
+		s.waiting.Add(-1)
+		return s.turnAway("the queue of server %q is full: %d calls are at work", cap(s.places))
+	}
+	defer s.waiting.Add(-1)
+	began := time.Now()
+	defer func() { call.Queued += time.Since(began) }()
+	limit := time.NewTimer(plan.Timeout)
+	defer limit.Stop()
+	select {
+	case s.places <- struct{}{}:
+		plan.slot = true
+		return nil
+	case <-limit.C:
+		return s.turnAway("no place was free at server %q for %s", plan.Timeout)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *slots) turnAway(format string, about any) error {
+	s.shed.Add(1)
+	e := core.Errorf(core.CodeRejected, format, s.server, about)
+	e.Hint, e.Retriable = "Try again when fewer calls are under way, or raise concurrency in the server's configuration.", true
+	return e
+}
+
+// release gives the call's place back.
+func (plan *Plan) release() {
+	if plan.slot {
+		plan.slot = false
+		<-plan.server.slots.places
+	}
+}

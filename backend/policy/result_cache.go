@@ -1,0 +1,215 @@
+package policy
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+)
+
+// Bounds of what is kept.
+const (
+	maxKept      = 1024     // results
+	maxKeptBytes = 32 << 20 // of all results
+	maxKeptOne   = 1 << 20  // of one
+)
+
+// cacheKey names a result by who asked whom for what. The empty key keeps nothing.
+type cacheKey string
+
+// cached looks for a result that still stands, and notes under which key a new one
+// is to be kept. Only what says of itself that it changes nothing is kept.
+func (p *Policy) cached(call *core.Call, plan *Plan) bool {
+	switch call.Method {
+	case "tools/call":
+		if plan.tool.cacheTTL == 0 || plan.hints.ReadOnly != registry.Yes {
+			return false
+		}
+	case "resources/read":
+		if !plan.server.honorTTL {
+			return false
+		}
+	default:
+		return false
+	}
+	key, ok := p.keyOf(call, plan.server)
+	if !ok {
+		return false
+	}
+	if reply, ok := p.cache.find(key, time.Now()); ok {
+		plan.Cached = reply
+		call.Cached = true
+		return true
+	}
+	plan.keepFor = key
+	return false
+}
+
+// keyOf makes the key of a call; false when its answer cannot be another's. Callers
+// that may not see the same have different keys: another client, another view, and
+// with a server that is not shared, another session or folder.
+func (p *Policy) keyOf(call *core.Call, s *server) (cacheKey, bool) {
+	view, ok := p.Views.Server(s.id)
+	if !ok || bytes.Contains(call.Params, []byte(`"requestState"`)) {
+		return "", false // a part of a longer exchange
+	}
+	var b bytes.Buffer
+	for _, part := range []string{s.id, call.Method, call.Name, clientKey(call.Client), string(call.Era), view.Hash()} {
+		b.WriteString(part)
+		b.WriteByte(0)
+	}
+	if !s.shared {
+		b.WriteString(strings.Join([]string{call.Session, call.Shim, call.Workspace}, "\x00"))
+		b.WriteByte(0)
+	}
+	if !call.Arguments.Empty() && !canonical(&b, arguments(call)) {
+		return "", false
+	}
+	return cacheKey(b.String()), true
+}
+
+// canonical writes raw with its keys in order and without white space. It reports
+// false for what two readers may understand in two ways.
+func canonical(b *bytes.Buffer, raw []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	v, err := unambiguous(d)
+	if err != nil {
+		return false
+	}
+	out, err := json.Marshal(v)
+	b.Write(out)
+	return err == nil
+}
+
+var errAmbiguous = errors.New("ambiguous")
+
+// unambiguous reads one value and refuses a key that occurs twice and text that was
+// no valid Unicode.
+func unambiguous(d *json.Decoder) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t {
+	case json.Delim('{'):
+		object := map[string]any{}
+		for d.More() {
+			k, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			key, _ := k.(string)
+			if _, twice := object[key]; twice || strings.ContainsRune(key, '\ufffd') {
+				return nil, errAmbiguous
+			}
+			if object[key], err = unambiguous(d); err != nil {
+				return nil, err
+			}
+		}
+		_, err = d.Token()
+		return object, err
+	case json.Delim('['):
+		array := []any{}
+		for d.More() {
+			v, err := unambiguous(d)
+			if err != nil {
+				return nil, err
+			}
+			array = append(array, v)
+		}
+		_, err = d.Token()
+		return array, err
+	}
+	if s, ok := t.(string); ok && strings.ContainsRune(s, '\ufffd') {
+		return nil, errAmbiguous
+	}
+	return t, nil
+}
+
+// cache holds results, the one that was used last in front. The zero value is ready.
+type cache struct {
+	mu    sync.Mutex // guards what follows
+	byKey map[cacheKey]*list.Element
+	order list.List
+	bytes int
+}
+
+type cachedResult struct {
+	key   cacheKey
+	reply *core.Reply // read-only
+	until time.Time
+}
+
+func (k *cachedResult) size() int { return len(k.key) + len(k.reply.Result) }
+
+func (c *cache) find(key cacheKey, now time.Time) (*core.Reply, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.byKey[key]
+	if !ok {
+		return nil, false
+	}
+	k := at.Value.(*cachedResult)
+	if !now.Before(k.until) {
+		c.remove(at)
+		return nil, false
+	}
+	c.order.MoveToFront(at)
+	return k.reply, true
+}
+
+// store keeps a good result. What asks for input, or is an error, is none.
+func (c *cache) store(plan *Plan, reply core.Reply) {
+	var about struct {
+		IsError    bool   `json:"isError"`
+		ResultType string `json:"resultType"`
+		TTL        int64  `json:"ttlMs"`
+	}
+	if len(reply.Result) == 0 || len(reply.Result) > maxKeptOne || json.Unmarshal(reply.Result, &about) != nil ||
+		about.IsError || about.ResultType != "" && about.ResultType != "complete" {
+		return
+	}
+	ttl := plan.tool.cacheTTL
+	if ttl == 0 { // a resource: as long as its server says, at most a day
+		ttl = time.Duration(min(max(about.TTL, 0), (24*time.Hour).Milliseconds())) * time.Millisecond
+	}
+	if ttl == 0 {
+		return
+	}
+	own := &core.Reply{Result: bytes.Clone(reply.Result)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := c.byKey[plan.keepFor]; ok {
+		c.remove(at)
+	}
+	if c.byKey == nil {
+		c.byKey = make(map[cacheKey]*list.Element)
+	}
+	k := &cachedResult{plan.keepFor, own, time.Now().Add(ttl)}
+	c.byKey[k.key] = c.order.PushFront(k)
+	c.bytes += k.size()
+	for len(c.byKey) > maxKept || c.bytes > maxKeptBytes {
+		c.remove(c.order.Back())
+	}
+}
+
+// remove needs c.mu.
+func (c *cache) remove(at *list.Element) {
+	k := c.order.Remove(at).(*cachedResult)
+	delete(c.byKey, k.key)
+	c.bytes -= k.size()
+}
+
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byKey, c.bytes = nil, 0
+	c.order.Init()
+}

@@ -1,0 +1,309 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// validationErrors finds where a value does not fit a schema, and names the places without
+// repeating a value. The library that decides whether it fits stops at the first place
+// and says it in words for programmers. What misfits does not know of a schema it takes
+// for fitting, so that it never blames what is right.
+type validationErrors struct {
+	doc  any  // the whole schema, for its references
+	old  bool // as in inputSchema
+	list []core.FieldError
+}
+
+func (m *validationErrors) add(at []string, format string, about ...any) {
+	f := core.FieldError{Field: path(at), Error: fmt.Sprintf(format, about...)}
+	if len(m.list) < maxFields && !slices.Contains(m.list, f) {
+		m.list = append(m.list, f)
+	}
+}
+
+// path names a place in the arguments. Names come from the caller: long ones are cut.
+func path(parts []string) string {
+	if len(parts) == 0 {
+		return "arguments"
+	}
+	short := make([]string, len(parts))
+	for i, part := range parts {
+		short[i] = shorten(part)
+	}
+	return strings.Join(short, ".")
+}
+
+// validate holds value, which stands at a place of the arguments, against one part of the
+// schema. It ends because the schema is bounded.
+func (m *validationErrors) validate(schema, value any, at []string) {
+	if schema == false {
+		m.add(at, "is not allowed")
+		return
+	}
+	s, ok := schema.(map[string]any)
+	if !ok {
+		return
+	}
+	if ref, is := s["$ref"]; is {
+		if to, ok := resolve(m.doc, ref); ok {
+			m.validate(to, value, at)
+		}
+		if m.old {
+			return
+		}
+	}
+	if !m.validateType(s, value, at) {
+		return
+	}
+	if all, ok := s["allOf"].([]any); ok {
+		for _, one := range all {
+			m.validate(one, value, at)
+		}
+	}
+	m.validateAlternatives(s, "anyOf", value, at)
+	m.validateAlternatives(s, "oneOf", value, at)
+	switch v := value.(type) {
+	case string:
+		m.validateString(s, v, at)
+	case int64:
+		m.validateNumber(s, float64(v), at)
+	case float64:
+		m.validateNumber(s, v, at)
+	case []any:
+		m.validateArray(s, v, at)
+	case map[string]any:
+		m.validateObject(s, v, at)
+	}
+}
+
+// validateType looks at what holds for values of every type. What comes after would only repeat
+// that the type is wrong.
+func (m *validationErrors) validateType(s map[string]any, value any, at []string) bool {
+	var want []string
+	switch t := s["type"].(type) {
+	case string:
+		want = []string{t}
+	case []any:
+		for _, one := range t {
+			name, _ := one.(string)
+			want = append(want, name)
+		}
+	}
+	got := typeOf(value)
+	if len(want) > 0 && !slices.Contains(want, got) && !(slices.Contains(want, "integer") && isInteger(value)) {
+		m.add(at, "must be %.100s, not %s", strings.Join(want, " or "), got)
+		return false
+	}
+	if list, ok := s["enum"].([]any); ok && !slices.ContainsFunc(list, func(one any) bool { return reflect.DeepEqual(one, value) }) {
+		if text, err := json.Marshal(list); err == nil && len(text) <= 300 {
+			m.add(at, "must be one of %s", text)
+		} else {
+			m.add(at, "is none of the values that are allowed")
+		}
+	}
+	if one, is := s["const"]; is && !reflect.DeepEqual(one, value) {
+		if text, err := json.Marshal(one); err == nil && len(text) <= 300 {
+			m.add(at, "must be %s", text)
+		} else {
+			m.add(at, "is not the value that is allowed")
+		}
+	}
+	return true
+}
+
+func typeOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
+}
+
+// isInteger reports whether value is a number without a fraction.
+func isInteger(value any) bool {
+	f, fraction := value.(float64)
+	_, is := value.(int64)
+	return is || fraction && f == math.Trunc(f)
+}
+
+// validateAlternatives complains once when no alternative fits: each would complain for itself, and
+// that would confuse.
+func (m *validationErrors) validateAlternatives(s map[string]any, key string, value any, at []string) {
+	list, ok := s[key].([]any)
+	if !ok || len(list) == 0 {
+		return
+	}
+	for _, one := range list {
+		try := validationErrors{doc: m.doc, old: m.old}
+		if try.validate(one, value, at); len(try.list) == 0 {
+			return
+		}
+	}
+	m.add(at, "fits none of the forms that are allowed")
+}
+
+// schemaNumber is a number of the schema.
+func schemaNumber(s map[string]any, key string) (float64, bool) {
+	switch n := s[key].(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// boundWords say what a number must be, before its bound.
+var boundWords = map[string]string{
+	"minimum": "must be at least", "exclusiveMinimum": "must be greater than",
+	"maximum": "must be at most", "exclusiveMaximum": "must be less than",
+}
+
+func (m *validationErrors) validateNumber(s map[string]any, v float64, at []string) {
+	for key, wrong := range map[string]func(limit float64) bool{
+		"minimum": func(l float64) bool { return v < l }, "exclusiveMinimum": func(l float64) bool { return v < l },
+		"maximum": func(l float64) bool { return v > l }, "exclusiveMaximum": func(l float64) bool { return v > l },
+	} {
+		l, ok := schemaNumber(s, key)
+		// An int64 beyond 2^53 may be the bound itself once it is rounded; a bound that
+		// excludes is broken by itself.
+		if !ok || !wrong(l) && !(strings.HasPrefix(key, "exclusive") && v == l && v > -1<<53 && v < 1<<53) {
+			continue
+		}
+		m.add(at, "%s %v", boundWords[key], s[key])
+	}
+}
+
+// sizeUnits name what the bounds of a length count.
+var sizeUnits = map[string]string{"Length": "characters", "Items": "items", "Properties": "properties"}
+
+// validateLength looks at how much there is of something.
+func (m *validationErrors) validateLength(s map[string]any, of string, n int, at []string) {
+	unit := sizeUnits[of]
+	if l, ok := schemaNumber(s, "min"+of); ok && float64(n) < l {
+		m.add(at, "has %d %s, at least %v are required", n, unit, s["min"+of])
+	}
+	if l, ok := schemaNumber(s, "max"+of); ok && float64(n) > l {
+		m.add(at, "has %d %s, at most %v are allowed", n, unit, s["max"+of])
+	}
+}
+
+func (m *validationErrors) validateString(s map[string]any, v string, at []string) {
+	m.validateLength(s, "Length", utf8.RuneCountInString(v), at)
+	if pattern, ok := s["pattern"].(string); ok {
+		if re, err := regexp.Compile(pattern); err == nil && !re.MatchString(v) {
+			m.add(at, "does not fit the pattern %.100s", pattern)
+		}
+	}
+	if name, ok := s["format"].(string); ok && m.old {
+		if fits := formats[name]; fits != nil && !fits(v) {
+			m.add(at, "is no valid %s", name)
+		}
+	}
+}
+
+// formats are those that schemas of the older dialects rule by. Newer ones only note them.
+var formats = map[string]func(string) bool{
+	"date-time": func(v string) bool { _, err := time.Parse(time.RFC3339, strings.ToUpper(v)); return err == nil },
+	"date":      func(v string) bool { _, err := time.Parse(time.DateOnly, v); return err == nil },
+	"email":     func(v string) bool { a, err := mail.ParseAddress(v); return err == nil && a.Address == v },
+	"ipv4":      func(v string) bool { a, err := netip.ParseAddr(v); return err == nil && a.Is4() },
+	"ipv6":      func(v string) bool { a, err := netip.ParseAddr(v); return err == nil && a.Is6() && a.Zone() == "" },
+	"uri":       func(v string) bool { u, err := url.Parse(v); return err == nil && u.IsAbs() },
+	"uuid":      isUUID,
+}
+
+func isUUID(v string) bool {
+	if len(v) != 36 {
+		return false
+	}
+	for i := range len(v) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (v[i] == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(v[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *validationErrors) validateArray(s map[string]any, v []any, at []string) {
+	m.validateLength(s, "Items", len(v), at)
+	first, _ := s["prefixItems"].([]any)
+	rest := s["items"]
+	if list, ok := rest.([]any); ok { // as older dialects write it
+		first, rest = list, s["additionalItems"]
+		if !m.old {
+			return
+		}
+	} else if m.old {
+		first = nil
+	}
+	for i, one := range v {
+		at := append(slices.Clone(at), fmt.Sprint(i))
+		if i < len(first) {
+			m.validate(first[i], one, at)
+		} else {
+			m.validate(rest, one, at)
+		}
+	}
+}
+
+func (m *validationErrors) validateObject(s map[string]any, v map[string]any, at []string) {
+	m.validateLength(s, "Properties", len(v), at)
+	required, _ := s["required"].([]any)
+	for _, one := range required {
+		if name, ok := one.(string); ok {
+			if _, there := v[name]; !there {
+				m.add(append(slices.Clone(at), name), "is required")
+			}
+		}
+	}
+	properties, _ := s["properties"].(map[string]any)
+	patterns, _ := s["patternProperties"].(map[string]any)
+	others, bound := s["additionalProperties"]
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		at := append(slices.Clone(at), name)
+		part, known := properties[name]
+		if known {
+			m.validate(part, v[name], at)
+		}
+		for pattern, part := range patterns {
+			re, err := regexp.Compile(pattern)
+			if err != nil || re.MatchString(name) {
+				known = true
+			}
+			if err == nil && re.MatchString(name) {
+				m.validate(part, v[name], at)
+			}
+		}
+		switch {
+		case known || !bound:
+		case others == false:
+			m.add(at, "is not known")
+		default:
+			m.validate(others, v[name], at)
+		}
+	}
+}

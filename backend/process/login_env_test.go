@@ -1,0 +1,184 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLoginShellTellsItsEnvironmentThoughItIsChatty(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	// A start-up file that prints, and leaves something that holds stdout.
+	profile := "echo 'Welcome!'\nexport PATH=/opt/node/bin:$PATH\nexport MULTI='a\nb=c'\nsleep 90 &\n"
+	if err := os.WriteFile(filepath.Join(home, ".bash_profile"), []byte(profile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bash, err := Resolve("bash", "/bin:/usr/bin")
+	if err != nil {
+		t.Skip(err)
+	}
+	env, err := askShell(bash, time.Minute) // less than what holds stdout takes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(env["PATH"], "/opt/node/bin:") || env["MULTI"] != "a\nb=c" {
+		t.Errorf("PATH %q, MULTI %q", env["PATH"], env["MULTI"])
+	}
+}
+
+func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	shell := filepath.Join(t.TempDir(), "sh")
+	if err := os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	_, err := askShell(shell, 200*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "did not answer") {
+		t.Errorf("err = %v", err)
+	}
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+// A shell that is ended in the middle of what its start-up files run takes away the locks
+// of that; killed at once, it would leave them for every later shell of the person.
+func TestALoginShellThatIsEndedLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	lock, came := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "came")
+	shell := filepath.Join(t.TempDir(), "sh")
+	script := "#!/bin/bash\ntrap 'rm -f " + lock + "' EXIT\ntouch " + lock + " " + came + "\nsleep 300\n"
+	if err := os.WriteFile(shell, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// On a busy machine the shell may be ended before it has come to its lock.
+	for limit := 250 * time.Millisecond; ; limit *= 3 {
+		if _, err := askShell(shell, limit); err == nil {
+			t.Error("a shell that hangs has answered")
+		}
+		if _, err := os.Stat(came); err == nil {
+			break
+		}
+		if limit > time.Minute {
+			t.Fatal("the shell never took its lock")
+		}
+	}
+	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock is still there: %v", err)
+	}
+}
+
+func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
+	t.Setenv("MINE", "1")
+	reads := 0
+	release := make(chan struct{})
+	r := newLoginEnvReader(func(time.Duration) (map[string]string, error) {
+		reads++
+		<-release
+		return nil, errors.New("no shell")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if env, err := r.get(ctx); !errors.Is(err, context.Canceled) || env["MINE"] != "1" {
+		t.Errorf("%v, MINE %q", err, env["MINE"])
+	}
+	close(release)
+	for range 3 {
+		env, err := r.get(t.Context())
+		if err == nil || env["MINE"] != "1" {
+			t.Errorf("%v, MINE %q", err, env["MINE"])
+		}
+		env["MINE"] = "changed by one caller"
+	}
+	if reads != 1 {
+		t.Errorf("read %d times", reads)
+	}
+}
+
+// A program that was installed since is found, and a shell that hangs does not take away
+// what an earlier one told.
+func TestLoginEnvIsReadAgainOnceItHasExpired(t *testing.T) {
+	t.Parallel()
+	answers := []struct {
+		path string
+		err  error
+	}{{"/old", nil}, {"/new", nil}, {"", errors.New("no answer")}}
+	reads := 0
+	r := newLoginEnvReader(func(time.Duration) (map[string]string, error) {
+		a := answers[reads]
+		reads++
+		return map[string]string{"PATH": a.path}, a.err
+	})
+	if r.expire(0) {
+		t.Error("what nobody has read has expired")
+	}
+	get := func(want string, failed bool) {
+		t.Helper()
+		env, err := r.get(t.Context())
+		if env["PATH"] != want || (err != nil) != failed {
+			t.Errorf("PATH %q, %v; want %q", env["PATH"], err, want)
+		}
+	}
+	get("/old", false)
+	if r.expire(time.Hour) {
+		t.Error("a new answer has expired")
+	}
+	get("/old", false)
+	if len(r.changed) != 0 {
+		t.Error("the first reading counts as a change")
+	}
+	if !r.expire(0) {
+		t.Error("an old answer has not expired")
+	}
+	get("/new", false)
+	if len(r.changed) != 1 {
+		t.Error("nobody hears of the second reading")
+	}
+	r.expire(0)
+	get("/new", true)
+	get("/new", true)
+	if reads != 3 {
+		t.Errorf("read %d times", reads)
+	}
+}
+
+func TestALongerLimitHasAShellAskedAgainThatTimedOut(t *testing.T) {
+	t.Parallel()
+	r := newLoginEnvReader(func(limit time.Duration) (map[string]string, error) {
+		if limit < time.Minute {
+			return nil, errors.New("no answer")
+		}
+		return map[string]string{"PATH": "/slow"}, nil
+	})
+	if _, err := r.get(t.Context()); err == nil {
+		t.Error("it answered within 10 s")
+	}
+	r.setLimit(time.Minute)
+	for _, limit := range []time.Duration{time.Minute, time.Second} { // what is known stays
+		if env, err := r.get(t.Context()); err != nil || env["PATH"] != "/slow" {
+			t.Errorf("PATH %q, %v", env["PATH"], err)
+		}
+		r.setLimit(limit)
+	}
+}
+
+func TestBaseEnvHoldsNoSecretOfOthers(t *testing.T) {
+	t.Setenv("GITHUB_TOKEN", "x")
+	t.Setenv("LC_TIME", "C")
+	env := BaseEnv()
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GITHUB_TOKEN=") }) {
+		t.Error("a token leaked")
+	}
+	if !slices.Contains(env, "LC_TIME=C") || !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+		t.Errorf("missing: %v", env)
+	}
+}

@@ -1,0 +1,126 @@
+//go:build linux || darwin
+
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func readLoginEnv(limit time.Duration) (map[string]string, error) {
+	return askShell(loginShell(), limit)
+}
+
+// askShell runs shell as an interactive login shell, because people extend PATH
+// in either kind of start-up file, and lets it print its environment between two
+// fences: start-up files may print too. It has no terminal and a session of its own, so
+// it can neither ask nor be stopped by job control.
+func askShell(shell string, limit time.Duration) (map[string]string, error) {
+	fence := "drawbridge-" + rand.Text()
+	script := "printf %s " + fence + "; env -0; printf %s " + fence
+	flags := []string{"-l", "-i", "-c", script}
+	switch filepath.Base(shell) {
+	case "bash", "zsh", "fish", "ksh", "mksh":
+	case "csh", "tcsh": // these take -l only alone
+		flags = []string{"-i", "-c", script}
+	default:
+		flags = []string{"-l", "-c", script}
+	}
+
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(shell, flags...)
+	// What start-up files launch (an ssh-agent) belongs to the person: keep it.
+	cmd.Env = append(withoutVariables(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
+	cmd.Stdout = in
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if home, err := os.UserHomeDir(); err == nil {
+		cmd.Dir = home
+	}
+	err = cmd.Start()
+	in.Close()
+	if err != nil {
+		return nil, fmt.Errorf("cannot run login shell: %w", err)
+	}
+	defer hangUp(cmd)
+
+	// The end is the second fence, not end of file: an agent may hold the pipe.
+	_ = out.SetReadDeadline(time.Now().Add(limit))
+	var text bytes.Buffer
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := out.Read(buf)
+		text.Write(buf[:n])
+		if _, rest, ok := bytes.Cut(text.Bytes(), []byte(fence)); ok {
+			if body, _, ok := bytes.Cut(rest, []byte(fence)); ok {
+				return asMap(strings.Split(string(body), "\x00")), nil
+			}
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, fmt.Errorf("login shell %s did not answer within %s", shell, limit)
+		case err != nil:
+			return nil, fmt.Errorf("login shell %s did not print its environment", shell)
+		case text.Len() > 4<<20:
+			return nil, fmt.Errorf("login shell %s printed too much", shell)
+		}
+	}
+}
+
+// hangUpStep is how long a shell and what it runs may take to leave after each signal.
+const hangUpStep = 500 * time.Millisecond
+
+// hangUp ends a login shell as a terminal does that is closed, so that what it was in the
+// middle of can take its locks away: a killed `pyenv rehash` leaves one that makes every
+// later shell of the person wait for a minute. Under nohup nobody hears of that, and an
+// interactive shell does not hear SIGTERM; both at once would end a shell in its trap.
+func hangUp(cmd *exec.Cmd) {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = cmd.Wait()
+	}()
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGKILL} {
+		_ = syscall.Kill(-cmd.Process.Pid, signal)
+		select {
+		case <-gone:
+			return
+		case <-time.After(hangUpStep):
+		}
+	}
+	<-gone
+}
+
+// loginShell is the person's shell: SHELL, else what the user database says.
+func loginShell() string {
+	if shell := os.Getenv("SHELL"); filepath.IsAbs(shell) {
+		return shell
+	}
+	if file, err := os.Open("/etc/passwd"); err == nil {
+		defer file.Close()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			f := strings.Split(lines.Text(), ":")
+			if len(f) == 7 && f[2] == strconv.Itoa(os.Getuid()) && filepath.IsAbs(f[6]) {
+				return f[6]
+			}
+		}
+	}
+	if runtime.GOOS == "darwin" {
+		return "/bin/zsh"
+	}
+	return "/bin/sh"
+}

@@ -1,0 +1,66 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What starts its successor and ends may be missed by each look at all processes, on a
+// crowded machine for ever. The sweep ends it without any look.
+func TestSweepEndsWhatEveryLookMisses(t *testing.T) {
+	t.Parallel()
+	instance := strings.ReplaceAll(filepath.ToSlash(t.TempDir()), "/", "-")
+	reborn := bear(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
+	eventually(t, time.Minute, "something is reborn", func() bool { return len(reborn(listProcesses())) > 0 })
+	blind := func() (all []processInfo) { // sees everything else
+		for _, p := range listProcesses() {
+			if !strings.HasPrefix(variable(p.pid, MarkVariable), instance+"/") {
+				all = append(all, p)
+			}
+		}
+		return all
+	}
+	endOrphansFrom(blind, instance, "this", nil)
+	for range 20 {
+		if left := reborn(listProcesses()); len(left) > 0 {
+			t.Fatalf("%d are left", len(left))
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// TestSweepSparesAGroupWhoseIdWasGivenOutAnew: its leader is gone, and nothing but the
+// number says that it could be ours.
+func TestSweepSparesAGroupWhoseIdWasGivenOutAnew(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	leader := exec.Command("/bin/sh", "-c", `"$0" & exit`, os.Args[0])
+	leader.Env = []string{act + "=deaf", "READY=" + dir, quickExit}
+	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	began, _ := readProcess(leader.Process.Pid)
+	_ = leader.Wait()
+	awaitReady(dir, 1)
+	t.Cleanup(func() { _ = syscall.Kill(-leader.Process.Pid, syscall.SIGKILL) })
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), leader.Process.Pid, began.start)
+	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sweeper := exec.Command(os.Args[0])
+	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+path, quickExit)
+	if out, err := sweeper.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "[] <nil>" {
+		t.Errorf("%v: swept %s", err, out)
+	}
+	if len(pidsIn(dir)) != 1 {
+		t.Error("it was ended")
+	}
+}

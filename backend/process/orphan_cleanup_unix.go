@@ -1,0 +1,180 @@
+//go:build linux || darwin
+
+package process
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// endOrphansOf ends processes of other runs of this instance. A ledger entry counts
+// only with its exact start time. What carries the mark of another run counts
+// whatever its age: a daemon that forks itself again and again is always young.
+func endOrphansOf(instance, run string, entries []ledgerEntry) []Orphan {
+	return endOrphansFrom(listProcesses, instance, run, entries)
+}
+
+// endOrphansFrom is sweep that looks at the processes by look. That may come too late for one
+// that only starts its successor, which is therefore chased as well.
+func endOrphansFrom(look func() []processInfo, instance, run string, entries []ledgerEntry) []Orphan {
+	names := make(map[string]Orphan)
+	of := func(mark string) bool {
+		return strings.HasPrefix(mark, instance+"/") && !strings.HasPrefix(mark, instance+"/"+run+"/")
+	}
+	pursuit := newDescendantFinder(of)
+	found := func(all []processInfo) (guilty []processInfo) {
+		byPID := make(map[int]processInfo, len(all))
+		for _, p := range all {
+			byPID[p.pid] = p
+		}
+		self := byPID[os.Getpid()]
+		spared := ancestors(self.pid, byPID)
+		roots := make(map[int]string)
+		for _, p := range all {
+			if p.zombie || spared[p.pid] {
+				continue
+			}
+			name, listed := "", false
+			for _, e := range entries {
+				if p.pid == e.PID && p.start == e.Start {
+					name, listed = e.Name, true
+				}
+			}
+			if !listed && pursuit.knows(p) {
+				continue // what was read once stays as it is
+			}
+			if !sameUser(p.pid) {
+				continue
+			}
+			mark, there := inEnvironment(p.pid, MarkVariable)
+			switch {
+			case of(mark):
+				roots[p.pid] = mark[strings.LastIndexByte(mark, '/')+1:]
+			case listed:
+				roots[p.pid] = name
+			case there:
+				pursuit.spare(p)
+			}
+		}
+		for _, p := range all {
+			if p.zombie || spared[p.pid] {
+				continue
+			}
+			for at, hops := p, 0; hops < 1000; hops++ {
+				if name, ok := roots[at.pid]; ok {
+					guilty = append(guilty, p)
+					names[key(p)] = Orphan{PID: p.pid, Name: name}
+					break
+				}
+				parent, ok := byPID[at.ppid]
+				if !ok || spared[parent.pid] {
+					break
+				}
+				at = parent
+			}
+		}
+		return guilty
+	}
+	treeKiller{look: look, guilty: found, grace: 500 * time.Millisecond, finder: pursuit}.run()
+	swept := make([]Orphan, 0, len(names))
+	for _, s := range names {
+		swept = append(swept, s)
+	}
+	return swept
+}
+
+// endRun ends what still carries the mark of this run. What forks itself again and again
+// may be in none of its looks, and is therefore chased as well.
+func (s *Spawner) endRun() {
+	ours := func(mark string) bool { return strings.HasPrefix(mark, s.instance+"/"+s.run+"/") }
+	self := os.Getpid()
+	treeKiller{look: listDescendants, grace: leftoverGrace, finder: newDescendantFinder(ours), guilty: func(all []processInfo) (guilty []processInfo) {
+		byPID := make(map[int]processInfo, len(all))
+		for _, p := range all {
+			byPID[p.pid] = p
+		}
+		for _, p := range all {
+			switch {
+			case p.pid == self || marksFallToUs && !isDescendant(self, p, byPID):
+			case p.zombie:
+				if _, group := s.owns(p.pid, p.pgid); group && p.ppid == self {
+					reap(p.pid)
+				}
+			case ours(variable(p.pid, MarkVariable)):
+				guilty = append(guilty, p)
+			}
+		}
+		return guilty
+	}}.run()
+	s.reaper.reapOrphans()
+}
+
+// treeKiller ends processes that may fork while it is under way.
+type treeKiller struct {
+	look   func() []processInfo
+	guilty func([]processInfo) []processInfo
+	grace  time.Duration // between TERM and KILL
+	// patience is how long it goes on at most; 0 is killPatience.
+	patience time.Duration
+	// over, if it is set, knows for certain that nothing is left.
+	over func() bool
+	// finder, if it is set, finds what the looks come too late for.
+	finder *descendantFinder
+}
+
+// run ends what guilty points at: TERM, and after the grace KILL until nothing more is
+// found several times in a row.
+func (h treeKiller) run() {
+	begun := time.Now()
+	asked := make(map[string]bool)
+	empty := 0
+	for time.Since(begun) < orDefault(h.patience, killPatience) {
+		guilty := h.guilty(h.look())
+		if h.over != nil && h.over() {
+			return
+		}
+		if len(guilty) == 0 && !h.killRound(begun) {
+			if empty++; empty == emptyLooks {
+				return
+			}
+			continue
+		}
+		empty = 0
+		for _, p := range guilty {
+			switch {
+			case time.Since(begun) >= h.grace:
+				signalProcess(p, unix.SIGKILL)
+			case !asked[key(p)]:
+				asked[key(p)] = true
+				signalProcess(p, unix.SIGTERM)
+				signalProcess(p, unix.SIGCONT)
+			}
+		}
+		if !h.killRound(begun) {
+			time.Sleep(poll / 2)
+		}
+	}
+}
+
+func (h treeKiller) killRound(begun time.Time) (met bool) {
+	switch {
+	case h.finder == nil:
+		return false
+	case time.Since(begun) < h.grace:
+		return h.finder.run(poll/2, unix.SIGTERM)
+	}
+	return h.finder.run(poll, unix.SIGKILL)
+}
+
+// ancestors is pid and all its parents.
+func ancestors(pid int, byPID map[int]processInfo) map[int]bool {
+	up := make(map[int]bool)
+	for !up[pid] && pid > 0 {
+		up[pid] = true
+		pid = byPID[pid].ppid
+	}
+	return up
+}

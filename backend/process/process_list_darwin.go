@@ -1,0 +1,143 @@
+package process
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"strconv"
+	"time"
+
+	gops "github.com/shirou/gopsutil/v4/process"
+	"golang.org/x/sys/unix"
+)
+
+// processInfo is one process as the system sees it. pid and start together name it for
+// as long as the machine runs.
+type processInfo struct {
+	pid, ppid, pgid, sid int
+	start                uint64 // microseconds since 1970
+	name                 string
+	zombie               bool
+	rss                  int64 // bytes
+	cpu                  time.Duration
+}
+
+const zombieState = 5 // SZOMB of sys/proc.h
+
+// listProcesses lists the processes of this user. Sessions, memory and processor time are
+// not in this table; measure adds the last two where they are wanted.
+func listProcesses() []processInfo {
+	table, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Geteuid())
+	if err != nil {
+		return nil
+	}
+	all := make([]processInfo, 0, len(table))
+	for i := range table {
+		all = append(all, infoOf(&table[i]))
+	}
+	return all
+}
+
+// listDescendants is scan: nothing falls to us here, so descendants may be anywhere.
+func listDescendants() []processInfo { return listProcesses() }
+
+func infoOf(k *unix.KinfoProc) processInfo {
+	name := k.Proc.P_comm[:]
+	if end := bytes.IndexByte(name, 0); end >= 0 {
+		name = name[:end]
+	}
+	return processInfo{
+		pid:    int(k.Proc.P_pid),
+		ppid:   int(k.Eproc.Ppid),
+		pgid:   int(k.Eproc.Pgid),
+		start:  uint64(k.Proc.P_starttime.Sec)*1e6 + uint64(k.Proc.P_starttime.Usec),
+		name:   string(name),
+		zombie: k.Proc.P_stat == zombieState,
+	}
+}
+
+func readProcess(pid int) (processInfo, bool) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(k.Proc.P_pid) != pid {
+		return processInfo{}, false
+	}
+	return infoOf(k), true
+}
+
+// measure fills in what the process table of the system does not tell.
+func measure(p *processInfo) {
+	process, err := gops.NewProcess(int32(p.pid))
+	if err != nil {
+		return
+	}
+	if memory, err := process.MemoryInfo(); err == nil {
+		p.rss = int64(memory.RSS)
+	}
+	if times, err := process.Times(); err == nil {
+		p.cpu = time.Duration((times.User + times.System) * float64(time.Second))
+	}
+}
+
+// variable reads one variable of the environment a process was started with. The
+// system lays out: the count of arguments, the executable, zeros, the arguments,
+// the environment.
+func variable(pid int, name string) string {
+	raw, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil || len(raw) < 4 {
+		return ""
+	}
+	count := int(binary.LittleEndian.Uint32(raw))
+	_, rest, _ := bytes.Cut(raw[4:], []byte{0})
+	rest = bytes.TrimLeft(rest, "\x00")
+	prefix := []byte(name + "=")
+	i := 0
+	for s := range bytes.SplitSeq(rest, []byte{0}) {
+		if i++; i <= count {
+			continue
+		}
+		if value, ok := bytes.CutPrefix(s, prefix); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// inEnvironment is variable; it does not tell whether there was anything to look into.
+func inEnvironment(pid int, name string) (value string, there bool) {
+	return variable(pid, name), false
+}
+
+// signalProcess sends a signal to the process that was seen, not to one that got
+// the same id since; between the look and the signal a gap of microseconds stays.
+func signalProcess(p processInfo, sig unix.Signal) {
+	if now, ok := readProcess(p.pid); ok && now.start == p.start {
+		_ = unix.Kill(p.pid, sig)
+	}
+}
+
+// sameUser is true for all that scan lists.
+func sameUser(int) bool { return true }
+
+// becomeGuardian does nothing: there is no subreaper on macOS.
+func becomeGuardian() error { return nil }
+
+// marksFallToUs is false: orphans go to launchd and are found by their mark alone.
+const marksFallToUs = false
+
+func bootID() string {
+	boot, err := unix.SysctlTimeval("kern.boottime")
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatInt(boot.Sec, 10)
+}
+
+// programOf is the executable that a process runs.
+func programOf(pid int) string {
+	process, err := gops.NewProcess(int32(pid))
+	if err != nil {
+		return ""
+	}
+	path, _ := process.Exe()
+	return path
+}

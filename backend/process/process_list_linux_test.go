@@ -1,0 +1,84 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process that is replaced by its child all the time is met even where a look at all
+// processes takes longer than it lives.
+func TestScanMeetsWhatForksItselfForEverAmongThousandsOfProcesses(t *testing.T) {
+	for range 1500 { // dead, but not reaped: they are in every look
+		dead, err := os.StartProcess("/bin/true", nil, &os.ProcAttr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { dead.Wait() })
+	}
+	life := 50 * time.Millisecond
+	for range 3 { // where other things run beside, a look takes seconds
+		began := time.Now()
+		listProcesses()
+		life = max(life, time.Since(began))
+	}
+	reborn := bear(t, "REBORN", t.TempDir(), life)
+	const looks = 40
+	missed := 0
+	var took time.Duration
+	for range looks {
+		began := time.Now()
+		all := listProcesses()
+		took += time.Since(began)
+		if len(reborn(all)) == 0 {
+			missed++
+		}
+	}
+	t.Logf("%d of %d looks missed it; it lived for %s, a look took %s", missed, looks, life, (took / looks).Round(time.Microsecond))
+	if missed > looks/2 {
+		t.Errorf("%d of %d looks missed a process that is always there", missed, looks)
+	}
+}
+
+// bear starts a process with a value in its environment that ignores TERM, starts its
+// successor after a life so long and ends, for ever. The function finds it among others; it is ended with the test.
+func bear(t *testing.T, name, value string, life time.Duration) (reborn func([]processInfo) []processInfo) {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "reborn.sh")
+	text := fmt.Sprintf("trap '' TERM\nsleep %f\nsetsid sh \"$1\" \"$1\" &\n", life.Seconds())
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reborn = func(all []processInfo) (found []processInfo) {
+		for _, p := range all {
+			if !p.zombie && variable(p.pid, name) == value {
+				found = append(found, p)
+			}
+		}
+		return found
+	}
+	first := exec.Command("/bin/sh", script, script)
+	first.Env = append(os.Environ(), name+"="+value)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	t.Cleanup(func() {
+		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+			found := reborn(listProcesses())
+			for _, p := range found {
+				signalProcess(p, unix.SIGKILL)
+			}
+			if len(found) == 0 && len(reborn(listProcesses())) == 0 {
+				return
+			}
+		}
+		t.Error("the test's own process could not be ended")
+	})
+	return reborn
+}

@@ -1,0 +1,70 @@
+package process
+
+import (
+	"bufio"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReleaseMemory gives back the memory that only a start needs: the heap's free pages, and the
+// pages of our own program file. Those come back by themselves, from the system's
+// cache, one minor fault for each 64 KiB that is used again. What stays is what is in
+// use. It blocks for some milliseconds; call it when there is nothing to do.
+func ReleaseMemory() {
+	debug.FreeOSMemory()
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	for _, r := range cleanRanges(self) {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, r.start, r.end-r.start, unix.MADV_DONTNEED)
+	}
+}
+
+type addresses struct{ start, end uintptr }
+
+// cleanRanges are the mappings of a file that were never written to: what is dropped
+// of them is still in the file. Writable ones are left alone, whatever they hold.
+func cleanRanges(path string) (list []addresses) {
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var at addresses
+	dirty := true // unless its counter says otherwise
+	keep := func() {
+		if at.end != 0 && !dirty {
+			list = append(list, at)
+		}
+		at, dirty = addresses{}, false
+	}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		line := lines.Text()
+		key, value, _ := strings.Cut(line, ":")
+		switch {
+		case key == "Anonymous": // pages that were written to; the others are the file's
+			dirty = dirty || strings.TrimSpace(value) != "0 kB"
+		case !strings.Contains(key, " "): // another counter
+		default: // the head of the next mapping: 00400000-012c9000 r-xp 00000000 fe:01 1 /path
+			keep()
+			fields := strings.SplitN(line, " ", 6)
+			if len(fields) < 6 || strings.TrimSpace(fields[5]) != path || strings.Contains(fields[1], "w") {
+				continue
+			}
+			from, to, _ := strings.Cut(fields[0], "-")
+			start, err1 := strconv.ParseUint(from, 16, 64)
+			end, err2 := strconv.ParseUint(to, 16, 64)
+			if err1 == nil && err2 == nil {
+				at = addresses{uintptr(start), uintptr(end)}
+			}
+		}
+	}
+	keep()
+	return list
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	aDay   = 24 * time.Hour
+	aMonth = 30 * aDay
+)
+
+// TestAClockThatIsFarAheadDeletesNothing before it has gone on from there for a day, in
+// which somebody may set it right.
+func TestAClockThatIsFarAheadDeletesNothing(t *testing.T) {
+	t.Parallel()
+	right := aCall(0).At
+	var ahead atomic.Int64 // the index reads it meanwhile
+	clock := func() time.Time { return right.Add(time.Duration(ahead.Load())) }
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), clock)
+	b.SetKeep(RetentionLimits{Age: aMonth, Bytes: -1})
+	record(t, b, 0, 100)
+	flushed(t, b)
+	left := func(when string, want int) {
+		t.Helper()
+		b.enforceRetention(t.Context())
+		if n := count(t, b); n != want {
+			t.Fatalf("%s %d calls are left, want %d", when, n, want)
+		}
+	}
+	u := func() int64 {
+		t.Helper()
+		u, err := b.Usage(t.Context(), UsageQuery{From: aCall(0).At.Add(-aDay), To: aCall(0).At.Add(aDay)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Total.Calls
+	}
+	left("with a clock that is right", 100)
+	ahead.Store(int64(9 * 365 * aDay))
+	left("nine years ahead", 100)
+	if h := b.Held(); h == nil || h.Calls != 100 || !h.All || !h.From.Equal(right) || !h.Until.Equal(clock().Add(aDay)) {
+		t.Errorf("what is held is %+v", h)
+	}
+	if n := u(); n != 100 {
+		t.Errorf("the sums have %d calls", n)
+	}
+	for range 23 { // it goes on
+		ahead.Add(int64(time.Hour))
+		left("hours later", 100)
+	}
+	ahead.Store(int64(time.Hour))
+	left("set right again", 100)
+	if h := b.Held(); h != nil {
+		t.Errorf("with a clock that is right %+v is held", h)
+	}
+	ahead.Store(int64(9 * 365 * aDay))
+	for range 23 {
+		left("ahead once more", 100)
+		ahead.Add(int64(time.Hour))
+	}
+	ahead.Add(int64(9 * 365 * aDay))
+	left("and further", 100)
+	for range 23 {
+		ahead.Add(int64(time.Hour))
+		left("and going on from there", 100)
+	}
+	ahead.Add(int64(time.Hour))
+	left("a day long", 0)
+	if h := b.Held(); h != nil {
+		t.Errorf("what is gone is held: %+v", h)
+	}
+}
+
+// TestALeapOfTheClockIsRememberedByTheNextRun: a program that is started and ended often
+// believes it after the same day.
+func TestALeapOfTheClockIsRememberedByTheNextRun(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	now := aCall(0).At
+	run := func() (left int) {
+		b := openAt(t, path, func() time.Time { return now })
+		defer b.stop()
+		b.SetKeep(RetentionLimits{Age: aMonth, Bytes: -1})
+		if left = count(t, b); left == 0 {
+			record(t, b, 0, 10)
+			flushed(t, b)
+		}
+		b.enforceRetention(t.Context())
+		return count(t, b)
+	}
+	if n := run(); n != 10 {
+		t.Fatal(n)
+	}
+	now = now.Add(40 * aDay)
+	for range 5 {
+		if n := run(); n != 10 {
+			t.Fatalf("%d calls are left after a leap of 40 days", n)
+		}
+		now = now.Add(5 * time.Hour)
+	}
+	if n := run(); n != 0 {
+		t.Errorf("%d calls are left a day after it", n)
+	}
+}
+
+// TestCallsGoByTheirAge, hour by hour, over a weekend, and after the clock went back.
+func TestCallsGoByTheirAge(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, steps := range map[string][]time.Duration{
+		"hour by hour":       {time.Hour, time.Hour, time.Hour},
+		"over a weekend":     {64 * time.Hour, time.Minute},
+		"after it went back": {-9 * 365 * aDay, time.Hour, 9 * 365 * aDay, time.Hour},
+	} {
+		a := clockSkew{}
+		now := start
+		a.trustedNow(now, aMonth)
+		for i, step := range steps {
+			now = now.Add(step)
+			at := a.trustedNow(now, aMonth)
+			if !at.Equal(now) {
+				t.Errorf("%s, step %d: age counts from %s at %s", name, i, at, now)
+			}
+		}
+	}
+	a := clockSkew{}
+	a.trustedNow(start, aMonth)
+	a.trustedNow(start.Add(9*365*aDay), aMonth)
+	now := start.Add(5 * 365 * aDay) // less far ahead
+	for range 24 {
+		if at := a.trustedNow(now, aMonth); !at.Equal(start) {
+			t.Fatalf("age counts from %s", at)
+		}
+		now = now.Add(time.Hour)
+	}
+	if at := a.trustedNow(now, aMonth); !at.Equal(now) {
+		t.Errorf("a day later age counts from %s", at)
+	}
+	for age, want := range map[time.Duration]time.Duration{aMonth: leapMost, aDay: leapLeast, 8 * aDay: 2 * aDay, -1: leapLeast} {
+		if got := maxLeap(age); got != want {
+			t.Errorf("of calls that are kept for %s a leap is %s, want %s", age, got, want)
+		}
+	}
+}

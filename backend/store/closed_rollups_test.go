@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+)
+
+// TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten holds the writer: nothing that
+// was recorded can reach the disk.
+func TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	record(t, b, 0, 100)
+	flushed(t, b)
+	held, let := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- b.transact(context.Background(), func(context.Context, *sql.Tx) error {
+			close(held)
+			<-let
+			return nil
+		})
+	}()
+	<-held
+	b.Recorder().Record(aCall(100), aReply)
+	b.recorder.mu.Lock()
+	b.recorder.rate = writeRate{since: time.Now().Add(time.Hour), perSecond: 1000}
+	b.recorder.mu.Unlock()
+	for name, ask := range map[string]func() error{
+		"a page":          func() error { _, _, err := b.Calls(t.Context(), Query{Limit: 5}); return err },
+		"counts":          func() error { _, err := b.Facets(t.Context(), Query{}); return err },
+		"percentiles":     func() error { _, err := b.Usage(t.Context(), UsageQuery{}); return err },
+		"sessions":        func() error { _, _, err := b.Sessions(t.Context(), 0, 10); return err },
+		"one call":        func() error { _, err := b.Call(t.Context(), aCall(7).ID); return err },
+		"the page after":  func() error { _, _, err := b.Calls(t.Context(), Query{Before: aCall(50).ID}); return err },
+		"clients":         func() error { _, err := b.Clients(t.Context()); return err },
+		"how far it came": func() error { _, err := b.Index(t.Context()); return err },
+	} {
+		answered := make(chan error, 1)
+		go func() { answered <- ask() }()
+		select {
+		case err := <-answered:
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(patient / 2): // a question waits for the writer as long as patient
+			t.Errorf("%s waits for the writer", name)
+		}
+	}
+	close(let)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	b.recorder.mu.Lock()
+	b.recorder.rate = writeRate{since: time.Now()}
+	b.recorder.mu.Unlock()
+	// When few are written, who made a call finds it at once.
+	b.Recorder().Record(aCall(200), aReply)
+	if got, _, err := b.Calls(t.Context(), Query{Limit: 1}); err != nil || len(got) != 1 || got[0].ID != aCall(200).ID {
+		t.Errorf("the newest call is %v, %v", got, err)
+	}
+}
+
+// TestSumsThatAreKeptForAMomentAreNeverOld asks the same again and again while calls come
+// late, go, and are recorded.
+func TestSumsThatAreKeptForAMomentAreNeverOld(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, t.TempDir()+"/history.db", later)
+	ask := func(what string, want int64) {
+		t.Helper()
+		flushed(t, b)
+		for range 2 { // the second answer is made from what the first kept
+			u, err := b.Usage(t.Context(), UsageQuery{From: later().Add(-72 * time.Hour)})
+			if err != nil || u.Total.Calls != want {
+				t.Errorf("%s: %d calls of %d are counted, %v", what, u.Total.Calls, want, err)
+			}
+			n := int64(0)
+			for _, one := range u.Series {
+				n += one.Calls
+			}
+			if n != want || len(u.ByTool) != 1 || u.ByTool[0].Calls != want || u.ByClient[0].Calls != want || u.ByServer[0].Calls != want {
+				t.Errorf("%s: the lists have %d over time, %+v", what, n, u.ByTool)
+			}
+			f, err := b.Facets(t.Context(), Query{})
+			if err != nil || f.Total != want || f.Servers[0].Calls != want {
+				t.Errorf("%s: the facets are %+v, %v", what, f, err)
+			}
+		}
+	}
+	record(t, b, 0, 100)
+	ask("at first", 100)
+	record(t, b, 100, 20)
+	ask("late calls", 120)
+	now := aCall(0)
+	now.At = later()
+	now.ID = now.At.UnixMicro()
+	b.Recorder().Record(now, aReply)
+	ask("a call of today", 121)
+	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(1).ID, aCall(2).ID}}); err != nil {
+		t.Fatal(err)
+	}
+	ask("erased calls", 119)
+}
+
+// TestPruningEndsWhileCallsAreRecorded prunes to fewer calls than are recorded meanwhile: of
+// those it takes none, so that it ends however fast they come.
+//
+// It is not parallel: it keeps a processor busy. The recording keeps pace with the disk, so that a
+// slow machine has no more of it to write than a fast one.
+func TestPruningEndsWhileCallsAreRecorded(t *testing.T) {
+	calls := 500
+	if slow { // each of its steps waits for two batches
+		calls = 150
+	}
+	b := fresh(t)
+	record(t, b, 0, calls)
+	flushed(t, b)
+	ended := make(chan int64, 1)
+	go func() {
+		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: 1, Rows: 10}) // one byte: everything is beyond
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- n
+	}()
+	deadline := time.After(4 * patient)
+	for n := calls; ; {
+		select {
+		case pruned := <-ended:
+			if pruned < int64(calls-10) || pruned > int64(calls) {
+				t.Errorf("%d calls were pruned of the %d that were there at first; %d came meanwhile", pruned, calls, n-calls)
+			}
+			return
+		case <-deadline:
+			t.Fatal("pruning does not end")
+		default:
+		}
+		if n == calls && rows(t, b) == calls {
+			continue // it has not begun
+		}
+		for range 2 * pruneRows { // more than a step takes away
+			b.Recorder().Record(aCall(n), aReply)
+			n++
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patient)
+		b.Recorder().Flush(ctx)
+		cancel()
+	}
+}
+
+func rows(t *testing.T, b *bench) (n int) {
+	t.Helper()
+	if err := b.withHandle(func(h *handle) error {
+		return h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// fault is why the database cannot be used at the moment.
+type fault uint8
+
+const (
+	faultNone     fault = iota
+	faultOther          // ours: bad SQL, a row that no table takes
+	faultFull           // no room on the disk
+	faultReadOnly       // the file or the folder cannot be written
+	faultLocked         // another program holds the file
+	faultDisk           // the disk answers with errors
+	faultDamaged        // the file is no sound database
+	faultNewer          // written by a newer Drawbridge
+)
+
+// sentence tells a person.
+func (f fault) sentence() string {
+	switch f {
+	case faultFull:
+		return "recording paused: the disk is full"
+	case faultReadOnly:
+		return "recording paused: the history file cannot be written"
+	case faultLocked:
+		return "recording paused: another program holds the history file"
+	case faultDisk:
+		return "recording paused: the disk reports errors"
+	case faultDamaged:
+		return "recording paused: the history file is damaged"
+	case faultNewer:
+		return "recording is off: the history was written by a newer Drawbridge"
+	case faultOther:
+		return "recording paused: the history cannot be written"
+	}
+	return ""
+}
+
+// explainError says of trouble with the disk what a person can do about it. What is no
+// trouble with the disk stays as it is.
+func explainError(err error) error {
+	if _, ok := errors.AsType[*sqlite.Error](err); !ok {
+		return err
+	}
+	e := &core.Error{Code: core.CodeUnavailable, Cause: err}
+	switch faultOf(err) {
+	case faultFull:
+		e.Message, e.Hint = "the history cannot be changed: the disk is full", "Make some room on the disk first: deleting calls needs some too."
+	case faultReadOnly:
+		e.Message, e.Hint = "the history cannot be changed: its file cannot be written", "See whether the data folder is yours and its disk may be written to."
+	case faultLocked:
+		e.Message, e.Hint, e.Retriable = "the history cannot be changed: another program holds its file", "End that program, or wait until it is done.", true
+	case faultDisk:
+		e.Message, e.Hint = "the history cannot be used: the disk reports errors", "See to the disk, and keep a copy of the data folder."
+	default:
+		return err
+	}
+	return e
+}
+
+func faultOf(err error) fault {
+	if err == nil {
+		return faultNone
+	}
+	if errors.Is(err, errNewer) {
+		return faultNewer
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return faultReadOnly
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		if noRoom(err) {
+			return faultFull
+		}
+		if _, isPath := errors.AsType[*fs.PathError](err); isPath {
+			return faultReadOnly
+		}
+		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, context.DeadlineExceeded) {
+			return faultLocked
+		}
+		return faultOther
+	}
+	switch e.Code() & 0xff { // the low byte is the primary code
+	case lib.SQLITE_FULL:
+		return faultFull
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
+		return faultReadOnly
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
+		return faultLocked
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_FORMAT:
+		return faultDamaged
+	case lib.SQLITE_IOERR, lib.SQLITE_NOLFS:
+		return faultDisk
+	}
+	return faultOther
+}

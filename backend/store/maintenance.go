@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"modernc.org/sqlite"
+)
+
+// Size is what the history takes.
+type Size struct {
+	Calls     int64
+	Bytes     int64 // of the database file and the log of changes
+	FreeBytes int64 // of these: reused by new calls, given back by Vacuum
+}
+
+// Size returns what the history takes.
+func (s *Store) Size(ctx context.Context) (Size, error) {
+	var size Size
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		return h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call), p.page_count * s.page_size, f.freelist_count * s.page_size
+			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&size.Calls, &size.Bytes, &size.FreeBytes)
+	})
+	if info, statErr := os.Stat(s.o.Path + "-wal"); statErr == nil {
+		size.Bytes += info.Size()
+	}
+	return size, err
+}
+
+// Vacuum merges the index and gives free pages back to the disk, in steps between
+// which calls are recorded.
+func (s *Store) Vacuum(ctx context.Context) error {
+	// A negative number begins a merge of everything, a positive one goes on with it.
+	for pages := -500; ; pages = 500 {
+		more := false
+		err := s.withHandle(func(h *handle) (err error) {
+			more, err = mergeIndex(ctx, h.write, pages)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	for free := int64(1); free > 0; {
+		err := s.withHandle(func(h *handle) error {
+			if _, err := h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(1000)`); err != nil {
+				return err
+			}
+			return h.write.QueryRowContext(ctx, `PRAGMA freelist_count`).Scan(&free)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.withHandle(func(h *handle) error {
+		_, err := h.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		return err
+	})
+}
+
+// mergeIndex does a step of a merge. It reports whether there may be more to do.
+func mergeIndex(ctx context.Context, db *sql.DB, pages int) (bool, error) {
+	const changes = `SELECT total_changes()`
+	var before, after int64
+	if err := db.QueryRowContext(ctx, changes).Scan(&before); err != nil {
+		return false, err
+	}
+	if _, err := db.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('merge', ?)`, pages); err != nil {
+		return false, err
+	}
+	err := db.QueryRowContext(ctx, changes).Scan(&after)
+	return after-before >= 2, err // a merge with nothing to do changes one row
+}
+
+// Backup writes a copy of the history to a new file at path, while calls are recorded.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return backupError(err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return backupError(err)
+	}
+	_ = f.Close()
+	s.waitForRecent(ctx)
+	err = s.withHandle(func(*handle) error {
+		own, err := sql.Open("sqlite", dsn(s.o.Path, "deferred", fmt.Sprintf("busy_timeout(%d)", s.o.busyTimeout.Milliseconds())))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = own.Close() }()
+		_, err = own.ExecContext(ctx, `VACUUM INTO ?`, path)
+		return err
+	})
+	if err != nil {
+		_ = os.Remove(path)
+		if own, ok := errors.AsType[*sqlite.Error](err); ok {
+			err = own // of the copy, not of the history
+		}
+		return backupError(err)
+	}
+	return nil
+}
+
+// backupError says why a backup could not be written, and what to do next.
+func backupError(err error) error {
+	e := &core.Error{Code: core.CodeUnavailable, Message: "cannot write the backup", Hint: "See whether the disk has room, and the folder is yours; or choose another folder.", Cause: err}
+	switch {
+	case core.CodeOf(err) != core.CodeInternal: // it says enough: who waited gave up, or the store is not open
+		return err
+	case errors.Is(err, fs.ErrExist):
+		e.Code, e.Message, e.Hint = core.CodeConflict, "cannot write the backup: there is such a file already", "Name another file: a backup never overwrites one."
+	case errors.Is(err, fs.ErrPermission):
+		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: its folder may not be written to", "Choose a folder that is yours."
+	case errors.Is(err, syscall.ENOTDIR):
+		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: a part of its path is a file", "Choose another folder."
+	}
+	return e
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// Catalog returns what server offered when it was started under the same key, or nil
+// when that is not known.
+func (s *Store) Catalog(ctx context.Context, server, key string) (*core.Catalog, error) {
+	var blob []byte
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		return h.read.QueryRowContext(ctx, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key).Scan(&blob)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &core.Catalog{}
+	if err := gob.NewDecoder(bytes.NewReader(blob)).Decode(c); err != nil {
+		return nil, fmt.Errorf("cannot read catalog of %q: %w", server, err)
+	}
+	return c, nil
+}
+
+// SaveCatalog keeps what server offers, byte for byte, in the place of what was kept before.
+func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error {
+	var blob bytes.Buffer
+	if err := gob.NewEncoder(&blob).Encode(c); err != nil { // keeps raw JSON as it is, which encoding/json would not
+		return err
+	}
+	return s.exec(ctx, `INSERT INTO catalog (server, key, saved_at, catalog) VALUES (?,?,?,?)
+		ON CONFLICT (server) DO UPDATE SET key = excluded.key, saved_at = excluded.saved_at, catalog = excluded.catalog`,
+		server, key, s.o.Now().UnixMicro(), blob.Bytes())
+}
+
+// Metadata returns a small value that was kept under key. ok is false when there is none.
+func (s *Store) Metadata(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	err = s.query(ctx, func(ctx context.Context, h *handle) error {
+		return h.read.QueryRowContext(ctx, `SELECT value FROM fact WHERE key = ?`, key).Scan(&value)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, false, nil
+	}
+	return value, err == nil, err
+}
+
+// SaveMetadata keeps value under key.
+func (s *Store) SaveMetadata(ctx context.Context, key string, value []byte) error {
+	if value == nil {
+		value = []byte{}
+	}
+	return s.exec(ctx, saveFact, key, value, s.o.Now().UnixMicro())
+}
+
+const saveFact = `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
+	ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`
+
+// DualEra returns whether server speaks both eras, as far as that is known for key.
+func (s *Store) DualEra(ctx context.Context, server, key string) (dual, known bool, err error) {
+	value, ok, err := s.Metadata(ctx, "era/"+server)
+	if err != nil || !ok {
+		return false, false, err
+	}
+	answer, of, _ := strings.Cut(string(value), " ")
+	if of != key {
+		return false, false, nil
+	}
+	return answer == "dual", true, nil
+}
+
+// SaveDualEra keeps whether server speaks both eras.
+func (s *Store) SaveDualEra(ctx context.Context, server, key string, dual bool) error {
+	answer := "legacy"
+	if dual {
+		answer = "dual"
+	}
+	return s.SaveMetadata(ctx, "era/"+server, []byte(answer+" "+key))
+}
+
+func (s *Store) exec(ctx context.Context, stmt string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return s.withHandle(func(h *handle) error {
+		_, err := h.write.ExecContext(ctx, stmt, args...)
+		return err
+	})
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// planted is a call that has a word to look for in everything that is kept of it.
+func planted(n int) *core.Call {
+	c := aCall(n)
+	c.Server, c.Method, c.Name, c.PublicName = "qwxserver", "resources/read", "file:///home/qwxresource", "qwxpublic"
+	c.Client = core.Client{Token: "qwxtoken", Name: "qwxclient", Version: "qwxversion"}
+	c.Session, c.Workspace, c.Shim, c.Instance, c.TraceID = "qwxsession", "/home/qwxfolder", "qwxshim", "qwxinstance", "qwxtrace"
+	c.Outcome, c.Code, c.Reason, c.Stack = core.OutcomeProtocolError, core.CodeInternal, "qwxreason", "qwxstack"
+	c.Params = []byte(`{"uri":"file:///home/qwxresource","arguments":{"a":"qwxargument"}}`)
+	c.Arguments = core.Span{}
+	return c
+}
+
+func holds(t *testing.T, path, word string) {
+	t.Helper()
+	files, _ := filepath.Glob(path + "*")
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Error(err)
+		}
+		text := strings.ToLower(string(data))
+		for at := strings.Index(text, word); at >= 0; at = -1 {
+			t.Errorf("%s still has %q", filepath.Base(f), text[max(0, at-20):min(len(text), at+40)])
+		}
+	}
+}
+
+func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
+	for name, sel := range map[string]Selection{
+		"selected": {IDs: []int64{planted(3).ID, planted(150).ID}},
+		"client":   {Client: "qwxclient"},
+		"session":  {Session: "qwxsession"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "history.db")
+			b := open(t, path)
+			for n := range 200 {
+				c, r := aCall(n), textReply("other")
+				if n == 3 || n == 150 {
+					c, r = planted(n), textReply("qwxreply")
+				}
+				b.Recorder().Record(c, r)
+			}
+			indexed(t, b)
+			if err := b.SaveVerdict(t.Context(), planted(3).ID, core.Verdict{Level: "warn", Problem: "qwxverdict"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}); err != nil {
+				t.Fatal(err)
+			}
+			before, after := filepath.Join(t.TempDir(), "before.db"), filepath.Join(t.TempDir(), "after.db")
+			if err := b.Backup(t.Context(), before); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := b.Erase(t.Context(), sel); err != nil || n != 2 {
+				t.Fatalf("erased %d, %v", n, err)
+			}
+			holds(t, path, "qwx")
+			if err := b.Backup(t.Context(), after); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, after, "qwx")
+			// docs/history.md says so: a copy keeps what was deleted later.
+			if data, err := os.ReadFile(before); err != nil || !strings.Contains(string(data), "qwxresource") {
+				t.Errorf("the backup from before has lost the calls, %v", err)
+			}
+			// What the inserter remembers of names must not lead to rows that are gone.
+			b.Recorder().Record(planted(500), textReply("again"))
+			if n := count(t, b); n != 199 {
+				t.Errorf("%d calls", n)
+			}
+			sound(t, b)
+			b.stop()
+		})
+	}
+}
+
+func TestNamesThatNothingRefersToGoWithWhatReferredToThem(t *testing.T) {
+	b := fresh(t)
+	rows := func(table string) (n int) {
+		t.Helper()
+		if err := b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n) }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for n := range 300 {
+		c := aCall(n)
+		c.Method, c.Name, c.Workspace = "resources/read", fmt.Sprintf("file:///%d", n), fmt.Sprintf("/folder/%d", n)
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	if _, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 10}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.forgetNames(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if targets, folders := rows("target"), rows("workspace"); targets != 300 || folders != 10 {
+		t.Errorf("after pruning %d targets, which sums refer to, and %d folders", targets, folders)
+	}
+	if err := b.boundTargets(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.forgetNames(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if targets := rows("target"); targets != 100 {
+		t.Errorf("%d targets beyond the bound of 100", targets)
+	}
+	later := aCall(0).At.Add(2 * keepDays)
+	err := b.withHandle(func(h *handle) error { return forgetRollups(t.Context(), h.write, later, time.Hour) })
+	if err == nil {
+		err = b.forgetNames(t.Context())
+	}
+	if targets := rows("target"); err != nil || targets != 10 {
+		t.Errorf("%d targets for ten calls, %v", targets, err)
+	}
+	if _, err := b.Erase(t.Context(), Selection{Client: "Cursor"}); err != nil {
+		t.Fatal(err)
+	}
+	if s, g, w := rows("server"), rows("target"), rows("workspace"); s+g+w != 0 {
+		t.Errorf("nothing is left, but %d servers, %d targets and %d folders are", s, g, w)
+	}
+	sound(t, b)
+}

@@ -1,0 +1,225 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A call is written as fast as can be, its payload packed alone. When it is some minutes
+// old and few calls are written, payloads of many are packed together: they are alike, and
+// take half the room. Each pack is one transaction, which a crash leaves out or in.
+const (
+	packAge    = 15 * time.Minute // longer than any call may take
+	packRows   = 64               // calls of one pack
+	packBytes  = 128 << 10        // of their payloads, about
+	packLeast  = 128              // shorter payloads stay where they are
+	packMost   = 1 << 20          // longer ones too
+	packEvery  = 30 * time.Second
+	packRest   = 9 // times as long as a step took
+	giveBackBy = 500
+)
+
+const encTogether = 3
+
+// runPacking packs older payloads and gives free room back until ctx ends.
+func (s *Store) runPacking(ctx context.Context) {
+	timer := time.NewTimer(packEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if s.recorder.busy() || s.recorder.faulty() {
+			timer.Reset(packEvery)
+			continue
+		}
+		began := time.Now()
+		more, err := s.packStep(ctx)
+		if err == nil && !more {
+			more, err = s.giveBack(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Debug("Cannot pack history", "error", err)
+		}
+		if !more || err != nil {
+			timer.Reset(packEvery)
+			continue
+		}
+		timer.Reset(max(packRest*time.Since(began), 20*time.Millisecond))
+	}
+}
+
+const packedFact = "packed" // the id up to which payloads were looked at
+
+// errMoved says that a call was deleted while its payload was packed.
+var errMoved = errors.New("a call went meanwhile")
+
+// packStep packs the payloads of the oldest calls that are not packed. It reports whether
+// there may be more to do.
+func (s *Store) packStep(ctx context.Context) (more bool, err error) {
+	var b blockBuilder
+	err = s.query(ctx, func(ctx context.Context, h *handle) error {
+		var after string
+		var unknown int64
+		if err := h.read.QueryRowContext(ctx, `SELECT coalesce((SELECT cast(value AS TEXT) FROM fact WHERE key = ?), ''), coalesce((SELECT min(id) FROM pending), 1 << 62)`,
+			packedFact).Scan(&after, &unknown); err != nil {
+			return err
+		}
+		b.upTo, _ = strconv.ParseInt(after, 10, 64)
+		edge := min(s.o.Now().Add(-packAge).UnixMicro(), unknown) // what search does not know yet is read once more soon
+		rows, err := h.read.QueryContext(ctx, `SELECT id, arguments, arguments_enc, reply, reply_enc FROM body WHERE id > ? AND id < ? ORDER BY id LIMIT ?`, b.upTo, edge, packRows)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() && len(b.raw) < packBytes {
+			more = true
+			var id int64
+			var args, reply storedPayload
+			if err := rows.Scan(&id, &args.data, &args.enc, &reply.data, &reply.enc); err != nil {
+				return err
+			}
+			b.add(id, args, reply)
+		}
+		return rows.Err()
+	})
+	if err != nil || !more {
+		return false, err
+	}
+	packed, err := zstdOf(b.raw)
+	if err != nil {
+		return false, err
+	}
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return b.save(ctx, tx, packed, s.o.Now()) })
+	if errors.Is(err, errMoved) {
+		return true, nil
+	}
+	return true, err
+}
+
+// blockBuilder is what one pack is made of.
+type blockBuilder struct {
+	raw    []byte
+	ids    []int64
+	places []payloadPlace
+	upTo   int64
+}
+
+func (b *blockBuilder) add(id int64, args, reply storedPayload) {
+	b.upTo = id
+	if args.enc == encTogether {
+		return
+	}
+	a, errA := unpack(args.data, args.enc)
+	r, errR := unpack(reply.data, reply.enc)
+	if n := len(a) + len(r); n < packLeast || n > packMost || errA != nil || errR != nil {
+		return
+	}
+	b.ids = append(b.ids, id)
+	b.places = append(b.places, payloadPlace{from: len(b.raw), arguments: len(a), replies: len(r)})
+	b.raw = append(append(b.raw, a...), r...)
+}
+
+func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now time.Time) error {
+	if len(b.ids) > 0 {
+		res, err := tx.ExecContext(ctx, `INSERT INTO pack (calls, data) VALUES (?,?)`, len(b.ids), packed)
+		if err != nil {
+			return err
+		}
+		pack, err := res.LastInsertId()
+		if err != nil {
+			return err
+		}
+		for i := range b.places {
+			b.places[i].pack = pack
+		}
+		if err := b.slim(ctx, tx); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, packedFact, strconv.AppendInt(nil, b.upTo, 10), now.UnixMicro())
+	return err
+}
+
+// slimColumns are those of body that stay when a payload goes into a pack.
+const slimColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_size, arguments_hash, reply_size, reply_hash`
+
+// slim writes the rows of body anew, without payloads. They are deleted first: a row that
+// is overwritten by a shorter one leaves its page as empty as that makes it.
+func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
+	list := make([]any, len(b.ids))
+	for i, id := range b.ids {
+		list[i] = id
+	}
+	these := ` FROM body WHERE id IN (?` + strings.Repeat(`,?`, len(list)-1) + `)`
+	rows, err := tx.QueryContext(ctx, `SELECT `+slimColumns+these+` ORDER BY id`, list...)
+	if err != nil {
+		return err
+	}
+	var kept [][]any
+	for rows.Next() {
+		row := make([]any, strings.Count(slimColumns, ",")+1)
+		into := make([]any, len(row))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			_ = rows.Close()
+			return err
+		}
+		kept = append(kept, row)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	if len(kept) != len(b.ids) { // a payload must not stay in the pack
+		return errMoved
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE`+these, list...); err != nil {
+		return err
+	}
+	put, err := tx.PrepareContext(ctx, `INSERT INTO body (`+slimColumns+`, arguments, arguments_enc, reply_enc) VALUES (`+strings.Repeat(`?,`, len(kept[0]))+`?,?,?)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = put.Close() }()
+	for i, row := range kept {
+		if _, err := put.ExecContext(ctx, append(row, b.places[i].bytes(), encTogether, encTogether)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBack returns some of the room to the disk that packing has freed, when it is much.
+func (s *Store) giveBack(ctx context.Context) (more bool, err error) {
+	err = s.withHandle(func(h *handle) error {
+		var pages, free int64
+		if err := h.read.QueryRowContext(ctx, `SELECT p.page_count, f.freelist_count FROM pragma_page_count() p, pragma_freelist_count() f`).Scan(&pages, &free); err != nil {
+			return err
+		}
+		if more = free > 10*giveBackBy && free > pages/8; !more {
+			return nil
+		}
+		_, err := h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(`+strconv.Itoa(giveBackBy)+`)`)
+		return err
+	})
+	return more, err
+}
+
+func zstdOf(raw []byte) ([]byte, error) {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packBytes), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return nil, err
+	}
+	return e.EncodeAll(raw, nil), e.Close()
+}

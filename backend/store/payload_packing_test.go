@@ -1,0 +1,261 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// later is a time at which all calls of aCall are old enough to be packed.
+func later() time.Time { return aCall(0).At.Add(24 * time.Hour) }
+
+func longReply(n int) core.Reply {
+	return core.Reply{Result: fmt.Appendf(nil, `{"content":[{"type":"text","text":"answer%d %s"}]}`, n, strings.Repeat("words that stand in every answer ", 20))}
+}
+
+// old returns a history whose n calls are all packed.
+func old(t *testing.T, n int) *bench {
+	t.Helper()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	for i := range n {
+		b.Recorder().Record(aCall(i), longReply(i))
+	}
+	indexed(t, b)
+	packAll(t, b)
+	return b
+}
+
+func packAll(t *testing.T, b *bench) {
+	t.Helper()
+	for {
+		more, err := b.packStep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+func packsOf(t *testing.T, b *bench) (packs, calls, loose int) {
+	t.Helper()
+	err := b.withHandle(func(h *handle) error {
+		return h.read.QueryRow(`SELECT (SELECT count(*) FROM pack), (SELECT coalesce(sum(calls), 0) FROM pack), (SELECT count(*) FROM body WHERE arguments_enc <> 3)`).Scan(&packs, &calls, &loose)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packs, calls, loose
+}
+
+func TestPackedCallsAreReadAsTheyWereRecorded(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	for i := range 300 {
+		c := aCall(i)
+		c.Reason = fmt.Sprint("because ", i)
+		b.Recorder().Record(c, longReply(i))
+	}
+	indexed(t, b)
+	before, err := b.Call(t.Context(), aCall(150).ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packAll(t, b)
+	if after, err := b.Call(t.Context(), aCall(150).ID); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("a call was\n%+v\nand is\n%+v\n%v", before, after, err)
+	}
+	if packs, calls, loose := packsOf(t, b); packs < 3 || packs > 20 || calls != 300 || loose != 0 {
+		t.Fatalf("%d packs hold %d calls, %d are not packed", packs, calls, loose)
+	}
+	for _, n := range []int{0, 63, 64, 150, 299} {
+		r, err := b.Call(t.Context(), aCall(n).ID)
+		if err != nil || string(r.Arguments) != fmt.Sprintf(`{"n":%d}`, n) || !bytes.Equal(r.Result, longReply(n).Result) || r.Error != nil {
+			t.Errorf("call %d came back as %s, %s, %v", n, r.Arguments, r.Result, err)
+		}
+	}
+	got, _, err := b.Calls(t.Context(), Query{Text: "answer77 every"})
+	if err != nil || len(got) != 1 || got[0].ID != aCall(77).ID {
+		t.Errorf("a packed call is found as %v, %v", got, err)
+	}
+	sound(t, b)
+	b.stop()
+	again := openAt(t, b.path, later)
+	if r, err := again.Call(t.Context(), aCall(5).ID); err != nil || !bytes.Equal(r.Result, longReply(5).Result) {
+		t.Errorf("after a start a packed call came back as %v, %v", r, err)
+	}
+}
+
+func TestYoungCallsAndThoseTheIndexDoesNotKnowAreNotPacked(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return aCall(0).At.Add(packAge / 2) })
+	for i := range 10 {
+		b.Recorder().Record(aCall(i), longReply(i))
+	}
+	indexed(t, b)
+	packAll(t, b)
+	if packs, _, loose := packsOf(t, b); packs != 0 || loose != 10 {
+		t.Errorf("%d packs of young calls, %d loose", packs, loose)
+	}
+}
+
+func TestPackedCallsTakeHalfTheRoom(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	for i := range 2000 {
+		b.Recorder().Record(aCall(i), longReply(i))
+	}
+	indexed(t, b)
+	room := func() (used int64) {
+		size, err := b.Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = b.withHandle(func(h *handle) error {
+			return h.read.QueryRow(`SELECT sum(pgsize) FROM dbstat WHERE name IN ('body', 'pack')`).Scan(&used)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d bytes of payloads, %+v", used, size)
+		return used
+	}
+	before := room()
+	packAll(t, b)
+	if after := room(); after > before*2/3 {
+		t.Errorf("payloads took %d bytes and take %d packed", before, after)
+	}
+	for { // what that freed goes back to the disk
+		more, err := b.giveBack(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+	}
+	sound(t, b)
+}
+
+// TestErasedPayloadsAreInNoPack opens every pack that is left.
+func TestErasedPayloadsAreInNoPack(t *testing.T) {
+	t.Parallel()
+	b := old(t, 200)
+	gone := Selection{IDs: []int64{aCall(3).ID, aCall(70).ID, aCall(199).ID}}
+	for n := 100; n < 164; n++ { // most of a pack
+		gone.IDs = append(gone.IDs, aCall(n).ID)
+	}
+	if n, err := b.Erase(t.Context(), gone); err != nil || n != int64(len(gone.IDs)) {
+		t.Fatal(n, err)
+	}
+	err := b.withHandle(func(h *handle) error {
+		rows, err := h.read.Query(`SELECT data FROM pack`)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		d, _ := unzstd()
+		for rows.Next() {
+			var data []byte
+			if err := rows.Scan(&data); err != nil {
+				return err
+			}
+			raw, err := d.DecodeAll(data, nil)
+			if err != nil {
+				return err
+			}
+			for _, n := range []int{3, 70, 100, 130, 163, 199} {
+				if bytes.Contains(raw, fmt.Appendf(nil, "answer%d ", n)) {
+					t.Errorf("call %d was erased and is in a pack", n)
+				}
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{2, 71, 99, 164, 198} {
+		if r, err := b.Call(t.Context(), aCall(n).ID); err != nil || !bytes.Equal(r.Result, longReply(n).Result) {
+			t.Errorf("call %d, which stayed, came back as %v, %v", n, r, err)
+		}
+	}
+	sound(t, b)
+}
+
+func TestPruningTakesPacksAway(t *testing.T) {
+	t.Parallel()
+	b := old(t, 400)
+	if n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 30}); err != nil || n != 370 {
+		t.Fatal(n, err)
+	}
+	if packs, calls, _ := packsOf(t, b); packs > 2 || calls != 30 {
+		t.Errorf("%d packs with %d calls are left of 30 calls", packs, calls)
+	}
+	err := b.withHandle(func(h *handle) error { // with all their words
+		var n int
+		err := h.write.QueryRow(`SELECT count(*) FROM search WHERE search MATCH 'every'`).Scan(&n)
+		if n != 30 {
+			t.Errorf("the index has %d calls of 30", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"answer5", "answer369"} {
+		if got, _, err := b.Calls(t.Context(), Query{Text: word}); err != nil || len(got) != 0 {
+			t.Errorf("search still finds %s: %v, %v", word, got, err)
+		}
+	}
+	sound(t, b)
+}
+
+// TestACallThatIsErasedWhileItIsPackedStaysInNoPack deletes a call between the moments
+// in which its payload is read and its pack is written.
+func TestACallThatIsErasedWhileItIsPackedStaysInNoPack(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	for i := range 10 {
+		b.Recorder().Record(aCall(i), longReply(i))
+	}
+	indexed(t, b)
+	var read blockBuilder
+	for i := range 10 {
+		read.add(aCall(i).ID, storedPayload{}, storedPayload{data: longReply(i).Result})
+	}
+	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(4).ID}}); err != nil {
+		t.Fatal(err)
+	}
+	err := b.transact(t.Context(), func(ctx context.Context, tx *sql.Tx) error { return read.save(ctx, tx, []byte("x"), later()) })
+	if !errors.Is(err, errMoved) {
+		t.Errorf("a pack with an erased call was written: %v", err)
+	}
+	if packs, _, loose := packsOf(t, b); packs != 0 || loose != 9 {
+		t.Errorf("%d packs, %d calls that are not packed", packs, loose)
+	}
+}
+
+func FuzzPlaceOf(f *testing.F) {
+	f.Add(payloadPlace{1, 2, 3, 4}.bytes())
+	f.Add([]byte{0xff, 0xff})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := parsePlace(b)
+		if err != nil {
+			return
+		}
+		if p.from < 0 || p.arguments < 0 || p.replies < 0 || p.from+p.arguments+p.replies > 3*maxUnpacked {
+			t.Errorf("%x is the place %+v", b, p)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	want := Recording{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
+	if err := b.SaveRecording(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	names := [][2]string{{"files", "echo"}, {"files", "loud"}, {"git", "diff"}, {"git", "log"}, {"web", "get"}}
+	for n, name := range names {
+		c := aCall(n)
+		c.Server, c.Name, c.Reason = name[0], name[1], "because of something"
+		b.Recorder().Record(c, aReply)
+	}
+	for n, kept := range []RecordLevel{KeepMeta, KeepNothing, KeepNothing, KeepFull, KeepFull} {
+		r, err := b.Call(t.Context(), aCall(n).ID)
+		switch kept {
+		case KeepNothing:
+			if core.CodeOf(err) != core.CodeNotFound {
+				t.Errorf("%v is kept: %v", names[n], err)
+			}
+		case KeepMeta:
+			if err != nil || r.Arguments != nil || r.Result != nil || r.Reason != "" || r.Outcome != core.OutcomeOK {
+				t.Errorf("of %v more than its facts is kept: %+v, %v", names[n], r, err)
+			}
+		default:
+			if err != nil || r.Result == nil || r.Arguments == nil {
+				t.Errorf("%v: %+v, %v", names[n], r, err)
+			}
+		}
+	}
+	if err := b.SaveRecording(t.Context(), Recording{Paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	b = open(t, b.path) // a pause outlives a stop
+	if st := b.Recorder().Stats(); st.State != "paused" || st.Reason == "" {
+		t.Errorf("%+v", st)
+	}
+	record(t, b, 100, 5)
+	if n := count(t, b); n != 3 {
+		t.Errorf("%d calls are there, 3 were before the pause", n)
+	}
+	if err := b.SaveRecording(t.Context(), Recording{}); err != nil {
+		t.Fatal(err)
+	}
+	b.Recorder().SetEnabled(false)
+	record(t, b, 200, 5)
+	b.Recorder().SetEnabled(true)
+	b.Recorder().SetMaxField(4)
+	record(t, b, 300, 1)
+	if n := count(t, b); n != 4 {
+		t.Errorf("%d calls are there, not 4", n)
+	}
+	if r, err := b.Call(t.Context(), aCall(300).ID); err != nil || len(r.Result) != 4 || r.ReplyCut == nil {
+		t.Errorf("the bound of a payload does not hold: %+v, %v", r, err)
+	}
+	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{"a", "", "some"}}}); core.CodeOf(err) != core.CodeValidation {
+		t.Errorf("a wrong rule: %v", err)
+	}
+}
+
+// TestTheConfigurationBoundsWhatIsKeptByServerAndTool: a person's rules keep less, never more.
+func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
+	t.Parallel()
+	r := rules{
+		Recording: Recording{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
+		ceiling:   map[string]RecordLevel{"files": KeepMeta, "git": KeepFull, "web": KeepNothing},
+		ofTool:    map[Tool]RecordLevel{{"files", "write"}: KeepFull, {"files", "secret"}: KeepNothing, {"web", "get"}: KeepFull, {"git", "diff"}: KeepMeta},
+	}
+	for _, c := range []struct {
+		server, tool string
+		want         RecordLevel
+	}{
+		{"files", "read", KeepMeta}, {"files", "", KeepMeta}, {"files", "write", KeepFull}, {"files", "secret", KeepNothing},
+		{"git", "log", KeepMeta}, {"git", "diff", KeepMeta}, {"git", "show", KeepFull},
+		{"web", "get", KeepMeta}, {"web", "put", KeepNothing}, {"other", "x", KeepFull},
+	} {
+		if got := r.levelFor(c.server, c.tool); got != c.want {
+			t.Errorf("of %s %s %q is kept, want %q", c.server, c.tool, got, c.want)
+		}
+	}
+}
+
+// A name that was harmless is not when it has become a secret, and the names that are
+// remembered are few.
+func TestANameThatBecomesASecretIsTakenOut(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	r := b.Recorder()
+	kept := func(n int, name string) string {
+		t.Helper()
+		c := aCall(n)
+		c.Name = name
+		r.Record(c, aReply)
+		got, err := b.Call(t.Context(), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Name
+	}
+	const name = "lookup_hunter2hunter2"
+	for n := range 2 {
+		if got := kept(n, name); got != name {
+			t.Errorf("%q is kept as %q", name, got)
+		}
+	}
+	r.SetSecrets([]string{"hunter2hunter2"}, nil)
+	for n := 2; n < 4; n++ {
+		if got := kept(n, name); got == name {
+			t.Errorf("a name with a secret is kept as %q", got)
+		}
+	}
+	rules := r.rules.Load()
+	for n := range 2 * mostHarmless {
+		rules.name("tool_" + strconv.Itoa(n))
+	}
+	if n := rules.harmless.count.Load(); n != mostHarmless {
+		t.Errorf("%d names are remembered", n)
+	}
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// ballastSize is what a ballast file takes. Even deleting needs room on a disk.
+const ballastSize = 8 << 20
+
+// ballastRest is how long the disk is left alone after it was full.
+const ballastRest = 10 * time.Minute
+
+// reservedSpace is a file beside the database that holds room free: when the disk is full
+// it goes, so that what waits can be written and old calls can be deleted. The
+// recorder's goroutine owns it.
+type reservedSpace struct {
+	path     string
+	released time.Time
+}
+
+func (s *Store) fillReservedSpace() {
+	if s.broken() || s.o.Now().Sub(s.reservedSpace.released) < ballastRest {
+		return
+	}
+	if err := s.reservedSpace.fill(); err != nil {
+		s.o.Log.Debug("Cannot hold room free on the disk", "error", err)
+	}
+}
+
+// dropReservedSpace reports whether it made room.
+func (s *Store) dropReservedSpace() bool {
+	if os.Remove(s.reservedSpace.path) != nil {
+		return false
+	}
+	s.reservedSpace.released = s.o.Now()
+	s.o.Log.Warn("The disk is full: the room that was held free for the history is in use now")
+	return true
+}
+
+// ReleaseReservedSpace gives up the room that is held free where err, of somebody else's, says that
+// the disk is full. It reports whether there was any.
+func (s *Store) ReleaseReservedSpace(err error) bool {
+	return noRoom(err) && os.Remove(s.reservedSpace.path) == nil
+}
+
+// fill makes the file when it is not there. It takes real blocks, not a hole.
+func (b reservedSpace) fill() error {
+	if info, err := os.Stat(b.path); err == nil && info.Size() >= ballastSize {
+		return nil
+	}
+	f, err := os.OpenFile(b.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 64<<10)
+	for i := range block {
+		block[i] = byte(i * 31)
+	}
+	for range ballastSize / len(block) {
+		if _, err = f.Write(block); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(b.path)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// TestABackupIsPutBackAndWhatWasThereIsKept puts a copy in the place of a history that
+// was not closed, whose log of changes must not be taken for one of the copy.
+func TestABackupIsPutBackAndWhatWasThereIsKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	copied, path := filepath.Join(dir, "copy.db"), filepath.Join(dir, "data", "history.db")
+	b := open(t, path)
+	record(t, b, 0, 300)
+	indexed(t, b)
+	if err := b.Backup(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, b, 300, 300)
+	flushed(t, b)
+	for _, suffix := range besides { // as a killed process leaves them
+		data, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "killed"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "killed", "history.db"+suffix), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.stop()
+	path = filepath.Join(dir, "killed", "history.db")
+	aside, err := Restore(t.Context(), copied, path, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = open(t, path)
+	if n := count(t, b); n != 300 {
+		t.Errorf("%d of 300 calls are back", n)
+	}
+	if got, _, err := b.Calls(t.Context(), Query{Text: "echo", Limit: 500}); err != nil || len(got) != 300 {
+		t.Errorf("search finds %d of 300, %v", len(got), err)
+	}
+	sound(t, b)
+	b.stop()
+	if n := count(t, open(t, aside)); n != 600 {
+		t.Errorf("what was there has %d of 600 calls", n)
+	}
+	if after, err := os.ReadFile(copied); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the copy was changed, %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the history is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestWhatIsNoSoundHistoryIsNotPutBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "history.db")
+	b := open(t, path)
+	record(t, b, 0, 200)
+	flushed(t, b)
+	sound := filepath.Join(dir, "sound.db")
+	if err := b.Backup(t.Context(), sound); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	good, err := os.ReadFile(sound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, data []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	torn := bytes.Clone(good)
+	for at := 5 * 4096; at < len(torn); at += 4096 {
+		copy(torn[at:], strings.Repeat("\xff\x07", 2048))
+	}
+	newer := write("newer.db", good)
+	b = open(t, newer)
+	if err := b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	was, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		write("text", []byte("no database at all")): "is no history",
+		write("empty", nil):                         "is no history",
+		write("half.db", good[:len(good)/2]):        "",
+		write("torn.db", torn):                      "",
+		newer:                                       "newer",
+		filepath.Join(dir, "nowhere"):               "cannot be read",
+		path:                                        "the history itself",
+		dir:                                         "",
+	} {
+		_, err := Restore(t.Context(), file, path, time.Now())
+		if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", filepath.Base(file), err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(was, now) {
+			t.Fatalf("%s: the history was changed, %v", filepath.Base(file), err)
+		}
+	}
+	for _, suffix := range besides {
+		if _, err := os.Stat(path + ".new" + suffix); err == nil {
+			t.Errorf("%s is left over", path+".new"+suffix)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+func TestAVerdictIsShownWithItsCall(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	for n := range 3 {
+		b.Recorder().Record(aCall(n), aReply)
+	}
+	// At once: the call is on its way to the disk, or not there at all.
+	for id, v := range map[int64]core.Verdict{
+		aCall(1).ID: {Level: "warn", Problem: "n is no integer: password=" + canary},
+		aCall(2).ID: {Level: "error", Problem: strings.Repeat("x", 2*maxProblem)},
+		aCall(9).ID: {Level: "error", Problem: "nobody"},
+	} {
+		if err := b.SaveVerdict(t.Context(), id, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls, _, err := b.Calls(t.Context(), Query{})
+	if err != nil || len(calls) != 3 {
+		t.Fatal(calls, err)
+	}
+	if v := calls[0].Verdict; v == nil || v.Level != "error" || len(v.Problem) != maxProblem {
+		t.Errorf("the newest has %+v", v)
+	}
+	if v := calls[1].Verdict; v == nil || v.Level != "warn" || strings.Contains(v.Problem, canary) {
+		t.Errorf("the middle one has %+v", v)
+	}
+	one, err := b.Call(t.Context(), aCall(0).ID)
+	if err != nil || one.Verdict != nil {
+		t.Errorf("a good one has %+v, %v", one.Verdict, err)
+	}
+	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(1).ID}}); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM verdict`).Scan(&left) }); err != nil || left != 1 {
+		t.Errorf("%d verdicts are left, %v", left, err)
+	}
+}

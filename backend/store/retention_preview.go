@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// RetentionPreview is what bounds would take away.
+type RetentionPreview struct {
+	Calls int64
+	All   int64 // of so many calls that there are
+	// About says that Calls is an estimate: how much room a call takes is known of all
+	// calls together only.
+	About bool
+	From  time.Time // when the oldest of them began; zero when there are none
+	To    time.Time // when the newest of them began; an estimate too, when Calls is one
+}
+
+// RetentionPreview counts the calls that Prune would delete with the bounds k, and deletes nothing.
+func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (RetentionPreview, error) {
+	s.waitForRecent(ctx)
+	var b RetentionPreview
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		b = RetentionPreview{}
+		var used int64
+		if err := h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call), (p.page_count - f.freelist_count) * s.page_size
+			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&b.All, &used); err != nil {
+			return err
+		}
+		if k.Age > 0 {
+			// By its time, and not by its id: a clock may have gone back.
+			old := s.o.Now().Add(-k.Age).UnixMicro()
+			m := s.late.Load()
+			if m == nil {
+				m = &lateRange{1, 0}
+			}
+			if err := h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call WHERE id < ?) + (SELECT count(*) FROM call WHERE id >= ? AND id BETWEEN ? AND ? AND at < ?)`,
+				old, old, m.first, m.last, old).Scan(&b.Calls); err != nil {
+				return err
+			}
+		}
+		if k.Rows > 0 {
+			b.Calls = max(b.Calls, b.All-k.Rows)
+		}
+		if k.Bytes > 0 && used > k.Bytes {
+			if many := int64(float64(b.All) * float64(used-k.Bytes) / float64(used)); many > b.Calls {
+				b.Calls, b.About = many, true
+			}
+		}
+		if b.Calls == 0 {
+			return nil
+		}
+		oldest, err := ids(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1`)
+		if err != nil || len(oldest) == 0 {
+			return err
+		}
+		newest, err := ids(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1 OFFSET ?`, b.Calls-1)
+		if err != nil || len(newest) == 0 {
+			return err
+		}
+		b.From, b.To = time.UnixMicro(oldest[0].(int64)).UTC(), time.UnixMicro(newest[0].(int64)).UTC()
+		return nil
+	})
+	return b, err
+}

@@ -1,0 +1,363 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// The index follows the calls at its own pace, in steps so small that no batch of calls
+// waits long behind one. While many calls are written it leaves them most of the time;
+// what it does not know yet is found by looking at the calls themselves.
+const (
+	indexRows   = 200       // of one step
+	indexBytes  = 128 << 10 // of words, about
+	indexEvery  = 250 * time.Millisecond
+	indexBreath = 8                // calls between two pauses
+	indexLook   = 20 * time.Second // without a new call
+	// How often the index rests as long as a step took: hardly while nothing is written,
+	// much while many calls, or large ones, are written in a second. It would otherwise
+	// take a core from those who wait for the calls.
+	quietRest  = 1
+	quietCalls = 100
+	quietBytes = 256 << 10
+	rest       = 3
+	busyRest   = 19
+	busyCalls  = 1500 // more than it can keep up with anyway
+	busyBytes  = 8 << 20
+	fullRest   = 99
+	fullCalls  = 4000 // the processor is all in use
+
+	longestRest = 4 * time.Second // else it would learn too late that there is time again
+)
+
+// indexPause returns how many times the length of a step the index rests after it, when
+// so many calls and bytes are written in a second.
+func indexPause(calls, bytes float64) time.Duration {
+	switch {
+	case calls > fullCalls:
+		return fullRest
+	case calls > busyCalls || bytes > busyBytes:
+		return busyRest
+	case calls > quietCalls || bytes > quietBytes:
+		return rest
+	}
+	return quietRest
+}
+
+// runIndexing adds what was recorded to the search until ctx ends.
+func (s *Store) runIndexing(ctx context.Context) {
+	timer := time.NewTimer(indexEvery)
+	defer timer.Stop()
+	calls, bytes := s.recorder.progress()
+	since, resting := time.Now(), time.Duration(rest)
+	var none struct { // the last look that found nothing
+		at    time.Time
+		calls uint64
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if past := time.Since(since); past > time.Second {
+			c, b := s.recorder.progress()
+			resting = indexPause(float64(c-calls)/past.Seconds(), float64(b-bytes)/past.Seconds())
+			calls, bytes, since = c, b, time.Now()
+		}
+		if s.recorder.faulty() { // what is wrong is the recorder's to find out
+			timer.Reset(indexEvery)
+			continue
+		}
+		written, _ := s.recorder.progress()
+		if written == none.calls && time.Since(none.at) < indexLook {
+			timer.Reset(indexEvery)
+			continue
+		}
+		began := time.Now()
+		n, err := s.indexStep(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Debug("Cannot index history", "error", err)
+			timer.Reset(5 * time.Second)
+			continue
+		}
+		took := time.Since(began)
+		if n == 0 {
+			none.at, none.calls = began, written
+			timer.Reset(indexEvery)
+		} else {
+			timer.Reset(min(resting*took, longestRest))
+		}
+	}
+}
+
+// unindexed is one call as the index needs it.
+type unindexed struct {
+	id, target, client, at int64
+	outcome                int
+	took                   int64
+	counted                bool
+	words                  []byte
+	late                   *lateWords // in the place of words, until they are read
+}
+
+const wordColumns = `s.name, t.name, b.public_name, k.name, b.reason, b.arguments, b.arguments_enc, b.reply, b.reply_enc`
+
+const wordTables = ` JOIN target t ON t.id = c.target_id
+	JOIN server s ON s.id = t.server_id
+	JOIN client k ON k.id = c.client_id
+	JOIN body b ON b.id = c.id`
+
+// indexStep takes the newest calls that search does not know and adds them. It
+// reports how many.
+func (s *Store) indexStep(ctx context.Context) (int, error) {
+	var batch []unindexed
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		rows, err := h.read.QueryContext(ctx, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.took_ns, p.counted, `+wordColumns+`
+			FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+` ORDER BY p.id LIMIT ?`, indexRows)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		size := 0
+		for size < indexBytes && rows.Next() {
+			var u unindexed
+			u.words, u.late, err = scanWords(rows, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
+			if err != nil {
+				return err
+			}
+			size += len(u.words)
+			batch = append(batch, u)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		for i := range batch {
+			if u := &batch[i]; u.late != nil {
+				if u.words, err = u.late.read(ctx, payloadReader{h.read, &s.opened}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || len(batch) == 0 {
+		return 0, err
+	}
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return addToIndex(ctx, tx, batch, s.o.Now(), s.recorder.disturbed)
+	})
+	if slices.ContainsFunc(batch, func(u unindexed) bool { return !u.counted }) {
+		s.past.Add(1)
+	}
+	return len(batch), err
+}
+
+// scanWords reads a row of other columns and wordColumns. A payload that cannot be
+// read has no words. When it lies in a pack, late reads the words once the rows are closed.
+func scanWords(row scanner, others ...any) (words []byte, late *lateWords, err error) {
+	var c lateWords
+	var reply storedPayload
+	if err := row.Scan(append(others, &c.server, &c.name, &c.publicName, &c.client, &c.reason, &c.args.data, &c.args.enc, &reply.data, &reply.enc)...); err != nil {
+		return nil, nil, err
+	}
+	if c.args.enc == encTogether {
+		return nil, &c, nil
+	}
+	a, _ := unpack(c.args.data, c.args.enc)
+	r, _ := unpack(reply.data, reply.enc)
+	return appendCallWords(nil, c.callWords, a, r), nil, nil
+}
+
+// lateWords are the words of a call whose payload lies in a pack.
+type lateWords struct {
+	callWords
+	args storedPayload
+}
+
+func (l *lateWords) read(ctx context.Context, from payloadReader) ([]byte, error) {
+	a, r, err := from.read(ctx, l.args, storedPayload{})
+	if errors.Is(err, errPlace) { // as with any payload that cannot be read
+		err = nil
+	}
+	return appendCallWords(nil, l.callWords, a, r), err
+}
+
+func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Time, calm func() bool) error {
+	add, err := tx.PrepareContext(ctx, `INSERT INTO search (rowid, words) VALUES (?,?)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = add.Close() }()
+	done, err := tx.PrepareContext(ctx, `DELETE FROM pending WHERE id = ?`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = done.Close() }()
+	sums := make(rollups)
+	breath := writeThrottle{calm: calm, left: maxPauses / 2}
+	began := time.Now()
+	for i, u := range batch {
+		if i%indexBreath == indexBreath-1 {
+			breath.pause(time.Since(began))
+			began = time.Now()
+		}
+		res, err := done.ExecContext(ctx, u.id)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			continue // deleted meanwhile
+		}
+		if _, err := add.ExecContext(ctx, u.id, u.words); err != nil {
+			return err
+		}
+		if !u.counted {
+			sums.countNumber(u.target, u.client, u.at, u.outcome, time.Duration(u.took), 1)
+		}
+	}
+	return sums.save(ctx, tx, now)
+}
+
+// transact runs f in one writing transaction.
+func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return s.withHandle(func(h *handle) error {
+		tx, err := h.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		if err := f(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// IndexState says how far search has come.
+type IndexState struct {
+	Pending int64     // calls that the index does not know yet; the newest of them are found all the same
+	UpTo    time.Time // every call before it is in the index; zero when all are
+}
+
+// Index returns how far search has come.
+func (s *Store) Index(ctx context.Context) (IndexState, error) {
+	var st IndexState
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		var first sql.NullInt64
+		if err := h.read.QueryRowContext(ctx, `SELECT count(*), min(id) FROM pending`).Scan(&st.Pending, &first); err != nil {
+			return err
+		}
+		if first.Valid {
+			st.UpTo = time.UnixMicro(first.Int64).UTC()
+		}
+		return nil
+	})
+	return st, err
+}
+
+// Hits of a search.
+const (
+	hitRows     = 2000  // looked through for one page when there are filters besides the words
+	pendingRows = 1000  // of what the index does not know, for one page
+	FacetHits   = 10000 // newest hits that the counts of a search are made from
+)
+
+// searchIndex returns the ids of calls with these words, newest first, at most limit: those
+// that the index knows, and of the others those that have them. end is where a next
+// question goes on, 0 when there is nothing older; tired says that it looked through as
+// many calls as one question should.
+func (s *Store) searchIndex(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, tired bool, err error) {
+	if before <= 0 {
+		before = 1 << 62
+	}
+	fresh, oldest, err := s.pendingHits(ctx, db, words, after, before)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	rows, err := db.QueryContext(ctx, `SELECT rowid FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`,
+		match(words), before, max(after, oldest), limit)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, 0, false, err
+		}
+		for len(fresh) > 0 && fresh[0] > id {
+			found, fresh = append(found, fresh[0]), fresh[1:]
+		}
+		found = append(found, id)
+	}
+	if len(found) < limit {
+		found = append(found, fresh...)
+	}
+	if len(found) >= limit {
+		return found[:limit], found[limit-1], oldest > 0, rows.Err()
+	}
+	return found, oldest, oldest > 0, rows.Err()
+}
+
+// removeFromIndex takes calls out of the index, before their rows go. Whoever calls it
+// deletes the rows in the same transaction.
+func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT c.id, `+wordColumns+` FROM call c`+wordTables+`
+		WHERE c.id IN (?`+strings.Repeat(`,?`, len(ids)-1)+`) AND c.id NOT IN (SELECT id FROM pending)`, ids...)
+	if err != nil {
+		return err
+	}
+	type old struct {
+		id    int64
+		words []byte
+		late  *lateWords
+	}
+	var all []old
+	for rows.Next() {
+		var o old
+		if o.words, o.late, err = scanWords(rows, &o.id); err != nil {
+			_ = rows.Close()
+			return err
+		}
+		all = append(all, o)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	packed := payloadReader{tx, new(atomic.Pointer[openBlock])}
+	for _, o := range all {
+		if o.late != nil {
+			if o.words, err = o.late.read(ctx, packed); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rowid, words) VALUES ('delete', ?, ?)`, o.id, o.words); err != nil {
+			return fmt.Errorf("cannot take call %d out of the index: %w", o.id, err)
+		}
+	}
+	return nil
+}
+
+// tooLong is a validation error for a value with more than most characters.
+func tooLong(field string, most int) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+		Fields: []core.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}
+}
+
+func invalid(field, what string) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: field, Error: what}}}
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"bytes"
+	"strings"
+)
+
+// secretPattern is a shape: a prefix, then at least min bytes of the secret's alphabet.
+type secretPattern struct {
+	prefix string
+	min    int
+	dots   bool // the alphabet has dots
+}
+
+var shapes = []secretPattern{
+	{"dbr_", 20, false},
+	{"ghp_", 20, false}, {"gho_", 20, false}, {"ghu_", 20, false}, {"ghs_", 20, false}, {"ghr_", 20, false},
+	{"github_pat_", 20, false}, {"glpat-", 16, false}, {"glptt-", 16, false},
+	{"sk-", 20, false}, {"sk_live_", 12, false}, {"sk_test_", 12, false}, {"rk_live_", 12, false}, {"whsec_", 16, false},
+	{"xoxb-", 10, false}, {"xoxp-", 10, false}, {"xoxa-", 10, false}, {"xoxr-", 10, false}, {"xoxs-", 10, false}, {"xapp-", 10, false},
+	{"AKIA", 16, false}, {"ASIA", 16, false}, {"AIza", 30, false}, {"ya29.", 20, true}, {"GOCSPX-", 16, false},
+	{"eyJ", 30, true}, // a JSON web token
+	{"npm_", 20, false}, {"pypi-", 30, false}, {"hf_", 20, false}, {"SG.", 30, true}, {"shpat_", 20, false},
+	{"dop_v1_", 20, false}, {"ntn_", 20, false}, {"secret_", 32, false}, {"lin_api_", 20, false}, {"figd_", 20, false},
+	{"AGE-SECRET-KEY-", 20, false}, {pem, 1, false},
+}
+
+const pem = "-----BEGIN "
+
+// length returns how long the secret at the start of b is, 0 when there is none.
+func (s *secretPattern) length(b []byte) int {
+	if len(b) < len(s.prefix)+s.min || string(b[:len(s.prefix)]) != s.prefix {
+		return 0
+	}
+	if s.prefix == pem {
+		return privateKey(b)
+	}
+	n, dots := len(s.prefix), 0
+	for n < len(b) && (secretByte(b[n]) || s.dots && b[n] == '.') {
+		if b[n] == '.' {
+			dots++
+		}
+		n++
+	}
+	if n < len(s.prefix)+s.min || (s.prefix == "eyJ" && dots == 0) {
+		return 0
+	}
+	return n
+}
+
+// privateKey returns the length of the private key in PEM at the start of b; one
+// whose end is missing takes all of b.
+func privateKey(b []byte) int {
+	head := b[:min(len(b), 64)]
+	if !strings.Contains(string(head), "PRIVATE KEY") {
+		return 0
+	}
+	if i := bytes.Index(b, []byte("-----END ")); i >= 0 {
+		if j := bytes.Index(b[i+9:], []byte("-----")); j >= 0 {
+			return i + 9 + j + 5
+		}
+	}
+	return len(b)
+}
+
+// rare are the bytes by which shapes are noticed: each prefix has one of them.
+const rare = "_-JKIzG9"
+
+// anchoredPattern is a shape with the place of its first rare byte.
+type anchoredPattern struct {
+	shape  *secretPattern
+	offset int
+}
+
+var stops, anchored = func() (stops [256]uint8, by [256][]anchoredPattern) {
+	stops[':'], stops['='] = separator, separator
+	for i := range shapes {
+		offset := strings.IndexAny(shapes[i].prefix, rare)
+		c := shapes[i].prefix[offset]
+		stops[c] = anchor
+		by[c] = append(by[c], anchoredPattern{&shapes[i], offset})
+	}
+	return stops, by
+}()

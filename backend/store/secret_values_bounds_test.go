@@ -1,0 +1,56 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestSecretThatEndsInAQuoteLeavesValidJSON(t *testing.T) {
+	t.Parallel()
+	k := newSecretValues([]string{`pass<word"`})
+	for _, text := range []string{`{"a":"pass<word\""}`, `{"a":"pass\u003cword\""}`, `{"a":"pass<word\" and more"}`} {
+		got := string(k.clean([]byte(text), 0))
+		if !json.Valid([]byte(got)) || !strings.Contains(got, redacted) {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
+// TestLongSecretIsTakenOutWhole also where it is longer than what one search looks for.
+func TestLongSecretIsTakenOutWhole(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{mostSecret - 1, mostSecret, mostSecret + 1, 2 * mostSecret, 3*mostSecret + 5} {
+		var secret strings.Builder
+		for n := 0; secret.Len() < size; n++ {
+			fmt.Fprintf(&secret, "é%06d\n", n)
+		}
+		quoted, _ := json.Marshal(secret.String())
+		got := string(newSecretValues([]string{secret.String()}).clean(quoted, 0))
+		if left := strings.ReplaceAll(got, redacted, ""); len(left) > len(`"\n"`) || !json.Valid([]byte(got)) {
+			t.Errorf("of %d bytes %d are left: %.80s", size, len(left), left)
+		}
+	}
+}
+
+// TestEverySecretOfManyIsLookedFor in its own spelling before any is in a rare one.
+func TestEverySecretOfManyIsLookedFor(t *testing.T) {
+	t.Parallel()
+	var list []string
+	for n := range mostKnown {
+		list = append(list, fmt.Sprintf("%05d secret/of <%d>", n, n))
+	}
+	k := newSecretValues(list)
+	for _, v := range list {
+		if got := string(k.clean([]byte(v), 0)); got != redacted {
+			t.Fatalf("%q became %q", v, got)
+		}
+	}
+	if k.missed != 0 {
+		t.Errorf("%d are counted as missed", k.missed)
+	}
+	if k := newSecretValues(append(list, "one more secret")); k.missed != 1 {
+		t.Errorf("%d of one beyond the bound are counted as missed", k.missed)
+	}
+}

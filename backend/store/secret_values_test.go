@@ -1,0 +1,121 @@
+package store
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestKnownValuesAreTakenOutInEverySpelling(t *testing.T) {
+	t.Parallel()
+	values := []string{`hunter2`, `correct horse "battery"\staple/é<1>`, "line one\nline two of a key", "0123456789abcdef0123456789abcdef", "short"}
+	k := newSecretValues(values)
+	r := &rules{maxField: MaxField, known: k}
+	for _, v := range values[:4] {
+		quoted, _ := json.Marshal(v)
+		for what, text := range map[string]string{
+			"json": `{"text":` + string(quoted) + `,"n":1}`, "url": `{"u":"https://x.org/?q=` + url.QueryEscape(v) + `"}`,
+			"path": `{"u":"https://x.org/` + url.PathEscape(v) + `"}`, "list": `["a",` + string(quoted) + `,` + string(quoted) + `]`,
+			"base64": `{"d":"` + base64.StdEncoding.EncodeToString([]byte(v)) + `"}`,
+		} {
+			if what == "base64" && len(v) < 9 {
+				continue
+			}
+			got := string(r.appendClean(nil, []byte(text)))
+			if !strings.Contains(got, redacted) || !json.Valid([]byte(got)) {
+				t.Errorf("%s: %s became %s", what, text, got)
+			}
+			if strings.Contains(got, string(quoted[1:len(quoted)-1])) || strings.Contains(got, url.QueryEscape(v)) {
+				t.Errorf("%s: %s holds the secret", what, got)
+			}
+		}
+		if got := r.text("cannot open " + v + ": no"); got != "cannot open "+redacted+": no" {
+			t.Errorf("a sentence became %q", got)
+		}
+	}
+	for _, same := range []string{`{"text":"short hunter1 hunte"}`, `{"a":"0123456789abcde"}`, `{}`, ``, `"correct horse"`} {
+		if got := string(k.clean([]byte(same), 0)); got != same {
+			t.Errorf("%q became %q", same, got)
+		}
+	}
+	if got := string(k.clean([]byte(`"a\nhunter2"`), 0)); got != `"a\n[redacted]"` {
+		t.Errorf("got %s", got)
+	}
+	if got := string(newSecretValues([]string{"nopqrst"}).clean([]byte(`"a\nopqrst"`), 0)); !json.Valid([]byte(got)) {
+		t.Errorf("%s is no JSON", got)
+	}
+	if newSecretValues([]string{"", "12345", "  "}) != nil {
+		t.Error("short words are looked for")
+	}
+}
+
+func TestAKnownValueAcrossTheCutIsTakenOut(t *testing.T) {
+	t.Parallel()
+	secret := "v3ry-l0ng-" + strings.Repeat("s3cret-", 20)
+	r := &rules{maxField: 1000, known: newSecretValues([]string{secret})}
+	for at := 1000 - len(secret) - 5; at < 1005; at += 7 {
+		text := strings.Repeat("x", at) + secret + strings.Repeat("y", 2000)
+		got, cut := r.appendField(nil, []byte(text))
+		if bytes.Contains(got, []byte("v3ry-l0")) || cut == nil || cut.Size != len(text) {
+			t.Fatalf("at %d: %s", at, got[len(got)-60:])
+		}
+	}
+}
+
+func TestWhatThePatternsOfTheConfigurationMatchIsNeverKept(t *testing.T) {
+	t.Parallel()
+	r := &rules{maxField: MaxField, patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`), regexp.MustCompile(`(?i)project falcon`)}}
+	got := string(r.appendClean([]byte("before cust-1 "), []byte(`{"a":"cust-42 and cust-7","b":"Project Falcon"}`)))
+	if got != `before cust-1 {"a":"[redacted] and [redacted]","b":"[redacted]"}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// FuzzKnown holds that a search finds what strings.Index does.
+func FuzzKnown(f *testing.F) {
+	f.Add("hunter22", "abcdefgh", "xxhunter2zhunter22abcdefg")
+	f.Add("aaaaaa", "aaaaaab", "aaaaaaaaaaaaaaabaaaaa")
+	f.Fuzz(func(t *testing.T, a, b, text string) {
+		k := newSecretValues([]string{a, b})
+		if k == nil {
+			return
+		}
+		want := -1
+		for _, list := range k.ending {
+			for _, v := range list {
+				if i := strings.Index(text, v); i >= 0 && (want < 0 || i < want) {
+					want = i
+				}
+			}
+		}
+		start, end := k.find([]byte(text), 0)
+		if end == 0 {
+			start = -1
+		} else {
+			start -= escapeLetter([]byte(text), start) // a letter of an escape stays
+		}
+		if want >= 0 && (start < 0 || start > want+5) {
+			t.Fatalf("found at %d, is at %d", start, want)
+		}
+		if got := k.clean([]byte(text), 0); want < 0 && end == 0 && string(got) != text {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
+func BenchmarkKnown(b *testing.B) {
+	var values []string
+	for i := range 20 {
+		values = append(values, strings.Repeat(string(rune('A'+i)), 4)+"0123456789abcdef"+strings.Repeat(string(rune('a'+i)), 4))
+	}
+	k := newSecretValues(values)
+	text := []byte(strings.Repeat(`{"path":"/home/me/project/file.go","text":"some ordinary words of a result"},`, 135))
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		k.clean(text, 0)
+	}
+}

@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// outcomes are the numbers that stand for outcomes in the database.
+var outcomes = map[core.Outcome]int{
+	core.OutcomeOK: 1, core.OutcomeToolError: 2, core.OutcomeProtocolError: 3,
+	core.OutcomeTimeout: 4, core.OutcomeCancelled: 5, core.OutcomeRejected: 6,
+}
+
+var outcomeNames = func() map[int]core.Outcome {
+	m := make(map[int]core.Outcome, len(outcomes))
+	for name, n := range outcomes {
+		m[n] = name
+	}
+	return m
+}()
+
+const maxName = 1024 // bytes of a name or URI
+
+// write puts a batch on disk in one transaction. A call that is there already stays:
+// a commit may have worked although it was reported as failed.
+func (s *Store) write(ctx context.Context, batch []entry) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	defer s.writes.since(time.Now())
+	return s.withHandle(func(h *handle) error { return s.insert(ctx, h, batch) })
+}
+
+func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
+	turn, err := h.write.Conn(ctx) // whoever writes has it
+	if err != nil {
+		return err
+	}
+	defer func() { _ = turn.Close() }() // gives it back
+	conn, err := h.calls.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	defer func() {
+		if err != nil {
+			s.renamed.Add(1) // names that were new are not there now
+			h.insert.leave(conn)
+		}
+	}()
+	// ctx ends the wait for the file, not the transaction: database/sql would roll it back
+	// by itself, and the statements of rows, which it does not know, would go on without one.
+	own, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	waiting := context.AfterFunc(ctx, end)
+	tx, err := conn.BeginTx(own, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if !waiting() {
+		return ctx.Err()
+	}
+	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.names(s.renamed.Load()), sums: make(rollups)}
+	h.insert.breath = writeThrottle{calm: s.recorder.calm, left: maxPauses}
+	err = conn.Raw(func(driverConn any) error { return h.insert.prepare(driverConn) })
+	if err != nil {
+		return err
+	}
+	for from := 0; from < len(batch); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := w.resolve(batch[from:])
+		if err != nil {
+			return err
+		}
+		if err := conn.Raw(func(any) error { return w.calls(batch[from : from+n]) }); err != nil {
+			return err
+		}
+		if err := w.insertHandling(batch[from : from+n]); err != nil {
+			return err
+		}
+		from += n
+	}
+	if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {
+		return err
+	}
+	was := s.late.Load()
+	now := was
+	for i := range batch {
+		now = now.extend(batch[i].call.ID, batch[i].call.At.UnixMicro())
+	}
+	if now != was {
+		if err := now.save(ctx, tx, s.o.Now()); err != nil {
+			return err
+		}
+	}
+	if err = tx.Commit(); err == nil {
+		s.late.Store(now)
+	}
+	if w.sums.late(s.o.Now()) {
+		s.past.Add(1)
+	}
+	return err
+}
+
+// writer inserts calls within one transaction.
+type writer struct {
+	ctx        context.Context
+	tx         *sql.Tx
+	in         *inserter
+	sums       rollups
+	dimensions map[dimension]int64
+	refs       []refs // of the calls that come next
+}
+
+// refs are the rows that a call refers to.
+type refs struct {
+	server, target, client int64
+	session, workspace     any // nil: none
+}
+
+// dimension is a row of server, client, target, session or workspace.
+type dimension struct {
+	table   string
+	server  int64
+	a, b, c string
+}
+
+// resolve looks up the names of as many calls as one statement takes, before the
+// connection is used without its transaction's statements. It reports how many.
+func (w *writer) resolve(batch []entry) (int, error) {
+	w.refs = w.refs[:0]
+	for i := range batch[:min(len(batch), insertRows)] {
+		c := &batch[i].call
+		var r refs
+		var err error
+		if r.server, err = w.id(dimension{table: "server", a: c.Server}); err != nil {
+			return 0, err
+		}
+		if r.target, err = w.id(dimension{table: "target", server: r.server, a: c.Method, b: shorten(c.Name, maxName)}); err != nil {
+			return 0, err
+		}
+		if r.client, err = w.id(dimension{table: "client", a: c.Client.Token, b: shorten(c.Client.Name, maxName), c: shorten(c.Client.Version, maxName)}); err != nil {
+			return 0, err
+		}
+		if c.Session != "" {
+			if r.session, err = w.id(dimension{table: "session", a: c.Session}); err != nil {
+				return 0, err
+			}
+		}
+		if c.Workspace != "" {
+			if r.workspace, err = w.id(dimension{table: "workspace", a: shorten(c.Workspace, maxName)}); err != nil {
+				return 0, err
+			}
+		}
+		w.refs = append(w.refs, r)
+	}
+	return len(w.refs), nil
+}
+
+// calls inserts the calls that resolve was asked about. One that is there already, all
+// of it, is left alone.
+func (w *writer) calls(batch []entry) error {
+	defer w.in.clear()
+	for i := range batch {
+		c := &batch[i].call
+		fresh, err := w.add(&batch[i], &w.refs[i])
+		if err != nil {
+			return err
+		}
+		if fresh {
+			w.sums.count(w.refs[i].target, w.refs[i].client, c.At.UnixMicro(), c.Outcome, c.Took, 1)
+		}
+	}
+	return w.in.flush()
+}
+
+func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
+	c := &e.call
+	outcome := int64(outcomes[c.Outcome])
+	if !e.again && r.workspace == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
+		w.in.usual.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == core.Modern,
+			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut))
+	} else {
+		rows := &w.in.call
+		if e.again {
+			rows = &w.in.perhaps // written at once, to find out
+		}
+		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
+			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
+			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
+		if e.again {
+			if n, err := rows.flush(); err != nil || n == 0 {
+				return false, err
+			}
+		}
+	}
+	w.in.pending.add(c.ID)
+	var args, reply []byte
+	if e.payload != nil {
+		args, reply = (*e.payload)[:e.arguments], (*e.payload)[e.arguments:]
+	}
+	packedArgs, argsEnc := w.in.packer.pack(args)
+	packedReply, replyEnc := w.in.packer.pack(reply)
+	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == encPlain && replyEnc == encPlain && e.argsCut == nil && e.replyCut == nil {
+		w.in.short.add(c.ID, shorten(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
+		return true, nil
+	}
+	e.argsCut.hash()
+	e.replyCut.hash()
+	argsSize, argsHash := e.argsCut.columns()
+	replySize, replyHash := e.replyCut.columns()
+	w.in.body.add(c.ID, shorten(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
+		argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, packedArgs, packedReply)
+	return true, nil
+}
+
+func (c *Cut) columns() (size, hash any) {
+	if c == nil {
+		return nil, nil
+	}
+	if c.Hash == nil {
+		return int64(c.Size), nil
+	}
+	return int64(c.Size), c.Hash
+}
+
+// id returns the row of a name, making it when it is new.
+func (w *writer) id(d dimension) (int64, error) {
+	if id, ok := w.dimensions[d]; ok {
+		return id, nil
+	}
+	var find, insert string
+	var args []any
+	switch d.table {
+	case "server":
+		// Search knows a row's calls by its name. One that was renamed keeps it: who has that
+		// name now gets a row of another, which search splits into the same word and a number.
+		find = `SELECT id FROM server WHERE name = ?1 AND renamed IS NULL OR renamed = ?1 AND substr(name, 1, length(?1) + 2) = ?1 || ' ('`
+		insert = `INSERT INTO server (name, renamed) SELECT iif(taken, ?1 || ' (' || (SELECT max(id) + 1 FROM server) || ')', ?1), iif(taken, ?1, NULL)
+			FROM (SELECT EXISTS (SELECT 1 FROM server WHERE name = ?1) AS taken)`
+		args = []any{d.a}
+	case "session":
+		find, insert = `SELECT id FROM session WHERE name = ?`, `INSERT INTO session (name) VALUES (?)`
+		args = []any{d.a}
+	case "workspace":
+		find, insert = `SELECT id FROM workspace WHERE name = ?`, `INSERT INTO workspace (name) VALUES (?)`
+		args = []any{d.a}
+	case "client":
+		find = `SELECT id FROM client WHERE token = ? AND name = ? AND version = ?`
+		insert = `INSERT INTO client (token, name, version) VALUES (?,?,?)`
+		args = []any{d.a, d.b, d.c}
+	case "target":
+		find = `SELECT id FROM target WHERE server_id = ? AND method = ? AND name = ?`
+		insert = `INSERT INTO target (server_id, method, name) VALUES (?,?,?)`
+		args = []any{d.server, d.a, d.b}
+	}
+	var id int64
+	err := w.tx.QueryRowContext(w.ctx, find, args...).Scan(&id)
+	if err == sql.ErrNoRows {
+		var res sql.Result
+		if res, err = w.tx.ExecContext(w.ctx, insert, args...); err == nil {
+			id, err = res.LastInsertId()
+		}
+	}
+	if err == nil {
+		w.dimensions[d] = id
+	}
+	return id, err
+}

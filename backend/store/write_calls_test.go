@@ -1,0 +1,208 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// The writer remembers the rows of names between batches: not beyond the deletion of
+// such a row.
+func TestNamesThatWereErasedAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	record := func(n int) {
+		c := aCall(n)
+		c.Client.Name, c.Session = "Zed", "private"
+		s.Recorder().Record(c, aReply)
+		s.Recorder().Flush(t.Context())
+	}
+	for n := range 3 {
+		record(n)
+		if _, err := s.Erase(t.Context(), Selection{Client: "Zed"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Erase(t.Context(), Selection{Session: "private"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(7)
+	calls, _, err := s.Calls(t.Context(), Query{Client: "Zed", Session: "private"})
+	if err != nil || len(calls) != 1 || calls[0].ID != aCall(7).ID {
+		t.Errorf("%v, %v", calls, err)
+	}
+	if st := s.Recorder().Stats(); st.Dropped > 0 || st.State != "recording" {
+		t.Errorf("%+v", st)
+	}
+	var broken int
+	if err := s.h.read.QueryRowContext(t.Context(), `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil || broken > 0 {
+		t.Errorf("%d rows refer to nothing, %v", broken, err)
+	}
+}
+
+// A batch may come again, because its commit worked and was reported as failed.
+func TestACallIsWrittenAndCountedOnce(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for range 2 {
+		for n := range 40 {
+			s.Recorder().Record(aCall(n), aReply)
+		}
+		s.Recorder().Flush(t.Context())
+	}
+	s.Recorder().Record(aCall(41), aReply)
+	if n := count(t, s); n != 41 {
+		t.Errorf("%d calls", n)
+	}
+	u, err := s.Usage(t.Context(), UsageQuery{From: aCall(0).At, To: aCall(60_000).At})
+	if err != nil || u.Total.Calls != 41 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if st := s.Recorder().Stats(); st.Dropped > 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestPackedPayloadsComeBack(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	random := make([]byte, 8<<10)
+	for i, x := 0, uint32(1); i < len(random); i++ {
+		x = x*1664525 + 1013904223
+		random[i] = 'a' + byte(x>>24)%26
+	}
+	texts := []string{"short", strings.Repeat("long and even ", 2000), string(random), strings.Repeat("x", 200_000)}
+	s.Recorder().SetMaxField(1 << 20)
+	for n, text := range texts {
+		c := aCall(n)
+		c.Params = []byte(`{"name":"echo","arguments":{"n":"` + text + `"}}`)
+		c.Arguments = core.Span{Start: 27, End: len(c.Params) - 1}
+		s.Recorder().Record(c, textReply(text))
+	}
+	for n, text := range texts {
+		r, err := s.Call(t.Context(), aCall(n).ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(r.Arguments, []byte(`"`+text+`"`)) || !bytes.Contains(r.Result, []byte(`"`+text+`"`)) {
+			t.Errorf("payload %d is not the same: %.60s ... %.60s", n, r.Arguments, r.Result)
+		}
+	}
+}
+
+// What an earlier version packed is read.
+func TestDeflatedPayloadsAreRead(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, _ := flate.NewWriter(&out, flate.BestSpeed)
+	_, _ = w.Write([]byte("as it was"))
+	_ = w.Close()
+	if b, err := unpack(out.Bytes(), encDeflate); err != nil || string(b) != "as it was" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := unpack([]byte("\xff\xff\xff\xff\x0fno"), encS2); err == nil {
+		t.Error("no error for what claims to be larger than anything")
+	}
+}
+
+// Calls with what nearly every call has are inserted by statements of their own.
+func TestCallsComeBackWhateverIsUsualAboutThem(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	long := core.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", MaxField/10) + `"}`)}
+	packed := core.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", 1000) + `"}`)}
+	refused := core.Reply{Error: []byte(`{"code":-1,"message":"no"}`)}
+	var want []*core.Call
+	for n, but := range []func(*core.Call, *core.Reply){
+		func(*core.Call, *core.Reply) {},
+		func(c *core.Call, _ *core.Reply) { c.Session = "" },
+		func(c *core.Call, _ *core.Reply) { c.Workspace = "/home/somebody" },
+		func(c *core.Call, _ *core.Reply) { c.FromServer = true },
+		func(c *core.Call, _ *core.Reply) { c.Era = core.Legacy },
+		func(c *core.Call, _ *core.Reply) { c.Code, c.Outcome = core.CodeTimeout, core.OutcomeTimeout },
+		func(c *core.Call, _ *core.Reply) { c.Outcome, c.Reason = core.OutcomeToolError, "it failed" },
+		func(c *core.Call, _ *core.Reply) { c.Attempts = 2 },
+		func(c *core.Call, _ *core.Reply) { c.Attempts = 0 },
+		func(c *core.Call, _ *core.Reply) { c.Progress = 3 },
+		func(c *core.Call, _ *core.Reply) { c.TraceID = "abc" },
+		func(c *core.Call, _ *core.Reply) { c.Shim = "shim-1" },
+		func(_ *core.Call, r *core.Reply) { *r = refused },
+		func(_ *core.Call, r *core.Reply) { *r = long },
+		func(_ *core.Call, r *core.Reply) { *r = packed },
+	} {
+		c, reply := aCall(n), aReply
+		c.Progress, c.TraceID, c.Shim = 0, "", ""
+		but(c, &reply)
+		want = append(want, c)
+		s.Recorder().Record(c, reply)
+	}
+	s.Recorder().Flush(t.Context())
+	for n, w := range want {
+		got, err := s.Call(t.Context(), w.ID)
+		if err != nil {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		plain := *w
+		plain.Params, plain.Arguments = nil, core.Span{}
+		if fmt.Sprintf("%+v", got.Call) != fmt.Sprintf("%+v", plain) {
+			t.Errorf("call %d: got  %+v\nwant %+v", n, got.Call, plain)
+		}
+		if string(got.Arguments) != string(w.Params[w.Arguments.Start:w.Arguments.End]) {
+			t.Errorf("call %d: arguments %q", n, got.Arguments)
+		}
+		switch cut := len(got.Result) < len(long.Result); {
+		case n == 12 && string(got.Error) != string(refused.Error), n != 12 && got.Error != nil:
+			t.Errorf("call %d: error %q", n, got.Error)
+		case n == 13 && (!cut || len(got.Result) < MaxField-8), n == 14 && string(got.Result) != string(packed.Result), n < 12 && string(got.Result) != string(aReply.Result):
+			t.Errorf("call %d: result of %d bytes", n, len(got.Result))
+		}
+	}
+}
+
+// What the writer allocates for a call: the values that it binds, and little else.
+func TestACallIsWrittenWithFewAllocations(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	r, n := s.Recorder(), 0
+	batch := func() {
+		for range batchRows {
+			c := aCall(n)
+			n++
+			c.Progress, c.TraceID, c.Shim = 0, "", ""
+			r.Record(c, aReply)
+		}
+		if wait := r.writeBatch(t.Context()); wait != 0 {
+			t.Fatal(r.Stats())
+		}
+	}
+	calls := testing.AllocsPerRun(5, func() {
+		for range batchRows {
+			_ = aCall(n)
+		}
+	})
+	if got := (testing.AllocsPerRun(5, batch) - calls) / batchRows; got > 18 && !slow { // the race detector allocates by itself
+		t.Errorf("%.1f allocations for a call", got)
+	}
+}
+
+func TestTheSentenceOfAnErrorIsCut(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	c := aCall(0)
+	c.Reason = strings.Repeat("é", MaxError-4) + " token=ghp_cnry17A1b2C3d4E5f6G7h8I9j0 and more"
+	b.Recorder().Record(c, aReply)
+	flushed(t, b)
+	r, err := b.Call(t.Context(), c.ID)
+	if err != nil || utf8.RuneCountInString(r.Reason) != MaxError || !utf8.ValidString(r.Reason) || strings.Contains(r.Reason, "ghp") {
+		t.Errorf("%d characters are kept, %v", utf8.RuneCountInString(r.Reason), err)
+	}
+}

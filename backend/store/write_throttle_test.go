@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestABatchPausesWhileFewCallsWaitBehindIt(t *testing.T) {
+	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	r := s.Recorder()
+	if !r.calm() || r.disturbed() {
+		t.Error("an empty queue is no hurry, and disturbs nobody")
+	}
+	r.mu.Lock()
+	r.queue = make([]entry, 10)
+	r.mu.Unlock()
+	if !r.calm() || !r.disturbed() {
+		t.Error("ten calls are no hurry, and are disturbed by who works beside them")
+	}
+	r.mu.Lock()
+	r.queue = make([]entry, batchRows/4)
+	r.mu.Unlock()
+	if r.calm() || r.disturbed() {
+		t.Error("many calls wait, and the batch takes its time")
+	}
+	r.mu.Lock()
+	r.queue, r.flushed = nil, make(chan struct{})
+	r.mu.Unlock()
+	if r.calm() {
+		t.Error("somebody waits, and the batch takes its time")
+	}
+	r.mu.Lock()
+	r.flushed = nil
+	r.mu.Unlock()
+	began := time.Now()
+	if yieldProcessor(time.Hour); time.Since(began) > 5*time.Second {
+		t.Error("a pause is short, whatever took long before")
+	}
+}
+
+// TestThePausesOfABatchAreBounded, however many statements it has: calls wait behind it.
+func TestThePausesOfABatchAreBounded(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	b := writeThrottle{calm: func() bool { asked++; return true }, left: maxPauses}
+	for range 1000 {
+		b.pause(time.Hour) // at least a millisecond
+	}
+	if most := int(maxPauses/time.Millisecond) + 1; asked > most {
+		t.Errorf("%d pauses of a millisecond, %d are allowed", asked, most)
+	}
+	s := fresh(t)
+	for n := range 2 {
+		if err := s.write(t.Context(), aBatch(n*batchRows, "s1")); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.h.insert.breath.left; left == maxPauses || left < -patient {
+			t.Errorf("batch %d: %s of its pauses are left", n, left)
+		}
+		s.h.insert.breath.left = -time.Hour
+	}
+}
+
+// TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds has a hundred steps to go.
+func TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds(t *testing.T) {
+	t.Parallel()
+	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: RetentionLimits{Age: -1, Bytes: -1, Rows: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for n := range 10 {
+		if err := s.write(t.Context(), aBatch(n*batchRows, "s1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.timeouts.tidy = 10 * time.Millisecond
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	rows := func() (n int) {
+		if err := s.h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	eventually(t, "the first step", func() bool { return rows() < 10*batchRows })
+	s.Recorder().Record(aCall(10*batchRows), aReply)
+	eventually(t, "a call on disk", func() bool { n, _ := s.Recorder().progress(); return n > 0 })
+	if rows() <= 10*batchRows+1-100*pruneRows {
+		t.Error("a call waited until all steps were done")
+	}
+}

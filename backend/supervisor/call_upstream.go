@@ -1,0 +1,225 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Upstream is a connection to a server; the gateway declares the same.
+type Upstream = interface {
+	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+}
+
+// For returns the upstream that serves call, in the era of the call where the
+// server speaks it, and sets call.Instance. A server that is starting, stopped or
+// in backoff is waited for within its startupTimeoutMs, and a stopped one is
+// started, unless only a person may (start: manual). A remote server that waits for the
+// network is tried at once. A crashed server is tried once
+// more, at most every 30 s. Whatever else keeps it from serving is an error at once.
+func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error) {
+	fl := s.fleet.Load()
+	r := fl.byID[call.Server]
+	if r == nil {
+		return nil, fl.unknown(call.Server)
+	}
+	if r.config().Session == config.SessionPerCall {
+		return r.perCallUpstream()
+	}
+	r, l, err := s.find(ctx, r, call)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case call.Era != core.Modern || !l.hope:
+		return serve(call, l.primary)
+	case l.modern.usable():
+		return serve(call, l.modern)
+	}
+	return r.awaitModern(ctx, call, l)
+}
+
+func serve(call *core.Call, l *connection) (Upstream, error) {
+	call.Instance = l.ID()
+	return l, nil
+}
+
+// await returns a snapshot with a connection, starting the server where it may.
+func (r *runner) await(ctx context.Context) (*snapshot, error) {
+	limit := time.NewTimer(startup(r.config()))
+	defer limit.Stop()
+	if err := r.ask(ctx, r.called); err != nil {
+		return nil, err
+	}
+	for {
+		l := r.live.Load()
+		switch {
+		case l.primary.usable():
+			return l, nil
+		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting && !l.soon && !r.admitted(l):
+			return nil, r.unavailable(l)
+		}
+		select {
+		case <-l.changed:
+		case <-r.done:
+			return nil, r.unavailable(r.live.Load())
+		case <-limit.C:
+			return nil, r.unavailable(r.live.Load())
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// called notes that a call needs the server. It runs in the runner's goroutine.
+func (r *runner) called() error {
+	c := r.config()
+	r.used.Store(time.Now().UnixNano())
+	switch {
+	case r.own != nil && r.retired.Load():
+		return errGone
+	case r.held.Load():
+		return r.unapproved()
+	case r.s.paused.Load():
+		return errPaused()
+	case c.Disabled:
+		return r.disabled()
+	case !r.wanted && c.Start == config.StartManual && r.own == nil && !r.rested:
+		return r.manual()
+	case r.state.phase == phaseWaiting && r.wanted:
+		r.retryForCall()
+		return nil
+	case r.state.phase == phaseCrashed:
+		if time.Since(r.lastCall) < retryCrashed {
+			return nil
+		}
+		r.lastCall = time.Now()
+		r.step(evCall)
+		return nil
+	}
+	if !r.wanted {
+		r.wanted = true
+		r.step(evWanted)
+	}
+	return nil
+}
+
+func (r *runner) disabled() error {
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
+		Hint: "Enable it: drawbridge enable " + r.id + "."}
+}
+
+func (r *runner) manual() error {
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
+		Hint: "Ask the person to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
+}
+
+// unavailable says why there is no connection. What a server wrote to stderr stays
+// out of it: the message goes to clients.
+func (r *runner) unavailable(l *snapshot) error {
+	if l.status.State == core.StateNeedsLogin {
+		return r.unsignedCall()
+	}
+	message := fmt.Sprintf("server %q is %s", r.id, l.status.State)
+	if l.status.Reason != "" {
+		message += ": " + l.status.Reason
+	}
+	return &core.Error{Code: core.CodeUnavailable, Message: message, Retriable: true,
+		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+".")}
+}
+
+// awaitModern waits a little for the second connection. The legacy one serves when
+// it does not come, now or for as long as it rests.
+func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) (Upstream, error) {
+	var patience <-chan time.Time
+	for !l.modern.usable() && l.hope && l.primary.usable() && !time.Now().Before(l.rest) {
+		if l.opening.IsZero() {
+			if err := r.ask(ctx, func() error { r.openSecondEra(); return nil }); err != nil {
+				return nil, err
+			}
+			if l = r.live.Load(); l.opening.IsZero() {
+				break // it is there already, or did not even begin
+			}
+			continue
+		}
+		if patience == nil {
+			left := modernPatience - time.Since(l.opening)
+			if left <= 0 {
+				break
+			}
+			timer := time.NewTimer(left)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		select {
+		case <-l.changed:
+		case <-patience:
+			return r.serveLegacy(call)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		l = r.live.Load()
+	}
+	if l = r.live.Load(); l.modern.usable() {
+		return serve(call, l.modern)
+	}
+	return r.serveLegacy(call)
+}
+
+func (r *runner) serveLegacy(call *core.Call) (Upstream, error) {
+	l := r.live.Load()
+	if !l.primary.usable() {
+		return nil, r.unavailable(l)
+	}
+	return serve(call, l.primary)
+}
+
+// WaitListed waits until no server is starting whose tools are still unknown, at
+// most bridge.listWaitMs, or until ctx ends. With a server id it looks at that one
+// alone. What is there then is the answer to a list; list_changed tells of the rest.
+func (s *Supervisor) WaitListed(ctx context.Context, server string) {
+	var limit <-chan time.Time
+	for {
+		changed := s.unlisted(server)
+		if changed == nil {
+			return
+		}
+		if limit == nil {
+			timer := time.NewTimer(time.Duration(s.listWait.Load()))
+			defer timer.Stop()
+			limit = timer.C
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// unlisted returns what is closed when a server that a list has to wait for has
+// changed; nil when it has to wait for none. Before the first configuration is in
+// force, nobody knows what there will be.
+func (s *Supervisor) unlisted(server string) <-chan struct{} {
+	select {
+	case <-s.applied:
+	default:
+		return s.applied
+	}
+	fl := s.fleet.Load()
+	for _, r := range fl.order {
+		if server != "" && r.id != server {
+			continue
+		}
+		if l := r.live.Load(); l.status.State == core.StateStarting && !r.listed() {
+			return l.changed
+		}
+	}
+	return nil
+}

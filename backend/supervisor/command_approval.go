@@ -1,0 +1,139 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Approvals remembers, beyond this run, which commands a person has agreed to. key
+// stands for everything that decides what is run.
+type Approvals interface {
+	Approved(ctx context.Context, server, key string) (bool, error)
+	Approve(ctx context.Context, server, key string) error
+}
+
+// Approval is a command that waits for a person's word.
+type Approval struct {
+	Server      string   `json:"server"`
+	Key         string   `json:"key"`     // names exactly this command; see Approve
+	Command     string   `json:"command"` // with its arguments, as written in the configuration
+	Was         string   `json:"was"`     // the command that ran before; "" when none did, or not in this run
+	Environment []string `json:"environment,omitempty"`
+	Cwd         string   `json:"cwd,omitempty"`
+}
+
+// Approvals lists the commands that wait, in the order of the configuration.
+func (s *Supervisor) Approvals() []Approval {
+	list := []Approval{}
+	for _, r := range s.fleet.Load().order {
+		if c := r.config(); r.held.Load() {
+			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: commandText(c), Was: s.previousCommand(r.id),
+				Environment: slices.Sorted(maps.Keys(c.Env)), Cwd: c.Cwd})
+		}
+	}
+	return list
+}
+
+func (s *Supervisor) previousCommand(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spoken[id]
+}
+
+// Approve lets a server with a new command run, now and in later runs. A key that is not
+// "" has to be the one that the person saw: a conflict says that the command has
+// changed since.
+func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	fl := s.fleet.Load()
+	r := fl.byID[id]
+	if r == nil {
+		return fl.unknown(id)
+	}
+	c := r.config()
+	if key != "" && key != commandKey(c) {
+		return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed since", id), Hint: "Look at it again."}
+	}
+	if s.o.Approvals != nil {
+		if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
+			return fmt.Errorf("cannot keep the approval: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agreed[id], s.spoken[id] = commandKey(c), commandText(c)
+	if r.held.Swap(false) {
+		s.o.Journal(id, slog.LevelInfo, "its command was approved: "+commandText(c))
+		r.post(func() { r.reconfigured(true, true) })
+	}
+	return nil
+}
+
+// runs reports whether c has anything run, here or in a container.
+func runs(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
+
+// checkApproval decides whether c may run, and whether its command is one that nobody has
+// agreed to. Without approveNewCommands everything may, and is remembered, so that what
+// was in use needs no approval later: the caller saves that. It needs s.mu.
+func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, known savedState) (held, isNew bool) {
+	if !runs(c) {
+		return false, false
+	}
+	if s.agreed[c.ID] == commandKey(c) || known.approved[c.ID] {
+		s.agreed[c.ID] = commandKey(c)
+		s.spoken[c.ID] = commandText(c)
+		return false, false
+	}
+	if cfg.Global.ApproveNewCommands {
+		return true, true
+	}
+	s.agreed[c.ID] = commandKey(c)
+	return false, true
+}
+
+// unapproved says why a server does not run.
+func (r *runner) unapproved() error {
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q waits for approval: its command is new", r.id),
+		Hint: "Look at the command and approve it on Drawbridge's page, or with: drawbridge approvals"}
+}
+
+// commandText is the command as it is written, without what variables stand for.
+func commandText(c *config.Server) string {
+	words := append([]string{c.Command}, c.Args...)
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\r\n\"") {
+			words[i] = fmt.Sprintf("%q", w)
+		}
+	}
+	text := strings.Join(words, " ")
+	if c.Type == core.Docker {
+		return "in container " + c.Docker.Where() + ": " + text
+	}
+	return text
+}
+
+// commandKey is equal for servers that run the same command.
+func commandKey(c *config.Server) string {
+	b, _ := json.Marshal(struct {
+		Type       core.Transport
+		Command    string
+		Args       []string
+		Env        map[string]string
+		InheritEnv []string
+		Cwd        string
+		Docker     config.Docker
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.Docker})
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,146 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// A server with a command and a url is a program that serves its url: it is started,
+// its address is waited for, and the end of either is the end of both.
+
+// servePause is the time between two looks at an address that does not answer yet.
+const servePause = 100 * time.Millisecond
+
+// serve starts the program and connects to what it serves.
+func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s *startedProcess, o upstream.Options) (Conn, error) {
+	host, err := hostPort(o.Remote.URL)
+	if err != nil {
+		return nil, err
+	}
+	if onLoopback(host) && dials(ctx, host) {
+		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true,
+			Message: fmt.Sprintf("something else answers at %s already", host),
+			Hint:    "End it, or give the server another port in command and url."}
+	}
+	spec, err := d.spec(c, env, s)
+	if err != nil {
+		return nil, err
+	}
+	pipe, err := d.spawn(c, spec, s)
+	if err != nil {
+		return nil, err
+	}
+	words := d.Logs.Writer(c.ID)
+	go func() { // ends with the process's output, at the latest when it is stopped
+		_, _ = io.Copy(words, pipe.Stdout())
+		_ = words.Close()
+	}()
+	conn, err := connectServed(ctx, host, pipe, o)
+	if err != nil {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveStop)
+		defer cancel()
+		return nil, errors.Join(err, pipe.Stop(stopping))
+	}
+	both := &servedConn{Conn: conn, pipe: pipe, done: make(chan struct{})}
+	go both.watch()
+	return both, nil
+}
+
+// serveStop is how long a program that could not be used may take to end.
+const serveStop = 10 * time.Second
+
+// connectServed waits for the address and connects. A program that listens already may
+// not be ready yet, so what may pass is tried again while the program runs.
+func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstream.Options) (*upstream.Conn, error) {
+	last := fmt.Errorf("nothing answers at %s", host)
+	for {
+		if dials(ctx, host) {
+			conn, err := upstream.Connect(ctx, o)
+			own, ok := errors.AsType[*core.Error](err)
+			if err == nil || ok && !own.Retriable && own.Code != core.CodeTimeout {
+				return conn, err
+			}
+			last = err
+		}
+		timer := time.NewTimer(servePause)
+		select {
+		case <-timer.C:
+		case <-pipe.Done():
+			timer.Stop()
+			return nil, errors.New("the program exited before it served its url")
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: context.Cause(ctx),
+				Message: "the program runs, but its url was not served in time: " + last.Error(),
+				Hint:    "Compare the port in command and url, or raise startupTimeoutMs."}
+		}
+	}
+}
+
+func hostPort(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return "", core.Errorf(core.CodeValidation, "its url is no http or https address")
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[bool]string{true: "443", false: "80"}[u.Scheme == "https"]
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
+}
+
+func onLoopback(host string) bool {
+	name, _, _ := net.SplitHostPort(host)
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// dials reports whether something takes connections at host.
+func dials(ctx context.Context, host string) bool {
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", host)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// servedConn is a connection and the program behind it.
+type servedConn struct {
+	*upstream.Conn
+	pipe upstream.Pipe
+	done chan struct{}
+}
+
+func (s *servedConn) watch() {
+	defer close(s.done)
+	select {
+	case <-s.pipe.Done():
+	case <-s.Conn.Done():
+	}
+}
+
+func (s *servedConn) Done() <-chan struct{} { return s.done }
+
+func (s *servedConn) Err() error {
+	select {
+	case <-s.pipe.Done():
+		return errors.New("the program that serves its url exited")
+	default:
+		return s.Conn.Err()
+	}
+}
+
+func (s *servedConn) Close(ctx context.Context) error {
+	return errors.Join(s.Conn.Close(ctx), s.pipe.Stop(ctx))
+}

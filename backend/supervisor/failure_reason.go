@@ -1,0 +1,107 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// fail keeps what is known about a failure, for people.
+func (r *runner) fail(err error) {
+	was := r.reason
+	r.reason = r.sentence(err)
+	r.hint = ""
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Hint != wire.SeeLog {
+		r.hint = e.Hint
+	}
+	// Where all we know is that it broke, the end of the process says more.
+	code := core.CodeOf(err)
+	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
+	r.endedByItself = upstream.Exited(err)
+	r.noteExit()
+	if r.remote.waiting && r.reason == was {
+		return // tried again for ever, and each time the same: told once
+	}
+	r.s.o.Log.Warn(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
+	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.instanceSuffix()+": "+explain(err))
+	if len(r.s.fleet.Load().order) > 1 {
+		r.s.o.Log.Info("Continuing with other MCP servers")
+	}
+}
+
+// noteExit reads how the process ended and what it wrote last. Some of that is
+// known only after the process was cleared away, when a clean or violent end may
+// be our own doing.
+func (r *runner) noteExit() {
+	n := exitreason.MaxLines
+	if r.state.phase != phaseStarting {
+		n = linesAfterRun
+	}
+	lines := r.s.o.LastLines(r.id, n, r.began)
+	r.stderr = lines[max(0, len(lines)-crashLines):]
+	r.detail = exitreason.Line(lines)
+	exit, ended := r.exited()
+	if ended {
+		r.exitCode = &exit.Code
+	}
+	if ended && !r.explained && tellsWhy(exit, r.endedByItself) {
+		r.reason, r.hint = exit.Text, exitreason.Action(r.detail, lines, r.process.Path)
+		if r.detail != "" {
+			r.reason += ": " + r.detail
+		}
+	}
+	if hint := brokenHint(lines); hint != "" && launcher(r.process.Path) == "npx" {
+		r.hint = hint
+	}
+}
+
+// linesAfterRun is how many lines are read of a server that had been running: what it
+// complained of earlier did not end it.
+const linesAfterRun = 40
+
+// tellsWhy reports whether the end of a process says more than that the connection broke.
+// A status of 0, or a signal that we sent, may be what our own stopping led to.
+func tellsWhy(exit Exit, byItself bool) bool {
+	switch {
+	case exit.Code > 0:
+		return true
+	case exit.Code < 0:
+		return !exit.Ours
+	}
+	return byItself && !exit.Ours
+}
+
+// exited returns how the newest process ended, if there was one and it has.
+func (r *runner) exited() (Exit, bool) {
+	if r.process.Exit == nil {
+		return Exit{}, false
+	}
+	return r.process.Exit()
+}
+
+// sentence is what people read beside the server's name, so the name is left out.
+func (r *runner) sentence(err error) string {
+	text := explain(err)
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		text = e.Message
+	}
+	for _, prefix := range []string{"cannot connect to", "cannot start", "cannot reach"} {
+		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
+	}
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "answered with"
+	return strings.TrimPrefix(text, ErrAbsent.Error()+": ")          // which is the state
+}
+
+func explain(err error) string {
+	if err == nil {
+		return "the connection was closed"
+	}
+	return err.Error()
+}

@@ -1,0 +1,153 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// A server whose session is perCall has a process for each call, which begins with the
+// call and ends with it: no call sees what another one left in memory. The server's own
+// runner lists the catalog and then rests.
+
+// perCallUpstream is the upstream of one call.
+type perCallUpstream struct{ r *runner }
+
+var errStopped = errors.New("the server was stopped")
+
+// perCallUpstream returns the upstream of one call, or why the server serves none.
+func (r *runner) perCallUpstream() (Upstream, error) {
+	c := r.config()
+	switch {
+	case r.retired.Load():
+		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", r.id)
+	case r.held.Load():
+		return nil, r.unapproved()
+	case r.s.paused.Load():
+		return nil, errPaused()
+	case c.Disabled:
+		return nil, r.disabled()
+	case c.Start == config.StartManual && !r.live.Load().wanted && !r.listed():
+		return nil, r.manual()
+	}
+	return perCallUpstream{r}, nil
+}
+
+// Send starts the server, sends call, and ends the server before it returns, at most
+// maxInstances at once: more wait for their turn.
+func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	r, s, ended := e.r, e.r.s, make(chan struct{})
+	select {
+	case r.perCall.turns <- struct{}{}:
+		defer func() { <-r.perCall.turns }()
+	case <-ctx.Done():
+		return core.Reply{}, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return core.Reply{}, core.Errorf(core.CodeUnavailable, "Drawbridge is stopping")
+	}
+	s.active.Go(func() { // so that Run ends only after this call's process has
+		select {
+		case <-s.expired:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+		<-ended
+	})
+	s.mu.Unlock()
+	defer close(ended)
+	defer r.perCall.begin(cancel)()
+	if s.paused.Load() { // a pause that begins later finds the call among those that it ends
+		return core.Reply{}, errPaused()
+	}
+
+	c := r.config()
+	session, err := r.start(ctx, Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, startup(c))
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
+			err = cause
+		} else if cause != nil {
+			return core.Reply{}, cause
+		}
+		return core.Reply{}, e.unavailable(err)
+	}
+	defer func() {
+		if err := session.Close(s.closing); err != nil {
+			s.o.Log.Error("Cannot end MCP server", "server", r.id, "error", err)
+			s.o.Journal(r.id, slog.LevelError, err.Error())
+		}
+	}()
+	reply, err := session.Send(ctx, call, sink)
+	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
+		err = e.unavailable(errStopped)
+	}
+	return reply, err
+}
+
+func (e perCallUpstream) unavailable(err error) error {
+	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, ErrAbsent), Cause: err,
+		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.sentence(err)),
+		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
+}
+
+// perCallProcesses are the calls that are being served, each by a process of its own.
+type perCallProcesses struct {
+	turns chan struct{} // holds one for each
+
+	mu   sync.Mutex
+	live map[*context.CancelCauseFunc]bool
+	idle chan struct{} // closed while there are none
+}
+
+func newPerCallProcesses() *perCallProcesses {
+	idle := make(chan struct{})
+	close(idle)
+	return &perCallProcesses{turns: make(chan struct{}, maxInstances), live: map[*context.CancelCauseFunc]bool{}, idle: idle}
+}
+
+// ended waits until no call has a process, or until ctx ends.
+func (e *perCallProcesses) ended(ctx context.Context) error {
+	e.mu.Lock()
+	idle := e.idle
+	e.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *perCallProcesses) begin(cancel context.CancelCauseFunc) (leave func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.live) == 0 {
+		e.idle = make(chan struct{})
+	}
+	e.live[&cancel] = true
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if delete(e.live, &cancel); len(e.live) == 0 {
+			close(e.idle)
+		}
+	}
+}
+
+// end ends them all.
+func (e *perCallProcesses) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for cancel := range e.live {
+		(*cancel)(errStopped)
+	}
+}

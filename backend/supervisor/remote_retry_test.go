@@ -1,0 +1,329 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func elsewhere(id string, more ...func(*config.Server)) config.Server {
+	return server(id, append([]func(*config.Server){func(s *config.Server) {
+		s.Type, s.Command, s.URL = core.HTTP, "", "https://example.com/mcp"
+	}}, more...)...)
+}
+
+// statusError is the failure of a start that an HTTP status stands behind.
+func statusError(status int, after time.Duration) error {
+	return fmt.Errorf("cannot connect to server %q: %w", "web", &core.Error{Code: core.CodeUnavailable,
+		Message: fmt.Sprintf("server %q answered with HTTP status %d", "web", status), Cause: &wire.StatusError{Status: status, After: after}})
+}
+
+var errRefused = &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true,
+	Message: `server "web" cannot be reached: connection refused`, Cause: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
+
+// untilUp lets starts fail with err until up is set.
+func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
+	return func(g *rig, _ *Options) {
+		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+			if up.Load() {
+				return nil, nil
+			}
+			return nil, err
+		}
+	}
+}
+
+// A remote server that cannot be reached is waited for, for ever, whatever maxAttempts
+// says: with pauses that grow to a minute and no further.
+func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
+	for name, err := range map[string]error{
+		"refused":             errRefused,
+		"no such name":        &net.DNSError{Err: "no such host", IsNotFound: true},
+		"no route":            &net.OpError{Op: "dial", Err: syscall.ENETUNREACH},
+		"TLS broken off":      fmt.Errorf("reaching it: %w", io.EOF),
+		"reset":               &net.OpError{Op: "read", Err: syscall.ECONNRESET},
+		"start took too long": core.Errorf(core.CodeTimeout, "did not answer within 30s (startupTimeoutMs)"),
+		"request timed out":   statusError(http.StatusRequestTimeout, 0),
+		"too early":           statusError(http.StatusTooEarly, 0),
+		"too many requests":   statusError(http.StatusTooManyRequests, 0),
+		"bad gateway":         statusError(http.StatusBadGateway, 0),
+		"unavailable":         statusError(http.StatusServiceUnavailable, 0),
+		"gateway timed out":   statusError(http.StatusGatewayTimeout, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var up atomic.Bool
+			inBubble(t, untilUp(&up, err), func(g *rig) {
+				g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
+				if st := g.want("web", core.StateWaiting); st.Reason == "" {
+					t.Error("no reason")
+				}
+				pass(10 * time.Minute)
+				g.want("web", core.StateWaiting)
+				starts := g.started("web")
+				if len(starts) < 12 || len(starts) > 25 {
+					t.Errorf("%d starts in 10 minutes", len(starts))
+				}
+				for i := 1; i < len(starts); i++ {
+					if d := starts[i].Sub(starts[i-1]); d > maxRemoteBackoff || i > 8 && d < 40*time.Second {
+						t.Errorf("pause %d is %s", i, d)
+					}
+				}
+				up.Store(true)
+				pass(maxRemoteBackoff)
+				g.want("web", core.StateRunning)
+			})
+		})
+	}
+}
+
+// What does not pass by itself is given up, as before: a person has to see to it.
+func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
+	for name, err := range map[string]error{
+		"403": statusError(http.StatusForbidden, 0), "404": statusError(http.StatusNotFound, 0), "410": statusError(http.StatusGone, 0),
+		"500": statusError(http.StatusInternalServerError, 0), "not MCP": statusError(http.StatusOK, 0),
+		"no HTTP": errors.New("malformed HTTP response"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var up atomic.Bool
+			inBubble(t, untilUp(&up, err), func(g *rig) {
+				g.apply(elsewhere("web"))
+				pass(10 * time.Minute)
+				g.want("web", core.StateCrashed)
+				if n := len(g.started("web")); n != config.DefaultMaxAttempts {
+					t.Errorf("%d starts", n)
+				}
+			})
+		})
+	}
+}
+
+// A local server that cannot be reached is a program that does not work: the rule is for
+// servers elsewhere.
+func TestALocalServerIsStillGivenUp(t *testing.T) {
+	var up atomic.Bool
+	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
+		g.apply(server("local"),
+			elsewhere("served", func(s *config.Server) { s.Command = "serve-it" }), // a program that serves its url
+			server("entrypoint", func(s *config.Server) { s.Type, s.Command = core.Docker, "" }))
+		pass(10 * time.Minute)
+		for _, id := range []string{"local", "served", "entrypoint"} {
+			g.want(id, core.StateCrashed)
+		}
+	})
+}
+
+// A change of the network, or waking up, is followed by a try at once, also where the
+// pause has grown to a minute.
+func TestANetworkChangeBringsAWaitingServerBackAtOnce(t *testing.T) {
+	var up atomic.Bool
+	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
+		g.apply(elsewhere("web"))
+		pass(10*time.Minute + 7*time.Second)
+		g.want("web", core.StateWaiting)
+		up.Store(true)
+		for range 5 { // changes come in flocks
+			g.NetworkChanged()
+		}
+		pass(callPause)
+		g.want("web", core.StateRunning)
+	})
+}
+
+// A change that comes right after a try is not lost until the next try, which may be a
+// minute away: the server is tried as soon as the shortest pause has passed.
+func TestNetworkChangeRightAfterATryIsNotLost(t *testing.T) {
+	var up atomic.Bool
+	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
+		g.apply(elsewhere("web"))
+		pass(10 * time.Minute)
+		for n := len(g.started("web")); len(g.started("web")) == n; {
+			pass(callPause / 10)
+		}
+		up.Store(true)
+		g.NetworkChanged()
+		pass(callPause)
+		g.want("web", core.StateRunning)
+	})
+}
+
+// A try over the old network may hang for long. It is ended, and another begins.
+func TestATryThatHangsIsEndedWhenTheNetworkChanges(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
+			if n == 1 {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		g.apply(elsewhere("web"))
+		pass(5 * time.Second)
+		g.want("web", core.StateStarting)
+		g.NetworkChanged()
+		pass(0)
+		g.want("web", core.StateRunning)
+	})
+}
+
+// A server that runs is asked for a sign of life when the network changes, and one that
+// was given up gets one more chance.
+func TestANetworkChangeIsNoNewsToAServerThatRuns(t *testing.T) {
+	var up atomic.Bool
+	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
+		g.apply(elsewhere("web"))
+		pass(time.Minute)
+		g.want("web", core.StateCrashed)
+		up.Store(true)
+		g.NetworkChanged()
+		pass(0)
+		g.want("web", core.StateRunning)
+		c := g.conn("web")
+		g.NetworkChanged()
+		pass(0)
+		c.mu.Lock()
+		pings := len(c.patience)
+		c.mu.Unlock()
+		if pings != 1 || len(g.started("web")) != config.DefaultMaxAttempts+1 {
+			t.Errorf("%d pings, %d starts", pings, len(g.started("web")))
+		}
+	})
+}
+
+// A call tries a waiting server at once, and is served by it; while it is still away, the
+// call fails with the reason.
+func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
+	var up atomic.Bool
+	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
+		g.apply(elsewhere("web"))
+		pass(10*time.Minute + 7*time.Second)
+		before := len(g.started("web"))
+		_, err := g.For(context.Background(), call("web"))
+		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(message, `server "web" is waiting: `) {
+			t.Errorf("%v", err)
+		}
+		var calls sync.WaitGroup
+		for range 100 { // however many call
+			calls.Go(func() { _, _ = g.For(context.Background(), call("web")) })
+		}
+		began := time.Now()
+		calls.Wait()
+		if n := len(g.started("web")) - before; n != 2 || time.Since(began) > callPause {
+			t.Errorf("%d starts for calls, in %s", n, time.Since(began))
+		}
+		pass(callPause)
+		up.Store(true)
+		if _, err := g.For(context.Background(), call("web")); err != nil {
+			t.Error(err)
+		}
+		g.want("web", core.StateRunning)
+	})
+}
+
+// A server that says when it wants to be asked again is asked then, and not before by
+// calls or the network; a person may.
+func TestRetryAfterIsHonoured(t *testing.T) {
+	var up atomic.Bool
+	inBubble(t, untilUp(&up, statusError(http.StatusServiceUnavailable, 3*time.Minute)), func(g *rig) {
+		g.apply(elsewhere("web"))
+		pass(2 * time.Minute)
+		g.NetworkChanged()
+		_, _ = g.For(context.Background(), call("web"))
+		pass(0)
+		if n := len(g.started("web")); n != 1 {
+			t.Errorf("%d starts before its time", n)
+		}
+		pass(time.Minute)
+		if n := len(g.started("web")); n != 2 {
+			t.Errorf("%d starts at its time", n)
+		}
+		up.Store(true)
+		if err := g.Start(context.Background(), "web"); err != nil {
+			t.Fatal(err)
+		}
+		pass(0)
+		g.want("web", core.StateRunning)
+	})
+}
+
+// A remote server that was connected and is lost is tried at once, then waited for; ten
+// minutes later it is back within the pause. A call that comes in between is served.
+func TestARemoteServerThatIsLostComesBack(t *testing.T) {
+	var up atomic.Bool
+	up.Store(true)
+	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
+		g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
+		g.want("web", core.StateRunning)
+		g.conn("web").die()
+		if _, err := g.For(context.Background(), call("web")); err != nil { // it is there: a call is served
+			t.Error(err)
+		}
+		up.Store(false)
+		g.conn("web").die()
+		pass(0)
+		g.want("web", core.StateWaiting)
+		pass(10 * time.Minute)
+		if st := g.want("web", core.StateWaiting); st.Tools != 1 {
+			t.Errorf("%d tools are listed meanwhile", st.Tools)
+		}
+		up.Store(true)
+		pass(maxRemoteBackoff)
+		g.want("web", core.StateRunning)
+	})
+}
+
+// A stream that ends again and again is opened again with growing pauses, not in a circle.
+func TestAConnectionThatNeverLastsIsNotOpenedInACircle(t *testing.T) {
+	var up atomic.Bool
+	up.Store(true)
+	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
+		g.apply(elsewhere("web"))
+		until := time.Now().Add(10 * time.Minute)
+		for time.Now().Before(until) {
+			g.conn("web").die()
+			pass(time.Second)
+		}
+		if n := len(g.started("web")); n > 40 {
+			t.Errorf("%d starts in 10 minutes", n)
+		}
+	})
+}
+
+// While a server waits, its tries are no news: lists do not wait for it, and what listens
+// hears of one state.
+func TestAListDoesNotWaitForAServerThatIsTriedAgain(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
+			if n > 1 { // it hangs
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return nil, errRefused
+		}
+	}, func(g *rig) {
+		g.apply(elsewhere("web"))
+		pass(5 * time.Second) // the second try is under way
+		if n := len(g.started("web")); n != 2 {
+			t.Fatalf("%d starts", n)
+		}
+		g.want("web", core.StateWaiting)
+		began := time.Now()
+		g.WaitListed(context.Background(), "")
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the list waits for %s", took)
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package supervisor
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+)
+
+// runningProcesses knows the local processes of each server: one for each connection. The
+// zero value is ready to use.
+type runningProcesses struct {
+	mu       sync.Mutex
+	byServer map[string][]localProcess
+}
+
+// localProcess is a process and the launcher that it is, if it is one.
+type localProcess struct {
+	*process.Process
+	launcher string
+}
+
+func (r *runningProcesses) add(server string, p localProcess) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byServer == nil {
+		r.byServer = map[string][]localProcess{}
+	}
+	r.byServer[server] = append(r.byServer[server], p)
+}
+
+func (r *runningProcesses) remove(server string, p localProcess) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := slices.DeleteFunc(r.byServer[server], func(o localProcess) bool { return o == p })
+	if len(left) == 0 {
+		delete(r.byServer, server)
+		return
+	}
+	r.byServer[server] = left
+}
+
+func (r *runningProcesses) get(server string) []localProcess {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.byServer[server])
+}
+
+// Usage returns what the processes of a server take, all its connections together.
+// It is an error when the server has no local process.
+func (d *Dialer) Usage(server string) (process.Usage, error) {
+	all := process.Usage{Tree: []process.Proc{}}
+	found := false
+	var failed error
+	for _, p := range d.running.get(server) {
+		u, err := p.Usage()
+		if err != nil {
+			failed = err // it is ending; the others count
+			continue
+		}
+		found = true
+		all.RSS += u.RSS
+		all.CPU += u.CPU
+		all.Tree = append(all.Tree, u.Tree...)
+	}
+	switch {
+	case found:
+		return all, nil
+	case failed != nil:
+		return process.Usage{}, failed
+	}
+	return process.Usage{}, core.Errorf(core.CodeUnavailable, "server %q has no process on this machine", server)
+}

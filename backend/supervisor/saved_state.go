@@ -1,0 +1,82 @@
+package supervisor
+
+import (
+	"context"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// savedState is what the store knows of the servers of a configuration. It is read before
+// Supervisor.mu is held: a store that is locked may take storeTimeout for each answer.
+type savedState struct {
+	approved map[string]bool          // servers whose commands a person has agreed to
+	catalogs map[string]*core.Catalog // of an earlier run, of servers that are not listed yet
+}
+
+// readSavedState asks the store. It needs s.applying, and must be called without s.mu.
+func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
+	k := savedState{approved: map[string]bool{}, catalogs: map[string]*core.Catalog{}}
+	seen := make(map[string]bool, len(cfg.Servers))
+	for i := range cfg.Servers {
+		c := &cfg.Servers[i]
+		if seen[c.ID] {
+			continue
+		}
+		seen[c.ID] = true
+		if s.readApproval(c) {
+			k.approved[c.ID] = true
+		}
+		if catalog := s.readCatalog(c); catalog != nil {
+			k.catalogs[c.ID] = catalog
+		}
+	}
+	return k
+}
+
+func (s *Supervisor) readApproval(c *config.Server) bool {
+	s.mu.Lock()
+	agreed := s.agreed[c.ID] == commandKey(c)
+	s.mu.Unlock()
+	if agreed || s.o.Approvals == nil || !runs(c) {
+		return agreed
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	approved, err := s.o.Approvals.Approved(ctx, c.ID, commandKey(c))
+	if err != nil {
+		s.o.Log.Warn("Cannot read approvals", "server", c.ID, "error", err)
+	}
+	return approved
+}
+
+func (s *Supervisor) saveApproval(c *config.Server) {
+	if s.o.Approvals == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
+		s.o.Log.Warn("Cannot keep approval", "server", c.ID, "error", err)
+	}
+}
+
+func (s *Supervisor) readCatalog(c *config.Server) *core.Catalog {
+	if c.Disabled || s.o.Catalogs == nil || s.listed(c.ID) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, launchKey(c))
+	if err != nil {
+		s.o.Log.Warn("Cannot read cached catalog", "server", c.ID, "error", err)
+		return nil
+	}
+	return catalog
+}
+
+// listed reports whether the registry has a catalog of the server.
+func (s *Supervisor) listed(id string) bool {
+	v, ok := s.o.Registry.Server(id)
+	return ok && v.Offers()[0].Catalog != nil
+}

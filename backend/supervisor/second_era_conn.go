@@ -1,0 +1,147 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// secondEraConn is a second connection to a server that speaks both eras: the modern one
+// beside the legacy one. It is opened by the first modern call. A server of which
+// nothing is known is asked once, by trying; the answer outlives us in Eras.
+type secondEraConn struct {
+	link    *connection
+	opening bool
+	since   time.Time          // when opening began
+	abort   context.CancelFunc // while opening
+	known   bool               // whether dual is known
+	dual    bool
+	rest    time.Time // no new try before this
+}
+
+func (b *secondEraConn) lost() <-chan struct{} { return b.link.lost() }
+
+// possible reports whether a modern call may hope for a connection of its own.
+func (b *secondEraConn) possible() bool { return !b.known || b.dual }
+
+// openSecondEra opens the second connection unless that is under way or hopeless.
+func (r *runner) openSecondEra() {
+	b := &r.secondEra
+	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.link != nil || b.opening || !b.possible() || time.Now().Before(b.rest) {
+		return
+	}
+	c, key := r.config(), eraKey(launchKey(r.config()), r.primary.Catalog().Info)
+	ctx, cancel := context.WithCancel(context.Background())
+	b.opening, b.since, b.abort = true, time.Now(), cancel
+	known, limit := b.known, startup(c)
+	quick := r.took < probeTimeout/3 // then silence is an answer
+	r.pending++
+	r.publish()
+	r.helpers.Go(func() {
+		defer cancel()
+		dual, found := true, known
+		if !known {
+			dual, found = r.recallEra(key)
+			if !found {
+				limit = min(limit, probeTimeout)
+			}
+		}
+		var session Session
+		var err error
+		if dual || !found {
+			if session, err = r.connect(ctx, c, core.Modern, limit, nil); err == nil && !found {
+				r.rememberEra(key, true)
+			}
+			// A probe that was cut short has found out nothing to remember.
+			if err != nil && !found && ctx.Err() == nil && (quick || !errors.Is(err, context.DeadlineExceeded)) {
+				r.rememberEra(key, false)
+			}
+		} else {
+			err = errors.New("speaks the legacy era only")
+		}
+		r.post(func() { r.secondEraOpened(session, err, found && dual) })
+	})
+}
+
+// secondEraOpened takes the result. known says that the server does speak both eras,
+// so that a failure is one of this try alone.
+func (r *runner) secondEraOpened(session Session, err error, known bool) {
+	b := &r.secondEra
+	r.pending--
+	b.opening, b.abort = false, nil
+	switch {
+	case err == nil && (r.state.phase != phaseRunning || r.primary == nil):
+		r.closeConnection(newConnection(session, r))
+	case err == nil:
+		b.known, b.dual = true, true
+		b.link = newConnection(session, r)
+		b.link.watchLists()
+		r.s.o.Log.Info("MCP server connected in the modern era as well", "server", r.id)
+	case errors.Is(err, context.Canceled):
+	default:
+		b.known, b.dual = true, known
+		b.rest = time.Now().Add(retryCrashed)
+		r.s.o.Log.Debug("No second connection", "server", r.id, "error", err)
+	}
+	r.publish()
+	r.settle()
+}
+
+// closeSecondEra drops the second connection; the next modern call opens a new one.
+func (r *runner) closeSecondEra(reason string) {
+	l := r.secondEra.link
+	r.secondEra.link = nil
+	r.secondEra.rest = time.Now().Add(retryCrashed)
+	r.s.o.Log.Info("Modern connection of MCP server ended", "server", r.id, "reason", reason)
+	r.closeConnection(l)
+	r.publish()
+}
+
+// endSecondEra ends the second connection together with the server. What was found
+// out is forgotten, for the next start may be of another version.
+func (r *runner) endSecondEra() {
+	b := r.secondEra
+	r.secondEra = secondEraConn{opening: b.opening, abort: b.abort, since: b.since}
+	if b.abort != nil {
+		b.abort()
+	}
+	if b.link != nil {
+		r.closeConnection(b.link)
+	}
+}
+
+func (r *runner) recallEra(key string) (dual, known bool) {
+	if r.s.o.Eras == nil {
+		return false, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	dual, known, err := r.s.o.Eras.DualEra(ctx, r.id, key)
+	if err != nil {
+		r.s.o.Log.Warn("Cannot read known eras", "server", r.id, "error", err)
+		return false, false
+	}
+	return dual, known
+}
+
+func (r *runner) rememberEra(key string, dual bool) {
+	if r.s.o.Eras == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := r.s.o.Eras.SaveDualEra(ctx, r.id, key, dual); err != nil {
+		r.s.o.Log.Warn("Cannot save known eras", "server", r.id, "error", err)
+	}
+}
+
+// eraKey changes with the configuration and with the version that the server
+// states, so that an update is asked again.
+func eraKey(launch string, info []byte) string {
+	sum := sha256.Sum256(append([]byte(launch), info...))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,47 @@
+package supervisor
+
+import "time"
+
+// DrainLimit is how long calls in flight may take when Drawbridge stops.
+const DrainLimit = 3 * time.Second
+
+const drainLook = 20 * time.Millisecond // between two looks whether calls are in flight
+
+// drain lets a server finish its calls in flight before it is stopped with Drawbridge.
+type drain struct {
+	r       *runner
+	ticker  *time.Ticker
+	look    <-chan time.Time
+	expired <-chan struct{}
+}
+
+// begin stops the server at once when no call is in flight.
+func (d *drain) begin() {
+	if d.r.hasNoCalls() {
+		d.end()
+		return
+	}
+	d.ticker = time.NewTicker(drainLook)
+	d.look, d.expired = d.ticker.C, d.r.s.expired
+}
+
+// check stops the server when its last call has ended.
+func (d *drain) check() {
+	if d.r.hasNoCalls() {
+		d.end()
+	}
+}
+
+// end stops the server.
+func (d *drain) end() {
+	d.stop()
+	d.look, d.expired = nil, nil
+	d.r.closing, d.r.wanted = true, false
+	d.r.step(evWanted)
+}
+
+func (d *drain) stop() {
+	if d.ticker != nil {
+		d.ticker.Stop()
+	}
+}

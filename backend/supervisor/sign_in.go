@@ -1,0 +1,100 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// SignIn authorizes requests to remote servers.
+type SignIn interface {
+	// Client returns what makes the requests to a server at address. clientSecret is that
+	// of its configuration, expanded. An error of code unavailable makes the server wait.
+	Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error)
+	// Await returns when a person has signed in to a server that asked for it, or ctx ends.
+	Await(ctx context.Context, id string) error
+}
+
+// Logins tell how it stands with signing in to a server, with a sentence where a person has
+// to act.
+type Logins func(server string) (core.Login, string)
+
+// signIn returns what makes the requests to a remote server, nil for a client of its own: where
+// the configuration has the server's credentials, or wants no sign-in.
+func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remote, env environment) (*http.Client, error) {
+	if d.SignIn == nil || c.OAuth.Off || at.Header.Get("Authorization") != "" {
+		return nil, nil
+	}
+	secret, err := env.expand("oauth.clientSecret", c.OAuth.ClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	own, err := d.SignIn.Client(ctx, c, at.URL, secret)
+	if core.CodeOf(err) == core.CodeUnavailable {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err) // the tokens are there: the server waits for the keyring
+	}
+	return own, err
+}
+
+// unsigned lets a server that asks for a sign-in wait for a person.
+func (d *Dialer) unsigned(id string, err error) error {
+	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
+		return err
+	}
+	return &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, err), again: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
+}
+
+// login is how it stands with signing in to this server.
+func (r *runner) login() (core.Login, string) {
+	if r.s.o.Logins == nil {
+		return core.LoginNone, ""
+	}
+	if c := r.config(); c.Type != core.HTTP && c.Type != core.SSE {
+		return core.LoginNone, ""
+	}
+	return r.s.o.Logins(r.id)
+}
+
+// LoginChanged is told that Logins has news of a server. It does not block.
+func (s *Supervisor) LoginChanged(id string) {
+	r := s.fleet.Load().byID[id]
+	if r == nil {
+		return
+	}
+	for _, one := range append([]*runner{r}, r.instances()...) {
+		one.post(one.relogged)
+	}
+}
+
+// relogged looks again at how it stands with signing in. A connection whose sign-in has ended
+// is of no use any more; starting anew shows that the server waits for a person.
+func (r *runner) relogged() {
+	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
+		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has ended")
+		r.step(evRenew)
+		return
+	}
+	r.publish()
+}
+
+// admitted reports whether a person has just signed in to the server, which l does not know
+// yet: its start follows.
+func (r *runner) admitted(l *snapshot) bool {
+	if l.status.State != core.StateNeedsLogin {
+		return false
+	}
+	state, _ := r.login()
+	return state == core.LoginDone
+}
+
+// unsignedCall is the error of a call to a server that waits for a person to sign in.
+func (r *runner) unsignedCall() error {
+	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for a person to sign in to it", r.id), Cause: core.ErrNeedsLogin,
+		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.id + "."}
+}

@@ -1,0 +1,58 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Between the end of a sign-in and the start that follows, the server's state still says that
+// it waits for a person. Who calls then, as a script does after `drawbridge login`, waits for it.
+func TestACallRightAfterSigningInWaitsForTheStart(t *testing.T) {
+	var state atomic.Value
+	state.Store(core.LoginNeeded)
+	signed := make(chan struct{})
+	inBubble(t, func(g *rig, o *Options) {
+		o.Logins = func(string) (core.Login, string) { return state.Load().(core.Login), "" }
+		signed = make(chan struct{})
+		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
+			if n > 1 {
+				return nil, nil
+			}
+			return nil, &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, core.ErrNeedsLogin), again: func(ctx context.Context) error {
+				select {
+				case <-signed:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+		}
+	}, func(g *rig) {
+		g.apply(server("files", func(s *config.Server) { s.Type, s.URL = core.HTTP, "http://localhost:1/mcp" }))
+		pass(10 * time.Second)
+		g.want("files", core.StateNeedsLogin)
+		if _, err := g.For(context.Background(), call("files")); core.CodeOf(err) != core.CodeUnauthorized {
+			t.Fatalf("nobody has signed in: %v", err)
+		}
+		state.Store(core.LoginDone)
+		answer := make(chan error, 1)
+		go func() { _, err := g.For(context.Background(), call("files")); answer <- err }()
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			t.Fatalf("refused at once: %v", err)
+		default:
+		}
+		close(signed)
+		if err := <-answer; err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package supervisor
+
+// reportStartProgress tells the onlookers when a start does something new.
+func (r *runner) reportStartProgress() {
+	if r.state.phase != phaseStarting {
+		r.watch.Stop()
+		return
+	}
+	if now := r.startProgress(); now != r.detail {
+		r.detail = now
+		r.publish()
+	}
+	r.endWhenNpmFailed()
+}
+
+// startProgress is what a start does, as far as that can be seen: "downloading (npx): " and the
+// last line of stderr.
+func (r *runner) startProgress() string {
+	text := ""
+	if by := r.s.o.Fetching(r.id); by != "" {
+		text = "downloading (" + by + ")"
+	}
+	lines := r.s.o.LastLines(r.id, 1, r.began)
+	if len(lines) == 0 {
+		return text
+	}
+	if text != "" {
+		text += ": "
+	}
+	return text + lines[0]
+}

@@ -1,0 +1,126 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Trial is what a throwaway start of a server came to.
+type Trial struct {
+	Err     error  // why it could not be used, or nil
+	Reason  string // the same for people, "" when all went well
+	Hint    string // what to do next, may be empty
+	Reached bool   // it was started or reached; what failed is the connection
+	Command string
+	Took    time.Duration
+	Era     core.Era
+	Version string
+	Catalog *core.Catalog    // never nil
+	Log     []serverlog.Line // what it said, and what was done
+	Warning []string
+}
+
+// The bounds of a trial.
+const (
+	maxTrial  = 2 * time.Minute
+	trialLog  = 50
+	trialName = "test-"
+)
+
+// Try starts or reaches the server of c as Connect does, lists it, and ends it before
+// it returns. Nothing of it is kept: no catalog, no log, no process and no container.
+// as is the id of the configured server whose sign-in it uses, "" for none.
+func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
+	once := *c
+	once.ID = trialName + c.ID[:min(len(c.ID), core.MaxServerID-len(trialName))]
+	once.ID = strings.TrimRight(once.ID, "-_")
+	logs := serverlog.Open("") // in memory only
+	defer logs.Close()
+	own := &Dialer{
+		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
+		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, Lobby: d.Lobby,
+		SignIn: d.Guest, once: true,
+	}
+	if as != "" && d.SignIn != nil {
+		own.SignIn = borrowedSignIn{d.SignIn, as}
+	}
+	limit := min(startup(&once), maxTrial)
+	ctx, cancel := startupContext(ctx, limit, func() bool { return own.Fetching(once.ID) != "" })
+	defer cancel()
+	began := time.Now()
+	t := Trial{Catalog: &core.Catalog{}}
+	session, err := own.Connect(ctx, Request{Server: &once, Changed: func(core.Kind) {}})
+	t.Took, t.Command, t.Warning = time.Since(began), session.Process.Command, session.Process.Warnings
+	t.Reached = session.Process.Exit != nil || once.URL != "" && once.Command == ""
+	if err != nil {
+		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
+				Hint: "Look at what it wrote to its log, or raise startupTimeoutMs."}
+		}
+	} else {
+		t.Era, t.Version, t.Catalog = session.Era(), session.Version(), session.Catalog()
+		if err := session.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Warning = append(t.Warning, "it could not be ended: "+err.Error())
+		}
+	}
+	t.Log = logs.Tail(once.ID, trialLog)
+	t.explain(session.Process, own.LastLines(once.ID, exitreason.MaxLines, began), once.ID, c.ID)
+	if errors.Is(t.Err, core.ErrNeedsLogin) {
+		t.Reason, t.Hint = "it wants you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
+		if as != "" {
+			t.Hint = "Sign in on its page, or with: drawbridge login " + as + "."
+		}
+	}
+	return t
+}
+
+// borrowedSignIn is the sign-in of a configured server.
+type borrowedSignIn struct {
+	SignIn
+	id string
+}
+
+func (l borrowedSignIn) Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error) {
+	owner := *c
+	owner.ID = l.id
+	return l.SignIn.Client(ctx, &owner, address, clientSecret)
+}
+
+// explain puts the failure into words, with the name that the person gave.
+func (t *Trial) explain(p Process, lines []string, id, name string) {
+	if t.Err == nil {
+		return
+	}
+	t.Reason = t.Err.Error()
+	if own, ok := errors.AsType[*core.Error](t.Err); ok {
+		t.Reason, t.Hint = own.Message, own.Hint
+	}
+	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
+		if exit, ok := p.Exit(); ok && tellsWhy(exit, upstream.Exited(t.Err)) { // where all we know is that it broke
+			why := exitreason.Line(lines)
+			t.Reason, t.Hint = exit.Text, exitreason.Action(why, lines, p.Path)
+			if why != "" {
+				t.Reason += ": " + why
+			}
+		}
+	}
+	if hint := brokenHint(lines); hint != "" && launcher(p.Path) == "npx" {
+		t.Hint = hint
+	}
+	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrAbsent.Error() + ": "} {
+		t.Reason = strings.TrimPrefix(t.Reason, prefix)
+	}
+	t.Reason = strings.ReplaceAll(t.Reason, fmt.Sprintf("%q", id), fmt.Sprintf("%q", name))
+}

@@ -1,0 +1,243 @@
+package trust
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+type key struct{ kind, name string }
+
+// serverBaseline is what is known of one server.
+type serverBaseline struct {
+	id         string
+	mode       string
+	configured bool
+	loaded     bool
+	known      bool   // it has been listed before
+	retired    bool   // it was configured, and is no longer
+	epoch      uint64 // Replaced of the Store that has its records
+	items      map[key]*item
+	gone       [][2]string
+	events     []store.TrustEvent
+	lost       int // events that found no room
+}
+
+// item is what is known of one definition.
+type item struct {
+	firstAt time.Time
+	late    bool
+	hash    Hash
+	earlier []Hash
+	always  bool
+	blocked bool
+	present bool // the server lists it now
+	waiting *waiting
+
+	definition []byte // to be saved with hash; nil: it is on disk
+	version    int    // grows with every change
+	saved      int    // the version that is on disk
+	lost       bool   // the definition went with a file that was set aside
+	read       Hash   // the definition that warnings and mentions are of
+	warnings   []Warning
+	mentions   []string
+	shadows    []Warning
+
+	noted int // events in the hour that began at
+	since time.Time
+}
+
+// waiting is a definition that waits for a person.
+type waiting struct {
+	hash       Hash
+	at         time.Time
+	definition []byte
+	read       bool
+	warnings   []Warning
+}
+
+// load reads the records of a server once. While the disk cannot be read, what is seen is
+// trusted for this run only, and the records count again as soon as they can be read.
+func (b *Baseline) load(s *serverBaseline) {
+	if s.loaded {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeLimit)
+	defer cancel()
+	epoch := b.o.Store.Replaced()
+	list, err := b.o.Store.Trust(ctx, s.id)
+	if err != nil {
+		b.o.Log.Warn("Cannot read which tools are trusted", "server", s.id, "error", err)
+		return
+	}
+	s.loaded, s.epoch = true, epoch
+	for _, t := range list {
+		it := &item{firstAt: t.FirstAt, late: t.Late, always: t.Always, blocked: t.Blocked, version: 1, saved: 1}
+		copy(it.hash[:], t.Hash)
+		for n := 0; n+len(Hash{}) <= len(t.Earlier); n += len(Hash{}) {
+			it.earlier = append(it.earlier, Hash(t.Earlier[n:n+len(Hash{})]))
+		}
+		if !t.WaitingAt.IsZero() {
+			it.waiting = &waiting{at: t.WaitingAt, definition: t.Waiting}
+			copy(it.waiting.hash[:], t.WaitingHash)
+		}
+		s.items[key{t.Kind, t.Name}] = it
+		s.known = s.known || t.Kind != Server
+	}
+}
+
+// trust makes h what is trusted.
+func (it *item) trust(h Hash, definition []byte) {
+	if it.hash != h {
+		it.earlier = slices.DeleteFunc(append(it.earlier, it.hash), func(old Hash) bool { return old == h })
+		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlier):]
+	}
+	it.hash, it.definition, it.waiting, it.lost = h, bounded(definition), nil, false
+	it.version++
+}
+
+func bounded(definition []byte) []byte {
+	return slices.Clone(definition[:min(len(definition), maxDefinition)])
+}
+
+// forget bounds what is kept of a server that lists ever new names, beside those that it lists now. What came last goes first:
+// a server that lists thousands of names for a moment must not make us forget those that were
+// trusted, and so trust them anew.
+func (b *Baseline) forget(s *serverBaseline) {
+	if len(s.items) <= maxRecords {
+		return
+	}
+	var absent []key
+	for k, it := range s.items {
+		if !it.present && !it.blocked && k.kind == Tool {
+			absent = append(absent, k)
+		}
+	}
+	slices.SortFunc(absent, func(x, y key) int { return s.items[y].firstAt.Compare(s.items[x].firstAt) })
+	for _, k := range absent[:max(0, len(absent)-maxRecords)] {
+		delete(s.items, k)
+		s.gone = append(s.gone, [2]string{k.kind, k.name})
+	}
+}
+
+// Flush writes what is not on disk.
+func (b *Baseline) Flush(ctx context.Context) error {
+	b.saving.Lock()
+	defer b.saving.Unlock()
+	b.mu.Lock()
+	ids := sorted(b.servers)
+	b.mu.Unlock()
+	var failed error
+	for _, id := range ids {
+		if err := b.flush(ctx, id); err != nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+func (b *Baseline) flush(ctx context.Context, id string) error {
+	type written struct {
+		item    *item
+		version int
+	}
+	b.mu.Lock()
+	s := b.servers[id]
+	if s == nil {
+		b.mu.Unlock()
+		return nil
+	}
+	if !s.loaded { // its records are not known: nothing may take their place
+		b.load(s)
+	}
+	if !s.loaded {
+		b.mu.Unlock()
+		return nil
+	}
+	if epoch := b.o.Store.Replaced(); s.epoch != epoch {
+		s.epoch = epoch
+		s.markUnsaved()
+	}
+	var list []store.Trusted
+	var marks []written
+	for k, it := range s.items {
+		if it.version == it.saved {
+			continue
+		}
+		list = append(list, it.stored(k))
+		marks = append(marks, written{it, it.version})
+	}
+	gone, events := slices.Clone(s.gone), slices.Clone(s.events)
+	if len(list) == 0 && len(gone) == 0 && len(events) == 0 {
+		b.retire(s)
+		b.mu.Unlock()
+		return nil
+	}
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
+	if err := b.o.Store.SaveTrust(ctx, id, list, gone, events); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range marks {
+		w.item.saved = w.version
+		if w.item.version == w.version {
+			w.item.definition = nil
+		}
+	}
+	s.gone, s.events = s.gone[len(gone):], s.events[len(events):]
+	return nil
+}
+
+// markUnsaved notes that the file that had the records was set aside: a new one gets them. Only the
+// definitions, which are nowhere else, are lost until the server lists them again.
+func (s *serverBaseline) markUnsaved() {
+	for _, it := range s.items {
+		it.saved, it.lost = 0, it.definition == nil
+	}
+}
+
+// retire drops a server that is no longer configured and whose records are all on disk: should it
+// come back, they are read from there, under whatever name it has by then. It needs b.mu.
+func (b *Baseline) retire(s *serverBaseline) {
+	if s.retired {
+		delete(b.servers, s.id)
+	}
+}
+
+// Rename lets move give a server's records on disk another name. Nothing is written meanwhile,
+// and the server is known under its new name by what is on disk.
+func (b *Baseline) Rename(ctx context.Context, from, to string, move func() error) error {
+	b.saving.Lock()
+	defer b.saving.Unlock()
+	for _, id := range []string{from, to} {
+		if err := b.flush(ctx, id); err != nil {
+			return err
+		}
+	}
+	if err := move(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.servers, to) // of an earlier server of that name
+	return nil
+}
+
+func (it *item) stored(k key) store.Trusted {
+	t := store.Trusted{
+		Kind: k.kind, Name: k.name, FirstAt: it.firstAt, Late: it.late, Hash: slices.Clone(it.hash[:]),
+		Always: it.always, Blocked: it.blocked, Definition: it.definition,
+	}
+	for _, h := range it.earlier {
+		t.Earlier = append(t.Earlier, h[:]...)
+	}
+	if w := it.waiting; w != nil {
+		t.WaitingAt, t.WaitingHash, t.Waiting = w.at, slices.Clone(w.hash[:]), w.definition
+	}
+	return t
+}

@@ -1,0 +1,344 @@
+package trust
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// ToolChange is a definition that is not the one that was trusted.
+type ToolChange struct {
+	Server   string     `json:"server"`
+	Kind     string     `json:"kind" enum:"tool,instructions"`
+	Name     string     `json:"name"` // the server's own; empty of instructions
+	At       time.Time  `json:"at"`   // when it was noticed
+	State    string     `json:"state" enum:"waiting,blocked,added,changed,removed"`
+	OldHash  string     `json:"oldHash"`
+	NewHash  string     `json:"newHash"` // empty when it is blocked and has not changed
+	Diff     []DiffLine `json:"diff" nullable:"false"`
+	Warnings []Warning  `json:"warnings" nullable:"false"` // of the new definition
+}
+
+// States of a ToolChange that is withheld.
+const (
+	Waiting = "waiting"
+	Blocked = "blocked"
+)
+
+// ToolStatus is what is to be said of a tool besides its definition.
+type ToolStatus struct {
+	New      bool      `json:"new"` // it came less than a week ago, when its server was known already
+	FirstAt  time.Time `json:"firstAt"`
+	Always   bool      `json:"always"` // its changes are always accepted
+	Withheld string    `json:"withheld,omitempty" enum:",waiting,blocked"`
+	Hash     string    `json:"hash"`
+	Warnings []Warning `json:"warnings" nullable:"false"`
+}
+
+// Changes lists what is withheld, of one server or of all for "", oldest first. What a
+// server no longer lists does not count. A diff is made for those only whose name is
+// given, or for all of a server.
+func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, error) {
+	list := b.changes(server)
+	for i := range list {
+		c := &list[i]
+		before, after, err := b.definitions(ctx, c.Server, key{c.Kind, c.Name})
+		if err != nil {
+			return nil, err
+		}
+		if after != nil {
+			c.Diff = Diff(Text(before), Text(after))
+		}
+	}
+	return list, nil
+}
+
+// Waiting lists what waits for a person, without differences. It does no I/O.
+func (b *Baseline) Waiting() []ToolChange {
+	b.mu.Lock()
+	modes := map[string]string{}
+	for id, s := range b.servers {
+		modes[id] = s.mode
+	}
+	b.mu.Unlock()
+	return slices.DeleteFunc(b.changes(""), func(c ToolChange) bool { return c.State != Waiting || modes[c.Server] == Block })
+}
+
+func (b *Baseline) changes(server string) []ToolChange {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := []ToolChange{}
+	for _, id := range sorted(b.servers) {
+		s := b.servers[id]
+		if server != "" && id != server || !s.configured {
+			continue
+		}
+		for k, it := range s.items {
+			if k.kind == Server || !it.present || it.waiting == nil && !it.blocked {
+				continue
+			}
+			c := ToolChange{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []DiffLine{}, Warnings: []Warning{}}
+			if it.blocked {
+				c.State = Blocked
+			}
+			if w := it.waiting; w != nil {
+				c.At, c.NewHash = w.at, w.hash.String()
+				c.Warnings = append(c.Warnings, w.warnings...)
+				for _, one := range it.shadows {
+					if one.Code != SameName {
+						c.Warnings = append(c.Warnings, one)
+					}
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(x, y ToolChange) int {
+		if x.Server != y.Server {
+			return compareText(x.Server, y.Server)
+		}
+		if c := x.At.Compare(y.At); c != 0 {
+			return c
+		}
+		return compareText(x.Kind+x.Name, y.Kind+y.Name)
+	})
+	return list
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// definitions returns what is trusted and what waits; nil when nothing does.
+func (b *Baseline) definitions(ctx context.Context, server string, k key) (before, after []byte, err error) {
+	b.mu.Lock()
+	if s := b.servers[server]; s != nil {
+		if it := s.items[k]; it != nil {
+			before = it.definition
+			if it.waiting != nil {
+				after = it.waiting.definition
+			}
+		}
+	}
+	b.mu.Unlock()
+	if before == nil {
+		before, err = b.o.Store.TrustedDefinition(ctx, server, k.kind, k.name)
+	}
+	return before, after, err
+}
+
+// ToolStatuses tells of all tools of a server that are known.
+func (b *Baseline) ToolStatuses(server string) map[string]ToolStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]ToolStatus{}
+	s := b.servers[server]
+	if s == nil {
+		return all
+	}
+	for k, it := range s.items {
+		if k.kind == Tool {
+			all[k.name] = b.toolStatus(it)
+		}
+	}
+	return all
+}
+
+// Instructions tells of what a server says about its use as a whole.
+func (b *Baseline) Instructions(server string) (ToolStatus, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.servers[server]; s != nil {
+		if it := s.items[key{Instructions, ""}]; it != nil {
+			return b.toolStatus(it), true
+		}
+	}
+	return ToolStatus{}, false
+}
+
+func (b *Baseline) toolStatus(it *item) ToolStatus {
+	st := ToolStatus{
+		New: it.late && b.o.Now().Sub(it.firstAt) < newFor, FirstAt: it.firstAt, Always: it.always, Hash: it.hash.String(), Warnings: []Warning{},
+	}
+	st.Warnings = append(append(st.Warnings, it.warnings...), it.shadows...)
+	switch {
+	case it.blocked:
+		st.Withheld = Blocked
+	case it.waiting != nil:
+		st.Withheld = Waiting
+		st.Warnings = append(st.Warnings[:0], append(slices.Clone(it.waiting.warnings), it.shadows...)...)
+	}
+	return st
+}
+
+// Review is what a person says of a definition.
+type Review struct {
+	Server, Kind, Name string
+	// Hash is the definition that the person saw; "" is whatever waits now.
+	Hash string
+	Word string // Yes, Always, No or Usual
+}
+
+// What a person can say.
+const (
+	Yes    = "accept" // this definition is trusted
+	Always = "always" // this one, and every later one
+	No     = "block"  // it is withheld until it is accepted
+	Usual  = "ask"    // as the configuration says; takes always and block back
+)
+
+// Review takes a person's word, and keeps it before it returns.
+func (b *Baseline) Review(ctx context.Context, a Review) error {
+	if err := b.review(a); err != nil {
+		return err
+	}
+	b.o.Rejudge(a.Server)
+	b.wakeWriter()
+	if err := b.Flush(ctx); err != nil {
+		return fmt.Errorf("cannot keep the answer beyond this run: %w", err)
+	}
+	return nil
+}
+
+func (b *Baseline) review(a Review) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.servers[a.Server]
+	k := key{a.Kind, a.Name}
+	if s == nil || s.items[k] == nil || a.Kind == Server {
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("nothing is known of %s of server %q", what(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
+	}
+	it := s.items[k]
+	if a.Hash != "" && (it.waiting == nil || it.waiting.hash.String() != a.Hash) && it.hash.String() != a.Hash {
+		return &core.Error{Code: core.CodeConflict, Message: what(k) + " has changed again since", Hint: "Look at it again."}
+	}
+	old := it.hash
+	switch a.Word {
+	case Yes, Always:
+		it.blocked, it.always = false, it.always || a.Word == Always
+		it.version++
+		if w := it.waiting; w != nil {
+			it.read, it.warnings = w.hash, w.warnings
+			it.trust(w.hash, w.definition)
+		}
+		detail := ""
+		if a.Word == Always {
+			detail = "and every later change of it"
+		}
+		b.recordEvent(s, k, it, EventAccepted, detail, &old, &it.hash)
+	case No:
+		it.blocked, it.always = true, false
+		it.version++
+		var now *Hash
+		if it.waiting != nil {
+			now = &it.waiting.hash
+		}
+		b.recordEvent(s, k, it, EventBlocked, "", &old, now)
+	case Usual:
+		it.blocked, it.always = false, false
+		it.version++
+	default:
+		return core.Errorf(core.CodeValidation, "%q is no answer: it is accept, always, block or ask", a.Word)
+	}
+	b.touched[a.Server] = true
+	return nil
+}
+
+func what(k key) string {
+	if k.kind == Instructions {
+		return "the instructions"
+	}
+	return fmt.Sprintf("tool %q", k.name)
+}
+
+// Compare tells what would change for clients if server listed these tools instead of
+// those that are trusted, without changing anything.
+func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item) ([]ToolChange, error) {
+	b.mu.Lock()
+	s := b.serverBaseline(server)
+	b.load(s)
+	known := map[string]Hash{}
+	for k, it := range s.items {
+		if k.kind == Tool && it.present {
+			known[k.name] = it.hash
+		}
+	}
+	b.mu.Unlock()
+	list := []ToolChange{}
+	for _, tool := range tools {
+		definition := canonical(tool.Raw)
+		h := hashOf(definition)
+		old, there := known[tool.Name]
+		delete(known, tool.Name)
+		if there && old == h {
+			continue
+		}
+		c := ToolChange{Server: server, Kind: Tool, Name: tool.Name, At: b.o.Now(), State: Changed, OldHash: old.String(), NewHash: h.String(), Warnings: append([]Warning{}, Scan(tool.Name, tool.Raw)...)}
+		var before []byte
+		if there {
+			var err error
+			if before, _, err = b.definitions(ctx, server, key{Tool, tool.Name}); err != nil {
+				return nil, err
+			}
+		} else {
+			c.State, c.OldHash = Added, ""
+		}
+		c.Diff = Diff(Text(before), Text(definition))
+		list = append(list, c)
+	}
+	for _, name := range sorted(known) {
+		before, _, err := b.definitions(ctx, server, key{Tool, name})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.o.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Warnings: []Warning{}})
+	}
+	return list, nil
+}
+
+// States of a ToolChange that Compare finds.
+const (
+	Added   = "added"
+	Changed = "changed"
+	Removed = "removed"
+)
+
+// Expect says that a person has seen these definitions and accepted them, before the
+// server lists them: those that are trusted now stay known as earlier ones.
+func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item, why string) error {
+	b.mu.Lock()
+	s := b.serverBaseline(server)
+	b.load(s)
+	for _, tool := range tools {
+		k, definition := key{Tool, tool.Name}, canonical(tool.Raw)
+		h := hashOf(definition)
+		it := s.items[k]
+		if it == nil || it.hash == h || slices.Contains(it.earlier, h) {
+			continue
+		}
+		old := it.hash
+		// The old one stays trusted until the new one is listed.
+		it.earlier = append(it.earlier, h)
+		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlier):]
+		it.version++
+		b.recordEvent(s, k, it, EventAccepted, why, &old, &h)
+	}
+	b.mu.Unlock()
+	return b.Flush(ctx)
+}
+
+// LaunchHash names how a server is started or reached.
+func LaunchHash(parts any) Hash {
+	b, _ := json.Marshal(parts)
+	return hashOf(b)
+}
