@@ -48,7 +48,7 @@ type Config struct {
 	// Locked says why the servers cannot be edited ("DRAWBRIDGE_MCP_SERVERS is set"), or is "".
 	Locked string
 	// FilesIgnored says that the files hold mistakes and Locked servers stand without
-	// them: everything but Servers is a default, and says nothing of what the person wants.
+	// them: everything but Servers is a default, and says nothing of what the user wants.
 	FilesIgnored bool
 	// ReachUnknown says why it is not known what clients may use, or is "". Nobody may
 	// use anything then: the files that cannot be read may bind clients to profiles.
@@ -65,7 +65,7 @@ type Global struct {
 	// take to tell its environment.
 	LoginShellTimeout time.Duration
 	// ApproveNewCommands is globalSettings.approveNewCommands: a command that is new
-	// or was changed waits for a person's word.
+	// or was changed waits for approval.
 	ApproveNewCommands bool
 }
 
@@ -74,7 +74,7 @@ type Global struct {
 type Server struct {
 	ID    string   // the label as a slug: names the server everywhere
 	Label string   // the name as written
-	Tags  []string // words of the person's, to find servers by
+	Tags  []string // words of the user's, to find servers by
 	Type  core.Transport
 
 	// Command is for stdio and docker. With http and sse it is the program that serves
@@ -94,7 +94,7 @@ type Server struct {
 	Disabled bool
 	// AllowInsecure lets plain http leave this machine.
 	AllowInsecure bool
-	Trust         bool // the person trusts this server's own annotations
+	Trust         bool // the user trusts this server's own annotations
 	Debug         bool
 
 	Session   string // SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot or, docker only, SessionPerCall
@@ -130,12 +130,12 @@ type Server struct {
 const (
 	StartAuto     = "auto"     // with Drawbridge
 	StartOnDemand = "onDemand" // by the first call or list that needs it
-	StartManual   = "manual"   // by a person
+	StartManual   = "manual"   // by the user
 )
 
 // What happens to a tool whose definition is not the one that was trusted.
 const (
-	ToolChangesAsk    = "ask"    // clients do not see it until a person accepts it
+	ToolChangesAsk    = "ask"    // clients do not see it until the user accepts it
 	ToolChangesAccept = "accept" // clients see it; the change is noted
 	ToolChangesBlock  = "block"  // clients do not see it, and nobody is asked
 )
@@ -143,7 +143,7 @@ const (
 // What happens to a command that is new or was changed.
 const (
 	ApproveOff = "off" // it is run
-	ApproveAsk = "ask" // it waits for a person's word
+	ApproveAsk = "ask" // it waits for approval
 )
 
 // Who shares one process of a server.
@@ -165,7 +165,7 @@ const (
 	FramingContentLength = "content-length"
 )
 
-// What is recorded of a server's calls, unless a person has decided on less.
+// What is recorded of a server's calls, unless the user has decided on less.
 const (
 	RecordFull = "full"
 	RecordMeta = "meta" // all but arguments, results and the sentences of errors
@@ -252,9 +252,9 @@ func (h History) KeepsLess(was History) bool {
 // narrower compares two bounds; 0 is none.
 func narrower[N ~int64](next, was N) bool { return next > 0 && (was == 0 || next < was) }
 
-// Desktop says what Drawbridge does on the person's desktop.
+// Desktop says what Drawbridge does on the user's desktop.
 type Desktop struct {
-	Notifications bool // of what waits for a person; true by default
+	Notifications bool // of what waits for the user; true by default
 }
 
 // Metrics says who may read /metrics, and where they are sent. The zero value is nobody

@@ -127,7 +127,7 @@ func (r *reader) docker(e *entry, m member) {
 	d.Mounts, d.Network, d.Memory, d.CPUs, d.NoInit, d.Pull = nil, "", "", "", false, ""
 }
 
-// mountSyntax complains about what is no mount. One with variables is judged when it is
+// mountSyntax complains about what is not a mount. One with variables is judged when it is
 // used, as far as they reach.
 func mountSyntax(mount string) string {
 	if strings.Contains(mount, "${") {
@@ -140,7 +140,7 @@ func mountSyntax(mount string) string {
 	return ""
 }
 
-// SplitMount takes "/here:/there:ro" apart. A source that is no path is a volume. The
+// SplitMount takes "/here:/there:ro" apart. A source that is not a path is a volume. The
 // colon of a Windows drive belongs to its path.
 func SplitMount(mount string) (source, target string, readOnly, ok bool) {
 	rest, readOnly := strings.CutSuffix(mount, ":ro")

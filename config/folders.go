@@ -91,8 +91,8 @@ func (f Folders) all() []string {
 	return list
 }
 
-// Make creates the folders for the person alone: by their permissions, and on Windows by
-// their access lists. A folder that a person named and that is there already keeps its
+// Make creates the folders for the user alone: by their permissions, and on Windows by
+// their access lists. A folder that the user named and that is there already keeps its
 // own; see Exposed.
 func (f Folders) Make() error {
 	for _, dir := range f.all() {

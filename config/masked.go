@@ -277,7 +277,7 @@ func (m *masker) literal(s string) string {
 func (m *masker) keep(value string) {
 	const short = 6
 	for _, v := range []string{value, strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(value, "Bearer "), "Basic "))} {
-		if len(v) >= short && !filepath.IsAbs(v) { // a path is no secret, and masked everywhere would hide what matters
+		if len(v) >= short && !filepath.IsAbs(v) { // a path is not a secret, and masked everywhere would hide what matters
 			m.values = append(m.values, v)
 		}
 	}

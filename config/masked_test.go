@@ -74,7 +74,7 @@ func TestMaskedExamplesStayReadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c, problems := Parse("x.json", text); c == nil || HasErrors(problems) {
-			t.Errorf("%s: what is shown is no configuration: %v\n%s", f, problems, text)
+			t.Errorf("%s: what is shown is not a configuration: %v\n%s", f, problems, text)
 		}
 	}
 }

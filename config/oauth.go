@@ -9,7 +9,7 @@ import (
 // everything out when the server asks for it.
 type OAuth struct {
 	Off bool `json:",omitempty"` // a refusal of the server is just that
-	// ClientID and ClientSecret are of a client that the person registered at the
+	// ClientID and ClientSecret are of a client that the user registered at the
 	// authorization server. The secret is as written: ${secret:NAME} is expanded at use.
 	ClientID     string `json:",omitempty"`
 	ClientSecret string `json:",omitempty"`

@@ -51,7 +51,7 @@ const (
 	BySession = "session"
 )
 
-// Whether a person is asked before a call.
+// Whether the user is asked before a call.
 const (
 	ApprovalNever       = "never"
 	ApprovalAsk         = "ask"

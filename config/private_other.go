@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// makePrivate makes a folder that is the person's alone, by its permissions. One that is
+// makePrivate makes a folder that is the user's alone, by its permissions. One that is
 // there already stays as it is: the files in it have permissions of their own. It is refused
 // when every user may write to it, or when it belongs to another one (but root, who may do
 // anything), because these could replace the files.

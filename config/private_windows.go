@@ -13,7 +13,7 @@ import (
 // On Windows the permissions 0700 and 0600 mean nothing: what a file lets in is its
 // access list, which a new one takes from its folder. So it is the folders that are the
 // person's alone, by a list that they do not share with the folder above ("P") and that
-// all files and folders in them inherit ("OICI"): full access ("FA") for the person and
+// all files and folders in them inherit ("OICI"): full access ("FA") for the user and
 // for the system itself ("SY"), which backs up and searches.
 //
 // https://learn.microsoft.com/windows/win32/secauthz/dacl-for-a-new-object
@@ -37,7 +37,7 @@ func privateList() (*windows.SECURITY_DESCRIPTOR, error) {
 	return windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;" + sid.String() + ")(A;OICI;FA;;;SY)")
 }
 
-// makePrivate makes a folder that is the person's alone from its first moment. One that
+// makePrivate makes a folder that is the user's alone from its first moment. One that
 // is there already is closed to others when ours says that nothing but ours lies in it;
 // what it holds then follows.
 func makePrivate(dir string, ours bool) error {

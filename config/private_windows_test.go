@@ -19,7 +19,7 @@ func aclOf(t *testing.T, path string) string {
 	return sd.String()
 }
 
-// letIn lets everybody into a folder, as one beside the person's profile does.
+// letIn lets everybody into a folder, as one beside the user's profile does.
 func letIn(t *testing.T, dir string) {
 	t.Helper()
 	sd, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;WD)")
@@ -67,7 +67,7 @@ func TestFoldersAreThePersonsAlone(t *testing.T) {
 	}
 }
 
-// A folder that a person named and that is there already may hold other things: it
+// A folder that the user named and that is there already may hold other things: it
 // stays as it is, and the daemon says so.
 func TestNamedFolderStaysAsItIs(t *testing.T) {
 	data := t.TempDir()

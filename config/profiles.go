@@ -114,7 +114,7 @@ func profileFields(p *Profile) []field {
 			}
 			p.Servers[m.name] = s
 		}).also(func() {
-			if p.Servers == nil { // {} is no server at all
+			if p.Servers == nil { // {} is not a server at all
 				p.Servers = map[string]ProfileServer{}
 			}
 		}),

@@ -257,7 +257,7 @@ func serverID(s string) string {
 	return ""
 }
 
-// httpAddress complains about what is no http or https address. One with
+// httpAddress complains about what is not an http or https address. One with
 // variables is judged when it is used.
 func httpAddress(s string) string {
 	if strings.Contains(s, "${") {

@@ -111,7 +111,7 @@ const snapFolder = "drawbridge-open"
 // snapDesktopFile is the name of a desktop entry that snapd made: SNAP_APP.desktop.
 var snapDesktopFile = regexp.MustCompile(`^([a-z0-9-]+)_[A-Za-z0-9.-]+\.desktop$`)
 
-// browserFileFolder is the folder for files that the person's browser can read. A browser from a
+// browserFileFolder is the folder for files that the user's browser can read. A browser from a
 // snap can read neither hidden folders of the home folder nor /tmp; its own folder it can.
 func browserFileFolder(data string) string {
 	own := filepath.Join(data, browserFolder)

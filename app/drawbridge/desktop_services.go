@@ -98,7 +98,7 @@ func (d *desktopServices) Quit() {
 	d.end()
 }
 
-// open brings the page to the person at a place; "" is where it was.
+// open brings the page to the user at a place; "" is where it was.
 func (d *desktopServices) open(to string) {
 	if d.pages.Focus(to) {
 		return
@@ -178,7 +178,7 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 	return o
 }
 
-// notifications are the watcher of what a person should hear of.
+// notifications are the watcher of what the user should hear of.
 func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 	o.Log, o.Connect, o.Open, o.Present = d.log, desktop.NewNotifier, d.open, d.present
 	d.watcher.Store(o)
@@ -194,13 +194,13 @@ func (d *desktopServices) present() desktop.Present {
 	return now
 }
 
-// notifies reports whether a notification would reach the person now.
+// notifies reports whether a notification would reach the user now.
 func (d *desktopServices) notifies() bool {
 	w := d.watcher.Load()
 	return w != nil && w.Reachable()
 }
 
-// report logs the failure of what a person asked for in the tray, which has no place to say it.
+// report logs the failure of what the user asked for in the tray, which has no place to say it.
 func report(log *slog.Logger, what string, err error) {
 	if err != nil {
 		log.Error("Cannot "+what, "error", err)

@@ -20,7 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// startLimit is how long a person waits for a daemon to start.
+// startLimit is how long the user waits for a daemon to start.
 const startLimit = 30 * time.Second
 
 // showDesktop is the program without a command: it shows the running instance, after
@@ -133,7 +133,7 @@ func whyEnded(folders config.Folders, end error) error {
 	return e
 }
 
-// ask sends a request to the daemon as the person and reads its answer into out.
+// ask sends a request to the daemon as the user and reads its answer into out.
 func ask(ctx context.Context, rt loopback.Runtime, data, route string, in, out any) error {
 	admin, err := loopback.ReadAdmin(data)
 	if err != nil {

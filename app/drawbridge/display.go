@@ -17,7 +17,7 @@ import (
 // believed to be on its way.
 const windowLimit = 5 * time.Second
 
-// show brings the page at url to the person: in our window, else in the browser,
+// show brings the page at url to the user: in our window, else in the browser,
 // else as an address on out; with browser never in our window. data is the daemon's folder,
 // in which the window finds it again. url holds a one-time code, so it is never an argument
 // of a program: the window gets it in its environment, the browser in a private file.

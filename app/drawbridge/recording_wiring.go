@@ -124,7 +124,7 @@ func (r *records) readOnly(server, tool string) bool {
 	return r.views.All().ReadOnly(server, tool)
 }
 
-// label is what a person calls a server.
+// label is what the user calls a server.
 func (r *records) label(server string) string {
 	if status, ok := r.servers.Status(server); ok {
 		return cmp.Or(status.Label, server)

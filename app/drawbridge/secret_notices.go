@@ -19,7 +19,7 @@ func loginNotice(failed error) event.Notice {
 	return n
 }
 
-// vaultNotices says where the key of the secrets is when that is no keyring, and that
+// vaultNotices says where the key of the secrets is when that is not a keyring, and that
 // servers wait for one that is locked.
 func vaultNotices(vault *secret.Store) []event.Notice {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -99,7 +99,7 @@ func (k *secretFeed) again() {
 	}
 }
 
-// tell needs k.mu.
+// tell must be called with k.mu held.
 func (k *secretFeed) tell(c *config.Config, lookup func(string) (string, bool)) {
 	values := secretsOf(c, lookup)
 	for _, o := range k.others {

@@ -16,7 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// logins connect the sign-ins with the servers and the person. All methods may be called
+// logins connect the sign-ins with the servers and the user. All methods may be called
 // from any goroutine.
 type logins struct {
 	data    string // the data folder

@@ -22,6 +22,6 @@ func TestNothingIsStartedWhileLeftoversAreEnded(t *testing.T) {
 		t.Errorf("after the sweep: %v", err)
 	}
 	if got := s.notices(); len(got) != 1 {
-		t.Errorf("afterwards a person hears %v", got)
+		t.Errorf("afterwards the user hears %v", got)
 	}
 }

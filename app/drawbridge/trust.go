@@ -39,7 +39,7 @@ func trustRules(c *config.Config) []trust.Rule {
 	return list
 }
 
-// waitingServers counts the servers with tools that wait for the person's word.
+// waitingServers counts the servers with tools that wait for the user's word.
 func waitingServers(book *trust.Baseline) int {
 	seen := map[string]bool{}
 	for _, c := range book.Waiting() {

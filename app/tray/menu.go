@@ -14,7 +14,7 @@ type Icon string
 
 const (
 	IconOK        Icon = "ok"
-	IconAttention Icon = "attention" // something works with less than was asked, or waits for a person
+	IconAttention Icon = "attention" // something works with less than was asked, or waits for the user
 	IconError     Icon = "error"     // a server gave up
 	IconPaused    Icon = "paused"    // nothing runs, and nothing is meant to
 )
@@ -55,7 +55,7 @@ const maxNotices = 3
 const maxReason = 90
 
 // menuOf computes the menu. Servers keep the order they are given in, but where there
-// are more than maxLines those that need a person come first.
+// are more than maxLines those that need the user come first.
 func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 	m := Menu{
 		Icon: IconPaused, PauseText: "Pause all servers", RecordingText: "Pause recording",

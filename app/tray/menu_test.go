@@ -33,7 +33,7 @@ func TestMenuShowsTheOverallState(t *testing.T) {
 		{"degraded counts as running", []core.State{core.StateDegraded}, nil, IconAttention, "1 of 1 server running"},
 		{"waiting", []core.State{core.StateRunning, core.StateWaiting}, nil, IconAttention, "1 of 2 servers running"},
 		{"restarting", []core.State{core.StateBackoff, core.StateRunning}, nil, IconAttention, "1 of 2 servers running"},
-		{"a person is needed", []core.State{core.StateNeedsLogin, core.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
+		{"the user is needed", []core.State{core.StateNeedsLogin, core.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
 		{"the worst one decides", []core.State{core.StateCrashed, core.StateDegraded, core.StateRunning}, nil, IconError, "2 of 3 servers running"},
 		{"a notice needs attention", []core.State{core.StateRunning}, []string{"recording paused"}, IconAttention, "1 of 1 server running"},
 	} {
@@ -184,10 +184,10 @@ func TestServersKeepTheirPlaceInTheMenu(t *testing.T) {
 func TestEveryStateHasItsPicture(t *testing.T) {
 	for icon := range gravity {
 		if png := icons.TrayPNG(string(icon)); !strings.HasPrefix(string(png), "\x89PNG") {
-			t.Errorf("%s is no PNG", icon)
+			t.Errorf("%s is not a PNG", icon)
 		}
 		if ico := icons.TrayICO(string(icon)); !strings.HasPrefix(string(ico), "\x00\x00\x01\x00") {
-			t.Errorf("%s is no ICO", icon)
+			t.Errorf("%s is not an ICO", icon)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Facts is what the menu says beside the servers.
 type Facts struct {
-	Waiting         int  // questions and approvals that wait for the person
+	Waiting         int  // questions and approvals that wait for the user
 	Paused          bool // all servers are held back
 	RecordingPaused bool
 	StartAtLogin    bool

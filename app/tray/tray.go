@@ -73,12 +73,12 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// sessionEnd is how long the program may take to end when the person logs out: Windows
+// sessionEnd is how long the program may take to end when the user logs out: Windows
 // waits 5 s for each program.
 const sessionEnd = 4 * time.Second
 
 // leave is called in systray's event loop while the icon goes. When that is not our
-// doing, the person's session ends, and Windows and macOS end this process as soon as
+// doing, the user's session ends, and Windows and macOS end this process as soon as
 // leave returns: so the program ends in order first.
 func leave(ctx context.Context, o Options, within time.Duration) {
 	if ctx.Err() != nil {

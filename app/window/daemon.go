@@ -48,7 +48,7 @@ func (d *daemon) folder() string {
 	return d.data
 }
 
-// request asks the running daemon as the person. The caller closes the body.
+// request asks the running daemon as the user. The caller closes the body.
 func (d *daemon) request(ctx context.Context, method, route string, in any) (*http.Response, error) {
 	data := d.folder()
 	if data == "" {

@@ -28,7 +28,7 @@ type entryPage struct {
 	address string // with the one-time code; "" when not known
 }
 
-// newEntryPage takes the address from the environment; what is no address of this
+// newEntryPage takes the address from the environment; what is not an address of this
 // machine counts as none.
 func newEntryPage(address string, ask func(context.Context) string) *entryPage {
 	return &entryPage{

@@ -9,7 +9,7 @@ import (
 
 // A page whose process dies is loaded anew; a window that WebKit ends, as it does when that
 // process dies at its birth, begins anew in its own place. Both count together: five times
-// a minute, and then the person gets the page in the browser instead.
+// a minute, and then the user gets the page in the browser instead.
 const (
 	mostRelapses   = 5
 	relapsesWithin = time.Minute

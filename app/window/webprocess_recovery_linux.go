@@ -136,7 +136,7 @@ func (l *lifecycle) recordCrash() bool {
 	return l.past.record(time.Now())
 }
 
-// openBrowserInstead hands the person over to the browser, in our own place, because the page dies again
+// openBrowserInstead hands the user over to the browser, in our own place, because the page dies again
 // and again. It returns where whoever started us does that at our end, or when it cannot be.
 func (l *lifecycle) openBrowserInstead() {
 	fmt.Fprintln(os.Stderr, "drawbridge-window: the page ends again and again; it opens in the browser instead")

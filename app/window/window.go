@@ -120,7 +120,7 @@ func Main() {
 
 // readiness returns what tells whoever started us that there is a window with a page in it,
 // and whether he still waits: WebKit may end the whole program before. He waits for the
-// word, or for our end, which sends the person to the browser instead.
+// word, or for our end, which sends the user to the browser instead.
 func readiness() (tell func(), awaited func() bool) {
 	if os.Getenv(readyVariable) == "" {
 		return func() {}, func() bool { return false }
@@ -140,7 +140,7 @@ func readiness() (tell func(), awaited func() bool) {
 // following: the window follows the daemon from its first page on.
 var following sync.Once
 
-// picked tells what the person chose; "" is nothing.
+// picked tells what the user chose; "" is nothing.
 func (d *daemon) picked(ctx context.Context, id, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -132,9 +132,9 @@ type Options struct {
 	Bundles   string            // where bundles are unpacked
 	Copies    config.Copies     // of the configuration file; without a folder there are none
 
-	Questions Questions                                 // optional: what servers ask a person
+	Questions Questions                                 // optional: what servers ask the user
 	Rules     Rules                                     // optional: what calls are held to
-	Commands  Commands                                  // optional: new commands that wait for a person's word
+	Commands  Commands                                  // optional: new commands that wait for approval
 	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
 	// Try starts a server for once, with the sign-in of the configured server as; optional.
 	Try func(ctx context.Context, c *config.Server, as string) supervisor.Trial
@@ -148,7 +148,7 @@ type Options struct {
 	Redact   func(string) string                    // optional: takes secrets out of what was not recorded yet
 	Timeline *history.Timeline                      // optional: messages of those that somebody debugs
 	Watchman *history.Watchman                      // optional: keeps how checks went
-	Notices  func() []event.Notice                  // optional: more that a person should know
+	Notices  func() []event.Notice                  // optional: more that the user should know
 	Log      *slog.Logger                           // optional
 }
 
@@ -199,7 +199,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.routes.mux.ServeHTTP(w, r)
 }
 
-// Run tells of commands that wait for a person, until ctx ends.
+// Run tells of commands that wait for the user, until ctx ends.
 func (a *API) Run(ctx context.Context) error {
 	a.waiting.follow(ctx, a.Bus, a.standingNow)
 	return nil

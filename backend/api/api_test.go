@@ -143,7 +143,7 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 		status, body, header := s.ask(t, c.method, c.path, c.body)
 		var p ErrorDocument
 		if err := json.Unmarshal([]byte(body), &p); err != nil || header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s %s: %d %s is no problem document", c.method, c.path, status, body)
+			t.Errorf("%s %s: %d %s is not a problem document", c.method, c.path, status, body)
 			continue
 		}
 		if (status != c.status && !(c.status == 400 && status == 400)) || p.Code != c.code || p.Status != status || p.Detail == "" {

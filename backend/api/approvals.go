@@ -17,14 +17,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-// Questions are what servers ask a person; *approvals.Inbox implements it.
+// Questions are what servers ask the user; *approvals.Inbox implements it.
 type Questions interface {
 	List() []approvals.Item
 	Item(id string) (approvals.Item, bool)
 	AnswerFor(id, action, scope string, content json.RawMessage) error
 }
 
-// Commands are new commands that wait for a person's word; *supervisor.Supervisor
+// Commands are new commands that wait for approval; *supervisor.Supervisor
 // implements it.
 type Commands interface {
 	Approvals() []supervisor.Approval
@@ -32,7 +32,7 @@ type Commands interface {
 	// Notices are about new commands that run without having been asked for.
 	Notices() []event.Notice
 	Dismiss(subject string) bool
-	// Expect says that a person is adding the server, who needs no notice of it.
+	// Expect says that the user is adding the server, who needs no notice of it.
 	Expect(server string)
 }
 
@@ -40,7 +40,7 @@ type Commands interface {
 // waits as long as it stands in the configuration.
 const command approvals.Kind = "command"
 
-// Question is one thing that waits for a person. Its text comes from a server, a
+// Question is one thing that waits for the user. Its text comes from a server, a
 // client or the configuration.
 type Question struct {
 	ID      string         `json:"id"`
@@ -120,7 +120,7 @@ func (a *API) question(i *approvals.Item) Question {
 }
 
 // commandItem names a command by its server and its key, so that an answer is one to
-// what the person saw.
+// what the user saw.
 func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
 	text := c.Command
 	if len(c.Environment) > 0 {
@@ -176,7 +176,7 @@ type approvalInput struct {
 // standingNow lists what waits as long as it takes: commands, and tools that changed.
 func (a *API) standingNow() []approvals.Item { return append(a.commandsNow(), a.changedTools()...) }
 
-// answerApproval gives a person's answer. A command that is not accepted goes on
+// answerApproval gives the user's answer. A command that is not accepted goes on
 // waiting, and is not run.
 func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, error) {
 	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok && a.Commands != nil {

@@ -154,7 +154,7 @@ func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
 		return status
 	}
 	if status := post("command:files:k1", "accept"); status != 409 {
-		t.Errorf("a command that the person did not see: %d", status)
+		t.Errorf("a command that the user did not see: %d", status)
 	}
 	var list List[Question]
 	if status := post("command:files:k2", "decline"); status != 204 {

@@ -31,7 +31,7 @@ type importInput struct {
 	Key  string `path:"key"`
 	Body struct {
 		Servers []string `json:"servers,omitempty" doc:"These alone"`
-		Diff    string   `json:"diff,omitempty" doc:"What the person saw: another one is refused"`
+		Diff    string   `json:"diff,omitempty" doc:"What the user saw: another one is refused"`
 	}
 }
 
@@ -55,7 +55,7 @@ type bundleAnswer struct {
 type TokenChange struct {
 	Name      string                 `json:"name"`
 	Rewritten []clientconf.Rewritten `json:"rewritten" nullable:"false"`
-	Token     string                 `json:"token,omitempty" doc:"The new one, for a person to put into a client, when no file of a client took it"`
+	Token     string                 `json:"token,omitempty" doc:"The new one, for the user to put into a client, when no file of a client took it"`
 }
 
 type tokenInput struct {
@@ -71,7 +71,7 @@ func (a *API) registerTaking(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Copy servers of a client into our configuration", a.importServers)
 	op(a, doc, "GET", "/api/v1/imports", "The imports that can be taken back, newest first", a.listImports)
 	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Take an import back", a.undoImport)
-	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "What a person needs to connect a client by hand", a.handout)
+	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "What the user needs to connect a client by hand", a.handout)
 	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "An extension that connects a client without its file", a.bundle)
 	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Give a client a token, another one, or none; its entries with an address follow", a.changeToken)
 }

@@ -26,7 +26,7 @@ type seen struct {
 	presences []bridge.ClientActivity
 }
 
-func (s *seen) ClientInfos() []bridge.ClientInfo         { return s.peers }
+func (s *seen) ClientInfos() []bridge.ClientInfo          { return s.peers }
 func (s *seen) ClientActivities() []bridge.ClientActivity { return s.presences }
 
 // connected is a site with clients' files in a home of its own.
@@ -211,7 +211,7 @@ func TestNewTokenIsWrittenWhereTheOldOneStoodAndAnEndedOneIsTakenOut(t *testing.
 	}
 	s.do(t, "/api/v1/tokens/nobody/rotate", "", 404)
 
-	// One that no file holds is shown to the person, once.
+	// One that no file holds is shown to the user, once.
 	got = s.do(t, "/api/v1/tokens/by-hand/create", "", 200)
 	first, _ := s.api.tokenFor("by-hand")
 	if !strings.Contains(got, `"token":"`+first+`"`) {

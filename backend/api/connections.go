@@ -18,7 +18,7 @@ type Connection struct {
 	ID        string `json:"id"`  // of the client
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
-	Project   string `json:"project"` // "" for the person's own file
+	Project   string `json:"project"` // "" for the user's own file
 	Path      string `json:"path"`    // of the file; "" where there is none on this system
 	Detected  bool   `json:"detected"`
 	State     string `json:"state"`     // notConnected, connected, vanished, changed or unreadable
@@ -57,7 +57,7 @@ type ConnectionRequest struct {
 	Move     bool     `json:"move,omitempty"`     // take the client's servers over
 	Together bool     `json:"together,omitempty"` // with move: one entry for all
 	Servers  []string `json:"servers,omitempty"`  // with move: these alone
-	Diff     string   `json:"diff,omitempty"`     // what the person saw: another one is refused
+	Diff     string   `json:"diff,omitempty"`     // what the user saw: another one is refused
 }
 
 // ConnectionPlan is what connecting changes.

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Desktop is what the daemon does on the person's desktop.
+// Desktop is what the daemon does on the user's desktop.
 type Desktop interface {
 	StartsAtLogin() (bool, error)
 	SetStartAtLogin(on bool) error
@@ -56,9 +56,9 @@ type Shown struct {
 	Shown bool `json:"shown"`
 }
 
-// Picked is what a person chose in a dialog of the window.
+// Picked is what the user chose in a dialog of the window.
 type Picked struct {
-	Path string `json:"path" doc:"Empty when the person chose nothing"`
+	Path string `json:"path" doc:"Empty when the user chose nothing"`
 }
 
 // PickRequest asks for a file or a folder.
@@ -80,7 +80,7 @@ type pickedInput struct{ Body PickAnswer }
 func (a *API) registerDesktop(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/open-code", "An address of the page with a one-time code", a.openCode)
 	op(a, doc, "POST", "/api/v1/window", "Bring the open window to the front, at a place of the page", a.focusWindow)
-	op(a, doc, "POST", "/api/v1/window/pick", "Ask the person for a file or a folder, in a dialog of the window", a.pick)
+	op(a, doc, "POST", "/api/v1/window/pick", "Ask the user for a file or a folder, in a dialog of the window", a.pick)
 	op(a, doc, "POST", "/api/v1/window/picked", "What was picked; the window says so", a.picked)
 	op(a, doc, "GET", "/api/v1/desktop", "Start at login, pause, tray and window", a.desktop)
 	op(a, doc, "PUT", "/api/v1/desktop", "Change the start at login, or pause all servers", a.changeDesktop)

@@ -57,7 +57,7 @@ func TestAnInstallationWritesOnlyWhatWasShown(t *testing.T) {
 }
 
 // A bundle comes from a browser in parts, is described before anything of it is unpacked,
-// and is unpacked when a person installs it.
+// and is unpacked when the user installs it.
 func TestABundleFromABrowserIsUnpackedOnlyWhenItIsInstalled(t *testing.T) {
 	s := newSite(t)
 	s.api.Bundles = filepath.Join(t.TempDir(), "bundles")
@@ -121,8 +121,8 @@ func TestABundleFromABrowserIsUnpackedOnlyWhenItIsInstalled(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(s.api.Bundles, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	hostile := send([]byte("MZ this is no archive"))
-	if _, status, text := plan(`{"upload":"` + hostile + `"}`); status != http.StatusBadRequest || !strings.Contains(text, "no zip") {
+	hostile := send([]byte("MZ this is not an archive"))
+	if _, status, text := plan(`{"upload":"` + hostile + `"}`); status != http.StatusBadRequest || !strings.Contains(text, "not a zip") {
 		t.Errorf("%d %s", status, text)
 	}
 	if status, _, _ := s.ask(t, "DELETE", "/api/v1/directory/uploads/"+hostile, ""); status/100 != 2 {

@@ -82,7 +82,7 @@ type ContainerProcess struct {
 	Command string `json:"command"`
 }
 
-// Suggestion is a server that could be added, to be looked at and tested by a person.
+// Suggestion is a server that could be added, to be looked at and tested by the user.
 type Suggestion struct {
 	Title string `json:"title"`
 	Entry string `json:"entry" doc:"JSON text of a server, as in the configuration file"`

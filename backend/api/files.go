@@ -24,7 +24,7 @@ var types = map[string]string{
 }
 
 // IsShell reports whether a request asks for the static page, to which a link from
-// anywhere may lead: it holds nothing of the person's.
+// anywhere may lead: it holds nothing of the user's.
 func IsShell(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "/" || r.URL.Path == "/index.html")
 }

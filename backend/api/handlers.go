@@ -140,7 +140,7 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.S
 		return nil, err
 	}
 	if a.Rules != nil && in.Action != "stop" && in.Action != "disable" && in.Action != "disconnect" {
-		a.Rules.Reset(in.ID) // a person has seen to it
+		a.Rules.Reset(in.ID) // the user has seen to it
 	}
 	st, _ := a.Servers.Status(in.ID)
 	return reply(st)

@@ -51,7 +51,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond bounds", a.prune)
 	op(a, doc, "POST", "/api/v1/history/beyond", "How many calls bounds would delete", a.beyond)
 	op(a, doc, "POST", "/api/v1/history/vacuum", "Give free room back to the disk", a.vacuum)
-	op(a, doc, "POST", "/api/v1/history/backup", "Write a copy of the history to a new file", a.backup)
+	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
 	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check in the place of one of the same name", a.putCheck)
 	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
@@ -215,7 +215,7 @@ func (a *API) command(ctx context.Context, in *commandInput) (*answer[Command], 
 	return reply(Command{text})
 }
 
-// Note is what a person wrote to a call.
+// Note is what the user wrote to a call.
 type Note struct {
 	Title string   `json:"title" doc:"At most 500 characters"`
 	Note  string   `json:"note" doc:"At most 5,000 characters"`

@@ -18,7 +18,7 @@ type Logins interface {
 	Cancel(id string) error
 	Status(id string) oauth.Status
 	Logout(ctx context.Context, id string) error
-	// Open shows the address of a sign-in under way in the person's browser.
+	// Open shows the address of a sign-in under way in the user's browser.
 	Open(id string) error
 	// ForgetAll takes away the tokens of all servers, and revokes them where that is possible.
 	ForgetAll(ctx context.Context) error
@@ -29,7 +29,7 @@ type Logins interface {
 // LoginStatus is how it stands with signing in to a server.
 type LoginStatus oauth.Status
 
-// LoginPending is a sign-in that waits for the person.
+// LoginPending is a sign-in that waits for the user.
 type LoginPending oauth.Pending
 
 func (a *API) registerLogins(doc huma.API) {
@@ -49,7 +49,7 @@ func (a *API) logins(id string) (Logins, error) {
 	case a.Logins == nil:
 		return nil, core.Errorf(core.CodeUnavailable, "signing in is not possible here")
 	case st.Transport != core.HTTP && st.Transport != core.SSE:
-		return nil, &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is no remote server: there is nothing to sign in to"}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is not a remote server: there is nothing to sign in to"}
 	}
 	return a.Logins, nil
 }

@@ -148,8 +148,8 @@ func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 	return nil
 }
 
-func (f *fakes) Sessions() []bridge.Session { return f.sessions }
-func (f *fakes) BothEras(id string) bool    { return id == f.bothEras }
+func (f *fakes) Sessions() []bridge.Session       { return f.sessions }
+func (f *fakes) BothEras(id string) bool          { return id == f.bothEras }
 func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }
 
 func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {

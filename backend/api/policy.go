@@ -82,8 +82,8 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "End a server's rest", a.resetBreaker)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools that a server has, hidden ones too, with their settings", a.toolSettings)
 	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of one tool in the configuration", a.setTool)
-	op(a, doc, "GET", "/api/v1/approvals/grants", "What a person has allowed for a while", a.listGrants)
-	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Take back what a person has allowed for a while", a.forgetGrants)
+	op(a, doc, "GET", "/api/v1/approvals/grants", "What the user has allowed for a while", a.listGrants)
+	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Take back what the user has allowed for a while", a.forgetGrants)
 	op(a, doc, "GET", "/api/v1/approvals/{id}", "One question with all of its arguments", a.getApproval)
 }
 

@@ -34,7 +34,7 @@ func TestAnExplanationSaysWhatACallMeetsAtTheServer(t *testing.T) {
 		}
 	}
 	if got := explainServer(core.ServerStatus{ID: "files", State: core.StateStopped, ByHand: true}); got.Result != policy.Refuse {
-		t.Errorf("a server that only a person starts: %+v", got)
+		t.Errorf("a server that only the user starts: %+v", got)
 	}
 }
 

@@ -48,7 +48,7 @@ func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
 	t.mux.Handle(pattern, h)
 }
 
-// addUnless adds a route for the person, and for anyone while public says so.
+// addUnless adds a route for the user, and for anyone while public says so.
 func (t *routes) addUnless(public func() bool, pattern string, h http.HandlerFunc) {
 	t.table = append(t.table, Route{pattern, Person})
 	guarded := t.person(h)
@@ -72,7 +72,7 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, core.Errorf(core.CodeNotFound, "metrics are not enabled"))
 }
 
-// HandleFunc lets huma add operations; all of them are for the person.
+// HandleFunc lets huma add operations; all of them are for the user.
 func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
 	t.add(Person, pattern, func(w http.ResponseWriter, r *http.Request) { h(&onceHead{ResponseWriter: w}, r) })
 }
@@ -98,7 +98,7 @@ func (a *API) register() {
 }
 
 // document makes the table of the operations and the document that describes them.
-// Whoever gets there has shown that he is the person: see register.
+// Whoever gets there has shown that he is the user: see register.
 func (a *API) document() *routes {
 	t := newRoutes(func(next http.Handler) http.Handler { return next })
 	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
@@ -122,11 +122,11 @@ func (a *API) document() *routes {
 	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are other words for the first three", a.changeServer)
 	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
 	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Take a server out of the configuration", a.removeServer)
-	op(a, doc, "POST", "/api/v1/servers/{id}/rename", "Give a server another name in the configuration; its history follows", a.renameServer)
+	op(a, doc, "POST", "/api/v1/servers/{id}/rename", "Rename a server; its history is kept", a.renameServer)
 	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "All that is known of a server, with the messages that were exchanged last, without the secrets that are recognised", a.debugServer)
 	op(a, doc, "GET", "/api/v1/servers/{id}/log", "The log of a server: what it wrote to stderr, and what happened to it", a.serverLog)
 	op(a, doc, "GET", "/api/v1/server-usage", "What each server takes of this machine", a.serverUsage)
-	op(a, doc, "DELETE", "/api/v1/notices/{subject}", "Take a notice back that a person has seen", a.dismissNotice)
+	op(a, doc, "DELETE", "/api/v1/notices/{subject}", "Take a notice back that the user has seen", a.dismissNotice)
 	op(a, doc, "GET", "/api/v1/tools", "All tools under their public names", a.listTools)
 	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
 	op(a, doc, "GET", "/api/v1/calls/{id}", "One call with its payloads", a.getCall)
@@ -134,7 +134,7 @@ func (a *API) document() *routes {
 	op(a, doc, "GET", "/api/v1/clients", "The applications that called, or hold a token", a.listClients)
 	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must name the one that was read", a.putConfig)
-	op(a, doc, "GET", "/api/v1/approvals", "What waits for a person: questions of servers, and new commands", a.listApprovals)
+	op(a, doc, "GET", "/api/v1/approvals", "What waits for the user: questions of servers, and new commands", a.listApprovals)
 	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer what waits; a command that is not accepted goes on waiting", a.answerApproval)
 	a.registerConnections(doc)
 	a.registerDocker(doc)

@@ -25,7 +25,7 @@ type Secrets struct {
 	Items   []Secret `json:"items" nullable:"false"`
 	Home    string   `json:"home" doc:"Where their key is: keyring, file, or empty while nothing is stored"`
 	Locked  bool     `json:"locked" doc:"The keyring is locked: items is empty, and servers that need a secret wait"`
-	Notice  string   `json:"notice" doc:"What the person should know of how they are kept; empty when all is well"`
+	Notice  string   `json:"notice" doc:"What the user should know of how they are kept; empty when all is well"`
 	Missing []string `json:"missing" nullable:"false" doc:"Names that servers refer to and that are not stored; empty while locked"`
 }
 
@@ -44,7 +44,7 @@ func (a *API) registerSecrets(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/secrets", "The names of the secrets, and how they are kept; never a value", a.listSecrets)
 	op(a, doc, "PUT", "/api/v1/secrets/{name}", "Store a secret; servers that use it start again", a.putSecret)
 	op(a, doc, "DELETE", "/api/v1/secrets/{name}", "Remove a secret", a.deleteSecret)
-	op(a, doc, "POST", "/api/v1/secrets/unlock", "Ask the keyring for the key, which may open a prompt of the system", a.unlockSecrets)
+	op(a, doc, "POST", "/api/v1/secrets/unlock", "Unlock the keyring, which may open a system prompt", a.unlockSecrets)
 }
 
 func (a *API) secrets() (*secret.Store, error) {

@@ -29,7 +29,7 @@ type TestResult struct {
 	Error        string           `json:"error"`
 	Hint         string           `json:"hint"`
 	Code         core.Code        `json:"code"`
-	Login        core.Login       `json:"login" enum:",needed" doc:"needed: it answers, and wants a person to sign in, which can be done once it is configured"`
+	Login        core.Login       `json:"login" enum:",needed" doc:"needed: it answers, and wants the user to sign in, which can be done once it is configured"`
 	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Of the entry; warnings also when all went well"`
 	Transport    core.Transport   `json:"transport"`
 	Command      string           `json:"command" doc:"What was started or reached, without secrets"`
@@ -123,7 +123,7 @@ func newTestResult() TestResult {
 	}
 }
 
-// candidate is the server to try; nil when its entry is no server, which out then says. as is
+// candidate is the server to try; nil when its entry is not a server, which out then says. as is
 // the configured server whose sign-in it may use: one that is reached in the same way.
 func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
 	if in.Server != "" {

@@ -301,7 +301,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 
 func tagOf(text []byte) string { return reload.Tag(text) }
 
-// sentence is what of an error a person reads.
+// sentence is what of an error the user reads.
 func sentence(err error) string {
 	message, _ := core.Describe(err)
 	return message

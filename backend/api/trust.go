@@ -175,7 +175,7 @@ func (a *API) changedTools() []approvals.Item {
 }
 
 // toolsItem names the changes of one server by what they are, so that an answer is one
-// to what the person saw.
+// to what the user saw.
 func toolsItem(changes []trust.ToolChange) approvals.Item {
 	var names, warnings []string
 	at := changes[0].At
@@ -215,7 +215,7 @@ func changesKey(changes []trust.ToolChange) string {
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// answerTools accepts all changes of a server that a person saw. Anything else leaves them
+// answerTools accepts all changes of a server that the user saw. Anything else leaves them
 // waiting: single ones have their own answers.
 func (a *API) answerTools(ctx context.Context, id, action string) error {
 	server, key, _ := strings.Cut(id, ":")

@@ -100,7 +100,7 @@ type Call struct {
 	Workspace     string       `json:"workspace" doc:"The folder that the client worked in"`
 
 	Cached    bool          `json:"cached" doc:"Answered from the cache: no server was asked"`
-	Approval  core.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"What a person said; empty when nobody was asked"`
+	Approval  core.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"What the user said; empty when nobody was asked"`
 	Invalid   string        `json:"invalid,omitempty" doc:"What of the result does not fit the tool's outputSchema; it is known a moment after the call ended"`
 	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
 }
@@ -114,7 +114,7 @@ type CallDetail struct {
 	Stack        string `json:"stack,omitempty" doc:"Where a mistake of ours happened that ended the call"`
 	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set when arguments are longer than what was kept"`
 	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set when the result or error is longer than what was kept"`
-	Note         *Note  `json:"note,omitempty" doc:"What a person wrote to it"`
+	Note         *Note  `json:"note,omitempty" doc:"What the user wrote to it"`
 }
 
 // Cut tells of a payload that was longer than what was kept.
@@ -182,7 +182,7 @@ type Snapshot struct {
 	Status Status `json:"status"`
 	Calls  []Call `json:"calls" nullable:"false" doc:"The newest calls, running ones among them, newest first"`
 
-	Approvals []Question `json:"approvals" nullable:"false" doc:"What waits for a person"`
+	Approvals []Question `json:"approvals" nullable:"false" doc:"What waits for the user"`
 }
 
 // JSON is a value that is passed on as it is.

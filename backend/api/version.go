@@ -229,7 +229,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	}
 	text, ok := spec.At(wanted)
 	if !ok {
-		return core.Errorf(core.CodeValidation, "this can be no version")
+		return core.Errorf(core.CodeValidation, "this cannot be a version")
 	}
 	out.Becomes = text
 	if text == spec.Text {

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxWindows = 4               // windows that may follow at once; one is usual
-	pickLimit  = 2 * time.Minute // how long a person may look for a file
+	pickLimit  = 2 * time.Minute // how long the user may look for a file
 )
 
 // windowCommand is what the daemon asks of its window.

@@ -1,4 +1,4 @@
-// Package approvals holds what waits for a person: questions of servers that their own
+// Package approvals holds what waits for the user: questions of servers that their own
 // client cannot show. An item is published when it comes and when it goes, and it
 // goes on its own when nobody answers.
 package approvals
@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// Kind is what a person is asked for.
+// Kind is what the user is asked for.
 type Kind string
 
 const (
@@ -24,27 +24,27 @@ const (
 	Call Kind = "call" // let a call go ahead; Item.Held says which
 )
 
-// What a person can do with an item. The words are those of MCP's elicitation.
+// What the user can do with an item. The words are those of MCP's elicitation.
 const (
 	Accept  = "accept"
 	Decline = "decline"
 	Cancel  = "cancel"
 )
 
-// For how long a person accepts a Call.
+// For how long the user accepts a Call.
 const (
 	Once    = "once"
 	Minutes = "minutes" // for a while: policy says how long
 	Always  = "always"
 )
 
-// How an item ended without a person.
+// How an item ended without the user.
 const (
 	Expired   = "expired"   // nobody answered in time; counts as Decline
 	Withdrawn = "withdrawn" // whoever asked no longer wants to know
 )
 
-// Item is one thing that waits for a person. It is a value; Schema is read-only.
+// Item is one thing that waits for the user. It is a value; Schema is read-only.
 // Everything in it but ID, the times and Kind comes from a server or a client: it is
 // to be shown as text.
 type Item struct {
@@ -64,7 +64,7 @@ type Item struct {
 	State string `json:"state"`
 }
 
-// Held is a call that waits for a person.
+// Held is a call that waits for the user.
 type Held struct {
 	CallID    int64  `json:"callId"`
 	Tool      string `json:"tool"`      // as the server knows it
@@ -80,7 +80,7 @@ const (
 	EffectUnknown     = "unknown"
 )
 
-// Answer is what a person said. Content is set when Action is Accept and the item
+// Answer is what the user said. Content is set when Action is Accept and the item
 // was a Form: an object. Scope is set when it was a Call.
 type Answer struct {
 	Action  string
@@ -132,7 +132,7 @@ func New(o Options) *Inbox {
 	return &Inbox{o: o}
 }
 
-// Ask shows item to the person and waits for the answer. It fills in ID, times and
+// Ask shows item to the user and waits for the answer. It fills in ID, times and
 // State. Nobody answering is an Answer as well: Decline. The error is one for the server to read when
 // too much waits already, or the cause of ctx when that ends first.
 func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
@@ -170,7 +170,7 @@ const (
 
 func (b *Inbox) add(item Item) (*waiting, error) {
 	if len(item.Message) > maxText || len(item.URL) > maxText || len(item.Schema) > maxSchema {
-		return nil, core.Errorf(core.CodeValidation, "the question is too large to be shown to a person")
+		return nil, core.Errorf(core.CodeValidation, "the question is too large to be shown to the user")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +182,7 @@ func (b *Inbox) add(item Item) (*waiting, error) {
 		}
 	}
 	if len(b.waiting) >= b.o.Most || same >= b.o.Each || held > maxHeld {
-		return nil, core.Errorf(core.CodeRateLimited, "too many questions wait for the person already")
+		return nil, core.Errorf(core.CodeRateLimited, "too many questions wait for the user already")
 	}
 	item.At = b.o.Now().UTC()
 	item.Expires = item.At.Add(b.o.Limit)
@@ -200,7 +200,7 @@ func (b *Inbox) end(w *waiting, state string) bool {
 	return b.remove(w, state)
 }
 
-// remove needs b.mu.
+// remove must be called with b.mu held.
 func (b *Inbox) remove(w *waiting, state string) bool {
 	at := slices.Index(b.waiting, w)
 	if at < 0 {
@@ -243,7 +243,7 @@ func (b *Inbox) List() []Item {
 	return list
 }
 
-// Answer gives the person's answer to an item. content is needed to accept a form
+// Answer gives the user's answer to an item. content is needed to accept a form
 // and must fit its schema; otherwise it is ignored. An item that no longer waits is
 // a *core.Error with CodeNotFound.
 func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
@@ -288,8 +288,8 @@ func invalid(field, message string) error {
 	}
 }
 
-// ErrNoQuestion says that a server's request is no question for a person.
-var ErrNoQuestion = errors.New("no question for a person")
+// ErrNoQuestion says that a server's request is no question for the user.
+var ErrNoQuestion = errors.New("no question for the user")
 
 // Question makes an item of the params of an elicitation/create request.
 func Question(params []byte) (Item, error) {

@@ -12,13 +12,13 @@ import (
 )
 
 // id makes an item's id: its time, made distinct, so that a stale page never answers
-// a question of a later run. It needs b.mu.
+// a question of a later run. It must be called with b.mu held.
 func (b *Inbox) id(at time.Time) string {
 	b.last++
 	return strconv.FormatInt(at.UnixMicro(), 36) + "-" + strconv.Itoa(b.last)
 }
 
-// webAddress reports whether a person may be sent there: nothing but the web.
+// webAddress reports whether the user may be sent there: nothing but the web.
 func webAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil

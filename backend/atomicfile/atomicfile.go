@@ -14,7 +14,7 @@ import (
 const Prefix = ".drawbridge-"
 
 // Write puts data in the place of path with the permissions perm. Folders that are
-// missing are made for the person alone. The data is on the disk before the name is.
+// missing are made for the user alone. The data is on the disk before the name is.
 func Write(path string, data []byte, perm os.FileMode) error { return write(path, data, perm, true) }
 
 // WriteFleeting is Write for a file that means nothing once the machine has lost its
@@ -58,7 +58,7 @@ func writeIf(path string, data []byte, perm os.FileMode, lasting bool, ready fun
 	return Rename(f.Name(), path)
 }
 
-// Replace is Write for a file that a person keeps too: a symbolic link stays, and what it
+// Replace is Write for a file that the user keeps too: a symbolic link stays, and what it
 // points to is replaced; the file keeps its permissions. A new one gets perm.
 func Replace(path string, data []byte, perm os.FileMode) error {
 	path = target(path)

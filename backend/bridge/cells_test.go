@@ -229,10 +229,10 @@ func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
 				if item.Server != "one" || item.Client.Name != "sdk" || item.Tool != "one__form" || item.Message != "What is your name?" {
 					t.Errorf("%+v", item)
 				}
-				if err := box.Answer(item.ID, approvals.Accept, json.RawMessage(`{"name":"the person"}`)); err != nil {
+				if err := box.Answer(item.ID, approvals.Accept, json.RawMessage(`{"name":"the user"}`)); err != nil {
 					t.Fatal(err)
 				}
-				if answer := <-got; !strings.Contains(answer, "the person") {
+				if answer := <-got; !strings.Contains(answer, "the user") {
 					t.Errorf("%q", answer)
 				}
 			})

@@ -48,7 +48,7 @@ func (p *clientActivities) record(c core.Client, at endpoint, tools int, now tim
 	one.Last, one.Tools = now, tools
 }
 
-// dropOldest needs p.mu.
+// dropOldest must be called with p.mu held.
 func (p *clientActivities) dropOldest() {
 	var oldest [2]string
 	var last time.Time

@@ -40,7 +40,7 @@ type clientInfoKey struct {
 // record enters or renews a peer. capabilities may be part of a request's buffer.
 func (p *clientInfos) record(client core.Client, era core.Era, protocol string, capabilities []byte, now time.Time) {
 	if client.Token == "" && client.Name == "" {
-		return // nobody that a person could recognise
+		return // nobody that the user could recognise
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *clientInfos) record(client core.Client, era core.Era, protocol string, 
 	}
 }
 
-// forgetOldest needs p.mu.
+// forgetOldest must be called with p.mu held.
 func (p *clientInfos) forgetOldest() {
 	var oldest clientInfoKey
 	var since time.Time

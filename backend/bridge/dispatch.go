@@ -64,7 +64,7 @@ func (b *Bridge) finish(rq *request, server, public string, reply core.Reply, er
 	return methodResult{head: reply.Result}, nil
 }
 
-// displayName is what a person calls a server.
+// displayName is what the user calls a server.
 func (b *Bridge) displayName(server string) string {
 	if v, ok := b.Registry.Server(server); ok {
 		if offers := v.Offers(); len(offers) > 0 && offers[0].Label != "" {

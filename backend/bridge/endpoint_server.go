@@ -113,7 +113,7 @@ func (b *Bridge) outsideProfile(x *exchange, name string) bool {
 
 var headerMark = []byte(`"x-mcp-header"`)
 
-// registerTools needs e.mu.
+// registerTools must be called with e.mu held.
 func (e *endpointServer) registerTools(tools []registry.Item) {
 	old := e.headers
 	e.headers = map[string]bool{}

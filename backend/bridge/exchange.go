@@ -36,7 +36,7 @@ type request struct {
 	spans        *wire.Params // of params
 	capabilities json.RawMessage
 	unfolded     bool   // it came in a call_tool
-	repaired     bool   // its text was no valid Unicode
+	repaired     bool   // its text was not valid Unicode
 	level        string // what the client wants to hear of the server's log, "" for nothing said
 }
 

@@ -9,7 +9,7 @@ import (
 // How a feature passes between one client and one server.
 const (
 	Passes    = "passes"     // end to end, as the peer speaks it or translated between the eras
-	ByPerson  = "by person"  // the client cannot, so Drawbridge asks the person
+	ByPerson  = "by person"  // the client cannot, so Drawbridge asks the user
 	NotClient = "not client" // the client did not say that it can
 	NotServer = "not server" // the server does not offer it
 )

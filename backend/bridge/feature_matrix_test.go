@@ -21,7 +21,7 @@ func TestFeaturesSayWhatPassesBetweenTwoPeers(t *testing.T) {
 			"tools:passes prompts:passes resources:passes subscriptions:passes completions:passes logging:passes progress:passes cancellation:passes sampling:passes elicitation:passes elicitation by URL:passes roots:passes"},
 		{"a plain pair", Peer{Era: core.Modern, Capabilities: json.RawMessage(`{}`)}, Peer{Era: core.Legacy, Capabilities: json.RawMessage(`{"tools":{},"resources":{}}`)}, false,
 			"tools:passes prompts:not server resources:passes subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:not client elicitation by URL:not client roots:not client"},
-		{"a person at hand", Peer{Era: core.Modern, Capabilities: json.RawMessage(`{"elicitation":{},"roots":{}}`)}, Peer{Era: core.Legacy, Capabilities: nil}, true,
+		{"the user at hand", Peer{Era: core.Modern, Capabilities: json.RawMessage(`{"elicitation":{},"roots":{}}`)}, Peer{Era: core.Legacy, Capabilities: nil}, true,
 			"tools:not server prompts:not server resources:not server subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:passes elicitation by URL:by person roots:passes"},
 	} {
 		var got []string

@@ -51,7 +51,7 @@ type message struct {
 	body   []byte
 	env    wire.Envelope
 	params wire.Params // spans of rawParams
-	// repaired says that the body held text that was no valid Unicode.
+	// repaired says that the body held text that was not valid Unicode.
 	repaired bool
 }
 

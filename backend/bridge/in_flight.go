@@ -53,7 +53,7 @@ func (u *inFlightRequests) remove(a *inFlightRequest) {
 	}
 }
 
-// arm needs u.mu.
+// arm must be called with u.mu held.
 func (u *inFlightRequests) arm(after time.Duration) {
 	u.armed = true
 	if u.timer == nil {

@@ -84,7 +84,7 @@ func parseInputRequest(result []byte) (need inputRequest, ok bool) {
 	return need, need.ResultType == "input_required"
 }
 
-// askInputs gets the answers one after the other, as a person would want to be asked, and
+// askInputs gets the answers one after the other, as the user would want to be asked, and
 // returns the members that the repeated params begin with.
 func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink, need inputRequest) ([]byte, error) {
 	names := make([]string, 0, len(need.InputRequests))

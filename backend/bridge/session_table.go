@@ -77,7 +77,7 @@ func (t *sessionTable) full(token string) bool {
 	return t.count[token] >= t.most && t.longestIdle(token) == nil
 }
 
-// longestIdle needs t.mu.
+// longestIdle must be called with t.mu held.
 func (t *sessionTable) longestIdle(token string) (longest *session) {
 	var since time.Time
 	for _, s := range t.byID {
@@ -98,7 +98,7 @@ func (s *session) idleSince() (used time.Time, idle bool) {
 	return s.used, s.busy == 0 && len(s.calls) == 0
 }
 
-// remove needs t.mu.
+// remove must be called with t.mu held.
 func (t *sessionTable) remove(s *session) {
 	delete(t.byID, s.id)
 	if t.count[s.token]--; t.count[s.token] <= 0 {

@@ -89,7 +89,7 @@ func TestASearchingClientFindsAndCallsTools(t *testing.T) {
 					t.Errorf("%s: %s", bad, got)
 				}
 			}
-			// What stands for others is no tool among them, and nobody else has it.
+			// What stands for others is not a tool among them, and nobody else has it.
 			for _, name := range []string{"call_tool", "find_tools"} {
 				s.tool(era, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
 				if c := s.gw.last(); c.Server != "" || c.Local != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Approvals asks the person at the screen; *approvals.Inbox implements it.
+// Approvals asks the user at the screen; *approvals.Inbox implements it.
 type Approvals interface {
 	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
 
-// askUser answers for a client that cannot be asked. Only a question for a person
+// askUser answers for a client that cannot be asked. Only a question for the user
 // can be put to one; rq is nil when no single call is concerned.
 func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (core.Reply, error) {
 	refusal := notAskedReply("the client of this call does not support " + missing)
@@ -44,7 +44,7 @@ func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method
 }
 
 // answerForClient answers for a modern client that cannot elicit, when a modern server wants
-// nothing else, and repeats the call with the person's answers. Whatever the client
+// nothing else, and repeats the call with the user's answers. Whatever the client
 // can do itself reaches it untouched.
 func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Call, sink *callSink, reply core.Reply) (core.Reply, error) {
 	if b.Approvals == nil {
@@ -109,7 +109,7 @@ func withElicitation(object, capabilities []byte) []byte {
 	return all
 }
 
-// Ask answers what a server asks when no single call is concerned: the person, where
+// Ask answers what a server asks when no single call is concerned: the user, where
 // it is a question for one. It goes to no client, since it could be the wrong one.
 // app gives it to the supervisor's dialer.
 func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {

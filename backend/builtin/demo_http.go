@@ -57,7 +57,7 @@ func isModern(version string, body []byte) bool {
 			Meta map[string]json.RawMessage `json:"_meta"`
 		} `json:"params"`
 	}
-	_ = json.Unmarshal(body, &request) // what is no JSON is refused by the SDK
+	_ = json.Unmarshal(body, &request) // what is not JSON is refused by the SDK
 	_, ok := request.Params.Meta["io.modelcontextprotocol/protocolVersion"]
 	return ok
 }

@@ -17,7 +17,7 @@ func (h noHistory) Calls(context.Context, store.Query) ([]core.Call, int64, erro
 }
 func (h noHistory) Call(context.Context, int64) (*store.Record, error) { return nil, h.err }
 
-// What goes wrong with us is no answer of a tool: it ends the call with its code, and
+// What goes wrong with us is not an answer of a tool: it ends the call with its code, and
 // says nothing of its cause to a client. A mistake of the caller is the tool's to tell.
 func TestWhatGoesWrongWithUsEndsTheCallWithItsCode(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -39,15 +39,15 @@ func (o *Own) status(_ context.Context, _ core.Client, arguments []byte) (any, e
 
 // meaning is what a state tells, and what can be done about it.
 var meaning = map[core.State]string{
-	core.StateStopped:       "It is stopped and starts with the next call, unless it may be started by a person only.",
+	core.StateStopped:       "It is stopped and starts with the next call, unless it may be started by the user only.",
 	core.StateStarting:      "It is being started. Calls wait for it.",
 	core.StateRunning:       "It runs and has been listed.",
 	core.StateDegraded:      "It answers, but something is missing.",
 	core.StateWaiting:       "It waits for what it needs (Docker, its container, or the network and the remote server), and starts by itself once that is there.",
 	core.StateBackoff:       "It failed and will be started again shortly.",
 	core.StateCrashed:       "It failed too often and was given up. The next call tries it once more; its log says more.",
-	core.StateNeedsLogin:    "It wants a login, which a person does in Drawbridge's window.",
-	core.StateNeedsApproval: "Its command is new or was changed, and waits for a person's word in Drawbridge's window.",
+	core.StateNeedsLogin:    "It wants a login, which the user does in Drawbridge's window.",
+	core.StateNeedsApproval: "Its command is new or was changed, and waits for approval in Drawbridge's window.",
 	core.StateDisabled:      "It is disabled in the configuration.",
 }
 

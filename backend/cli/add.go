@@ -99,7 +99,7 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*clientconf.Pasted, error) {
 	if a.block != "" {
 		if len(f.env)+len(f.headers)+len(f.secrets) > 0 || f.cwd != "" || f.disabled {
-			return nil, usageError{errors.New("a block says all of its servers: give it without flags")}
+			return nil, usageError{errors.New("a JSON block defines its servers completely: pass it without flags")}
 		}
 		text := a.block
 		if text == "-" {

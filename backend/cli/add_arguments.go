@@ -92,7 +92,7 @@ func recognise(positionals, command []string) (a addition, err error) {
 		return a, nil
 	}
 	if len(positionals) == 0 || len(positionals) > 2 {
-		return a, errors.New("there is nothing to add, or too much")
+		return a, errors.New("expected one server to add")
 	}
 	what := positionals[len(positionals)-1]
 	if len(positionals) == 2 {

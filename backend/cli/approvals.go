@@ -33,7 +33,7 @@ type waitingItem struct {
 	} `json:"command"`
 }
 
-// asks is what a person is asked, on one line.
+// asks is what the user is asked, on one line.
 func (w *waitingItem) asks() string {
 	switch {
 	case w.Command != nil:
@@ -54,7 +54,7 @@ func (w *waitingItem) name() string {
 
 func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "List what waits for you: new commands, calls, questions of servers", Args: noArgs,
+		Use: "approvals", Short: "List pending approvals: new commands, calls and questions of servers", Args: noArgs,
 		Long:    "List what waits for you: commands of servers that are new, calls that a rule holds, and questions of servers.\nA form is filled in on the page: drawbridge open /questions.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
@@ -68,7 +68,7 @@ func (p *program) approvals() *cobra.Command {
 	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each as it comes, until interrupted; meanwhile calls wait for the answers given here")
 	var minutes, always bool
 	allow := &cobra.Command{
-		Use: "allow ID", Short: "Let a command run or a call go ahead", Args: between(1, 1),
+		Use: "allow ID", Short: "Approve a command or a call", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope := "once"
 			switch {
@@ -85,7 +85,7 @@ func (p *program) approvals() *cobra.Command {
 	allow.Flags().BoolVar(&minutes, "minutes", false, "this tool for this client, for ten minutes")
 	allow.Flags().BoolVar(&always, "always", false, "this tool from now on; written into the configuration")
 	deny := &cobra.Command{
-		Use: "deny ID", Short: "Refuse a call or a question; a command goes on waiting and is not run", Args: between(1, 1),
+		Use: "deny ID", Short: "Deny a call or a question; a command stays pending and does not run", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.answer(cmd.Context(), args[0], "decline", "once")
 		},
@@ -130,7 +130,7 @@ func (p *program) answer(ctx context.Context, id, action, scope string) error {
 		return err
 	}
 	if w.Kind == "form" && action == "accept" {
-		return &core.Error{Code: core.CodeValidation, Message: "a form is not filled in here", Hint: "Run: drawbridge open /questions"}
+		return &core.Error{Code: core.CodeValidation, Message: "a form cannot be answered on the command line", Hint: "Run: drawbridge open /questions"}
 	}
 	if _, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": scope}); err != nil {
 		return err
@@ -155,13 +155,13 @@ func onlyOne(list []waitingItem, id string) (*waitingItem, error) {
 		}
 		if strings.HasPrefix(w.ID, id) {
 			if found != nil {
-				return nil, usageError{fmt.Errorf("several things that wait begin with %q: write more of the id", id)}
+				return nil, usageError{fmt.Errorf("several pending approvals begin with %q: use more of the id", id)}
 			}
 			found = w
 		}
 	}
 	if found == nil {
-		return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("nothing that waits is called %q", id), Hint: "See: drawbridge approvals"}
+		return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no pending approval is called %q", id), Hint: "See: drawbridge approvals"}
 	}
 	return found, nil
 }

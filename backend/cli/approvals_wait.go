@@ -18,7 +18,7 @@ import (
 // somebody who can answer.
 func (p *program) waitForApprovals(ctx context.Context) error {
 	if p.json {
-		return usageError{errors.New("--wait asks questions: it has no --json")}
+		return usageError{errors.New("--wait is interactive and cannot be combined with --json")}
 	}
 	d, err := p.daemon()
 	if err != nil {

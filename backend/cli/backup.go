@@ -19,7 +19,7 @@ import (
 // backup copies the main configuration file, and puts a copy back.
 func (p *program) backup() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "backup", Short: "Keep a copy of the configuration file; backup restore puts one back", Args: noArgs,
+		Use: "backup", Short: "Back up the configuration file; \"backup restore\" restores a backup", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			main, copies, err := p.backupPlaces()
 			if err != nil {
@@ -39,8 +39,8 @@ func (p *program) backup() *cobra.Command {
 func (p *program) backupRestore() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "restore [FILE]", Short: "Put a copy of the configuration back, the newest without a name; what is there is kept first", Args: between(0, 1),
-		Long: "Put a copy of the configuration back, the newest without a name; what is there is kept first. In a terminal it asks where the copy keeps less of the history: those calls go, and nothing brings them back.",
+		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: between(0, 1),
+		Long: "Restore a backup of the configuration, by default the newest; the current file is backed up first. In a terminal it asks where the copy keeps less of the history: those calls go, and nothing brings them back.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			main, copies, err := p.backupPlaces()
 			if err != nil {
@@ -121,7 +121,7 @@ func (p *program) backupPlaces() (main string, copies config.Copies, err error) 
 	return p.sources(folders).Main(), config.CopiesOf(folders.Data), nil
 }
 
-// findCopy returns the copy that a person means: a file, the name of a copy, or the newest.
+// findCopy returns the copy that the user means: a file, the name of a copy, or the newest.
 func findCopy(copies config.Copies, args []string) (from string, src []byte, err error) {
 	if len(args) > 0 {
 		if src, err = copies.Read(args[0]); err == nil {

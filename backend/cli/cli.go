@@ -36,7 +36,7 @@ type Options struct {
 	// TryServer starts or reaches a server for once where no daemon runs. It takes and
 	// returns the documents of POST /api/v1/test. nil: a daemon is needed.
 	TryServer func(ctx context.Context, o ServeOptions, request []byte) (result []byte, err error)
-	// Show brings an address with a one-time code to the person, in the browser only if
+	// Show brings an address with a one-time code to the user, in the browser only if
 	// browser. nil prints it.
 	Show func(url string, f config.Folders, browser bool) error
 
@@ -141,9 +141,9 @@ func isTerminal(stream any) bool {
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "drawbridge",
-		Short: "Run MCP servers once, offer them to every AI client, remember every call",
-		Long: "Run MCP servers once, offer them to every AI client, remember every call.\n\n" +
-			"Without a command: open the window, starting Drawbridge if it does not run.",
+		Short: "Run each MCP server once, share it with every AI client, record every call",
+		Long: "Run each MCP server once, share it with every AI client, record every call.\n\n" +
+			"Without a command: open the window, and start Drawbridge if it is not running.",
 		Args:              linkArg,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) clients() *cobra.Command {
-	cmd := &cobra.Command{Use: "clients", Short: "Connect AI clients of this machine, and take them back", Args: noArgs}
+	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients of this machine", Args: noArgs}
 	var all bool
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(all || p.json) }
 	cmd.Flags().BoolVar(&all, "all", false, "those too that are not installed")
@@ -22,7 +22,7 @@ func (p *program) clients() *cobra.Command {
 	return cmd
 }
 
-// connector works on the person's own files.
+// connector works on the user's own files.
 func (p *program) connector() (*clientconf.Connector, error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -49,7 +49,7 @@ type clientDocument struct {
 func (p *program) clientsList() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the clients that are installed", Args: noArgs,
+		Use: "list", Short: "List the installed clients", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return p.listClients(all) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "those too that are not installed")
@@ -99,7 +99,7 @@ func (p *program) listClients(all bool) error {
 // ask needs a yes. Without a terminal there is nobody to say it.
 func (p *program) ask(question string) error {
 	if p.json || !p.Terminal() {
-		return usageError{errors.New("nothing was written: add --yes to write without asking")}
+		return usageError{errors.New("nothing was written: use --yes to skip the confirmation")}
 	}
 	return p.sure(question, "nothing was written")
 }

@@ -132,7 +132,7 @@ func (p *program) clientsConnect() *cobra.Command {
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print what to paste, and write nothing")
 	p.withAll(cmd, "every installed client that is not connected, with one question", func(ctx context.Context) error {
 		if f.http || f.server != "" || f.project != "" || f.snippet {
-			return usageError{errors.New("--all goes with --yes alone")}
+			return usageError{errors.New("--all can only be combined with --yes")}
 		}
 		c, err := p.connector()
 		if err != nil {
@@ -144,7 +144,7 @@ func (p *program) clientsConnect() *cobra.Command {
 	return cmd
 }
 
-// handout prints what a person needs to connect by hand.
+// handout prints what the user needs to connect by hand.
 func (p *program) handout(r onClient) error {
 	h, err := r.c.Handout(r.choice)
 	if err != nil {

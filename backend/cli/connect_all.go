@@ -23,7 +23,7 @@ func (p *program) withAll(cmd *cobra.Command, about string, run func(ctx context
 		case all && len(args) == 0:
 			return nil
 		case all || len(args) == 0:
-			return usageError{errors.New("name a client, or say --all")}
+			return usageError{errors.New("name a client, or use --all")}
 		}
 		return most(cmd, args)
 	}

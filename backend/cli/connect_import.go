@@ -77,7 +77,7 @@ func (p *program) printImports(all []clientconf.Import) {
 
 func (p *program) clientsImports() *cobra.Command {
 	return &cobra.Command{
-		Use: "imports", Short: "List the imports that can be taken back", Args: noArgs,
+		Use: "imports", Short: "List the imports that can be undone", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := p.connector()
 			if err != nil {
@@ -122,7 +122,7 @@ func (p *program) clientsMove() *cobra.Command {
 	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
 	p.withAll(cmd, "every installed client that has servers, with one question", func(ctx context.Context) error {
 		if together || f.project != "" {
-			return usageError{errors.New("--all goes with --yes alone")}
+			return usageError{errors.New("--all can only be combined with --yes")}
 		}
 		c, err := p.connector()
 		if err != nil {

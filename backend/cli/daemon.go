@@ -138,7 +138,7 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 	return false, decode(data, to)
 }
 
-// serverID is the id of the server that a person names, by its id or its name; text itself
+// serverID is the id of the server that the user names, by its id or its name; text itself
 // when there is none, because the history knows servers that are gone.
 func (d *daemon) serverID(ctx context.Context, text string) string {
 	var s core.ServerStatus
@@ -148,7 +148,7 @@ func (d *daemon) serverID(ctx context.Context, text string) string {
 	return s.ID
 }
 
-// knownServer is the id of the server that a person names, which there must be.
+// knownServer is the id of the server that the user names, which there must be.
 func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
 	var s core.ServerStatus
 	err := d.get(ctx, "servers/"+url.PathEscape(text), &s)

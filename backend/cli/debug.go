@@ -53,7 +53,7 @@ type debugDocument struct {
 
 func (p *program) debug() *cobra.Command {
 	return &cobra.Command{
-		Use: "debug SERVER", Short: "Show all that is known of a server: what was started, what it said, what was exchanged", Args: between(1, 1),
+		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: between(1, 1),
 		Long: "Show all that is known of a server: what was started, what it said on stderr, and the messages\nthat were exchanged last. These may hold secrets.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var d debugDocument

@@ -16,7 +16,7 @@ import (
 func (p *program) demo() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
-		Use: "demo-server", Short: "Be a small MCP server to try things with", Args: noArgs,
+		Use: "demo-server", Short: "Run a small MCP server for trying things out", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if address == "" {
 				return builtin.RunDemo(cmd.Context(), p.Stdin, p.Stdout)

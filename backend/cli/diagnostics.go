@@ -20,7 +20,7 @@ func (p *program) diagnostics() *cobra.Command {
 	var yes bool
 	var output string
 	cmd := &cobra.Command{
-		Use: "diagnostics", Short: "Write one zip for a bug report, without secrets, after showing what is in it", Args: noArgs,
+		Use: "diagnostics", Short: "Write a zip file for a bug report, without secrets, after listing its contents", Args: noArgs,
 		Long: "Write one zip for a bug report: versions, states, findings of the doctor, the ends of the logs, and the configuration with\n" +
 			"secrets masked. What is in it is shown first. Nothing is sent. With --json the texts are printed, and nothing is written.",
 		Example: "  drawbridge diagnostics\n  drawbridge diagnostics --yes --output report.zip",

@@ -22,8 +22,8 @@ import (
 func (p *program) doctor() *cobra.Command {
 	var fix string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what keeps servers and clients from working", Args: noArgs,
-		Long: "Look for what keeps servers and clients from working, and say what to do. What doctor can do itself has a name\nin brackets: doctor --fix NAME.",
+		Use: "doctor", Short: "Check for problems with servers and clients", Args: noArgs,
+		Long: "Check for problems with servers and clients, and say what to do. What doctor can do itself has a name\nin brackets: doctor --fix NAME.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings, err := p.examine(cmd.Context(), fix)
 			if err != nil {
@@ -159,7 +159,7 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
-		Use: "uninstall", Short: "Disconnect every client and put back what was moved", Args: noArgs,
+		Use: "uninstall", Short: "Disconnect every client and restore the entries that were moved", Args: noArgs,
 		Long: "Disconnect every client, put back what was moved, delete the tokens of your sign-ins, and end the start at login. With --delete-data our own folders go too: configuration, secrets, history, logs.\nThe program itself is removed by what installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
@@ -178,7 +178,7 @@ func (p *program) uninstall() *cobra.Command {
 				return err
 			}
 			if err := startAtLogin(folders).Set(false); err != nil {
-				return fmt.Errorf("cannot end the start at login: %w", err)
+				return fmt.Errorf("cannot disable the start at login: %w", err)
 			}
 			if !data {
 				return nil
@@ -228,7 +228,7 @@ func (p *program) forgetLogins(ctx context.Context) error {
 	return err
 }
 
-// startAtLogin is the entry that starts this program's daemon when the person logs in.
+// startAtLogin is the entry that starts this program's daemon when the user logs in.
 func startAtLogin(folders config.Folders) desktop.Autostart {
 	self, _ := os.Executable()
 	a := desktop.Autostart{Program: self}

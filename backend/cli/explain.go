@@ -29,7 +29,7 @@ func (p *program) explainCall() *cobra.Command {
 	var all, wait bool
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use: "explain SERVER TOOL | --all", Short: "Say for each check whether a call would pass, and why", Args: between(0, 2),
+		Use: "explain SERVER TOOL | --all", Short: "Show for each policy check whether a call would pass, and why", Args: between(0, 2),
 		Long: "Say for each check whether a call of a tool would pass now, and why. No call is made.\n" +
 			"With --all: of every server whether it is ready, and how many of its tools are refused. Exit 1 when one is not ready.",
 		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain --all --wait --json",
@@ -65,7 +65,7 @@ func (p *program) printExplanation(e *explanation) error {
 		t.add(c.Name, c.Result, c.Detail, c.Key)
 		switch {
 		case c.Result == "ask" && e.Passes:
-			word = "A call would wait for a person"
+			word = "A call would wait for the user"
 		case c.Result == "wait" && c.Name == "server" && e.Passes:
 			word = "A call would wait for the server"
 		}

@@ -27,7 +27,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 	query := url.Values{}
 	var client, server string
 	cmd := &cobra.Command{
-		Use: "features", Short: "Show what passes between the clients that were seen and the servers", Args: noArgs,
+		Use: "features", Short: "Show which MCP features work between each connected client and server", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if client != "" {
 				query.Set("client", client)

@@ -80,9 +80,9 @@ func (p *program) history() *cobra.Command {
 			}
 			switch {
 			case follow && asCSV:
-				return usageError{errors.New("--follow has no --csv")}
+				return usageError{errors.New("--follow cannot be combined with --csv")}
 			case follow && filter.tag != "":
-				return usageError{errors.New("--follow has no --tag: who marks a call does so later")}
+				return usageError{errors.New("--follow cannot be combined with --tag: tags are added after a call ends")}
 			case follow:
 				return p.follow(cmd.Context(), query)
 			case asCSV:

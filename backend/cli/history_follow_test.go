@@ -56,7 +56,7 @@ func TestHistoryFollowsWithEveryFilter(t *testing.T) {
 	if len(asked) != 4 || asked[0] != "invoice 2026-01-02T03:04:00.000001Z 2026-01-02T03:04:03.000002Z " || !strings.HasSuffix(asked[1], " 3") {
 		t.Errorf("the history was asked %q", asked)
 	}
-	if got := f.run(false, "history", "--follow", "--tag", "x"); got.code != 2 || !strings.Contains(got.errOut, "later") {
+	if got := f.run(false, "history", "--follow", "--tag", "x"); got.code != 2 || !strings.Contains(got.errOut, "--tag") {
 		t.Errorf("%+v", got)
 	}
 }

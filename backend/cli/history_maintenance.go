@@ -21,11 +21,11 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 	history.AddCommand(
 		p.historyPrune(),
 		&cobra.Command{
-			Use: "vacuum", Short: "Give the room of deleted calls back to the disk", Args: noArgs,
+			Use: "vacuum", Short: "Compact the database: return the space of deleted calls to the disk", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
 		},
 		&cobra.Command{
-			Use: "backup FILE", Short: "Write a copy of the history to a new file", Args: between(1, 1),
+			Use: "backup FILE", Short: "Back up the history to a new file", Args: between(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				path, err := filepath.Abs(args[0])
 				if err != nil {
@@ -47,8 +47,8 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 
 func (p *program) historyRestore() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "Make a copy of the history the history again; what was there is kept beside it", Args: between(1, 1),
-		Long: "Make a copy of the history the history again; what was there is kept beside it. Drawbridge must not be running.",
+		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept beside it", Args: between(1, 1),
+		Long: "Restore a backup of the history; the current history is kept beside it. Drawbridge must not be running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folders, err := p.folders()
 			if err != nil {
@@ -84,7 +84,7 @@ func (p *program) historyExport() *cobra.Command {
 	var asCSV, asHAR bool
 	var filter callFilter
 	cmd := &cobra.Command{
-		Use: "export", Short: "Write calls with their payloads to standard output, one JSON object a line", Args: noArgs,
+		Use: "export", Short: "Export calls with their payloads to standard output as JSON lines", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := filter.query()
 			if err != nil {
@@ -127,10 +127,10 @@ func (p *program) export(ctx context.Context, query url.Values) error {
 
 // checks runs and lists saved checks.
 func (p *program) checks() *cobra.Command {
-	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls with what is expected of them"}
+	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "run NAME", Short: "Make the calls of a check; exit 1 when something is not as expected", Args: between(1, 1),
+			Use: "run NAME", Short: "Run the calls of a check; exit 1 when a result is not as expected", Args: between(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error { return p.runCheck(cmd.Context(), args[0]) },
 		},
 		&cobra.Command{

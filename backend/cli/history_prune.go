@@ -21,8 +21,8 @@ func (p *program) historyPrune() *cobra.Command {
 	var bounds pruneBounds
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete the oldest calls beyond the bounds of the configuration, or beyond those given", Args: noArgs,
-		Long: "Delete the oldest calls beyond the bounds of the configuration, or beyond those given. In a terminal it says first how many would go, and asks; nothing brings them back.",
+		Use: "prune", Short: "Delete expired calls, by the configured retention limits or by those given", Args: noArgs,
+		Long: "Delete expired calls, by the configured retention limits or by those given. In a terminal it says first how many would go, and asks; nothing brings them back.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !p.json && p.Attended() {
 				if err := p.askPrune(cmd.Context(), bounds); err != nil {

@@ -86,7 +86,7 @@ func (p *program) login() *cobra.Command {
 	return cmd
 }
 
-// enter reports whether the person at the keyboard wants the browser to be opened. Nobody is
+// enter reports whether the user at the keyboard wants the browser to be opened. Nobody is
 // waited for: who opens the address otherwise is signed in as well.
 func (p *program) enter(ctx context.Context) bool {
 	f, ok := p.Stdin.(*os.File)
@@ -139,7 +139,7 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 
 func (p *program) logout() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout SERVER", Short: "Forget the tokens of a remote server, and revoke them where that is possible", Args: between(1, 1),
+		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them where possible", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {

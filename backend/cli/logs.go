@@ -26,8 +26,8 @@ func (p *program) logs() *cobra.Command {
 	var follow bool
 	var level string
 	cmd := &cobra.Command{
-		Use: "logs [SERVER]", Short: "Show what servers say on stderr and what happened to them", Args: between(0, 1),
-		Long: `Show what servers say on stderr and what happened to them.
+		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: between(0, 1),
+		Long: `Show the stderr output and the lifecycle events of servers.
 
 --level warn shows what happened to them and is worth a look (debug, info, warn and
 error mean this weight and above; what a server wrote counts as info). --level stderr

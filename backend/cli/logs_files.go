@@ -54,7 +54,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	wants, _ := serverlog.Wants(level)
 	lines = slices.DeleteFunc(lines, func(l logLine) bool { return !wants(serverlog.Line{Level: serverlog.Level(l.Level)}) })
 	if len(lines) == 0 {
-		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log of " + name + " has no such lines: " + path, Hint: notRunningHint}
+		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log of " + name + " has no matching lines: " + path, Hint: notRunningHint}
 	}
 	if !p.json {
 		fmt.Fprintln(p.Stderr, line("Drawbridge is not running. This is the end of "+path+":"))
@@ -62,7 +62,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	return p.printLog(lines, false)
 }
 
-// configuredID is the id of the server of the configuration that a person names.
+// configuredID is the id of the server of the configuration that the user names.
 func (p *program) configuredID(text string) string {
 	folders, err := p.folders()
 	if err != nil {

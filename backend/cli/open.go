@@ -48,7 +48,7 @@ func (p *program) open() *cobra.Command {
 				return err
 			}
 			if page.URL == "" {
-				return core.Errorf(core.CodeInternal, "Drawbridge gave no address")
+				return core.Errorf(core.CodeInternal, "Drawbridge returned no address")
 			}
 			switch {
 			case p.json:
@@ -75,7 +75,7 @@ const quitLimit = 10 * time.Second
 
 func (p *program) quit() *cobra.Command {
 	return &cobra.Command{
-		Use: "quit", Short: "End Drawbridge and all its servers", Args: noArgs,
+		Use: "quit", Short: "Quit Drawbridge and stop all its servers", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			folders, err := p.folders()
 			if err != nil {
@@ -83,7 +83,7 @@ func (p *program) quit() *cobra.Command {
 			}
 			if held, err := loopback.Held(folders.Data); err != nil || !held {
 				if err == nil {
-					fmt.Fprintln(p.Stderr, "Drawbridge does not run.")
+					fmt.Fprintln(p.Stderr, "Drawbridge is not running.")
 				}
 				return err
 			}
@@ -137,7 +137,7 @@ func awaitEnd(ctx context.Context, data string) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return &core.Error{Code: core.CodeTimeout, Message: "Drawbridge is still ending", Hint: "Its log says what it waits for: drawbridge logs."}
+			return &core.Error{Code: core.CodeTimeout, Message: "Drawbridge is still shutting down", Hint: "Its log shows what it is waiting for: drawbridge logs."}
 		}
 	}
 }

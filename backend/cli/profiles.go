@@ -68,14 +68,14 @@ func (p *program) profiles() *cobra.Command {
 	set.Flags().StringVar(&description, "description", "", "a `TEXT` that says what it is for")
 	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: drawbridge stdio that is started in or below it offers this profile; may be repeated")
 	remove := &cobra.Command{
-		Use: "remove NAME", Short: "Take a profile away", Args: between(1, 1),
+		Use: "remove NAME", Short: "Remove a profile", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.do(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "The profile "+args[0]+" is gone.")
 		},
 	}
 	var profile, list string
 	use := &cobra.Command{
-		Use: "use CLIENT [PROFILE]", Short: "Bind a client to a profile, or choose how its tools are listed; with the client alone both are taken back", Args: between(1, 2),
+		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: between(1, 2),
 		Long: "Bind a client, by the name of its token, to a profile: it can use no other then, at any address. With the client alone it sees everything again.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -160,7 +160,7 @@ func (p *program) directory() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "refresh", Short: "Fetch the list from the registry", Args: noArgs,
+		Use: "refresh", Short: "Update the list from the registry", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.do(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list is new.")
 		},
@@ -175,8 +175,8 @@ func (p *program) install() *cobra.Command {
 	var values []string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "install NAME | FILE.mcpb", Short: "Install a server of the directory, or a bundle", Args: between(1, 1),
-		Long:    "Install a server of the directory, or a bundle. What would be written is shown first; nothing is run by the installation itself.",
+		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: between(1, 1),
+		Long:    "Install a server from the directory, or a bundle. What would be written is shown first; nothing is run by the installation itself.",
 		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"label": name}

@@ -193,7 +193,7 @@ func (p *program) secretRemove() *cobra.Command {
 
 func (p *program) secretUnlock() *cobra.Command {
 	return &cobra.Command{
-		Use: "unlock", Short: "Ask the keyring for the key, which may open a prompt of the system", Args: noArgs,
+		Use: "unlock", Short: "Unlock the keyring, which may open a system prompt", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := p.vault()
 			if err != nil {

@@ -65,7 +65,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 			o.Ask = func(question string) bool { return p.sure(question, "") == nil }
 		}
 		if run == nil {
-			return errors.New("this program cannot run the daemon")
+			return errors.New("this build cannot run the daemon")
 		}
 		return run(cmd.Context(), o)
 	}

@@ -19,7 +19,7 @@ type serverEntry struct {
 
 func (p *program) remove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove SERVER", Short: "Take a server out of the configuration; its calls stay in the history", Args: between(1, 1),
+		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {
@@ -41,8 +41,8 @@ func (p *program) remove() *cobra.Command {
 
 func (p *program) rename() *cobra.Command {
 	return &cobra.Command{
-		Use: "rename SERVER NAME", Short: "Give a server another name in the configuration; its history follows", Args: between(2, 2),
-		Long: `Give a server another name in the configuration; its history follows.
+		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: between(2, 2),
+		Long: `Rename a server; its history is kept.
 
 The server is started anew under that name. Profiles, saved checks, what is recorded of it and what is
 trusted of it follow too. Its tools get other public names, so rules in a client's own settings that name

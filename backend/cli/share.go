@@ -25,7 +25,7 @@ func absolute(path string) (string, error) {
 // share prints what can be given to others.
 func (p *program) share() *cobra.Command {
 	return &cobra.Command{
-		Use: "export [FILE]", Short: "Write servers and profiles without secrets, to be given to others", Args: between(0, 1),
+		Use: "export [FILE]", Short: "Export servers and profiles without secrets, for sharing", Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {
@@ -51,7 +51,7 @@ func (p *program) share() *cobra.Command {
 func (p *program) take() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Add servers and profiles that somebody exported; secrets are asked for", Args: between(1, 1),
+		Use: "import FILE", Short: "Import servers and profiles from an export; asks for missing secrets", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.runImport(cmd.Context(), args[0], yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask; secrets are given later with drawbridge secret set")

@@ -58,7 +58,7 @@ var stateWords = map[core.State]string{
 func (p *program) status() *cobra.Command {
 	var ack bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the servers and how they are", Args: noArgs,
+		Use: "status", Short: "Show the servers and their states", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ack {
 				return p.acknowledge(cmd.Context())
@@ -75,7 +75,7 @@ func (p *program) status() *cobra.Command {
 	return cmd
 }
 
-// acknowledge takes the notices back that a person has seen. Those that say how things are
+// acknowledge takes the notices back that the user has seen. Those that say how things are
 // now stay.
 func (p *program) acknowledge(ctx context.Context) error {
 	d, err := p.daemon()

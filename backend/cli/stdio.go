@@ -36,7 +36,7 @@ type stdioFlags struct {
 func (p *program) stdio() *cobra.Command {
 	var flags stdioFlags
 	cmd := &cobra.Command{
-		Use: "stdio", Short: "Connect a client that starts programs: MCP on stdin and stdout", Args: noArgs,
+		Use: "stdio", Short: "Connect a client that starts a command: MCP over stdin and stdout", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStdio(cmd.Context(), flags) },
 	}
 	f := cmd.Flags()
@@ -113,7 +113,7 @@ func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
 		}
 		if why, ended := f.lastEnd(started); ended {
 			return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge cannot start: " + why,
-				Hint: "Put that right, then try again; drawbridge serve tells the same in a terminal."}
+				Hint: "Fix this, then try again. To see the error in a terminal, run: drawbridge serve."}
 		}
 		held, err := loopback.Held(f.folders.Data)
 		if err == nil && !held && time.Since(started) > startEvery {

@@ -48,7 +48,7 @@ func (p *program) test() *cobra.Command {
 	var image string
 	var schemas bool
 	cmd := &cobra.Command{
-		Use: "test SERVER | URL | -- COMMAND [ARGS...]", Short: "Start a server once to see whether it works and what it offers; nothing is kept",
+		Use: "test SERVER | URL | -- COMMAND [ARGS...]", Short: "Start a server once to test it and list what it offers; nothing is saved",
 		Long: "Start or reach a server once, show what it offers, and end it again. Nothing is kept.\n" +
 			"The server is one of the configuration, an address, a command, or an image of Docker.\n" +
 			"Where Drawbridge is not running, this command starts the server itself, with the configuration that applies.",

@@ -13,8 +13,8 @@ import (
 func (p *program) token() *cobra.Command {
 	var rotate, revoke bool
 	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Print the bearer token of a client, making it if there is none", Args: between(1, 1),
-		Long: "Print the bearer token of a client, making it if there is none. It works with and without a running Drawbridge.",
+		Use: "token NAME", Short: "Print the bearer token of a client; create it if there is none", Args: between(1, 1),
+		Long: "Print the bearer token of a client; create it if there is none. It works with and without a running Drawbridge.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rotate && revoke {
 				return usageError{errors.New("--rotate and --revoke exclude each other")}
@@ -93,7 +93,7 @@ func (p *program) disconnectAddresses(ctx context.Context, client string) (faile
 	}
 	for _, r := range c.TakeOut(ctx, client) {
 		if r.Error != "" {
-			failed = errors.Join(failed, fmt.Errorf("the ended token is still in %s: %s", r.Path, r.Error))
+			failed = errors.Join(failed, fmt.Errorf("the revoked token is still in %s: %s", r.Path, r.Error))
 			continue
 		}
 		fmt.Fprint(p.Stderr, clean(r.Diff))

@@ -56,7 +56,7 @@ func serverQuery(args []string) url.Values {
 
 func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with what is different", Args: between(0, 1),
+		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with a diff", Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list items[toolChange]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes", serverQuery(args), nil, &list); done || err != nil {
@@ -98,7 +98,7 @@ func (p *program) printToolChanges(list []toolChange) error {
 
 func (p *program) toolLog() *cobra.Command {
 	return &cobra.Command{
-		Use: "log [SERVER]", Short: "Show what happened to the definitions of tools, newest first", Args: between(0, 1),
+		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list items[struct {
 				At     time.Time `json:"at"`
@@ -156,7 +156,7 @@ func (p *program) toolWarnings() *cobra.Command {
 	}
 }
 
-// answerTool is a command that gives a person's word about one tool, or all that wait.
+// answerTool is a command that gives approval about one tool, or all that wait.
 func (p *program) answerTool(action string) *cobra.Command {
 	var always, all bool
 	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: between(1, 2)}

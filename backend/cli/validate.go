@@ -14,7 +14,7 @@ import (
 func (p *program) validate() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "validate [FILE]", Short: "Check the configuration; exit 1 when something is wrong", Args: between(0, 1),
+		Use: "validate [FILE]", Short: "Validate the configuration; exit 1 when it has errors", Args: between(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folders, err := p.folders()
 			if err != nil {
@@ -67,7 +67,7 @@ func (p *program) check(sources config.Sources) error {
 		}
 	}
 	if bad {
-		return silentError{errors.New("the configuration is wrong")}
+		return silentError{errors.New("the configuration has errors")}
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ var versionSources = map[string]string{
 
 func (p *program) versions() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "versions", Short: "Show which versions of packages the servers run; pin, update and roll back", Args: noArgs,
+		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var list items[serverVersion]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "versions", nil, nil, &list); done || err != nil {
@@ -112,7 +112,7 @@ func (p *program) printBecomes(v *versionPlan) {
 func (p *program) versionUpdate() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Try another version beside the server, show how its tools differ, and write it with --yes", Args: between(1, 2),
+		Use: "update SERVER [VERSION]", Short: "Try another version beside the running server and show how its tools differ; save it with --yes", Args: between(1, 2),
 		Long: "Try another version beside the server, and show how its tools differ from those you trusted. Nothing changes without --yes. Without VERSION the registry is asked for the newest.",
 		RunE: func(cmd *cobra.Command, args []string) error { return p.updateVersion(cmd.Context(), args, yes) },
 	}
@@ -164,7 +164,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 	case v.Applied:
 		fmt.Fprintln(p.Stdout, "Written. Go back with: drawbridge versions rollback "+line(v.Server))
 	case yes:
-		return errors.New("cannot apply the update: the daemon did not say that it did")
+		return errors.New("cannot apply the update: the daemon did not confirm it")
 	default:
 		fmt.Fprintln(p.Stdout, "Nothing was changed. Write it with --yes.")
 	}

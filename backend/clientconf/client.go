@@ -8,7 +8,7 @@
 //
 //	locate > read > plan (diff to show) > lock > splice > verify > write > undo
 //
-// A file that cannot be edited safely is refused, and the person gets a snippet.
+// A file that cannot be edited safely is refused, and the user gets a snippet.
 package clientconf
 
 import (
@@ -41,7 +41,7 @@ type Client struct {
 	// Stdio and HTTP are the shapes of an entry; HTTP is nil where the client takes stdio only.
 	Stdio json.RawMessage `json:"stdio"`
 	HTTP  json.RawMessage `json:"http"`
-	// Reload tells the person how the client notices the change.
+	// Reload tells the user how the client notices the change.
 	Reload string `json:"reload"`
 	// Lock is the client's own lock that we take while writing: "mkdir" (FILE.lock as
 	// a folder) or "flock" (of .mcp-writer.lock beside the file).
@@ -49,13 +49,13 @@ type Client struct {
 	// Rewrites marks clients that write the whole file back from memory while they run.
 	Rewrites bool `json:"rewrites"`
 	// Vars are the forms in which an entry may refer to a variable of the client's
-	// environment: "${}", "$", "${env:}", "{env:}", and "${input:}", which asks the person.
+	// environment: "${}", "$", "${env:}", "{env:}", and "${input:}", which asks the user.
 	Vars []string `json:"vars"`
 	// TimeoutUnit of the entry's field timeout: "s", or "" for milliseconds.
 	TimeoutUnit string `json:"timeoutUnit"`
 	// Project is the file of a project, relative to its folder; "" where there is none.
 	Project string `json:"project"`
-	// Synced marks clients that carry their file to the person's other machines.
+	// Synced marks clients that carry their file to the user's other machines.
 	Synced bool `json:"synced"`
 	// MaxTools is how many tools the client offers its model; 0 where no limit is known.
 	MaxTools int `json:"maxTools"`

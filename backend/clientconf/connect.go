@@ -72,7 +72,7 @@ type Plan struct {
 	Action Action
 	Diff   string // to show; secrets are masked
 	Entry  json.RawMessage
-	// Warnings are sentences to show before the person says yes.
+	// Warnings are sentences to show before the user says yes.
 	Warnings []string
 
 	choice  Choice
@@ -270,7 +270,7 @@ func checkAfter(client Client, before, after []byte, edits []edit) error {
 	return nil
 }
 
-// refuse makes the error that hands the work to the person.
+// refuse makes the error that hands the work to the user.
 func (p *Plan) refuse(why error) error {
 	where := p.Path
 	if where == "" {
@@ -283,7 +283,7 @@ func (p *Plan) refuse(why error) error {
 	}
 }
 
-// snippet is every entry of the plan as a person pastes it.
+// snippet is every entry of the plan as the user pastes it.
 func (p *Plan) snippet() string {
 	var all []string
 	for _, e := range p.edits {

@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// newConnector works on a home of its own; nothing of the person's is in reach.
+// newConnector works on a home of its own; nothing of the user's is in reach.
 func newConnector(t *testing.T) (*Connector, string) {
 	t.Helper()
 	home := t.TempDir()

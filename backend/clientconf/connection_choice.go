@@ -18,10 +18,10 @@ import (
 const TokenVar = "DRAWBRIDGE_TOKEN"
 
 // Choice says how a client is to be connected. The zero value of everything but
-// Client is the usual one: one entry of the shim in the person's own file.
+// Client is the usual one: one entry of the shim in the user's own file.
 type Choice struct {
 	Client string `json:"client"`
-	// Project is the folder whose own file is meant, absolute; "" for the person's file.
+	// Project is the folder whose own file is meant, absolute; "" for the user's file.
 	Project string `json:"project,omitempty"`
 	// Servers gives each its own entry, under the name that the client knows; none
 	// means one entry for all servers.
@@ -40,7 +40,7 @@ type Choice struct {
 type Single struct {
 	Name   string `json:"name"`   // of the entry, as the client's permission rules know it
 	Server string `json:"server"` // its id with us
-	// Scope is the project in whose part of the person's file the entry stands; ""
+	// Scope is the project in whose part of the user's file the entry stands; ""
 	// for all projects. Only Claude Code has such parts.
 	Scope string `json:"scope,omitempty"`
 }
@@ -100,7 +100,7 @@ func (c *Connector) shimEntry(client Client, s Single) json.RawMessage {
 }
 
 // httpEntry fills the client's HTTP template. The token is written only where it
-// stays on this machine and in the person's own file.
+// stays on this machine and in the user's own file.
 func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMessage, error) {
 	if client.HTTP == nil {
 		return nil, core.Errorf(core.CodeValidation, "%s takes programs only, no addresses", client.Name)

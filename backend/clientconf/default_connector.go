@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Here makes a Connector for the person who runs this program: records are in
+// Here makes a Connector for the user who runs this program: records are in
 // data/clients, config is our own configuration file. own says that the data folder
 // was named, so that entries have to name it too.
 // vault takes the secrets of imported servers.

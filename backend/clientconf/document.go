@@ -32,7 +32,7 @@ func parse(src []byte, client Client) (document, error) {
 	return parseJSON(src, client)
 }
 
-// editable reports whether the client's file can be edited; else the person gets a snippet.
+// editable reports whether the client's file can be edited; else the user gets a snippet.
 func editable(c Client) bool {
 	return c.Format == TOML || c.Format == YAML || c.Container == ""
 }

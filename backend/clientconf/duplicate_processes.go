@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Process is one process of the person.
+// Process is one process of the user.
 type Process struct {
 	PID, Parent int
 	Args        []string
@@ -67,7 +67,7 @@ func (c *Connector) KeepSavings(self int) error {
 	return atomicfile.Write(c.savedPath(), append(b, '\n'), 0o600)
 }
 
-// Savings looks through the clients' files and the person's own processes. Servers
+// Savings looks through the clients' files and the user's own processes. Servers
 // below the process self, which is the daemon's, are ours and do not count.
 func (c *Connector) Savings(self int) Savings {
 	var found Savings

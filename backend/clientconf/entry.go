@@ -57,7 +57,7 @@ func programName(path string) string {
 	return strings.TrimSuffix(strings.ToLower(path), ".exe")
 }
 
-// snippet is what a person pastes where we cannot edit.
+// snippet is what the user pastes where we cannot edit.
 func snippet(c Client, name string, entry json.RawMessage) string {
 	if c.Format == TOML {
 		if text, err := (&tomlFile{newline: "\n", list: c.Container == "list"}).table(c.KeyPath, name, entry); err == nil {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Handout is what a person needs to connect a client by hand.
+// Handout is what the user needs to connect a client by hand.
 type Handout struct {
 	Text   string `json:"text"`   // to paste into the client's file or settings
 	Format Format `json:"format"` // of Text
 	Path   string `json:"path"`   // of the file; "" where the client has settings instead
-	// Link opens the client, which then asks the person; "" where it knows no such link.
+	// Link opens the client, which then asks the user; "" where it knows no such link.
 	// It never holds a token.
 	Link string `json:"link"`
 	// Bundle is the file name of an extension that can be had; "" where the client takes none.
@@ -58,7 +58,7 @@ func HasLink(client Client) bool { return links[client.ID] != nil }
 // HasBundle reports whether the client takes an extension.
 func HasBundle(client Client) bool { return client.ID == "claude-desktop" }
 
-// Handout makes what a person needs to connect a client by hand. A link is made for
+// Handout makes what the user needs to connect a client by hand. A link is made for
 // the shim alone: an address would need its token in the link, where histories and logs
 // would keep it.
 func (c *Connector) Handout(choice Choice) (Handout, error) {

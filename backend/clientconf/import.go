@@ -26,7 +26,7 @@ type Import struct {
 	Have bool `json:"have"`
 	// Same lists other clients that have the same server.
 	Same []string `json:"same,omitempty"`
-	// Notes are what the person should know, Skip why it cannot be taken over.
+	// Notes are what the user should know, Skip why it cannot be taken over.
 	Notes []string `json:"notes,omitempty"`
 	Skip  string   `json:"skip,omitempty"`
 	// Source is the file it was found in when that is not the one the client reads now.

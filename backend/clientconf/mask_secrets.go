@@ -8,7 +8,7 @@ import (
 
 // maskWords masks each value of a line that an import would keep as a secret, by the name
 // before it or by its own form. The line may be of JSON,
-// TOML or YAML; what is no quoted value or plain YAML value stays as it is.
+// TOML or YAML; what is not a quoted value or plain YAML value stays as it is.
 func maskWords(line string) string {
 	if m := plainValue().FindStringSubmatchIndex(line); m != nil {
 		key, value := "", line[m[4]:m[5]]

@@ -239,7 +239,7 @@ func (o *ownChange) undoFile(ctx context.Context) (Undone, error) {
 			return "", err
 		}
 		if value == nil || hashMeaning(value) != o.Servers[label] {
-			continue // the person made it theirs
+			continue // the user made it theirs
 		}
 		if content, _, err = file.remove(client.KeyPath, label); err != nil {
 			return "", err

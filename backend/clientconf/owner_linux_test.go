@@ -63,7 +63,7 @@ func TestAFileOfAnotherUserIsRefusedAndKept(t *testing.T) {
 	}
 }
 
-// Root connects for a person: the file stays hers.
+// Root connects for the user: the file stays hers.
 func TestAFileKeepsItsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of several users")

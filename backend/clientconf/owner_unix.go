@@ -8,7 +8,7 @@ import (
 )
 
 // keepOwner gives f the owner and, where it may, the group of the file that it replaces:
-// who works as another user, such as root, must not take a person's file away.
+// who works as another user, such as root, must not take the user's file away.
 func keepOwner(f *os.File, was os.FileInfo) error {
 	now, err := f.Stat()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // pastedClient is who the servers of a pasted text come from.
 const pastedClient = "pasted"
 
-// Pasted are servers that a person hands over: parsed, with their secrets taken out.
+// Pasted are servers that the user hands over: parsed, with their secrets taken out.
 type Pasted struct {
 	Servers []Import
 	c       *Connector

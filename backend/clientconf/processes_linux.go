@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// processes lists the person's own processes.
+// processes lists the user's own processes.
 func processes() (all []Process) {
 	entries, _ := os.ReadDir("/proc")
 	page := int64(os.Getpagesize())

@@ -30,7 +30,7 @@ type record struct {
 	MadeDirs []string `json:"madeDirs,omitempty"`
 	// Own is what Move added to our own configuration.
 	Own *ownRecord `json:"own,omitempty"`
-	// Gone is set while our entry is missing because the person took it out.
+	// Gone is set while our entry is missing because the user took it out.
 	Gone bool `json:"gone,omitempty"`
 }
 

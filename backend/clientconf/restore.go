@@ -153,7 +153,7 @@ func bytesOf(m map[string]any) string {
 	return string(b)
 }
 
-// Forget says that the person removed our entry on purpose: the guard is silent and
+// Forget says that the user removed our entry on purpose: the guard is silent and
 // nothing is put back. The record goes; backups stay.
 func (c *Connector) Forget(key string) error {
 	if _, ok, err := c.loadRecord(key); err != nil || !ok {

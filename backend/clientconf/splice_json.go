@@ -85,7 +85,7 @@ func (f *jsonFile) findIndent(o *hujson.Object, depth int) bool {
 }
 
 // find returns the object at path as deep as it exists, the part of path that is
-// missing, and an error when something on the way is no object or occurs twice.
+// missing, and an error when something on the way is not an object or occurs twice.
 func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
 	o = f.root
 	for i, key := range path {

@@ -118,7 +118,7 @@ func TestUnsafeFilesAreRefused(t *testing.T) {
 		"array root":                          {strict, `[]`},
 		"null":                                {strict, `null`},
 		"half a file":                         {strict, `{"mcpServers": {`},
-		"container is no object":              {strict, `{"mcpServers": []}`},
+		"container is not an object":          {strict, `{"mcpServers": []}`},
 		"container twice":                     {strict, `{"mcpServers": {}, "mcpServers": {}}`},
 		"our name twice":                      {strict, `{"mcpServers": {"drawbridge": {}, "drawbridge": {}}}`},
 		"utf-16":                              {strict, "\xff\xfe{\x00}\x00"},

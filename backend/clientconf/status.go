@@ -21,7 +21,7 @@ const (
 type Status struct {
 	Client   Client
 	Key      string // names the connection
-	Project  string // "" for the person's own file
+	Project  string // "" for the user's own file
 	Path     string // of its file; "" where it has none on this system
 	Detected bool   // it seems to be installed
 	State    State

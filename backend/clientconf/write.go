@@ -96,7 +96,7 @@ func writable(path string, mode os.FileMode) bool {
 	return !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS)
 }
 
-// cannotWrite says what a person can do about it; the file is as it was.
+// cannotWrite says what the user can do about it; the file is as it was.
 func cannotWrite(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -33,10 +33,10 @@ const (
 	OutcomeRejected      Outcome = "rejected"       // policy said no; Code and Reason say why
 )
 
-// Approval is what a person said to a call that waited for them.
+// Approval is what the user said to a call that waited for them.
 type Approval string
 
-// The answers of a person, and how it ends without one.
+// The answers of the user, and how it ends without one.
 const (
 	ApprovedOnce    Approval = "once"
 	ApprovedMinutes Approval = "minutes" // now or a short while ago, for a while
@@ -107,7 +107,7 @@ type Call struct {
 	// ours. Nil for every other call. It is not recorded.
 	Local func(context.Context) Reply
 
-	// ByPerson marks a call that the person at this machine makes through the API: it
+	// ByPerson marks a call that the user at this machine makes through the API: it
 	// needs no approval. Continues marks a further round of a call that policy let
 	// through. Neither is recorded.
 	ByPerson, Continues bool
@@ -117,7 +117,7 @@ type Call struct {
 	Reason   string // one sentence for people when the call did not end well
 	Stack    string // where it went wrong, when that was a mistake of ours; the bus and its onlookers have no use for it
 	Took     time.Duration
-	Queued   time.Duration // part of Took spent waiting for a person, a start or a free slot
+	Queued   time.Duration // part of Took spent waiting for the user, a start or a free slot
 	BytesIn  int           // size of Params
 	BytesOut int           // size of the result or error
 	Attempts int           // how often it was tried; more than 1 when it was sent again
@@ -127,9 +127,9 @@ type Call struct {
 	SpanID   string        // the client's span, from the same; it is not recorded
 	Verdict  *Verdict      // in what was recorded: nil when nothing is wrong with the result
 	Protocol string        // the revision of MCP that the client speaks, "" when unknown; it is not recorded
-	Repaired bool          // the request or its answer held text that was no valid Unicode
+	Repaired bool          // the request or its answer held text that was not valid Unicode
 	Cached   bool          // answered from the cache: no server was asked
-	Approval Approval      // what a person said, "" when nobody was asked
+	Approval Approval      // what the user said, "" when nobody was asked
 }
 
 // Verdict says what of a result is not as its tool promised.
@@ -143,7 +143,7 @@ type Verdict struct {
 type Reply struct {
 	Result json.RawMessage
 	Error  json.RawMessage
-	// Repaired says that text in it was no valid Unicode and was replaced by U+FFFD.
+	// Repaired says that text in it was not valid Unicode and was replaced by U+FFFD.
 	Repaired bool
 }
 

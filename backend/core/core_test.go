@@ -26,7 +26,7 @@ func TestSlugIsAlwaysAValidServerID(t *testing.T) {
 			t.Errorf("Slug(%q) = %q, want %q", label, got, want)
 		}
 		if got != "" && !ValidServerID(got) {
-			t.Errorf("Slug(%q) = %q, which is no server id", label, got)
+			t.Errorf("Slug(%q) = %q, which is not a server id", label, got)
 		}
 	}
 }
@@ -35,7 +35,7 @@ func FuzzSlugIsAlwaysAValidServerID(f *testing.F) {
 	f.Add("My Server_ 2")
 	f.Fuzz(func(t *testing.T, label string) {
 		if got := Slug(label); got != "" && !ValidServerID(got) {
-			t.Fatalf("Slug(%q) = %q, which is no server id", label, got)
+			t.Fatalf("Slug(%q) = %q, which is not a server id", label, got)
 		}
 	})
 }

@@ -12,21 +12,21 @@ import (
 type Code string
 
 const (
-	CodeValidation   Code = "validation"   // the request or the configuration is wrong
+	CodeValidation   Code = "validation"   // the request or the configuration has errors
 	CodeNotFound     Code = "not_found"    // no such server, tool, call
 	CodeUnauthorized Code = "unauthorized" // no token, or one that does not allow this
 	CodeTimeout      Code = "timeout"      // a deadline passed
 	CodeCancelled    Code = "cancelled"    // the caller no longer wants it
 	CodeRateLimited  Code = "rate_limited" // too many calls in a short time
 	CodeBreakerOpen  Code = "breaker_open" // the server failed too often and rests
-	CodeRejected     Code = "rejected"     // a person or a rule said no
+	CodeRejected     Code = "rejected"     // the user or a rule said no
 	CodeUnavailable  Code = "unavailable"  // the server is not running
 	CodeDegraded     Code = "degraded"     // works, with less than was asked
 	CodeConflict     Code = "conflict"     // somebody else changed it first
 	CodeInternal     Code = "internal"     // our own mistake
 )
 
-// Error is a failure that a person or a client must react to. Message is safe to
+// Error is a failure that the user or a client must react to. Message is safe to
 // show anywhere: it holds no secret, no payload and no stack. Cause is for the log.
 type Error struct {
 	Code      Code
@@ -38,7 +38,7 @@ type Error struct {
 	Cause     error
 }
 
-// ErrNeedsLogin in an error's chain says that a remote server answers only once a person has
+// ErrNeedsLogin in an error's chain says that a remote server answers only once the user has
 // signed in to it.
 var ErrNeedsLogin = errors.New("needs-login")
 

@@ -17,7 +17,7 @@ const (
 	SSE    Transport = "sse"    // legacy HTTP+SSE
 )
 
-// State is a server's state in words that a person can read.
+// State is a server's state in words that the user can read.
 type State string
 
 const (
@@ -27,7 +27,7 @@ const (
 	StateDegraded      State = "degraded" // answers, but something is missing; the reason says what
 	StateWaiting       State = "waiting"  // for Docker, a container, or a remote server that cannot be reached
 	StateBackoff       State = "backoff"  // will be restarted
-	StateCrashed       State = "crashed"  // gave up; a person or a new call starts it again
+	StateCrashed       State = "crashed"  // gave up; the user or a new call starts it again
 	StateNeedsLogin    State = "needs-login"
 	StateNeedsApproval State = "needs-approval"
 	StateDisabled      State = "disabled"
@@ -38,9 +38,9 @@ type Login string
 
 const (
 	LoginNone   Login = ""       // nothing is known of any: most servers want none
-	LoginNeeded Login = "needed" // it answers nothing until a person signs in
+	LoginNeeded Login = "needed" // it answers nothing until the user signs in
 	LoginMore   Login = "more"   // it works, and wants a permission that only a new sign-in gives
-	LoginDone   Login = "done"   // a person has signed in
+	LoginDone   Login = "done"   // the user has signed in
 )
 
 // ServerStatus is what is known of one server at one moment. It is a value:
@@ -48,7 +48,7 @@ const (
 type ServerStatus struct {
 	ID        string          `json:"id"`
 	Label     string          `json:"label"`          // the name as written in the config
-	Tags      []string        `json:"tags,omitempty"` // the person's words
+	Tags      []string        `json:"tags,omitempty"` // the user's words
 	Transport Transport       `json:"transport"`
 	State     State           `json:"state"`
 	Reason    string          `json:"reason"`           // one sentence; empty when there is nothing to say

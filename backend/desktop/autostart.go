@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Autostart is the entry that starts Drawbridge when the person logs in: an XDG
+// Autostart is the entry that starts Drawbridge when the user logs in: an XDG
 // autostart file on Linux (Desktop Application Autostart Specification), a LaunchAgent
 // on macOS, a value under HKCU\…\Run on Windows. Nothing is ever installed unasked.
 type Autostart struct {

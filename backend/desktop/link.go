@@ -25,7 +25,7 @@ var linkName = sync.OnceValue(func() *regexp.Regexp {
 
 // Page returns the place of the page that a link leads to, such as
 // "/add?name=files&config=%7B…%7D&from=link". A link only ever shows: what it brings
-// stands in a form, and nothing is run or stored before the person has confirmed it.
+// stands in a form, and nothing is run or stored before the user has confirmed it.
 //
 //	drawbridge://                             the overview
 //	drawbridge://open/servers/files           a place of the page

@@ -2,7 +2,7 @@ package desktop
 
 import "context"
 
-// Notification is one message to the person. All texts are plain; a Notifier takes care
+// Notification is one message to the user. All texts are plain; a Notifier takes care
 // of what its system would read as markup.
 type Notification struct {
 	// Subject names what it is about, such as "server/files": a newer one of the same

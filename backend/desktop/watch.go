@@ -34,7 +34,7 @@ type Watcher struct {
 	// Connect returns the system's notifier. It is asked again, at most once a minute,
 	// while it fails: a desktop may come after us.
 	Connect func(context.Context) (Notifier, error)
-	// Enabled says whether the person wants notifications. It is asked each time.
+	// Enabled says whether the user wants notifications. It is asked each time.
 	Enabled func() bool
 	// Open shows a place of the page. It may block.
 	Open func(to string)
@@ -70,7 +70,7 @@ type watch struct {
 func (w *Watcher) Run(ctx context.Context) error {
 	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}}
 	sub := w.subscribe()
-	if w.Enabled() { // whether a person can be reached decides about calls that ask first
+	if w.Enabled() { // whether the user can be reached decides about calls that ask first
 		r.connected(ctx)
 	}
 	defer func() { sub.Close() }()
@@ -105,7 +105,7 @@ func (w *Watcher) subscribe() *event.Subscription {
 	return w.Bus.Subscribe(queued, event.Server, event.Removed, event.Health, event.Approval)
 }
 
-// take works out what an event means for the person.
+// take works out what an event means for the user.
 func (r *watch) take(ctx context.Context, e event.Event) {
 	switch data := e.Data.(type) {
 	case core.ServerStatus:

@@ -259,13 +259,13 @@ func TestAClickLeadsToThePlace(t *testing.T) {
 func TestWhoWantsNoNotificationsGetsNone(t *testing.T) {
 	watching(t, func(d *desk) {
 		if !d.watcher.Reachable() {
-			t.Error("a person with notifications is not reachable")
+			t.Error("the user with notifications is not reachable")
 		}
 		d.off = true
 		d.server("files", core.StateCrashed, "x")
 		d.said()
 		if d.watcher.Reachable() {
-			t.Error("a person without notifications counts as reachable")
+			t.Error("the user without notifications counts as reachable")
 		}
 	})
 }

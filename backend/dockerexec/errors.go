@@ -12,7 +12,7 @@ import (
 )
 
 // What can be missing, from the outside in. Errors of this package wrap one of
-// them where a person has to do something different about each.
+// them where the user has to do something different about each.
 var (
 	ErrNoDocker = errors.New("the Docker Engine does not answer")
 	ErrNoImage  = errors.New("no such image")

@@ -24,7 +24,7 @@ const (
 	runLabel    = "drawbridge.run"
 )
 
-// Run is a person's `docker run` command, changed so that its container is found
+// Run is the user's `docker run` command, changed so that its container is found
 // again. Ending the docker command does not end the container when that ignores the
 // end of its input: the Engine runs it, not the command. Remove does.
 type Run struct {

@@ -78,7 +78,7 @@ func Bundle(o BundleOptions) []File {
 		}
 		secrets = append(secrets, values...)
 		for _, name := range variables {
-			// What a reference stands for may have been printed by a server. A path is no secret.
+			// What a reference stands for may have been printed by a server. A path is not a secret.
 			if v := o.getenv(name); !filepath.IsAbs(v) {
 				secrets = append(secrets, v)
 			}
@@ -124,7 +124,7 @@ func Bundle(o BundleOptions) []File {
 	return files
 }
 
-// plainValue is a line of a document whose value can be no secret, whatever its name says.
+// plainValue is a line of a document whose value cannot be a secret, whatever its name says.
 var plainValue = lazyregexp.New(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
 
 // redactLines hands each line over by itself, which keeps lines together that hold nothing.

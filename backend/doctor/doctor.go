@@ -35,7 +35,7 @@ type Finding struct {
 	Message string `json:"message"`
 	Fix     string `json:"fix,omitempty"` // what to do, where something is wrong
 	// ID names the finding for Fix. Action is the label of what Fix does; "" where only
-	// the person can do it.
+	// the user can do it.
 	ID     string `json:"id"`
 	Action string `json:"action,omitempty"`
 
@@ -116,7 +116,7 @@ func name(all []Finding) {
 }
 
 // Fix does what the finding called id offers. The error has code not_found when there
-// is no such finding any more, and rejected when only the person can do it.
+// is no such finding any more, and rejected when only the user can do it.
 func Fix(ctx context.Context, o Options, id string) error {
 	all := Examine(ctx, o)
 	at := slices.IndexFunc(all, func(f Finding) bool { return f.ID == id })
@@ -227,7 +227,7 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 		case clientconf.Vanished, clientconf.Changed:
 			f.Level, f.Message = Problem, s.Problem+": "+s.Path
 			f.Fix = "Put it back with: drawbridge clients restore " + s.Client.ID + ". If you removed it: drawbridge clients forget " + s.Client.ID
-			offer(&f, "Put the entry back", o.Restore, s.Key)
+			offer(&f, "Restore entry", o.Restore, s.Key)
 		case clientconf.Unreadable:
 			if !s.Detected {
 				continue
@@ -246,7 +246,7 @@ func (o Options) reach(ctx context.Context, s clientconf.Status, f Finding) Find
 	if s.Choice.HTTP && o.Daemon != "" && s.Choice.URL != o.Daemon {
 		if u, err := url.Parse(s.Choice.URL); err == nil {
 			f.Level, f.Message, f.Fix = Problem, "its entry leads to "+u.Host, "Connect it again: drawbridge clients connect "+s.Client.ID+" --http"
-			offer(&f, "Rewrite the address", o.Readdress, s.Client.ID)
+			offer(&f, "Update address", o.Readdress, s.Client.ID)
 			return f
 		}
 	}
@@ -255,7 +255,7 @@ func (o Options) reach(ctx context.Context, s clientconf.Status, f Finding) Find
 	}
 	if err := o.Reach(ctx, s.Client.ID); err != nil {
 		f.Level, f.Message, f.Fix = Problem, "its token is not taken: "+err.Error(), "Make a new one: drawbridge token "+s.Client.ID+" --rotate"
-		offer(&f, "Make a new token", o.Rotate, s.Client.ID)
+		offer(&f, "Rotate token", o.Rotate, s.Client.ID)
 	}
 	return f
 }

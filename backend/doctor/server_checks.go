@@ -36,7 +36,7 @@ func (o Options) servers() (all []Finding) {
 			continue
 		}
 		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Look at its log: drawbridge logs "+s.ID)}
-		offer(&f, "Start it again", o.Restart, s.ID)
+		offer(&f, "Restart", o.Restart, s.ID)
 		all = append(all, f)
 	}
 	return all

@@ -20,8 +20,8 @@ const (
 	Call    Kind = "call"    // Data is a core.Call without Params: once at its start, once at its end
 	Catalog Kind = "catalog" // Data is the id of the server whose catalog changed
 	Config  Kind = "config"  // Data is a ConfigChange
-	Health  Kind = "health"  // Data is a Notice: something a person should know
-	// Approval is something that waits for a person, and its end: Data is an approvals.Item
+	Health  Kind = "health"  // Data is a Notice: something the user should know
+	// Approval is something that waits for the user, and its end: Data is an approvals.Item
 	// whose State is "" while it waits.
 	Approval Kind = "approval"
 	Policy   Kind = "policy" // Data is a policy.BreakerStatus: a server begins or ends its rest
@@ -38,7 +38,7 @@ type ConfigChange struct {
 // been asked for; the server's id follows.
 const CommandSubject = "command:"
 
-// Notice is one sentence for the person, such as "recording paused: disk full".
+// Notice is one sentence for the user, such as "recording paused: disk full".
 // An empty Message takes the notice of that Subject back.
 type Notice struct {
 	Subject string `json:"subject"`
@@ -117,7 +117,7 @@ func (b *Bus) Subscribe(size int, kinds ...Kind) *Subscription {
 	return s
 }
 
-// remove needs b.mu.
+// remove must be called with b.mu held.
 func (b *Bus) remove(s *Subscription) {
 	if _, ok := b.subs[s]; ok {
 		delete(b.subs, s)

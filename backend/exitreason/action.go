@@ -28,7 +28,7 @@ var (
 	outOfMemory  = lazyregexp.New(`heap out of memory|MemoryError|OutOfMemoryError`)
 )
 
-// Action says what a person can do about the reason that Line found, in full sentences. lines
+// Action says what the user can do about the reason that Line found, in full sentences. lines
 // are those that it was found in, and command is what was started. "" where nothing is known.
 func Action(reason string, lines []string, command string) string {
 	if reason == "" {

@@ -1,5 +1,5 @@
 // Package exitreason finds the line of a program's standard error that says why the
-// program ended, and what a person can do about it. It works on text alone: it starts
+// program ended, and what the user can do about it. It works on text alone: it starts
 // nothing and reads no file.
 package exitreason
 
@@ -60,7 +60,7 @@ type candidate struct {
 	score int
 }
 
-// Line returns the line of a program's standard error, oldest first, that a person would
+// Line returns the line of a program's standard error, oldest first, that the user would
 // pick as the reason of its end: without time, stack, usage text or decoration. "" where
 // none says anything.
 func Line(lines []string) string {

@@ -9,7 +9,7 @@ import (
 )
 
 // failure is one file of testdata: what a program wrote to standard error before it ended,
-// and the sentence that a person picks as the reason. origin is "recorded", or "written" for
+// and the sentence that the user picks as the reason. origin is "recorded", or "written" for
 // what is known of a runtime's format alone.
 type failure struct {
 	name, command, exit, origin, want, action string
@@ -75,7 +75,7 @@ func TestReasonIsTheSentenceAPersonWouldPick(t *testing.T) {
 		}
 		t.Logf("%s  %-45s exit %-4s %s\n        %s", mark, f.name, f.exit, got, Action(got, f.lines, strings.Fields(f.command)[0]))
 		if !ok {
-			t.Errorf("%s: got %q, a person picks %q", f.name, got, f.want)
+			t.Errorf("%s: got %q, the user picks %q", f.name, got, f.want)
 		}
 	}
 	t.Logf("%d of %d right; recorded: %d of %d", right, len(all), rightRecorded, recorded)

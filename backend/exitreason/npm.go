@@ -10,7 +10,7 @@ import (
 var (
 	npmError = lazyregexp.New(`^npm (?:error|ERR!)(?: |$)`)
 	npmCode  = lazyregexp.New(`^code (E?[A-Z0-9_]+)$`)
-	// npmFact is a line that a person cannot use: the error as a table.
+	// npmFact is a line that the user cannot use: the error as a table.
 	npmFact = lazyregexp.New(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
 )
 

@@ -31,7 +31,7 @@ type Upstreams interface {
 
 // Policy decides whether a call may go ahead, and how long it may take.
 type Policy interface {
-	// Admit may wait for a person or a free place. Whoever it admits, End is told of.
+	// Admit may wait for the user or a free place. Whoever it admits, End is told of.
 	Admit(ctx context.Context, call *core.Call, sink core.Sink) (policy.Plan, error)
 	// Listed repeats what Admit could not ask of a server that had not been listed yet.
 	Listed(call *core.Call) error

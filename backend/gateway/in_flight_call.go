@@ -80,7 +80,7 @@ func (f *inFlightCall) expire() {
 }
 
 // extend gives the server its whole time again, up to the ceiling, and reports whether
-// that ends earlier than before. It needs f.mu.
+// that ends earlier than before. It must be called with f.mu held.
 func (f *inFlightCall) extend() (earlier bool) {
 	was := f.due
 	f.due = time.Now().Add(f.plan.Timeout)
@@ -111,7 +111,7 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 // tellEvery is how often onlookers hear of the progress of one call.
 const tellEvery = 250 * time.Millisecond
 
-// reportProgress lets onlookers see how far the call is. It needs f.mu: once the call has landed
+// reportProgress lets onlookers see how far the call is. It must be called with f.mu held: once the call has landed
 // its end was told, and nothing may come after that.
 func (f *inFlightCall) reportProgress() {
 	if now := time.Now(); !f.finished && now.Sub(f.lastProgressEvent) >= tellEvery {
@@ -134,7 +134,7 @@ func (f *inFlightCall) Ask(ctx context.Context, method string, params json.RawMe
 	return f.g.Ask(ctx, f.call, method, params, f.sink)
 }
 
-// grace is left to whoever asks, to end the question in its own words: a person who
+// grace is left to whoever asks, to end the question in its own words: the user who
 // does not answer in time has declined, and a client has not answered.
 const grace = 5 * time.Second
 

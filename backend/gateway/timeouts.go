@@ -45,7 +45,7 @@ func (c *timeouts) reschedule(due time.Time) {
 	c.arm(due)
 }
 
-// arm makes the timer ring by due. It needs c.mu.
+// arm makes the timer ring by due. It must be called with c.mu held.
 func (c *timeouts) arm(due time.Time) {
 	if !c.nextFire.IsZero() && !due.Before(c.nextFire) {
 		return

@@ -30,7 +30,7 @@ type LastRun struct {
 	At     time.Time `json:"at"`
 	OK     bool      `json:"ok"`
 	Failed int       `json:"failed" doc:"Steps that were not as expected"`
-	Why    string    `json:"why" doc:"Who ran it: a person, or the server whose version or tools changed"`
+	Why    string    `json:"why" doc:"Who ran it: the user, or the server whose version or tools changed"`
 	// Seen is what the check's servers offered then, by server: a hash.
 	Seen map[string]string `json:"seen,omitempty"`
 }
@@ -50,7 +50,7 @@ type Watchman struct {
 	ReadOnly  func(server, tool string) bool
 	// Offers is a hash of a server's version and tools; false while it is not known.
 	Offers func(server string) (string, bool)
-	// Label is what a person calls a server. nil: its id.
+	// Label is what the user calls a server. nil: its id.
 	Label func(server string) string
 	By    core.Client
 	// Failed is told of each run by itself: a sentence, or "" when all was as expected.
@@ -146,7 +146,7 @@ func (w *Watchman) label(server string) string {
 	return w.Label(server)
 }
 
-// allowed reports whether a check may run without a person.
+// allowed reports whether a check may run without the user.
 func (w *Watchman) allowed(c *Check) bool {
 	if c.Auto != "" {
 		return c.Auto == AutoAlways

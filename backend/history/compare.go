@@ -20,7 +20,7 @@ type Change struct {
 // maxChanges bounds a comparison; what is beyond is left out, and said so.
 const maxChanges = 1000
 
-// Compare returns how b differs from a, in the order of paths. Texts that are no JSON,
+// Compare returns how b differs from a, in the order of paths. Texts that are not JSON,
 // because they were cut for instance, are compared as a whole. more is true when there
 // are more differences than are returned.
 func Compare(a, b []byte) (changes []Change, more bool) {

@@ -12,7 +12,7 @@ import (
 )
 
 // HAR writes calls from new to old in the shape of an HTTP Archive, which browsers' tools
-// show as a timeline. A call is no HTTP request: what has no meaning for it is empty, and
+// show as a timeline. A call is not an HTTP request: what has no meaning for it is empty, and
 // its address says server, method and name.
 func HAR(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	if _, err := io.WriteString(w, `{"log":{"version":"1.2","creator":{"name":"Drawbridge","version":""},"entries":[`); err != nil {

@@ -32,7 +32,7 @@ type Replayer struct {
 type Again struct {
 	ID        int64
 	Arguments []byte // a JSON object instead of what was recorded; nil: what was recorded
-	Confirmed bool   // a person has agreed
+	Confirmed bool   // the user has agreed
 	By        core.Client
 }
 
@@ -40,7 +40,7 @@ type Again struct {
 const redactedMark = "[redacted]"
 
 // Replay makes a recorded call of a tool again. One whose tool may change something
-// needs a person's yes: without it the error has CodeRejected, and nothing is called.
+// needs the user's yes: without it the error has CodeRejected, and nothing is called.
 // What was recorded without its secrets, or was cut, cannot be sent as it is.
 func (r *Replayer) Replay(ctx context.Context, again Again) (*core.Call, core.Reply, error) {
 	old, err := r.Calls.Call(ctx, again.ID)

@@ -85,7 +85,7 @@ func (b *conversationBody) Close() error { return b.body.Close() }
 // claimed is the name that a client gives itself, in initialize or in _meta.
 var claimed = lazyregexp.New(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
 
-// tell puts the request on the timeline, once, before the first of its answer. It needs x.mu.
+// tell puts the request on the timeline, once, before the first of its answer. It must be called with x.mu held.
 func (x *conversation) tell() {
 	if x.told {
 		return
@@ -138,7 +138,7 @@ func (x *conversation) Write(p []byte) (int, error) {
 	return x.w.Write(p)
 }
 
-// see gathers an answer; of a stream, one event at a time. It needs x.mu.
+// see gathers an answer; of a stream, one event at a time. It must be called with x.mu held.
 func (x *conversation) see(p []byte) {
 	if !x.stream {
 		x.answer.add(p)

@@ -235,7 +235,7 @@ func (s *BrowserSessions) EndAll() {
 	s.save()
 }
 
-// save needs s.mu. A session that cannot be written lives until we end.
+// save must be called with s.mu held. A session that cannot be written lives until we end.
 func (s *BrowserSessions) save() {
 	now := s.now()
 	s.sessions = slices.DeleteFunc(s.sessions, func(one session) bool { return now.Sub(one.LastUsed) >= SessionLife })

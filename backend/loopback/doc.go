@@ -17,5 +17,5 @@
 // page sends no Origin; a WebSocket handshake sends no Sec-Fetch-Site.
 //
 // What this cannot do: tell apart programs of the same user. Whoever can read the
-// files of the data folder is the person.
+// files of the data folder is the user.
 package loopback

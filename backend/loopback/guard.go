@@ -112,7 +112,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	next.ServeHTTP(w, r)
 }
 
-// isVisit reports whether the person followed a link to our page from another site.
+// isVisit reports whether the user followed a link to our page from another site.
 func (g *guard) isVisit(r *http.Request) bool {
 	h := r.Header
 	return r.Method == http.MethodGet && len(h["Origin"]) == 0 &&

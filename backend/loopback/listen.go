@@ -23,7 +23,7 @@ var ErrPortTaken = errors.New("address already in use")
 
 // Listen opens addr, "127.0.0.1:7575", "[::1]:7575" or "localhost:7575"; port 0
 // picks a free one. Any address that is not a loopback address is refused: behind
-// this port are commands that run as the person. A port that is taken is an error
+// this port are commands that run as the user. A port that is taken is an error
 // that names its holder where the system tells; we never move to another port, since
 // clients would then send their tokens to whoever took it.
 func Listen(addr string) (net.Listener, error) {

@@ -18,5 +18,5 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// The data folder lies in the person's profile, whose access list keeps others out.
+// The data folder lies in the user's profile, whose access list keeps others out.
 func tooOpen(fs.FileInfo) bool { return false }

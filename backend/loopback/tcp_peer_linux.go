@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// peerLooks is how often the tables are read. They are no snapshot: a row may be missed
+// peerLooks is how often the tables are read. They are not snapshots: a row may be missed
 // while others come and go.
 const peerLooks = 3
 

@@ -70,7 +70,7 @@ type tokenFile struct {
 	Tokens []Token `json:"tokens"`
 }
 
-// refresh reads the file if it has changed. It needs t.mu. After an error the old
+// refresh reads the file if it has changed. It must be called with t.mu held. After an error the old
 // tokens stay.
 func (t *Tokens) refresh() error {
 	data, changed, err := t.file.changed()
@@ -123,7 +123,7 @@ func (t *Tokens) Client(token string) (name string, ok bool) {
 	return t.known(token, sum)
 }
 
-// known compares with every token. It needs t.mu.
+// known compares with every token. It must be called with t.mu held.
 func (t *Tokens) known(token string, sum digest) (name string, ok bool) {
 	for i := range t.sums {
 		if t.sums[i].equal(sum) && strings.HasPrefix(token, TokenPrefix) {
@@ -267,7 +267,7 @@ func fitsHeader(token string) bool {
 	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// refresh needs a.mu.
+// refresh must be called with a.mu held.
 func (a *Admin) refresh() error {
 	data, changed, err := a.file.changed()
 	if err != nil || !changed {

@@ -42,7 +42,7 @@ func ReadBundle(src []byte) (*Bundle, error) {
 	return b, b.check()
 }
 
-// About is what a person sees of a bundle before anything of it is unpacked.
+// About is what the user sees of a bundle before anything of it is unpacked.
 type About struct {
 	Name        string   `json:"name"`
 	Title       string   `json:"title"`
@@ -50,7 +50,7 @@ type About struct {
 	Description string   `json:"description"`
 	Author      string   `json:"author" doc:"As the bundle claims"`
 	Type        string   `json:"type" enum:"node,python,uv,binary"`
-	Runs        []string `json:"runs" nullable:"false" doc:"What would be run; what a person has yet to fill in stands in angle brackets"`
+	Runs        []string `json:"runs" nullable:"false" doc:"What would be run; what the user has yet to fill in stands in angle brackets"`
 	Variables   []string `json:"variables" nullable:"false" doc:"Names of the environment variables that it sets"`
 	Files       int      `json:"files"`
 	Bytes       int64    `json:"bytes" doc:"Of all files, unpacked"`
@@ -119,7 +119,7 @@ func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan,
 				return v
 			})
 		}
-		if !s.Sensitive { // what a person types here is text; a secret is not expanded anyway
+		if !s.Sensitive { // what the user types here is text; a secret is not expanded anyway
 			values[key] = strings.ReplaceAll(values[key], "${", "$${")
 		}
 		text, ok, err := given(label, values, plan.Secrets)(key, key, &in)

@@ -6,6 +6,6 @@
 // list, options of that program from another, and what would reach further (options
 // that run code, variables that change how programs start, text that we would expand)
 // is refused with a sentence that names it. Nothing here runs a program; an
-// installation is an entry for the configuration, which a person sees first. The one
-// connection is that of Refresh, which a person asks for.
+// installation is an entry for the configuration, which the user sees first. The one
+// connection is that of Refresh, which the user asks for.
 package marketplace

@@ -38,7 +38,7 @@ func collector(fields *[]Field) value {
 	}
 }
 
-// given answers with what a person filled in.
+// given answers with what the user filled in.
 func given(label string, values map[string]string, secrets map[string]string) value {
 	return func(key, what string, in *Input) (string, bool, error) {
 		text := strings.TrimSpace(values[key])
@@ -81,7 +81,7 @@ type Missing struct {
 
 func (m *Missing) Error() string { return m.err.Error() }
 
-// Unwrap returns the error as a person reads it.
+// Unwrap returns the error as the user reads it.
 func (m *Missing) Unwrap() error { return m.err }
 
 func wrong(key, text string) error {

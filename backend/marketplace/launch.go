@@ -84,7 +84,7 @@ func (b *Bundle) begins(c launch) (first string, err error) {
 			if _, there := b.archive.names[c.Command]; there {
 				return c.Command, nil
 			}
-			return "", refusef("the bundle wants to run %q, which is no file of it", shorten(c.Command))
+			return "", refusef("the bundle wants to run %q, which is not a file of it", shorten(c.Command))
 		}
 		return file, nil
 	case "node", "python":
@@ -96,7 +96,7 @@ func (b *Bundle) begins(c launch) (first string, err error) {
 		}
 		file, ok := b.inside(c.Args[0])
 		if !ok {
-			return "", refusef("the bundle wants %s to begin with %q, which is no file of it", c.Command, shorten(c.Args[0]))
+			return "", refusef("the bundle wants %s to begin with %q, which is not a file of it", c.Command, shorten(c.Args[0]))
 		}
 		return file, nil
 	case "uv":

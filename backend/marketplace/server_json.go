@@ -100,7 +100,7 @@ func Parse(src []byte) (*Record, error) {
 	return &r, r.check()
 }
 
-// refusef is an error that a person reads: why something is not installed.
+// refusef is an error that the user reads: why something is not installed.
 func refusef(format string, args ...any) error {
 	return core.Errorf(core.CodeValidation, "%s", shorten(fmt.Sprintf(format, args...)))
 }
@@ -209,7 +209,7 @@ func flags(names ...string) func(string, string, bool) bool {
 }
 
 // dockerOption allows what gives a container no more than itself, and folders that the
-// person names. typed says that the value holds what the person typed.
+// person names. typed says that the value holds what the user typed.
 func dockerOption(name, value string, typed bool) bool {
 	switch name {
 	case "-i", "--interactive", "--rm", "--init", "--read-only":
@@ -241,7 +241,7 @@ func (p *Package) check() error {
 	case !run.identifier().MatchString(p.Identifier):
 		return refusef("%q cannot be the name of a package of type %s", p.Identifier, p.RegistryType)
 	case p.Version != "" && (!version().MatchString(p.Version) || p.Version == "latest"):
-		return refusef("%q is no single version of a package", p.Version)
+		return refusef("%q is not a single version of a package", p.Version)
 	case p.RegistryBaseURL != "" && !contains(run.base, strings.TrimSuffix(p.RegistryBaseURL, "/")):
 		return refusef("the package comes from %q: only the public registry of type %s is used", p.RegistryBaseURL, p.RegistryType)
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":

@@ -68,9 +68,9 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		"a second line":                {pack1("npm", "good\n--eval", ""), "cannot be the name of a package"},
 		"an option of uvx":             {pack1("pypi", "--from=git+https://evil", ""), "cannot be the name of a package"},
 		"an option of docker":          {pack1("oci", "--privileged", ""), "cannot be the name of a package"},
-		"a version that is an option":  {npm(`"version":"--eval"`), "no single version"},
-		"a version that is a range":    {npm(`"version":"^1.0.0"`), "no single version"},
-		"latest":                       {npm(`"version":"latest"`), "no single version"},
+		"a version that is an option":  {npm(`"version":"--eval"`), "not a single version"},
+		"a version that is a range":    {npm(`"version":"^1.0.0"`), "not a single version"},
+		"latest":                       {npm(`"version":"latest"`), "not a single version"},
 		"a shell as runtime":           {npm(`"runtimeHint":"bash"`), "run by npx alone"},
 		"a path as runtime":            {npm(`"runtimeHint":"/tmp/npx"`), "run by npx alone"},
 		"another runtime":              {npm(`"runtimeHint":"docker"`), "run by npx alone"},
@@ -115,7 +115,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		"docker --entrypoint":          {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"--entrypoint","value":"sh"}]`), "is not allowed"},
 		"docker -e LD_PRELOAD":         {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"-e","value":"LD_PRELOAD=x"}]`), "is not allowed"},
 		"an address without https":     {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"http://evil.example/mcp"}]}`, "neither https"},
-		"another scheme":               {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"file:///etc/passwd"}]}`, "no address"},
+		"another scheme":               {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"file:///etc/passwd"}]}`, "not an address"},
 		"a password in an address":     {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://a:b@evil.example"}]}`, "user or password"},
 		"a secret in an address":       {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://evil.example/${secret:X}"}]}`, "characters"},
 		"a host header":                {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://a.example","headers":[{"name":"Host","value":"b"}]}]}`, "not set by an installation"},
@@ -132,7 +132,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever a record says, and whatever a person fills in: what would be run is a program
+// Whatever a record says, and whatever the user fills in: what would be run is a program
 // of the list with options of ours first, the package has a sound name, and a secret is
 // named only if it was made for this installation.
 func FuzzRecord(f *testing.F) {

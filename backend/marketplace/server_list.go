@@ -27,7 +27,7 @@ const DefaultAddress = "https://registry.modelcontextprotocol.io"
 var curated []byte
 
 // List is the directory: what comes with the program, and the last snapshot of a
-// registry that a person asked for. All methods may be called from any goroutine.
+// registry that the user asked for. All methods may be called from any goroutine.
 type List struct {
 	path string // of the snapshot
 	http *http.Client
@@ -218,7 +218,7 @@ func (l *List) page(ctx context.Context, base, cursor string, left int64) ([]byt
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/v0.1/servers?"+query.Encode(), nil)
 	if err != nil {
-		return nil, refusef("%q is no address", base)
+		return nil, refusef("%q is not an address", base)
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := l.http.Do(req)

@@ -12,7 +12,7 @@ const maxNesting = 40
 
 // Strict refuses JSON text that two readers could understand differently: an object with
 // a key twice, be it in other letters, nesting that no honest text has, and more than one
-// value. What a person was shown is then what is installed, whoever reads it.
+// value. What the user was shown is then what is installed, whoever reads it.
 func Strict(what string, src []byte) error {
 	type level struct {
 		keys  map[string]bool // nil in an array

@@ -41,7 +41,7 @@ func FuzzStrict(f *testing.F) {
 			return
 		}
 		if len(strings.TrimSpace(string(src))) > 0 && !json.Valid(src) {
-			t.Fatalf("%q passes and is no JSON", src)
+			t.Fatalf("%q passes and is not JSON", src)
 		}
 	})
 }

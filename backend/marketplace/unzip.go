@@ -40,7 +40,7 @@ func openArchive(src []byte) (*archive, error) {
 	}
 	z, err := zip.NewReader(bytes.NewReader(src), int64(len(src)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, refusef("the bundle is no zip archive: %v", err)
+		return nil, refusef("the bundle is not a zip archive: %v", err)
 	}
 	if len(z.File) > maxEntries {
 		return nil, refusef("the bundle holds %d files, more than %d", len(z.File), maxEntries)
@@ -59,7 +59,7 @@ func openArchive(src []byte) (*archive, error) {
 		case kind == fs.ModeSymlink:
 			return nil, refusef("the bundle holds the link %q: only plain files are unpacked", f.Name)
 		case kind != 0 && !(kind == fs.ModeDir && folder), f.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
-			return nil, refusef("the bundle holds %q, which is no plain file", f.Name)
+			return nil, refusef("the bundle holds %q, which is not a plain file", f.Name)
 		case f.Flags&1 != 0:
 			return nil, refusef("the bundle holds %q, which is encrypted", f.Name)
 		case f.Method != zip.Store && f.Method != zip.Deflate:
@@ -134,7 +134,7 @@ func entryName(raw string) (string, error) {
 	case name == "" || len(name) > maxEntryName:
 		return "", refusef("the bundle holds a file whose name is empty or too long")
 	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return "", refusef("the bundle holds a file whose name is no text")
+		return "", refusef("the bundle holds a file whose name is not a text")
 	case strings.ContainsRune(raw, '\\'):
 		return "", refusef("the bundle holds %q: a backslash is a folder on some systems", shown)
 	case strings.HasPrefix(raw, "/"):

@@ -65,7 +65,7 @@ func (u *Uploads) Begin(size int64) (id string, err error) {
 	return id, nil
 }
 
-// sweep forgets old uploads, the oldest of too many, and files of nobody. It needs u.mu.
+// sweep forgets old uploads, the oldest of too many, and files of nobody. It must be called with u.mu held.
 func (u *Uploads) sweep() {
 	for {
 		oldest := ""

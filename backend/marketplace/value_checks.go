@@ -86,12 +86,12 @@ func header(name string) error {
 	return refusef("the header %q is not set by an installation", name)
 }
 
-// address refuses what is no https address, and no plain one of this machine.
+// address refuses what is not an https address, and no plain one of this machine.
 func address(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
-		return refusef("%q is no address", raw)
+		return refusef("%q is not an address", raw)
 	case u.User != nil:
 		return refusef("the address of %s holds a user or password", u.Host)
 	case u.Scheme == "https":

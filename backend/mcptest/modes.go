@@ -62,7 +62,7 @@ var modes = map[string]mode{
 	"silent-call": {about: "never answers tools/call", set: onCall(func(*server, []byte, []byte) {})},
 	"exit":        {about: "exits at once with code 3", set: func(s *server) { s.first = func(s *server) { s.leave(3) } }},
 	"exit-call":   {about: "exits with code 3 on tools/call", set: onCall(func(s *server, _, _ []byte) { s.leave(3) })},
-	"banner": {about: "text and JSON that is no message before the first answer, with a BOM", set: func(s *server) {
+	"banner": {about: "text and JSON that is not a message before the first answer, with a BOM", set: func(s *server) {
 		s.first = func(s *server) { s.raw("\xef\xbb\xbfMy server v1\r\n" + junk + "2026-01-01 ready\n\n") }
 	}},
 	"junk": {about: "junk lines around every result; two messages on one line", set: onCall(func(s *server, id, _ []byte) {

@@ -188,7 +188,7 @@ func (a *account) rejected(ctx context.Context, token string, c challenge) (stri
 	return fresh, err
 }
 
-// needs notes that only a person can go on, and says so.
+// needs notes that only the user can go on, and says so.
 func (a *account) needs(token string, c challenge) error {
 	a.mu.Lock()
 	if token != "" && a.rec != nil && a.rec.Access != "" && a.rec.Access != token {
@@ -206,7 +206,7 @@ func (a *account) needs(token string, c challenge) error {
 	return NeedsLogin(a.id, reason)
 }
 
-// NeedsLogin is the error of a server that waits for a person to sign in.
+// NeedsLogin is the error of a server that waits for the user to sign in.
 func NeedsLogin(id, reason string) error {
 	return &core.Error{Code: core.CodeUnauthorized, Cause: core.ErrNeedsLogin,
 		Message: fmt.Sprintf("server %q: %s", id, reason),
@@ -256,7 +256,7 @@ func (a *account) worked(token string) {
 	told()
 }
 
-// set changes the state and returns what has to be called without the lock. It needs a.mu.
+// set changes the state and returns what has to be called without the lock. It must be called with a.mu held.
 func (a *account) set(state core.Login, reason string) (told func()) {
 	if a.state == state && a.reason == reason {
 		return func() {}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// answer serves the address that the person's browser is sent back to. Only a request with
+// answer serves the address that the user's browser is sent back to. Only a request with
 // the state of this sign-in counts, and only the first.
 func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

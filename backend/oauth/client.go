@@ -18,7 +18,7 @@ const callback = "/callback"
 func redirectTo(port int) string { return fmt.Sprintf("http://127.0.0.1:%d%s", port, callback) }
 
 // register finds out as whom to sign in: by the document that describes us where the
-// authorization server takes that, else as the client that the person registered, else as one
+// authorization server takes that, else as the client that the user registered, else as one
 // that we register ourselves. It opens the listener, because its port is part of that.
 func (a *account) register(ctx context.Context, s Server, l *login) (net.Listener, error) {
 	meta := &l.place.server
@@ -104,8 +104,8 @@ func (a *account) registerAt(ctx context.Context, meta *oauthex.AuthServerMeta, 
 	return c, got.ClientSecretExpiresAt, nil
 }
 
-// methodFor picks how we prove ourselves. A program on a person's machine keeps no secret
-// from them, so none is the first choice, but for a client that the person gave a secret.
+// methodFor picks how we prove ourselves. A program on the user's machine keeps no secret
+// from them, so none is the first choice, but for a client that the user gave a secret.
 func methodFor(meta *oauthex.AuthServerMeta, secret bool) string {
 	supported := meta.TokenEndpointAuthMethodsSupported
 	order := []string{authNone, authBasic, authPost}
@@ -124,7 +124,7 @@ func methodFor(meta *oauthex.AuthServerMeta, secret bool) string {
 }
 
 // proven keeps a registration that somebody has signed in with. One that nobody has is made
-// anew: the authorization server may have forgotten it, and would only tell the person so.
+// anew: the authorization server may have forgotten it, and would only tell the user so.
 func (k *Keeper) proven(ctx context.Context, l *login) {
 	err := k.put(ctx, nameOfClient(l.place.server.Issuer), &registration{Issuer: l.place.server.Issuer, Client: l.client, Port: l.port, Expires: l.until, Proven: true})
 	if err != nil {

@@ -195,7 +195,7 @@ func (g *guard) issuer(ctx context.Context, issuer string) (*oauthex.AuthServerM
 		}
 		meta := &oauthex.AuthServerMeta{}
 		if err := json.Unmarshal(body, meta); err != nil {
-			return nil, errors.New("its description is no JSON that can be read")
+			return nil, errors.New("its description is not JSON that can be read")
 		}
 		return meta, g.sound(meta, issuer)
 	}

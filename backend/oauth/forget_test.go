@@ -41,7 +41,7 @@ func TestTokensOfARemovedServerAreDeletedAfterAWhile(t *testing.T) {
 	if next := r.sweep(ctx, gone, now); next != absence {
 		t.Fatalf("it looks again after %s", next)
 	}
-	r.Apply([]string{"one", "two"}) // the person took it back
+	r.Apply([]string{"one", "two"}) // the user took it back
 	r.sweep(ctx, gone, now.Add(absence))
 	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello")
 	r.Apply([]string{"two"})

@@ -203,7 +203,7 @@ func (g *guard) named(u *url.URL) error {
 	z := zoneOfName(u.Hostname())
 	switch {
 	case u.Host == "" || u.Hostname() == "" || u.User != nil || u.Opaque != "":
-		return &refused{"it is no plain web address"}
+		return &refused{"it is not a plain web address"}
 	case u.Scheme == "http" && z != loopback:
 		return &refused{"it is plain http to another machine"}
 	case u.Scheme != "https" && u.Scheme != "http":
@@ -216,7 +216,7 @@ func (g *guard) named(u *url.URL) error {
 func (g *guard) check(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 4096 {
-		return nil, &refused{what + ": it is no address"}
+		return nil, &refused{what + ": it is not an address"}
 	}
 	if err := g.named(u); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", what, shown(u), err)

@@ -85,7 +85,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 	}{
 		"huge metadata":           {set("padding", strings.Repeat("x", 1<<20)), "larger than"},
 		"endless redirects":       {func(p *party) { p.special = endless }, "without end"},
-		"a redirect to a file":    {func(p *party) { p.special = redirect("file:///etc/passwd") }, "no plain web address"},
+		"a redirect to a file":    {func(p *party) { p.special = redirect("file:///etc/passwd") }, "not a plain web address"},
 		"a redirect to the cloud": {func(p *party) { p.special = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
 		"a script to open":        {set("authorization_endpoint", "javascript:alert(document.domain)"), "plain web address"},
 		"a file to open":          {set("authorization_endpoint", "file:///etc/passwd"), "plain web address"},

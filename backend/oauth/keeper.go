@@ -19,7 +19,7 @@ type Server struct {
 	ID  string
 	URL string // its address, with all variables expanded
 
-	// ClientID and ClientSecret are of a client that the person registered; "" is none.
+	// ClientID and ClientSecret are of a client that the user registered; "" is none.
 	ClientID, ClientSecret string
 	// ClientDocument is the https address of a document that describes us, for authorization
 	// servers that take it for a client id; "" is none.
@@ -39,7 +39,7 @@ type Options struct {
 	// Learned is told that Known has grown, before anybody can use what is new. It must not
 	// call the Keeper but for Known.
 	Learned func()
-	// Patience is how long a sign-in waits for the person; ten minutes when zero.
+	// Patience is how long a sign-in waits for the user; ten minutes when zero.
 	Patience time.Duration
 }
 
@@ -131,7 +131,7 @@ func (k *Keeper) account(id string) (*account, error) {
 		Hint: "Start it first; a server that wants a sign-in says so."}
 }
 
-// Login says how it stands with a server, with a sentence where a person has to act. A server
+// Login says how it stands with a server, with a sentence where the user has to act. A server
 // that nobody has reached is not known.
 func (k *Keeper) Login(id string) (state core.Login, reason string) {
 	a, err := k.account(id)

@@ -23,13 +23,13 @@ import (
 
 // The bounds of one sign-in.
 const (
-	loginLife     = 10 * time.Minute // for the person
+	loginLife     = 10 * time.Minute // for the user
 	discoverLimit = 45 * time.Second
 	exchangeLimit = 30 * time.Second
 	maxAnswers    = 50 // wrong ones, after which the listener closes
 )
 
-// Pending is a sign-in that waits for the person.
+// Pending is a sign-in that waits for the user.
 type Pending struct {
 	URL       string    `json:"url"`  // to open in a browser
 	Host      string    `json:"host"` // of URL: who will ask for the password
@@ -81,7 +81,7 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoverLimit)
 	defer cancel()
-	// What a person signed in for could not be kept otherwise.
+	// What the user signed in for could not be kept otherwise.
 	if err := k.o.Vault.Ready(ctx); err != nil {
 		return Pending{}, err
 	}

@@ -214,7 +214,7 @@ func follow(t *testing.T, address string) string {
 	return string(body)
 }
 
-// signIn goes all the way and returns what the person reads at the end.
+// signIn goes all the way and returns what the user reads at the end.
 func (r *rig) signIn(s Server) string {
 	r.t.Helper()
 	p, err := r.Begin(r.t.Context(), s.ID)

@@ -23,7 +23,7 @@ type client struct {
 // Where a client comes from.
 const (
 	fromDocument     = "document"     // its id is the address of a document that describes it
-	fromConfig       = "config"       // the person registered it
+	fromConfig       = "config"       // the user registered it
 	fromRegistration = "registration" // we registered it ourselves
 )
 
@@ -91,7 +91,7 @@ func (g *guard) ask(ctx context.Context, endpoint string, c client, form url.Val
 	case resp.StatusCode != http.StatusOK:
 		return nil, refusal(resp.StatusCode, body)
 	case !strings.HasSuffix(media, "json"):
-		return nil, &tokenError{said: "its token endpoint answers " + cut(media, 60) + ", which is no JSON"}
+		return nil, &tokenError{said: "its token endpoint answers " + cut(media, 60) + ", which is not JSON"}
 	}
 	return grantOf(body)
 }
@@ -187,7 +187,7 @@ func validToken(text string) bool {
 	return true
 }
 
-// final reports whether a person has to sign in again after this refusal.
+// final reports whether the user has to sign in again after this refusal.
 func final(err error) bool {
 	_, ok := errors.AsType[*tokenError](err)
 	return ok

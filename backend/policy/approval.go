@@ -17,7 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// GrantTime is how long a person's "for a while" lasts.
+// GrantTime is how long the user's "for a while" lasts.
 const GrantTime = 10 * time.Minute
 
 // serverApproval is the key that holds for every tool of a server that has none of its own.
@@ -26,7 +26,7 @@ const serverApproval = "approval"
 // KeepAlive is how often a client that wants progress hears some while its call waits.
 const KeepAlive = 10 * time.Second
 
-// approval holds a call that needs a person's word. Nobody answering is a no, and so is
+// approval holds a call that needs approval. Nobody answering is a no, and so is
 // nobody there to ask.
 func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.Sink) error {
 	if call.Method != "tools/call" || call.Continues {
@@ -55,17 +55,17 @@ func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, 
 	}
 	if p.Approvals == nil || p.Reachable != nil && !p.Reachable() {
 		call.Approval = core.ApprovalNobody
-		e := core.Errorf(core.CodeRejected, "tool %q of server %q needs a person's approval, and no window or page of Drawbridge is open", call.Name, call.Server)
-		e.Hint = "Ask the person to open Drawbridge, then try again."
+		e := core.Errorf(core.CodeRejected, "tool %q of server %q needs the user's approval, and no window or page of Drawbridge is open", call.Name, call.Server)
+		e.Hint = "Ask the user to open Drawbridge, then try again."
 		return e
 	}
 	return p.ask(ctx, call, plan, sink, grant, reason(rules, s, t, call))
 }
 
-// ask shows the call to the person and waits.
+// ask shows the call to the user and waits.
 func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, grant grantKey, why string) error {
 	began := time.Now()
-	stop := SendKeepAlives(sink, call, 0, "waiting for a person's approval")
+	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
 	answer, err := p.Approvals.Ask(ctx, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: shown(call),
 		Message: fmt.Sprintf("%s wants to call %s of %s", clientName(call.Client), shorten(call.Name), plan.server.label),
@@ -85,11 +85,11 @@ func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core
 	case answer.Expired:
 		call.Approval = core.ApprovalExpired
 		e := core.Errorf(core.CodeRejected, "nobody approved the call of tool %q of server %q in time", call.Name, call.Server)
-		e.Hint, e.Retriable = "Ask the person to watch for the question, then try again.", true
+		e.Hint, e.Retriable = "Ask the user to watch for the question, then try again.", true
 		return e
 	case answer.Action != approvals.Accept:
 		call.Approval = core.Denied
-		e := core.Errorf(core.CodeRejected, "the person denied the call of tool %q of server %q", call.Name, call.Server)
+		e := core.Errorf(core.CodeRejected, "the user denied the call of tool %q of server %q", call.Name, call.Server)
 		e.Hint = "Do not try it again unless they ask for it."
 		return e
 	}
@@ -129,7 +129,7 @@ func decide(rules *ruleset, s *server, t *tool, token string, hints registry.Hin
 	return word, why
 }
 
-// reason says to a person why they are asked: whose wish it is, in words and not by its key.
+// reason says to the user why they are asked: whose wish it is, in words and not by its key.
 func reason(rules *ruleset, s *server, t *tool, call *core.Call) string {
 	word, before := t.approval, "a tool of "+shorten(s.label)+" runs"
 	if t.approvalKey != serverApproval {
@@ -161,7 +161,7 @@ func arguments(call *core.Call) []byte {
 	return call.Params[call.Arguments.Start:call.Arguments.End]
 }
 
-// clientKey names a client for what a person allows it: its token, or without one
+// clientKey names a client for what the user allows it: its token, or without one
 // what it says of itself, marked, since anybody could say that.
 func clientKey(c core.Client) string {
 	if c.Token != "" {
@@ -221,7 +221,7 @@ func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message st
 	}
 }
 
-// grants are what a person has allowed for a while. The zero value is ready.
+// grants are what the user has allowed for a while. The zero value is ready.
 type grants struct {
 	mu  sync.Mutex // guards all
 	all map[grantKey]time.Time
@@ -229,7 +229,7 @@ type grants struct {
 
 type grantKey struct{ client, server, tool string }
 
-// Grant is one thing that a person has allowed for a while.
+// Grant is one thing that the user has allowed for a while.
 type Grant struct {
 	Client string    `json:"client"`
 	Server string    `json:"server"`
@@ -251,7 +251,7 @@ func (g *grants) add(key grantKey, until time.Time) {
 			delete(g.all, k)
 		}
 	}
-	if len(g.all) < maxGrants { // beyond that, a person is asked again
+	if len(g.all) < maxGrants { // beyond that, the user is asked again
 		g.all[key] = until
 	}
 }
@@ -273,7 +273,7 @@ func (g *grants) retain(still func(server string) bool) {
 	}
 }
 
-// Grants lists what a person has allowed for a while, the next to end first.
+// Grants lists what the user has allowed for a while, the next to end first.
 func (p *Policy) Grants() []Grant {
 	p.grants.mu.Lock()
 	defer p.grants.mu.Unlock()
@@ -290,7 +290,7 @@ func (p *Policy) Grants() []Grant {
 	return list
 }
 
-// ForgetGrants takes back what a person has allowed for a while.
+// ForgetGrants takes back what the user has allowed for a while.
 func (p *Policy) ForgetGrants() { p.grants.retain(func(string) bool { return false }) }
 
 func (p *Policy) granted(call *core.Call) bool {

@@ -88,7 +88,7 @@ func TestHowAnApprovalEnds(t *testing.T) {
 	}
 }
 
-// The question is read by a person, so its reason is a sentence and no key.
+// The question is read by the user, so its reason is a sentence and no key.
 func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
 	for _, c := range []struct{ server, root, want string }{
 		{`, "approval": "ask"`, ``, "You want to be asked before a tool of files runs."},
@@ -128,7 +128,7 @@ func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 			t.Error("it reaches another client or tool")
 		}
 		if ask(func(c *core.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *core.Call) { c.ByPerson = true; c.Client.Token = "third" }) != 0 {
-			t.Error("a further round, or the person, is asked")
+			t.Error("a further round, or the user, is asked")
 		}
 		if g := s.Grants(); len(g) != 3 || g[0].Client != "cursor" || time.Until(g[0].Until) != GrantTime {
 			t.Errorf("%+v", g)

@@ -46,7 +46,7 @@ const (
 	BreakerHalfOpen BreakerState = "half-open" // the next call tries, or one is trying
 )
 
-// BreakerStatus is what a person may know of a server's breaker.
+// BreakerStatus is what the user may know of a server's breaker.
 type BreakerStatus struct {
 	Server   string       `json:"server"`
 	State    BreakerState `json:"state"`
@@ -167,7 +167,7 @@ func (b *breaker) end(t ticket, j callOutcome) {
 	}
 }
 
-// change needs b.mu.
+// change must be called with b.mu held.
 func (b *breaker) change(to BreakerState, now time.Time) {
 	b.state, b.since, b.probing = to, now, false
 	b.turn.Add(1)
@@ -180,7 +180,7 @@ func (b *breaker) change(to BreakerState, now time.Time) {
 	}
 }
 
-// reset closes the breaker: a person has seen to the server.
+// reset closes the breaker: the user has seen to the server.
 func (b *breaker) reset() {
 	if b == nil {
 		return
@@ -208,7 +208,7 @@ func (b *breaker) checkOpen() error {
 	return nil
 }
 
-// refusal needs b.mu.
+// refusal must be called with b.mu held.
 func (b *breaker) refusal(now time.Time) error {
 	e := core.Errorf(core.CodeBreakerOpen, "server %q failed %d times in a row and rests", b.server, b.Failures)
 	e.Hint, e.Retriable = "A call is trying it now: try again in a moment.", true
@@ -218,7 +218,7 @@ func (b *breaker) refusal(now time.Time) error {
 	return e
 }
 
-// status needs b.mu.
+// status must be called with b.mu held.
 func (b *breaker) status() BreakerStatus {
 	s := BreakerStatus{Server: b.server, State: b.state}
 	switch b.state {

@@ -49,7 +49,7 @@ func TestArgumentsThatDoNotFitAreRefusedByName(t *testing.T) {
 		{"read", `{"path":"a","x":1}`, `x is not known`},
 		{"read", `{"n":"secret","x":1}`, `path is required|x is not known|n must be integer, not string`},
 		{"put", `{"anything":1}`, ``},
-		{"odd", `{"anything":1}`, ``}, // a reference to a file is no schema of ours
+		{"odd", `{"anything":1}`, ``}, // a reference to a file is not a schema of ours
 		{"plain", `{"anything":1}`, ``},
 	} {
 		_, err := s.make(call(c.tool, c.arguments), "{}", nil)
@@ -442,7 +442,7 @@ func TestAClientHearsThatItsCallWaits(t *testing.T) {
 		if _, err := s.Admit(t.Context(), c, sink); err != nil || c.Queued != 35*time.Second {
 			t.Fatal(err, c.Queued)
 		}
-		if len(sink.said) != 3 || sink.said[0] != `{"progressToken":"t","progress":0.000001,"message":"waiting for a person's approval"}` {
+		if len(sink.said) != 3 || sink.said[0] != `{"progressToken":"t","progress":0.000001,"message":"waiting for the user's approval"}` {
 			t.Errorf("%q", sink.said)
 		}
 	})

@@ -25,8 +25,8 @@ type server struct {
 	honorTTL  bool
 	filter    *config.Filter
 	rules     config.Rules
-	base      tool   // of tools without settings, and of everything that is no tool
-	plain     tool   // of everything that is no tool
+	base      tool   // of tools without settings, and of everything that is not a tool
+	plain     tool   // of everything that is not a tool
 	launch    string // what runs: another program is another server
 	tools     map[string]*tool
 	breaker   *breaker

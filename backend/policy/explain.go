@@ -35,7 +35,7 @@ type Verdict struct {
 const (
 	Pass   = "pass"
 	Refuse = "refuse"
-	Ask    = "ask"  // a person decides
+	Ask    = "ask"  // the user decides
 	Wait   = "wait" // for a free place
 	Off    = "off"  // nothing is configured
 )
@@ -148,11 +148,11 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 	case word == config.ApprovalNever:
 		return Verdict{"approval", Pass, "Nobody is asked: " + why + ".", key}
 	case p.granted(call):
-		return Verdict{"approval", Pass, "A person allowed it for a while.", key}
+		return Verdict{"approval", Pass, "The user allowed it for a while.", key}
 	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
-		return Verdict{"approval", Refuse, "A person is asked (" + why + "), and nobody would see the question now.", key}
+		return Verdict{"approval", Refuse, "The user is asked (" + why + "), and nobody would see the question now.", key}
 	}
-	return Verdict{"approval", Ask, "A person is asked: " + why + ".", key}
+	return Verdict{"approval", Ask, "The user is asked: " + why + ".", key}
 }
 
 func explainCache(t *tool, hints registry.Hints) Verdict {

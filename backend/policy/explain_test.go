@@ -78,6 +78,6 @@ func TestAPersonIsToldThatAServerIsDisabled(t *testing.T) {
 	}
 	made.ByPerson = true
 	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("a person is told %v", err)
+		t.Errorf("the user is told %v", err)
 	}
 }

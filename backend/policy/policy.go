@@ -20,7 +20,7 @@ type Views interface {
 	Server(id string) (*registry.View, bool)
 }
 
-// Approvals asks the person; *approvals.Inbox implements it.
+// Approvals asks the user; *approvals.Inbox implements it.
 type Approvals interface {
 	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
@@ -29,7 +29,7 @@ type Approvals interface {
 type Options struct {
 	Views     Views
 	Approvals Approvals // nil: nobody can be asked
-	// Reachable reports whether a person would see a question now. Nil: they would.
+	// Reachable reports whether the user would see a question now. Nil: they would.
 	Reachable func() bool
 	// OnBreaker is told when a server begins or ends its rest. It must not block.
 	OnBreaker func(BreakerStatus)
@@ -72,8 +72,8 @@ func New(o Options) *Policy {
 }
 
 // Admit asks each check in turn; the first that refuses decides, with a *core.Error.
-// It may wait for a person and for a free place; meanwhile, a client that wants
-// progress hears some, through sink. It notes in call what a person said and how long
+// It may wait for the user and for a free place; meanwhile, a client that wants
+// progress hears some, through sink. It notes in call what the user said and how long
 // it waited. A plan that comes with an error needs no End.
 func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (plan Plan, err error) {
 	rules := p.rules.Load()

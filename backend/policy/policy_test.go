@@ -33,7 +33,7 @@ func TestAdmit(t *testing.T) {
 	}{
 		{"a listed tool", core.Call{Server: "files", Method: "tools/call", Name: "read"}, "", false},
 		{"a tool that is not listed", core.Call{Server: "files", Method: "tools/call", Name: "write"}, core.CodeNotFound, false},
-		{"a prompt is no tool", core.Call{Server: "files", Method: "tools/call", Name: "ask"}, core.CodeNotFound, false},
+		{"a prompt is not a tool", core.Call{Server: "files", Method: "tools/call", Name: "ask"}, core.CodeNotFound, false},
 		{"a listed prompt", core.Call{Server: "files", Method: "prompts/get", Name: "ask"}, "", false},
 		{"any resource", core.Call{Server: "files", Method: "resources/read", Name: "file:///x"}, "", false},
 		{"a name that did not resolve", core.Call{Method: "tools/call", PublicName: "x__y"}, core.CodeNotFound, false},

@@ -130,7 +130,7 @@ func (b *buckets) String() string {
 	return fmt.Sprintf("%g times a second by %s, %d at once", float64(b.limit), by, b.burst)
 }
 
-// atLeast rounds up to what a person can read.
+// atLeast rounds up to what the user can read.
 func atLeast(d time.Duration) time.Duration {
 	unit := time.Second
 	if d < time.Second {

@@ -200,7 +200,7 @@ func (c *cache) store(plan *Plan, reply core.Reply) {
 	}
 }
 
-// remove needs c.mu.
+// remove must be called with c.mu held.
 func (c *cache) remove(at *list.Element) {
 	k := c.order.Remove(at).(*cachedResult)
 	delete(c.byKey, k.key)

@@ -11,7 +11,7 @@ import (
 
 // Again says whether a call that failed with err may be tried once more, and after
 // which pause. tries is how often it was tried; sent, that it was passed on to its
-// server. What may have reached the server is tried again only where the person
+// server. What may have reached the server is tried again only where the user
 // trusts the server's word that once more does no harm.
 func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause time.Duration, again bool) {
 	if plan.tool == nil || tries > plan.tool.retry.Attempts {

@@ -219,7 +219,7 @@ func (m *validationErrors) validateString(s map[string]any, v string, at []strin
 	}
 	if name, ok := s["format"].(string); ok && m.old {
 		if fits := formats[name]; fits != nil && !fits(v) {
-			m.add(at, "is no valid %s", name)
+			m.add(at, "is not a valid %s", name)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestEachWrongPlaceIsNamedInWordsForAModel(t *testing.T) {
 		{`false`, `{"a":1}`, `arguments is not allowed`},
 		// Formats are rules in the older dialects, and notes in the newer.
 		{`{"properties":{"a":{"format":"email"}}}`, `{"a":"secret"}`, ``},
-		{`{` + old + `"properties":{"a":{"format":"email"},"b":{"format":"nothing we know"}}}`, `{"a":"secret","b":""}`, `a is no valid email`},
+		{`{` + old + `"properties":{"a":{"format":"email"},"b":{"format":"nothing we know"}}}`, `{"a":"secret","b":""}`, `a is not a valid email`},
 		{`{` + old + `"properties":{"a":{"anyOf":[{"format":"ipv4"},{"format":"ipv6"}]}}}`, `{"a":"::1"}`, ``},
 		{`{"$schema":"http://json-schema.org/draft-06/schema","properties":{"a":{"format":"date-time"}}}`, `{"a":"2026-01-01t00:00:00z"}`, ``},
 		{`{"$schema":"https://json-schema.org/draft/2019-09/schema","properties":{"a":{"type":"string"}}}`, `{"a":1}`, `a must be string, not number`},

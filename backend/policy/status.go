@@ -49,7 +49,7 @@ func (p *Policy) Loads() []Load {
 	return list
 }
 
-// Reset ends a server's rest: a person has seen to it.
+// Reset ends a server's rest: the user has seen to it.
 func (p *Policy) Reset(server string) {
 	if s := p.rules.Load().servers[server]; s != nil {
 		s.breaker.reset()

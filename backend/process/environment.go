@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// keepVariable marks what we start for the person and not for a server, such as
+// keepVariable marks what we start for the user and not for a server, such as
 // the window or a browser: the watchdog leaves it and its offspring alone.
 const keepVariable = "DRAWBRIDGE_KEEP"
 

@@ -14,7 +14,7 @@ import (
 type descendantFinder struct {
 	guilty   func(mark string) bool
 	innocent map[int]uint64 // when it began, by pid
-	settled  uint64         // what began before that is no fork that has yet to become its program
+	settled  uint64         // what began before that is not a fork that has yet to become its program
 }
 
 // settling is how long before us a process must have begun for its mark to be believed

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Launch starts a program for the person, such as a browser or our window, with
+// Launch starts a program for the user, such as a browser or our window, with
 // our whole environment and extra (KEY=value). It outlives us: neither stopping nor
 // the watchdog touches it. Launch does not wait for it.
 func Launch(extra []string, path string, args ...string) error {

@@ -35,7 +35,7 @@ func newLoginEnvReader(read func(limit time.Duration) (map[string]string, error)
 
 var login = newLoginEnvReader(readLoginEnv)
 
-// LoginEnv is the environment of the person's login shell, which knows the PATH
+// LoginEnv is the environment of the user's login shell, which knows the PATH
 // that a start from a desktop does not: node, nvm, uv, brew. The first call
 // starts reading it in the background; every call waits for the answer or for
 // ctx. It is read again only after ExpireLoginEnv. When that fails, the error comes

@@ -51,7 +51,7 @@ func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
 }
 
 // A shell that is ended in the middle of what its start-up files run takes away the locks
-// of that; killed at once, it would leave them for every later shell of the person.
+// of that; killed at once, it would leave them for every later shell of the user.
 func TestALoginShellThatIsEndedLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	lock, came := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "came")

@@ -44,7 +44,7 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	}
 	defer out.Close()
 	cmd := exec.Command(shell, flags...)
-	// What start-up files launch (an ssh-agent) belongs to the person: keep it.
+	// What start-up files launch (an ssh-agent) belongs to the user: keep it.
 	cmd.Env = append(withoutVariables(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
 	cmd.Stdout = in
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -86,7 +86,7 @@ const hangUpStep = 500 * time.Millisecond
 
 // hangUp ends a login shell as a terminal does that is closed, so that what it was in the
 // middle of can take its locks away: a killed `pyenv rehash` leaves one that makes every
-// later shell of the person wait for a minute. Under nohup nobody hears of that, and an
+// later shell of the user wait for a minute. Under nohup nobody hears of that, and an
 // interactive shell does not hear SIGTERM; both at once would end a shell in its trap.
 func hangUp(cmd *exec.Cmd) {
 	gone := make(chan struct{})
@@ -105,7 +105,7 @@ func hangUp(cmd *exec.Cmd) {
 	<-gone
 }
 
-// loginShell is the person's shell: SHELL, else what the user database says.
+// loginShell is the user's shell: SHELL, else what the user database says.
 func loginShell() string {
 	if shell := os.Getenv("SHELL"); filepath.IsAbs(shell) {
 		return shell

@@ -102,7 +102,7 @@ func play(role string) int {
 		child.Stdin = os.Stdin
 	case "setsid":
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	case "kept": // a child that pretends to be launched for the person
+	case "kept": // a child that pretends to be launched for the user
 		child.Env = append(child.Env, keepVariable+"=1")
 	case "fork": // leaves its child behind, which has a session of its own: a daemon
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -31,7 +31,7 @@ func TestTrimDropsOnlyWhatIsStillInTheFile(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%x-%x is no read-only part of the program:\n%s", r.start, r.end, maps)
+			t.Errorf("%x-%x is not a read-only part of the program:\n%s", r.start, r.end, maps)
 		}
 	}
 	before := resident(t)

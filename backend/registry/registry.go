@@ -199,7 +199,7 @@ func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) 
 	return true
 }
 
-// replace needs r.mu.
+// replace must be called with r.mu held.
 func (r *Registry) replace(h *held, c *core.Catalog, touched []core.Kind) {
 	before, own := r.All(), h.view
 	h.whole, h.catalog = c, c
@@ -240,7 +240,7 @@ func (r *Registry) Remove(server string) {
 	r.tell(server, before, r.All(), nil)
 }
 
-// tell needs r.mu.
+// tell must be called with r.mu held.
 func (r *Registry) tell(server string, before, after *View, touched []core.Kind) {
 	for _, kind := range differing(before, after) {
 		touched = include(touched, kind)
@@ -253,7 +253,7 @@ func (r *Registry) tell(server string, before, after *View, touched []core.Kind)
 	}
 }
 
-// rebuild makes the aggregate anew and publishes all Views. It needs r.mu, or
+// rebuild makes the aggregate anew and publishes all Views. It must be called with r.mu held, or
 // an r that nobody else has seen.
 func (r *Registry) rebuild() {
 	v := &views{all: aggregate(r.naming, r.servers, MaxPublicName), single: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}

@@ -103,7 +103,7 @@ func TestBrokenItemsAreLeftOutAlone(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	if !json.Valid(r.All().ListResult(core.Tools)) {
-		t.Fatal("the list is no JSON")
+		t.Fatal("the list is not JSON")
 	}
 }
 

@@ -30,7 +30,7 @@ func (h *Hint) UnmarshalJSON(b []byte) error {
 	case "false":
 		*h = No
 	}
-	return nil // a stranger's words: what is no boolean says nothing
+	return nil // a stranger's words: what is not a boolean says nothing
 }
 
 func hintsOf(raw []byte) Hints {
@@ -48,7 +48,7 @@ func hintsOf(raw []byte) Hints {
 
 // shape makes of a server's tools those that clients see: without the hidden ones,
 // under their new names and with their new descriptions. Two tools that would have
-// the same name both keep their own. The sentences are for the person.
+// the same name both keep their own. The sentences are for the user.
 func shape(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
 	for i := range tools {
 		tools[i].hints = hintsOf(tools[i].raw)

@@ -163,7 +163,7 @@ func cannotWrite(file string, cause error) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: cause}
 }
 
-// write checks, writes and applies new text of a file that held old. It needs r.mu and the
+// write checks, writes and applies new text of a file that held old. It must be called with r.mu held and the
 // lock of the file. Its error wraps atomicfile.ErrChanged when the file holds something else
 // by now, and nothing was written.
 func (r *Reloader) write(file string, old []byte, existed bool, text []byte) error {

@@ -156,7 +156,7 @@ func (r *Reloader) Reload(ctx context.Context) {
 	r.commit(c, problems)
 }
 
-// load reads the sources. A main file that is gone is an error: the person who
+// load reads the sources. A main file that is gone is an error: the user who
 // means "no servers" writes that.
 func (r *Reloader) load() (*config.Config, []config.Problem) {
 	r.seen = r.stamp()
@@ -170,7 +170,7 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 	return c, c.Problems
 }
 
-// commit makes c the running configuration, or only reports problems when c is nil. It needs r.mu.
+// commit makes c the running configuration, or only reports problems when c is nil. It must be called with r.mu held.
 // Of a change that means nothing, such as one of a comment, onlookers hear without more:
 // who shows the text shows an old one otherwise.
 func (r *Reloader) commit(c *config.Config, problems []config.Problem) {

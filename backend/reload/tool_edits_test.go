@@ -64,6 +64,6 @@ func TestSettingsOfAToolAreWrittenAndTheRestStays(t *testing.T) {
 	}
 	odd, _ := NewDocument([]byte(`{"mcpServers": {"files": {"tools": 7}}}`))
 	if odd.SetTool("files", "read", nil) == nil {
-		t.Error("tools that are no object are changed")
+		t.Error("tools that are not objects are changed")
 	}
 }

@@ -23,7 +23,7 @@ func TestRealKeyringHoldsTheKeyAndItsLockIsRespected(t *testing.T) { runInside(t
 func TestBusWithoutKeyringMeansAKeyFileAndANotice(t *testing.T) { runInside(t, "none") }
 
 // runInside starts this binary on a bus of its own, with a home of its own: nothing of
-// the person's is in reach.
+// the user's is in reach.
 func runInside(t *testing.T, what string) {
 	t.Helper()
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
@@ -57,7 +57,7 @@ func runInside(t *testing.T, what string) {
 // running one.
 func unlocked() (end func(), err error) {
 	cmd := exec.Command("gnome-keyring-daemon", "--foreground", "--replace", "--unlock", "--components=secrets")
-	cmd.Stdin = strings.NewReader("the person's password")
+	cmd.Stdin = strings.NewReader("the user's password")
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

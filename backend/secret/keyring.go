@@ -13,7 +13,7 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// Keyring keeps the key. Get and Set may block for ever, and may ask the person.
+// Keyring keeps the key. Get and Set may block for ever, and may ask the user.
 type Keyring interface {
 	// Look says whether Get would answer without asking anybody.
 	Look(ctx context.Context) State
@@ -98,8 +98,8 @@ func (s *Store) keyOf(text string, err error) ([]byte, error) {
 	return key, nil
 }
 
-// ask lets the keyring bother the person, where that is what the secrets wait for, and waits
-// for its answer. Nothing is held meanwhile: whoever does not need the person goes on.
+// ask lets the keyring bother the user, where that is what the secrets wait for, and waits
+// for its answer. Nothing is held meanwhile: whoever does not need the user goes on.
 func (s *Store) ask(ctx context.Context) error {
 	h, _, err := s.read()
 	if err != nil || h != nil && h.Key != InKeyring {
@@ -169,7 +169,7 @@ func account(id string) string { return "secrets " + id }
 
 // question asks the keyring with a limit. An answer that comes later is dropped; until
 // then no other question takes the same turn, so that at most one of its kind waits: one that
-// a person never answers is not in the way of those that need nobody.
+// the user never answers is not in the way of those that need nobody.
 func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Duration, f func() (string, error)) (string, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -200,7 +200,7 @@ func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Dur
 	}
 }
 
-// locked is the error of a keyring that a person has to unlock.
+// locked is the error of a keyring that the user has to unlock.
 func locked(what, hint string, cause error) error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Cause: &lockedCause{cause}}
 }

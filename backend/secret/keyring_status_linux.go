@@ -16,7 +16,7 @@ const (
 	collection  = "org.freedesktop.Secret.Collection"
 )
 
-// look asks the Secret Service without making it ask the person. It comes before every
+// look asks the Secret Service without making it ask the user. It comes before every
 // question of the library, which would start a bus of its own where there is none.
 func look(ctx context.Context) State {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Private is what a part of Drawbridge keeps for itself beside the person's secrets, sealed
+// Private is what a part of Drawbridge keeps for itself beside the user's secrets, sealed
 // alike. No ${secret:NAME} reaches it and no list shows it: its names hold a ':', which those
 // of secrets cannot.
 type Private struct {
@@ -123,7 +123,7 @@ func private(all map[string]item) []string {
 	return names
 }
 
-// visible are the names of what the person stored.
+// visible are the names of what the user stored.
 func visible(all map[string]item) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !hidden(name) {

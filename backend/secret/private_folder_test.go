@@ -107,7 +107,7 @@ func TestWhatWeKeepForOurselvesOpensNoPromptAlsoWhenItIsTheFirst(t *testing.T) {
 	})
 }
 
-// While a prompt waits for the person, whoever asks something else is answered at once.
+// While a prompt waits for the user, whoever asks something else is answered at once.
 func TestAPromptHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
@@ -136,7 +136,7 @@ func TestAPromptHoldsUpNobodyElse(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took != time.Minute {
-			t.Errorf("the person was waited for %s", took)
+			t.Errorf("the user was waited for %s", took)
 		}
 		// It was unlocked in another way, and the prompt is still there.
 		keyring.mu.Lock()

@@ -35,7 +35,7 @@ const (
 )
 
 // ErrLocked in an error's chain says that the keyring is locked: the secret is there,
-// and can be had once the person has unlocked it.
+// and can be had once the user has unlocked it.
 var ErrLocked = errors.New("needs-unlock")
 
 // Home is where the key of the file is kept.
@@ -44,7 +44,7 @@ type Home string
 const (
 	None      Home = ""        // nothing was stored yet
 	InKeyring Home = "keyring" // of the system
-	InFile    Home = "file"    // beside the secrets, readable for the person alone
+	InFile    Home = "file"    // beside the secrets, readable for the user alone
 )
 
 // Options say where a Store works.
@@ -52,7 +52,7 @@ type Options struct {
 	Dir string // the data folder
 	// Keyring is the system's when nil.
 	Keyring Keyring
-	// Deadline is for each question to the keyring that must not bother the person;
+	// Deadline is for each question to the keyring that must not bother the user;
 	// 5 s when zero. Patience is for those that may open a prompt; 60 s when zero.
 	Deadline, Patience time.Duration
 }
@@ -64,7 +64,7 @@ type Store struct {
 	keyring            Keyring
 	deadline, patience time.Duration
 	reading            chan struct{} // full while a question that needs nobody has no answer
-	asking             chan struct{} // full while one that a person may have to answer has none
+	asking             chan struct{} // full while one that the user may have to answer has none
 
 	turn   chan struct{} // full while somebody uses what follows; a keyring may take long
 	key    []byte
@@ -205,7 +205,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Unlock asks the keyring for the key, which may open a prompt of the system, and
-// waits for the person.
+// waits for the user.
 func (s *Store) Unlock(ctx context.Context) error {
 	if err := s.ask(ctx); err != nil {
 		return err
@@ -254,7 +254,7 @@ func (s *Store) Known() []string {
 	return s.known
 }
 
-// Status is what a person should know of the store.
+// Status is what the user should know of the store.
 type Status struct {
 	Home   Home   `json:"home"`
 	Locked bool   `json:"locked"`
@@ -327,7 +327,7 @@ func (s *Store) remember(values map[string]item) {
 	}
 }
 
-// sentence is an error as a person reads it, with what to do.
+// sentence is an error as the user reads it, with what to do.
 func sentence(err error) string {
 	e, ok := errors.AsType[*core.Error](err)
 	if !ok {

@@ -188,7 +188,7 @@ func (s *Shim) listen(whole context.Context, id string, ends <-chan struct{}) {
 }
 
 // stream opens the session's stream once and reads it to its end. It never starts
-// a daemon: a person who quits Drawbridge would not want an idle client to undo that.
+// a daemon: the user who quits Drawbridge would not want an idle client to undo that.
 func (s *Shim) stream(ctx context.Context, id string) error {
 	address, err := s.o.Find(ctx, false)
 	if err != nil {

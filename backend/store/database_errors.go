@@ -22,11 +22,11 @@ const (
 	faultReadOnly       // the file or the folder cannot be written
 	faultLocked         // another program holds the file
 	faultDisk           // the disk answers with errors
-	faultDamaged        // the file is no sound database
+	faultDamaged        // the file is not a sound database
 	faultNewer          // written by a newer Drawbridge
 )
 
-// sentence tells a person.
+// sentence tells the user.
 func (f fault) sentence() string {
 	switch f {
 	case faultFull:
@@ -47,7 +47,7 @@ func (f fault) sentence() string {
 	return ""
 }
 
-// explainError says of trouble with the disk what a person can do about it. What is no
+// explainError says of trouble with the disk what the user can do about it. What is no
 // trouble with the disk stays as it is.
 func explainError(err error) error {
 	if _, ok := errors.AsType[*sqlite.Error](err); !ok {

@@ -107,7 +107,7 @@ func (s *Store) followPath() {
 }
 
 // leave closes the files that are no longer at the path, and folds the log of changes into
-// them: whoever moved the database away then has all of it. It needs s.mu.
+// them: whoever moved the database away then has all of it. It must be called with s.mu held.
 func (s *Store) leave() {
 	_ = s.h.read.Close()
 	_, _ = s.h.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -119,7 +119,7 @@ func (s *Store) leave() {
 }
 
 // keepRecording saves the recording rules in a history that begins anew: what shall not be
-// recorded must not be recorded after a restart either. It needs s.mu.
+// recorded must not be recorded after a restart either. It must be called with s.mu held.
 func (s *Store) keepRecording(ctx context.Context, h *handle) {
 	rules := s.Recording()
 	if !rules.Paused && len(rules.Rules) == 0 {

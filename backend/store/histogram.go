@@ -44,7 +44,7 @@ func (h *histogram) add(bin int, n int64) {
 	h.n += uint64(n)
 }
 
-// merge adds what pack has written. A blob that is no histogram adds what could be read.
+// merge adds what pack has written. A blob that is not a histogram adds what could be read.
 func (h *histogram) merge(blob []byte) { h.addAll(appendBins(nil, blob)) }
 
 // binCount is one bin of a histogram as it is stored.

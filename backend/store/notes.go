@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Bounds of what a person writes to a call, in characters.
+// Bounds of what the user writes to a call, in characters.
 const (
 	MaxNote  = 5000
 	MaxTitle = 500
@@ -21,7 +21,7 @@ const (
 	MaxTag   = 50
 )
 
-// Note is what a person wrote to a call.
+// Note is what the user wrote to a call.
 type Note struct {
 	Title string
 	Text  string

@@ -31,7 +31,7 @@ const (
 var errNewer = errors.New("the history was written by a newer Drawbridge")
 
 // errForeign says that what is at the path is nothing that we have written.
-var errForeign = errors.New("it is no history of Drawbridge")
+var errForeign = errors.New("it is not a history of Drawbridge")
 
 // handle is the open file. All pools are closed together.
 type handle struct {

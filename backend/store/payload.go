@@ -66,7 +66,7 @@ func (r *rules) appendClean(dst, src []byte) []byte {
 	return matching(r.patterns, dst, start)
 }
 
-// text takes the same secrets out of a text that is no JSON.
+// text takes the same secrets out of a text that is not JSON.
 func (r *rules) text(s string) string {
 	s = redactText(s)
 	if r.known == nil && len(r.patterns) == 0 || s == "" {

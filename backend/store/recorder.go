@@ -214,7 +214,7 @@ func (r *Recorder) Stats() Stats {
 		if rules := r.rules.Load(); rules.off {
 			st.State, st.Reason = "off", "recording is turned off in the configuration"
 		} else if rules.Paused {
-			st.State, st.Reason = "paused", "recording was paused by a person"
+			st.State, st.Reason = "paused", "recording was paused by the user"
 		}
 	case faultNewer:
 		st.State = "off"
@@ -224,7 +224,7 @@ func (r *Recorder) Stats() Stats {
 	return st
 }
 
-// setFault says what keeps us from writing, and tells the person when that changed.
+// setFault says what keeps us from writing, and tells the user when that changed.
 func (r *Recorder) setFault(f fault) {
 	r.mu.Lock()
 	changed := r.fault != f

@@ -20,7 +20,7 @@ const (
 	KeepNothing RecordLevel = "off"
 )
 
-// Recording is what a person decided about recording.
+// Recording is what the user decided about recording.
 type Recording struct {
 	Paused bool   `json:"paused"`
 	Rules  []Rule `json:"rules,omitempty"`
@@ -132,7 +132,7 @@ func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (misse
 // Redact takes out of a text what is never kept of a call.
 func (r *Recorder) Redact(text string) string { return r.rules.Load().text(text) }
 
-// Recording returns what a person decided.
+// Recording returns what the user decided.
 func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording }
 
 // SaveRecording changes what is recorded from now on, and keeps it for the next run.

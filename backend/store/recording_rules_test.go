@@ -68,7 +68,7 @@ func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
 	}
 }
 
-// TestTheConfigurationBoundsWhatIsKeptByServerAndTool: a person's rules keep less, never more.
+// TestTheConfigurationBoundsWhatIsKeptByServerAndTool: the user's rules keep less, never more.
 func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
 	t.Parallel()
 	r := rules{

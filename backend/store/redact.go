@@ -54,7 +54,7 @@ func appendRedacted(dst, src []byte) []byte {
 // configuration.
 func Redacted(text string) string { return redactText(text) }
 
-// redactText takes the secrets out of a text that is no JSON. Most texts come back
+// redactText takes the secrets out of a text that is not JSON. Most texts come back
 // as they are.
 func redactText(s string) string {
 	if !strings.ContainsAny(s, ":=_-.A") && !strings.Contains(s, "eyJ") {

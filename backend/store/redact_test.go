@@ -44,7 +44,7 @@ func TestSecretsAreTakenOutWhereverTheyStand(t *testing.T) {
 			t.Errorf("%s: %s\n   became %s", name, text, got)
 		}
 		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
-			t.Errorf("%s: %s is no JSON any more", name, got)
+			t.Errorf("%s: %s is not JSON any more", name, got)
 		}
 	}
 	if got := redactText("cannot call: password=" + canary + ", token: x"); strings.Contains(got, canary) {

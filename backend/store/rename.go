@@ -66,7 +66,7 @@ func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) 
 	return nil
 }
 
-// renameRules lets what a person decided about recording follow.
+// renameRules lets what the user decided about recording follow.
 func (s *Store) renameRules(ctx context.Context, from, to string) error {
 	want := s.Recording()
 	if !slices.ContainsFunc(want.Rules, func(r Rule) bool { return r.Server == from }) {

@@ -69,7 +69,7 @@ func checkHistory(ctx context.Context, path string) error {
 	var said string
 	err = errors.Join(db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id), db.Close())
 	if err != nil || id != applicationID {
-		return refuse("is no history of Drawbridge", err)
+		return refuse("is not a history of Drawbridge", err)
 	}
 	h, err := openFile(ctx, path, usualBusyTimeout)
 	if errors.Is(err, errNewer) {

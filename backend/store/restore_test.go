@@ -105,8 +105,8 @@ func TestWhatIsNoSoundHistoryIsNotPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		write("text", []byte("no database at all")): "is no history",
-		write("empty", nil):                         "is no history",
+		write("text", []byte("no database at all")): "is not a history",
+		write("empty", nil):                         "is not a history",
 		write("half.db", good[:len(good)/2]):        "",
 		write("torn.db", torn):                      "",
 		newer:                                       "newer",

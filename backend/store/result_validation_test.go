@@ -15,7 +15,7 @@ func TestAVerdictIsShownWithItsCall(t *testing.T) {
 	}
 	// At once: the call is on its way to the disk, or not there at all.
 	for id, v := range map[int64]core.Verdict{
-		aCall(1).ID: {Level: "warn", Problem: "n is no integer: password=" + canary},
+		aCall(1).ID: {Level: "warn", Problem: "n is not an integer: password=" + canary},
 		aCall(2).ID: {Level: "error", Problem: strings.Repeat("x", 2*maxProblem)},
 		aCall(9).ID: {Level: "error", Problem: "nobody"},
 	} {

@@ -46,7 +46,7 @@ func TestKnownValuesAreTakenOutInEverySpelling(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := string(newSecretValues([]string{"nopqrst"}).clean([]byte(`"a\nopqrst"`), 0)); !json.Valid([]byte(got)) {
-		t.Errorf("%s is no JSON", got)
+		t.Errorf("%s is not JSON", got)
 	}
 	if newSecretValues([]string{"", "12345", "  "}) != nil {
 		t.Error("short words are looked for")

@@ -133,7 +133,7 @@ func (s *Store) reopen(ctx context.Context) fault {
 	return s.open(ctx)
 }
 
-// open opens the file, and begins a new one in place of one that is unusable. It needs s.mu.
+// open opens the file, and begins a new one in place of one that is unusable. It must be called with s.mu held.
 func (s *Store) open(ctx context.Context) fault {
 	h, err := openFile(ctx, s.o.Path, s.o.busyTimeout)
 	if unusable(ctx, err) && s.replace(err) {
@@ -176,7 +176,7 @@ func unusable(ctx context.Context, err error) bool {
 	return f == faultDamaged
 }
 
-// replace sets the file aside that is damaged, or as cause says no history. It needs s.mu.
+// replace sets the file aside that is damaged, or as cause says no history. It must be called with s.mu held.
 func (s *Store) replace(cause error) bool {
 	why, sentence := "damaged", "the history file was damaged"
 	if errors.Is(cause, errForeign) {

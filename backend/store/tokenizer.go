@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// appendWords appends the text of JSON as a person would search it: what stands in
+// appendWords appends the text of JSON as the user would search it: what stands in
 // strings, with their escapes undone, numbers, and keys. Text that was cut off is taken
 // as far as it goes. What it returns for a payload must never change without a
 // migration: the index is emptied by naming the same words again.
@@ -89,7 +89,7 @@ func wordRune(r rune) bool {
 // maxWords is how many words of a search count.
 const maxWords = 32
 
-// wordsOf splits what a person typed as the index splits texts.
+// wordsOf splits what the user typed as the index splits texts.
 func wordsOf(query string) []word {
 	var out []word
 	rest := query

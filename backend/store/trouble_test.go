@@ -99,7 +99,7 @@ func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 		return len(said) > 0 && said[len(said)-1] == ""
 	})
 	if said := b.sentences(); len(said) != 2 {
-		t.Errorf("the person was told %q, not once that it stopped and once that it goes on", said)
+		t.Errorf("the user was told %q, not once that it stopped and once that it goes on", said)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestFolderThatCannotBeWrittenStopsNoCall(t *testing.T) {
 
 func TestDamagedFileIsSetAsideAndNeverDeleted(t *testing.T) {
 	t.Parallel()
-	garbage := strings.Repeat("this is no database. ", 1000)
+	garbage := strings.Repeat("this is not a database. ", 1000)
 	path := filepath.Join(t.TempDir(), "history.db")
 	if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
 		t.Fatal(err)

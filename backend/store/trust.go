@@ -20,7 +20,7 @@ type Trusted struct {
 	// that is there when it is nil.
 	Definition []byte
 	WaitingAt  time.Time // zero: nothing waits
-	// WaitingHash and Waiting are of a definition that waits for a person.
+	// WaitingHash and Waiting are of a definition that waits for the user.
 	WaitingHash []byte
 	Waiting     []byte
 }

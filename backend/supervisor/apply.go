@@ -93,7 +93,7 @@ func (s *Supervisor) apply(cfg *config.Config, known savedState) (notes []func()
 
 // runnerFor returns the runner for c: the one that has this id, told of its new
 // configuration, or a new one. A server that comes back while its old process is
-// still being ended finds its old runner, so that there are never two. It needs s.mu.
+// still being ended finds its old runner, so that there are never two. It must be called with s.mu held.
 func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note func()) {
 	r = s.all[c.ID]
 	if r == nil {
@@ -134,7 +134,7 @@ func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note fun
 	}
 }
 
-// reconfigureInstances tells the instances of a new configuration, or ends them. It needs s.mu.
+// reconfigureInstances tells the instances of a new configuration, or ends them. It must be called with s.mu held.
 func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool) {
 	if end {
 		r.retireInstances()
@@ -147,7 +147,7 @@ func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool)
 }
 
 // updateRegistry gives the servers their places in the registry, and what they offered in
-// an earlier run until they are listed anew. It needs s.mu.
+// an earlier run until they are listed anew. It must be called with s.mu held.
 func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
 	var places []registry.Server
 	for _, c := range cfg.Servers {
@@ -164,7 +164,7 @@ func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
 	}
 }
 
-// retire ends the runners that the new fleet has no place for. It needs s.mu.
+// retire ends the runners that the new fleet has no place for. It must be called with s.mu held.
 func (s *Supervisor) retire(old, new *fleet) {
 	for id, r := range old.byID {
 		if new.byID[id] == nil {

@@ -18,7 +18,7 @@ type Upstream = interface {
 // For returns the upstream that serves call, in the era of the call where the
 // server speaks it, and sets call.Instance. A server that is starting, stopped or
 // in backoff is waited for within its startupTimeoutMs, and a stopped one is
-// started, unless only a person may (start: manual). A remote server that waits for the
+// started, unless only the user may (start: manual). A remote server that waits for the
 // network is tried at once. A crashed server is tried once
 // more, at most every 30 s. Whatever else keeps it from serving is an error at once.
 func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error) {
@@ -114,8 +114,8 @@ func (r *runner) disabled() error {
 }
 
 func (r *runner) manual() error {
-	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts when a person asks for it", r.id),
-		Hint: "Ask the person to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts on request only", r.id),
+		Hint: "Ask the user to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
 }
 
 // unavailable says why there is no connection. What a server wrote to stderr stays

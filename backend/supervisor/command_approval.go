@@ -15,14 +15,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Approvals remembers, beyond this run, which commands a person has agreed to. key
+// Approvals remembers, beyond this run, which commands the user has agreed to. key
 // stands for everything that decides what is run.
 type Approvals interface {
 	Approved(ctx context.Context, server, key string) (bool, error)
 	Approve(ctx context.Context, server, key string) error
 }
 
-// Approval is a command that waits for a person's word.
+// Approval is a command that waits for approval.
 type Approval struct {
 	Server      string   `json:"server"`
 	Key         string   `json:"key"`     // names exactly this command; see Approve
@@ -51,7 +51,7 @@ func (s *Supervisor) previousCommand(id string) string {
 }
 
 // Approve lets a server with a new command run, now and in later runs. A key that is not
-// "" has to be the one that the person saw: a conflict says that the command has
+// "" has to be the one that the user saw: a conflict says that the command has
 // changed since.
 func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	s.applying.Lock()
@@ -85,7 +85,7 @@ func runs(c *config.Server) bool { return c.Command != "" || c.Type == core.Dock
 
 // checkApproval decides whether c may run, and whether its command is one that nobody has
 // agreed to. Without approveNewCommands everything may, and is remembered, so that what
-// was in use needs no approval later: the caller saves that. It needs s.mu.
+// was in use needs no approval later: the caller saves that. It must be called with s.mu held.
 func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, known savedState) (held, isNew bool) {
 	if !runs(c) {
 		return false, false

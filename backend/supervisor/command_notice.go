@@ -13,7 +13,7 @@ import (
 // expectFor is how long Expect holds.
 const expectFor = time.Minute
 
-// notices are what a person should know of commands that were applied without asking.
+// notices are what the user should know of commands that were applied without asking.
 // They stay until somebody has seen them.
 type notices struct {
 	mu       sync.Mutex
@@ -28,7 +28,7 @@ func (s *Supervisor) Notices() []events.Notice {
 	return slices.Clone(s.news.list)
 }
 
-// Dismiss takes a notice back that a person has seen, and reports whether there was one.
+// Dismiss takes a notice back that the user has seen, and reports whether there was one.
 func (s *Supervisor) Dismiss(subject string) bool {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *Supervisor) Dismiss(subject string) bool {
 	return false
 }
 
-// Expect says that a person is just adding this server: its command needs no notice.
+// Expect says that the user is just adding this server: its command needs no notice.
 func (s *Supervisor) Expect(id string) {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()

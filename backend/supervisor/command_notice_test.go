@@ -69,7 +69,7 @@ func TestNewCommandIsAppliedAtOnceWithANotice(t *testing.T) {
 		if list := g.Notices(); len(list) != 0 {
 			t.Errorf("got %+v", list)
 		}
-		// One that goes takes its notice along; a setting that is no command makes none.
+		// One that goes takes its notice along; a setting that is not a command makes none.
 		g.apply(runs("two"), server("b"), server("c"))
 		if list := g.Notices(); len(list) != 1 {
 			t.Errorf("got %+v", list)

@@ -13,7 +13,7 @@ import (
 // debugLines is how much of stderr a Debug holds.
 const debugLines = 20
 
-// Debug is everything that helps a person to see why a server does not do what it
+// Debug is everything that helps the user to see why a server does not do what it
 // should. It holds no value of a variable; Frames hold what was said, secrets too.
 type Debug struct {
 	Status       core.ServerStatus `json:"status"`

@@ -137,7 +137,7 @@ func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
 		t.Errorf("started in %q", lines)
 	}
 	c.Workspace = filepath.Join(work, "gone")
-	if _, err := g.For(t.Context(), c); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "is no folder on this machine") {
+	if _, err := g.For(t.Context(), c); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "is not a folder on this machine") {
 		t.Errorf("got %v", err)
 	}
 	_ = os.RemoveAll(g.dialer.Lobby)

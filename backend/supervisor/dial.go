@@ -45,7 +45,7 @@ type Dialer struct {
 
 	// Lobby is the folder that stands for ${workspaceFolder} while nobody's workspace
 	// is known, as when a server is started to be listed. It is made when it is
-	// missing, and should stay empty. "" is the person's home.
+	// missing, and should stay empty. "" is the user's home.
 	Lobby string
 
 	// Redact masks secrets in what is shown of a command. May be nil.
@@ -266,7 +266,7 @@ func (s *startedProcess) set(pid int, exit func() (Exit, bool)) {
 	}
 }
 
-// warn adds what a person should know of how it was started, once.
+// warn adds what the user should know of how it was started, once.
 func (s *startedProcess) warn(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

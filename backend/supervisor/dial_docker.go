@@ -175,7 +175,7 @@ func (d *Dialer) contained(c *config.Server, p interface {
 }
 
 // dockerRefusal sorts the ways in which there is nothing to enter: what may come
-// back is waited for, what a person has to change is not.
+// back is waited for, what the user has to change is not.
 func dockerRefusal(p dockerexec.Place, err error) error {
 	hint := ""
 	switch {

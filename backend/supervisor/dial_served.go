@@ -89,7 +89,7 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 func hostPort(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
-		return "", core.Errorf(core.CodeValidation, "its url is no http or https address")
+		return "", core.Errorf(core.CodeValidation, "its url is not an http or https address")
 	}
 	port := u.Port()
 	if port == "" {

@@ -48,7 +48,7 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		set     func(*config.Server)
 		act     func(*rig)
 	}{
-		{title: "stopped: by a person", act: func(g *rig) { _ = g.Stop(context.Background(), "files") }},
+		{title: "stopped: by the user", act: func(g *rig) { _ = g.Stop(context.Background(), "files") }},
 		{title: "stopped: start is manual", set: func(s *config.Server) { s.Start = config.StartManual }},
 		{title: "stopped: nobody called it", set: idle(10 * time.Minute), act: func(*rig) { pass(11 * time.Minute) }},
 		{title: "starting", start: slow, act: func(*rig) { pass(2 * time.Second) }},

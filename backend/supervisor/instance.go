@@ -127,7 +127,7 @@ func newInstance(own *runner, c *config.Server, w instanceOwner) *runner {
 }
 
 // makeRoom ends the instance that was idle for longest when there are too many. It
-// needs s.mu.
+// must be called with s.mu held.
 func (s *Supervisor) makeRoom(own *runner) error {
 	var idle *runner
 	active := 0

@@ -16,7 +16,7 @@ type nonblockingWriter struct {
 	once  func(fd uintptr) bool
 }
 
-// newNonblockingWriter returns nil for what is no pipe of the system.
+// newNonblockingWriter returns nil for what is not a pipe of the system.
 func newNonblockingWriter(w io.Writer) *nonblockingWriter {
 	f, ok := w.(*os.File)
 	if !ok {

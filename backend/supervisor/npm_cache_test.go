@@ -50,7 +50,7 @@ func TestAStartEndsSoonAfterNpmHasFailed(t *testing.T) {
 }
 
 // The time for a start begins when the server has been fetched, within bounds; a limit that
-// a person has made shorter is kept.
+// the user has made shorter is kept.
 func TestADownloadDoesNotUseUpTheTimeOfAStart(t *testing.T) {
 	fetched := func(after time.Duration, limit time.Duration) (failed time.Duration) {
 		inBubble(t, func(g *rig, o *Options) {

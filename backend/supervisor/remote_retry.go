@@ -21,7 +21,7 @@ const (
 type remoteWait struct {
 	waiting bool      // the newest start failed because the server was out of reach, or it was lost
 	tries   int       // in a row, until it has run well for a while
-	asked   time.Time // Retry-After: not before, but for a person
+	asked   time.Time // Retry-After: not before, but for the user
 	atOnce  bool      // the next try has no pause
 	called  bool      // a call waits for the next try, which comes within callPause
 }

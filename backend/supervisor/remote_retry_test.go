@@ -89,7 +89,7 @@ func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
 	}
 }
 
-// What does not pass by itself is given up, as before: a person has to see to it.
+// What does not pass by itself is given up, as before: the user has to see to it.
 func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
 	for name, err := range map[string]error{
 		"403": statusError(http.StatusForbidden, 0), "404": statusError(http.StatusNotFound, 0), "410": statusError(http.StatusGone, 0),
@@ -234,7 +234,7 @@ func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
 }
 
 // A server that says when it wants to be asked again is asked then, and not before by
-// calls or the network; a person may.
+// calls or the network; the user may.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusServiceUnavailable, 3*time.Minute)), func(g *rig) {

@@ -55,7 +55,7 @@ type runner struct {
 	relist    *time.Timer  // until the lists are read again
 	watch     *time.Ticker // of phaseStarting: what is it doing?
 	rested    bool         // stopped because nobody called it
-	unsigned  bool         // in phaseWaiting: for a person to sign in
+	unsigned  bool         // in phaseWaiting: for the user to sign in
 	remote    remoteWait
 	pinging   bool
 	pinged    time.Time // when the last ping was sent

@@ -10,7 +10,7 @@ import (
 // savedState is what the store knows of the servers of a configuration. It is read before
 // Supervisor.mu is held: a store that is locked may take storeTimeout for each answer.
 type savedState struct {
-	approved map[string]bool          // servers whose commands a person has agreed to
+	approved map[string]bool          // servers whose commands the user has agreed to
 	catalogs map[string]*core.Catalog // of an earlier run, of servers that are not listed yet
 }
 

@@ -17,11 +17,11 @@ type SignIn interface {
 	// Client returns what makes the requests to a server at address. clientSecret is that
 	// of its configuration, expanded. An error of code unavailable makes the server wait.
 	Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error)
-	// Await returns when a person has signed in to a server that asked for it, or ctx ends.
+	// Await returns when the user has signed in to a server that asked for it, or ctx ends.
 	Await(ctx context.Context, id string) error
 }
 
-// Logins tell how it stands with signing in to a server, with a sentence where a person has
+// Logins tell how it stands with signing in to a server, with a sentence where the user has
 // to act.
 type Logins func(server string) (core.Login, string)
 
@@ -42,7 +42,7 @@ func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remo
 	return own, err
 }
 
-// unsigned lets a server that asks for a sign-in wait for a person.
+// unsigned lets a server that asks for a sign-in wait for the user.
 func (d *Dialer) unsigned(id string, err error) error {
 	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
 		return err
@@ -73,7 +73,7 @@ func (s *Supervisor) LoginChanged(id string) {
 }
 
 // relogged looks again at how it stands with signing in. A connection whose sign-in has ended
-// is of no use any more; starting anew shows that the server waits for a person.
+// is of no use any more; starting anew shows that the server waits for the user.
 func (r *runner) relogged() {
 	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
 		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has ended")
@@ -83,7 +83,7 @@ func (r *runner) relogged() {
 	r.publish()
 }
 
-// admitted reports whether a person has just signed in to the server, which l does not know
+// admitted reports whether the user has just signed in to the server, which l does not know
 // yet: its start follows.
 func (r *runner) admitted(l *snapshot) bool {
 	if l.status.State != core.StateNeedsLogin {
@@ -93,8 +93,8 @@ func (r *runner) admitted(l *snapshot) bool {
 	return state == core.LoginDone
 }
 
-// unsignedCall is the error of a call to a server that waits for a person to sign in.
+// unsignedCall is the error of a call to a server that waits for the user to sign in.
 func (r *runner) unsignedCall() error {
-	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for a person to sign in to it", r.id), Cause: core.ErrNeedsLogin,
+	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for the user to sign in to it", r.id), Cause: core.ErrNeedsLogin,
 		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.id + "."}
 }

@@ -15,7 +15,7 @@ const (
 
 // startupContext bounds a start. While a launcher still fetches the server the time for the start
 // does not run out: npx that is killed in a download leaves half a package, over which each
-// later start falls. A limit below the usual is a person's word and holds as it is.
+// later start falls. A limit below the usual is approval and holds as it is.
 func startupContext(ctx context.Context, limit time.Duration, fetching func() bool) (context.Context, context.CancelFunc) {
 	if limit < config.DefaultStartupTimeout {
 		return context.WithTimeout(ctx, limit)

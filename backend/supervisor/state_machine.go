@@ -28,7 +28,7 @@ type event uint8
 
 const (
 	evWanted    event = iota // look again at what is wanted
-	evRenew                  // a person or a new configuration wants a fresh start
+	evRenew                  // the user or a new configuration wants a fresh start
 	evCall                   // a client needs it now
 	evConnected              // the start succeeded
 	evFailed                 // the start failed and left nothing behind; it may succeed later

@@ -93,7 +93,7 @@ func (s *Supervisor) noteConflicts() {
 	}
 }
 
-// logTransition logs a change of state. A server that gave up needs a person.
+// logTransition logs a change of state. A server that gave up needs the user.
 func (r *runner) logTransition(old, now core.ServerStatus) {
 	if old.State == now.State || old.State == "" {
 		return
@@ -202,11 +202,11 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case r.rested:
 		return core.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", formatDuration(r.idleTimeout()))
 	case c.Start == config.StartManual:
-		return core.StateStopped, "starts when a person asks for it"
+		return core.StateStopped, "starts on request only"
 	case c.Start == config.StartOnDemand:
 		return core.StateStopped, "starts with the first call"
 	case !r.wanted && !r.closing:
-		return core.StateStopped, "a person stopped it; starts with the next call"
+		return core.StateStopped, "stopped by the user; starts with the next call"
 	}
 	return core.StateStopped, ""
 }

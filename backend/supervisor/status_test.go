@@ -17,8 +17,8 @@ func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
 		word   core.State
 		reason string
 	}{
-		{"stopped", state{}, false, nil, core.StateStopped, "a person stopped it; starts with the next call"},
-		{"manual", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartManual }, core.StateStopped, "starts when a person asks for it"},
+		{"stopped", state{}, false, nil, core.StateStopped, "stopped by the user; starts with the next call"},
+		{"manual", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartManual }, core.StateStopped, "starts on request only"},
 		{"on demand", state{}, false, func(_ *runner, c *config.Server) { c.Start = config.StartOnDemand }, core.StateStopped, "starts with the first call"},
 		{"disabled", state{}, false, func(_ *runner, c *config.Server) { c.Disabled = true }, core.StateDisabled, ""},
 		{"starting", state{phase: phaseStarting, limit: 5}, true, nil, core.StateStarting, ""},

@@ -27,7 +27,7 @@ const (
 	pingTimeout    = 5 * time.Second  // of one heartbeat
 	retryCrashed   = 30 * time.Second // between the starts that calls can cause
 	waitingDelay   = 3 * time.Second  // between looks at what is outside, such as Docker
-	loginDelay     = time.Hour        // the same where a person has to sign in: that is told, not looked for
+	loginDelay     = time.Hour        // the same where the user has to sign in: that is told, not looked for
 	storeTimeout   = 5 * time.Second  // of the caches
 	parallel       = 4                // starts at once: enough to overlap their waiting, few enough for a small machine
 	slotTime       = 5 * time.Second  // then a start is waiting for the network rather than working, and another may begin
@@ -70,7 +70,7 @@ type Process struct {
 	Dir         string         // "" is ours
 	Environment []string       // names, sorted
 	SearchPath  string         // the PATH in which Path was searched
-	Warnings    []string       // what a person should know of how it was started
+	Warnings    []string       // what the user should know of how it was started
 	Frames      func() []Frame // nil, or the last messages
 }
 
@@ -140,7 +140,7 @@ type Options struct {
 	Usage func(server string) (process.Usage, error)
 	// Logins are asked how it stands with signing in to remote servers. May be nil.
 	Logins Logins
-	// Approvals remembers which commands a person has agreed to; nil: for this run only.
+	// Approvals remembers which commands the user has agreed to; nil: for this run only.
 	Approvals Approvals
 }
 
@@ -237,7 +237,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// launch needs s.mu.
+// launch must be called with s.mu held.
 func (s *Supervisor) launch(r *runner) {
 	if s.running && !s.ended {
 		s.active.Go(r.run)

@@ -98,7 +98,7 @@ func (l borrowedSignIn) Client(ctx context.Context, c *config.Server, address, c
 	return l.SignIn.Client(ctx, &owner, address, clientSecret)
 }
 
-// explain puts the failure into words, with the name that the person gave.
+// explain puts the failure into words, with the name that the user gave.
 func (t *Trial) explain(p Process, lines []string, id, name string) {
 	if t.Err == nil {
 		return

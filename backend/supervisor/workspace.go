@@ -21,7 +21,7 @@ func (d *Dialer) workspace(r Request) (string, error) {
 	info, err := os.Stat(r.Workspace)
 	if !filepath.IsAbs(r.Workspace) || err != nil || !info.IsDir() {
 		return "", &core.Error{Code: core.CodeValidation, Cause: err,
-			Message: "the client's workspace is no folder on this machine"}
+			Message: "the client's workspace is not a folder on this machine"}
 	}
 	return r.Workspace, nil
 }

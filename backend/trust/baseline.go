@@ -238,13 +238,13 @@ func (b *Baseline) judgeDefinition(s *serverBaseline, k key, raw, definition []b
 	}
 	switch {
 	case it.blocked:
-		return "a person has blocked it"
+		return "blocked by the user"
 	case it.waiting == nil:
 		return ""
 	case s.mode == Block:
 		return "it has changed since it was trusted, and changes of this server are blocked"
 	}
-	return "it has changed since it was trusted, and waits for a person to accept it"
+	return "it has changed since it was trusted, and waits for the user to accept it"
 }
 
 func (b *Baseline) wakeWriter() {

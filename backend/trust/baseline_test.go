@@ -203,7 +203,7 @@ func TestBlockedToolStaysWithheldUntilItIsAccepted(t *testing.T) {
 		t.Errorf("%v is withheld", w)
 	}
 	if len(b.Waiting()) != 0 {
-		t.Error("a person is asked about what they have blocked")
+		t.Error("the user is asked about what they have blocked")
 	}
 	answer(Yes)
 	if w := judge(t, b, tool("read", "Reads.")); len(w) != 0 {

@@ -82,7 +82,7 @@ func ordered(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 		}
 		name, ok := key.(string)
 		if !ok {
-			return nil, errors.New("a key is no string")
+			return nil, errors.New("a key is not a string")
 		}
 		value, err := ordered(d, nil, depth+1)
 		if err != nil {
@@ -111,13 +111,13 @@ func ordered(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Bounds of what a person reads.
+// Bounds of what the user reads.
 const (
 	maxLines = 2000
 	maxLine  = 1000 // characters
 )
 
-// Text is a definition as lines that a person can read: each value under its path,
+// Text is a definition as lines that the user can read: each value under its path,
 // and with every character that cannot be seen spelled out.
 func Text(definition []byte) []string {
 	if len(definition) == 0 {

@@ -2,7 +2,7 @@
 // notices when they say something else.
 //
 // A tool is trusted on first sight. From then on its definition is compared with the one
-// that was trusted; one that differs waits for a person, and is withheld from clients
+// that was trusted; one that differs waits for the user, and is withheld from clients
 // until then. Records outlive restarts, crashes and empty lists.
 //
 // Beside that, definitions are read for signs of an attack: text that people cannot see,

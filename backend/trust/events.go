@@ -14,7 +14,7 @@ const (
 	EventNew      = "new"      // trusted on first sight
 	EventChanged  = "changed"  // no longer what was trusted: withheld
 	EventAccepted = "accepted" // the new definition is trusted now
-	EventBlocked  = "blocked"  // a person wants it withheld
+	EventBlocked  = "blocked"  // the user wants it withheld
 	EventReturned = "returned" // it reads again as it did when it was trusted
 	EventWarned   = "warned"
 )

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Visible spells out every character of text that a person would not see.
+// Visible spells out every character of text that the user would not see.
 func Visible(text string) string {
 	if !strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && (unseen(c) != "" || unicode.IsControl(c)) }) {
 		return text

@@ -49,7 +49,7 @@ type item struct {
 	since time.Time
 }
 
-// waiting is a definition that waits for a person.
+// waiting is a definition that waits for the user.
 type waiting struct {
 	hash       Hash
 	at         time.Time
@@ -202,7 +202,7 @@ func (s *serverBaseline) markUnsaved() {
 }
 
 // retire drops a server that is no longer configured and whose records are all on disk: should it
-// come back, they are read from there, under whatever name it has by then. It needs b.mu.
+// come back, they are read from there, under whatever name it has by then. It must be called with b.mu held.
 func (b *Baseline) retire(s *serverBaseline) {
 	if s.retired {
 		delete(b.servers, s.id)

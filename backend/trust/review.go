@@ -57,7 +57,7 @@ func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, er
 	return list, nil
 }
 
-// Waiting lists what waits for a person, without differences. It does no I/O.
+// Waiting lists what waits for the user, without differences. It does no I/O.
 func (b *Baseline) Waiting() []ToolChange {
 	b.mu.Lock()
 	modes := map[string]string{}
@@ -181,15 +181,15 @@ func (b *Baseline) toolStatus(it *item) ToolStatus {
 	return st
 }
 
-// Review is what a person says of a definition.
+// Review is what the user says of a definition.
 type Review struct {
 	Server, Kind, Name string
-	// Hash is the definition that the person saw; "" is whatever waits now.
+	// Hash is the definition that the user saw; "" is whatever waits now.
 	Hash string
 	Word string // Yes, Always, No or Usual
 }
 
-// What a person can say.
+// What the user can say.
 const (
 	Yes    = "accept" // this definition is trusted
 	Always = "always" // this one, and every later one
@@ -197,7 +197,7 @@ const (
 	Usual  = "ask"    // as the configuration says; takes always and block back
 )
 
-// Review takes a person's word, and keeps it before it returns.
+// Review takes approval, and keeps it before it returns.
 func (b *Baseline) Review(ctx context.Context, a Review) error {
 	if err := b.review(a); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (b *Baseline) review(a Review) error {
 		it.blocked, it.always = false, false
 		it.version++
 	default:
-		return core.Errorf(core.CodeValidation, "%q is no answer: it is accept, always, block or ask", a.Word)
+		return core.Errorf(core.CodeValidation, "%q is not an answer: it is accept, always, block or ask", a.Word)
 	}
 	b.touched[a.Server] = true
 	return nil
@@ -313,7 +313,7 @@ const (
 	Removed = "removed"
 )
 
-// Expect says that a person has seen these definitions and accepted them, before the
+// Expect says that the user has seen these definitions and accepted them, before the
 // server lists them: those that are trusted now stay known as earlier ones.
 func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item, why string) error {
 	b.mu.Lock()

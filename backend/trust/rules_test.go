@@ -30,7 +30,7 @@ func TestADefinitionThatReturnsWaitsForNobody(t *testing.T) {
 }
 
 func TestReasonSaysWhoDecides(t *testing.T) {
-	for mode, want := range map[string]string{Ask: "waits for a person", Block: "changes of this server are blocked"} {
+	for mode, want := range map[string]string{Ask: "waits for the user", Block: "changes of this server are blocked"} {
 		b := newBook(t)
 		b.Apply([]Rule{{Server: "files", Mode: mode}})
 		judge(t, b, tool("read", "Reads."))

@@ -51,7 +51,7 @@ const (
 // the watchdog, which read none.
 var rules = sync.OnceValue(func() []rule {
 	return []rule{
-		// Hiding something from the person.
+		// Hiding something from the user.
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
 			`\b(do not|don't|dont|never|must not|should not|shouldn't|mustn't|without|no need to|avoid|refrain from) (ever |explicitly |directly |also )?(tell(ing)?|inform(ing)?|mention(ing)?|notif(y|ying)|reveal(ing)?|disclos(e|ing)|alert(ing)?|warn(ing)?|let(ting)?|explain(ing)?|report(ing)?|announc(e|ing)|show(ing)?|say(ing)?|ask(ing)?) (about )?((this|it|that|any of this|any of that|anything|them|what you did|these steps|this step|these instructions|the instructions?|this instruction|this parameter|the sidenote|the side note|this note|this file|the file|any details?)( or [a-z ]{2,20}?)? ?(to|from|with|about)? ?)?` + people), regexp.MustCompile(`asking (the )?user|ask (the )?user|(tell|show|inform|explain)(ing)? (the )?users? (how|to|which|what|where|when|why|that you can|can|unless)`)},
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(

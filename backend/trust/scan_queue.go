@@ -34,7 +34,7 @@ func (b *Baseline) readAll(ctx context.Context) {
 	b.compare(fresh)
 }
 
-// storeWarnings puts what was read to its definition, if that is still the one. It needs b.mu.
+// storeWarnings puts what was read to its definition, if that is still the one. It must be called with b.mu held.
 func (b *Baseline) storeWarnings(j job, warnings []Warning, named []string) {
 	s := b.servers[j.server]
 	if s == nil {
@@ -77,7 +77,7 @@ func (b *Baseline) warn(s *serverBaseline, k key, w Warning, h Hash) {
 	b.event(s, store.TrustEvent{At: b.o.Now(), Server: s.id, Kind: k.kind, Name: k.name, What: EventWarned, Detail: w.Reason + " " + w.Quote, NewHash: slices.Clone(h[:])})
 }
 
-// compare looks for definitions that speak of other servers' tools. It needs b.mu.
+// compare looks for definitions that speak of other servers' tools. It must be called with b.mu held.
 func (b *Baseline) compare(fresh map[string]bool) {
 	holders := map[string][]*serverBaseline{}
 	for _, id := range sorted(b.servers) {

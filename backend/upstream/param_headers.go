@@ -59,9 +59,9 @@ func bindings(raw []byte) (list []binding, reason string) {
 				var header string
 				switch kind := string(p.Type); {
 				case kind != `"string"` && kind != `"integer"` && kind != `"boolean"`:
-					return fmt.Sprintf("x-mcp-header at %.100q, which is no string, integer or boolean", strings.Join(at, "."))
+					return fmt.Sprintf("x-mcp-header at %.100q, which is not a string, integer or boolean", strings.Join(at, "."))
 				case json.Unmarshal(p.Header, &header) != nil || !token(header):
-					return fmt.Sprintf("x-mcp-header at %.100q is no name of a header", strings.Join(at, "."))
+					return fmt.Sprintf("x-mcp-header at %.100q is not a name of a header", strings.Join(at, "."))
 				case seen[strings.ToLower(header)]:
 					return fmt.Sprintf("x-mcp-header %.100q stands at two places", header)
 				case len(list) == maxBindings:

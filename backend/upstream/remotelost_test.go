@@ -184,10 +184,10 @@ func TestHostileRemoteServersAreBoundedNamedAndRecoveredFrom(t *testing.T) {
 		"endless event":        {endless("text/event-stream", `data: {"id":%s,"x":"`, "x"), "larger than the limit"},
 		"event of many lines":  {endless("text/event-stream", ": %s\n", "data: xxxxxxxxxxxxxxxxxxxxxxxx\n"), "larger than the limit"},
 		"endless error":        {func(w http.ResponseWriter, id string) { w.WriteHeader(500); endless("", "%s", "x")(w, id) }, "larger than the limit"},
-		"a page":               {plain(200, "text/html", "<html>"), "text/html, which is no MCP message"},
-		"no content type":      {plain(200, "", ""), "no MCP message"},
+		"a page":               {plain(200, "text/html", "<html>"), "text/html, which is not an MCP message"},
+		"no content type":      {plain(200, "", ""), "not an MCP message"},
 		"broken JSON":          {plain(200, "application/json", `{"jsonrpc":`), "cannot be read"},
-		"an answer to another": {plain(200, "application/json", `{"jsonrpc":"2.0","id":99999,"result":{}}`), "no MCP message"},
+		"an answer to another": {plain(200, "application/json", `{"jsonrpc":"2.0","id":99999,"result":{}}`), "not an MCP message"},
 		"a stream without end": {plain(200, "text/event-stream", ": nothing\n\n"), "no reply before its stream ended"},
 		"500":                  {plain(500, "text/plain", "boom"), "HTTP status 500"},
 		"redirect to a host": {func(w http.ResponseWriter, _ string) {
@@ -235,8 +235,8 @@ func TestAnInvalidHeaderNameKeepsItsToolOut(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"N"}}}}}}`: "",
-		`{"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"Region"}}}}`:                                                                                "no string, integer or boolean",
-		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}}`:                                                                                   "no name of a header",
+		`{"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"Region"}}}}`:                                                                                "not a string, integer or boolean",
+		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}}`:                                                                                   "not a name of a header",
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}`:                                            "two places",
 		`{"inputSchema":"x-mcp-header"}`: "",
 	} {

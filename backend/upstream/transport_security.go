@@ -14,7 +14,7 @@ import (
 func (r *Remote) secure(server string) error {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Scheme != "http" || r.AllowInsecure || loopback(u.Hostname()) {
-		return nil // what is no address at all is refused elsewhere
+		return nil // what is not an address at all is refused elsewhere
 	}
 	return &core.Error{
 		Code:    core.CodeValidation,

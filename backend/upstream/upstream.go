@@ -85,7 +85,7 @@ type Options struct {
 	OnNotification func(method string, params json.RawMessage)
 	// OnRequest answers what the server asks when no single call is concerned.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
-	// OnJunk gets what the server printed that is no message, cut to 512 bytes.
+	// OnJunk gets what the server printed that is not a message, cut to 512 bytes.
 	OnJunk func(line []byte, reason string)
 
 	Log *slog.Logger

@@ -183,7 +183,7 @@ func readSome(path string) ([]byte, error) {
 const lookLimit = 30 * time.Second
 
 // Latest asks the registry which version is the newest, the way the launcher would: with
-// npm's own settings, or what pip knows of its index. It is called because a person asked.
+// npm's own settings, or what pip knows of its index. It is called because the user asked.
 func Latest(ctx context.Context, spec Spec) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()

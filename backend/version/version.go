@@ -169,7 +169,7 @@ func (s Spec) Pinned() bool {
 }
 
 // At is the text that names another version of the same package; ok is false for what
-// can be no version.
+// cannot be a version.
 func (s Spec) At(version string) (text string, ok bool) {
 	switch s.Launcher {
 	case Image:

@@ -54,7 +54,7 @@ func TestACallThatWaitsForRoomEndsAtItsDeadline(t *testing.T) {
 	})
 }
 
-// Sixteen requests of a server wait for a person or a client at once. One more is refused
+// Sixteen requests of a server wait for the user or a client at once. One more is refused
 // at once, and there is room again as soon as one is answered.
 func TestAServerHasSixteenRequestsOpenAtMost(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ type Envelope struct {
 	Result  core.Span
 	Error   core.Span
 	// Newlines: CR or LF stand between tokens, which must not enter SSE or
-	// newline-delimited JSON. Broken: text that is no valid Unicode. Both are
+	// newline-delimited JSON. Broken: text that is not valid Unicode. Both are
 	// what Compact repairs.
 	Newlines, Broken bool
 }

@@ -120,14 +120,14 @@ func (m *Mux) message(data []byte, env Envelope, owned bool) {
 		m.response(data, env, owned, broken)
 	case Notification, Request:
 		if !env.Version { // a log line in JSON that happens to have a method
-			m.junk(data, "no JSON-RPC message")
+			m.junk(data, "not a JSON-RPC message")
 		} else if env.Kind == Notification {
 			m.notification(data, env)
 		} else {
 			m.request(data, env)
 		}
 	default:
-		m.junk(data, "no JSON-RPC message")
+		m.junk(data, "not a JSON-RPC message")
 	}
 }
 

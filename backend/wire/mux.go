@@ -44,7 +44,7 @@ type MuxOptions struct {
 	// OnRequest answers a request of the server that belongs to no call or to more
 	// than one. It runs in a goroutine of its own. Without it such requests are refused.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
-	// OnJunk gets lines that are no message, cut to 512 bytes, and why.
+	// OnJunk gets lines that are not messages, cut to 512 bytes, and why.
 	OnJunk func(line []byte, reason string)
 	Log    *slog.Logger
 }
@@ -52,9 +52,9 @@ type MuxOptions struct {
 // Stats counts what happened on a connection.
 type Stats struct {
 	Late      int64 // replies to calls that were given up, or to none
-	Junk      int64 // lines that are no message
+	Junk      int64 // lines that are not messages
 	Oversized int64
-	Repaired  int64 // messages with text that was no valid Unicode
+	Repaired  int64 // messages with text that was not valid Unicode
 	Dropped   int64 // notifications and requests over a limit
 }
 

@@ -49,7 +49,7 @@ type Params struct {
 // the same pass. Keys at its top and at the top of _meta must be unique, also after
 // unescaping and case folding, and free of U+0000. Empty params and null are valid and empty.
 // It allocates nothing. The error is an *Error with code -32602, or -32700 when
-// params are no JSON.
+// params are not JSON.
 func ScanParams(params []byte) (Params, error) {
 	var p Params
 	s := scanner{b: params}

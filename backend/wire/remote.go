@@ -285,7 +285,7 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, metho
 		return core.Reply{}, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
 	if mediaType(resp) != "application/json" {
-		r.o.show(false, "", data) // what is no message may explain why
+		r.o.show(false, "", data) // what is not a message may explain why
 	}
 	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 	if mediaType(resp) == "application/json" && !denied {

@@ -83,7 +83,7 @@ func statusError(server string, resp *http.Response) error {
 			e.Hint = fmt.Sprintf("Try again in %s.", after)
 		}
 	case resp.StatusCode == http.StatusOK:
-		e.Message = fmt.Sprintf("server %q answered %.60s, which is no MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
+		e.Message = fmt.Sprintf("server %q answered %.60s, which is not an MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
 		e.Hint = "Check that the url is that of an MCP endpoint."
 	}
 	return e

@@ -74,7 +74,7 @@ func (r *Remote) inbound(ctx context.Context, data []byte, env Envelope, f *flig
 		return
 	case Notification:
 	default:
-		r.junk(data, "no JSON-RPC message")
+		r.junk(data, "not a JSON-RPC message")
 		return
 	}
 	switch env.Method {

@@ -204,7 +204,7 @@ func FuzzScan(f *testing.F) {
 		}
 		for _, span := range []core.Span{env.ID, env.Params, env.Result, env.Error} {
 			if !span.Empty() && !json.Valid(Bytes(msg, span)) {
-				t.Fatalf("span %v of %q is no value", span, msg)
+				t.Fatalf("span %v of %q is not a value", span, msg)
 			}
 		}
 		clean := Compact(nil, msg)

@@ -81,7 +81,7 @@ func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
 		address = []byte(t.base)
 	}
 	cmd := exec.CommandContext(ctx, display, "-a", program)
-	// Without these it would start, and show, the daemon of the person who measures.
+	// Without these it would start, and show, the daemon of the user who measures.
 	cmd.Env = append(os.Environ(), "DRAWBRIDGE_WINDOW_URL="+strings.TrimSpace(string(address)), "DRAWBRIDGE_WINDOW_DATA="+t.data)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

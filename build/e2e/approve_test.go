@@ -10,7 +10,7 @@ import (
 )
 
 // CFG-06 with the built program: under approveNewCommands: ask a command that somebody
-// adds or changes in the file is not run before a person has said so, and what was
+// adds or changes in the file is not run before the user has said so, and what was
 // agreed to once needs no word after a restart.
 func TestNewCommandWaitsForAWordOnTheCommandLine(t *testing.T) {
 	t.Parallel()

@@ -123,7 +123,7 @@ func under(name, origin string) string {
 
 // TestForeignPagesInARealBrowserReachNothing lets three pages attack: one of another site,
 // one whose name was bound to our address after it was loaded, and one of another program
-// on this machine, all in a browser in which the person has our page open. The same
+// on this machine, all in a browser in which the user has our page open. The same
 // attacks on a server without a guard reach it, or they would prove nothing.
 func TestForeignPagesInARealBrowserReachNothing(t *testing.T) {
 	t.Parallel()

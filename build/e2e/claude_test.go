@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The settings of a person who edits by hand: odd spacing, an escape, a number that
+// The settings of the user who edits by hand: odd spacing, an escape, a number that
 // no float holds, no newline at the end.
 const claudeSettings = "{\n   \"numStartups\":7 , \"theme\" : \"d\\u0061rk\",\n\t\"big\": 9007199254740993,\r\n  \"mcpServers\": { \"other\": {\"type\":\"stdio\", \"command\":\"true\", \"args\":[ ] } }\n}"
 

@@ -131,7 +131,7 @@ func (d *daemon) launch(env ...string) {
 	d.admin = strings.TrimSpace(string(token))
 }
 
-// env is a person's environment without a screen, and with an empty home.
+// env is the user's environment without a screen, and with an empty home.
 func (d *daemon) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.home, "LANG=C.UTF-8", "SHELL=/bin/sh", "DBUS_SESSION_BUS_ADDRESS=unix:path=" + d.data + "/no-bus"}
 }

@@ -28,7 +28,7 @@ func (s *screen) display() (env []string) {
 	return env
 }
 
-// ask sends a request as the person and returns the answer's body.
+// ask sends a request as the user and returns the answer's body.
 func (d *daemon) ask(method, route string, in any) string {
 	d.t.Helper()
 	body, err := json.Marshal(in)

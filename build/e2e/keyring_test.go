@@ -92,7 +92,7 @@ func TestALockedKeyringHoldsUpOnlyWhatNeedsIt(t *testing.T) {
 	d.stop()
 
 	ring.stop()
-	ring.launch("") // the person has not unlocked it yet
+	ring.launch("") // the user has not unlocked it yet
 	began := time.Now()
 	d.launch(bus)
 	d.running("open")
@@ -139,7 +139,7 @@ func TestALockedKeyringHoldsUpOnlyWhatNeedsIt(t *testing.T) {
 	}
 
 	ring.stop()
-	ring.launch("the person's password")
+	ring.launch("the user's password")
 	began = time.Now()
 	d.running("web", "demo")
 	t.Logf("unlocked, they run after %s", time.Since(began).Round(time.Millisecond))
@@ -166,7 +166,7 @@ func TestALockedKeyringHoldsUpOnlyWhatNeedsIt(t *testing.T) {
 	}
 }
 
-// Without any keyring the key is in a file for the person alone, and everybody can see that.
+// Without any keyring the key is in a file for the user alone, and everybody can see that.
 func TestWithoutAKeyringTheKeyIsInAPrivateFileAndThatIsSaid(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}}}})

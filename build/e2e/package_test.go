@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestDebianPackage is a person's whole way with the .deb: installed, used, put over an
+// TestDebianPackage is the user's whole way with the .deb: installed, used, put over an
 // older version and its history, removed. It changes the machine, so it runs in CI alone.
 func TestDebianPackage(t *testing.T) {
 	if os.Getenv("CI") != "true" || os.Getuid() != 0 {
@@ -121,7 +121,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(data, "history.db")); err != nil {
-		t.Errorf("the person's history went with the package: %v", err)
+		t.Errorf("the user's history went with the package: %v", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
 		},
 		"/unlock": func(url.Values) string {
 			ring.stop()
-			ring.launch("the person's password")
+			ring.launch("the user's password")
 			return ""
 		},
 		"/link": func(q url.Values) string {
@@ -141,7 +141,7 @@ func startKeyring(t testing.TB) *keyring {
 	}
 	k.address = strings.TrimSpace(line)
 	t.Cleanup(k.stop)
-	k.launch("the person's password")
+	k.launch("the user's password")
 	return k
 }
 

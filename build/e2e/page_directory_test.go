@@ -78,7 +78,7 @@ func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Servers find programs as the person's login shell does.
+	// Servers find programs as the user's login shell does.
 	home := t.TempDir()
 	put(t, filepath.Join(home, ".profile"), "export PATH="+programs+":$PATH\n")
 	// What npx has fetched at some time.

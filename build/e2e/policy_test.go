@@ -166,7 +166,7 @@ func TestEachCodeIsSeenByARealClientAndRecorded(t *testing.T) {
 	}
 }
 
-// A person answers from the page: the call waits, shows its arguments, and goes on.
+// The user answers from the page: the call waits, shows its arguments, and goes on.
 // Always is written into the file.
 func TestAPersonAllowsACallFromThePage(t *testing.T) {
 	t.Parallel()

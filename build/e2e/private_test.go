@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// SEC-03: a person's umask may be open; what Drawbridge writes is theirs alone all the same.
+// SEC-03: the user's umask may be open; what Drawbridge writes is theirs alone all the same.
 func TestEveryFileIsPrivateUnderAnOpenUmask(t *testing.T) {
 	t.Parallel()
 	was := syscall.Umask(0)

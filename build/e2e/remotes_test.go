@@ -18,7 +18,7 @@ import (
 )
 
 // The client leg of the official suite: all that each revision requires. The scenarios about
-// signing in run against a daemon with a person at its API; the others against our
+// signing in run against a daemon with the user at its API; the others against our
 // connection to remote servers.
 func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 	t.Parallel()

@@ -269,7 +269,7 @@ func (s *screen) menu(pid int) (list []entry) {
 	return convert(root)
 }
 
-// click does what a panel does when a person chooses the entry with the id.
+// click does what a panel does when the user chooses the entry with the id.
 func (s *screen) click(pid int, id int32) {
 	s.t.Helper()
 	item := s.bus.Object(fmt.Sprintf("org.kde.StatusNotifierItem-%d-1", pid), "/StatusNotifierItem/menu")

@@ -101,7 +101,7 @@ func answerAsServer(w http.ResponseWriter, r *http.Request, tool, text string) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// A person signs in by the command line; a call, a refresh and a restart later the tokens
+// The user signs in by the command line; a call, a refresh and a restart later the tokens
 // are in use, and found nowhere but where they are sealed.
 func TestTokensOfASignInAreFoundNowhere(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ func TestTokensOfASignInAreFoundNowhere(t *testing.T) {
 		look("the process list", string(out))
 	}
 	if list := d.cli(0, "secret", "list"); strings.Contains(list, "server/web") {
-		t.Errorf("the tokens stand among the person's secrets: %s", list)
+		t.Errorf("the tokens stand among the user's secrets: %s", list)
 	}
 	if out := d.cli(0, "logout", "web"); !strings.Contains(out, "signed out") {
 		t.Error(out)

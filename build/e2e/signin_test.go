@@ -21,7 +21,7 @@ import (
 func init() { roles["signin"] = signInRole }
 
 // signInRole is the client of one sign-in scenario of the official suite: a daemon of its own
-// with the suite's server, and a person who signs in whenever the daemon asks for it.
+// with the suite's server, and the user who signs in whenever the daemon asks for it.
 func signInRole() {
 	address := os.Args[len(os.Args)-1]
 	if err := signIn(address); err != nil {

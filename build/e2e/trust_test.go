@@ -16,7 +16,7 @@ import (
 )
 
 // A tool that is no longer what was trusted is gone from every list and cannot be called
-// in any way within a second, and comes back when a person accepts it on the page.
+// in any way within a second, and comes back when the user accepts it on the page.
 func TestRugPullShadowAndPoisonAreCaught(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pulled")

@@ -114,7 +114,7 @@ func (w *webkit) shows(text string) {
 	})
 }
 
-// press clicks the first link or button whose text begins with name, as a person does.
+// press clicks the first link or button whose text begins with name, as the user does.
 // press clicks what bears a name, once it has stopped moving: a page that still loads
 // pushes it away from where the click goes.
 func (w *webkit) press(name string) {

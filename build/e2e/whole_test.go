@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestProgramWithAScreen is what a person sees: an icon, its menu, and the window that
+// TestProgramWithAScreen is what the user sees: an icon, its menu, and the window that
 // it opens.
 func TestProgramWithAScreen(t *testing.T) {
 	if _, err := os.Stat(window); err != nil {

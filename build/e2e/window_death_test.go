@@ -87,7 +87,7 @@ func drawers(data string) (list []process) {
 
 // TestAPageThatDiesAtItsBirthComesBack: WebKit ends a whole window when the process that
 // draws its page dies before it has said its number. The window begins anew, at its start
-// and later; when it dies again and again, the person gets the page in the browser.
+// and later; when it dies again and again, the user gets the page in the browser.
 func TestAPageThatDiesAtItsBirthComesBack(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)

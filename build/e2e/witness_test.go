@@ -66,7 +66,7 @@ func threads(pid int) string {
 	return text.String()
 }
 
-// shut closes our window as a person does, with the window manager's key, and presses
+// shut closes our window as the user does, with the window manager's key, and presses
 // again while the window stays: a key is lost when the focus moves at that moment. data
 // is the folder of its daemon, where a window that is asked to close writes its place: by
 // that a failure says whether the key was lost or the window hangs.

@@ -140,7 +140,7 @@ func startDaemon(t *testing.T) *daemon {
 	return d
 }
 
-// env names the whole environment, so that nothing of the person's own is read or written.
+// env names the whole environment, so that nothing of the user's own is read or written.
 func (d *daemon) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.home, "LANG=C.UTF-8", "SHELL=/bin/sh", "DRAWBRIDGE_DATA=" + d.data}
 }

@@ -230,7 +230,11 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
     if (!up)
       return refused(404, 'not_found', 'the bundle is not here any more', 'Choose the file again.');
     if (!up.got.startsWith('PK'))
-      return refused(400, 'validation', 'the bundle is no zip archive: zip: not a valid zip file');
+      return refused(
+        400,
+        'validation',
+        'the bundle is not a zip archive: zip: not a valid zip file',
+      );
     if (up.got.includes('../'))
       return refused(400, 'validation', 'the bundle holds "../../evil", which leads out of it');
     fields = bundleFields(say);

@@ -253,7 +253,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         {
           name: 'approval',
           result: query.get('client') === 'cursor' ? 'refuse' : 'ask',
-          detail: say('A person is asked first.'),
+          detail: say('The user is asked first.'),
           key: say('mcpServers.files.tools.write.approval'),
         },
         { name: 'breaker', result: 'off', detail: 'No breaker is configured.', key: '' },
@@ -592,7 +592,7 @@ function toolLog(scene, evil) {
   ];
 }
 
-/** What waits for a person besides the questions of servers. */
+/** What waits for the user besides the questions of servers. */
 export function moreQuestions(scene, evil) {
   const hostile = scene === 'hostile';
   const say = (text) => (hostile ? evil : text);

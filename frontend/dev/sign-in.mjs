@@ -30,7 +30,7 @@ export function signInRoute(world, method, path, changed) {
     case 'DELETE ':
       underWay.delete(id);
       return {};
-    case 'POST open': // the person signs in at once
+    case 'POST open': // the user signs in at once
       underWay.delete(id);
       Object.assign(server, {
         state: 'running',

@@ -1,4 +1,4 @@
-// What a person does with one server, with tools, approvals and settings.
+// What the user does with one server, with tools, approvals and settings.
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';

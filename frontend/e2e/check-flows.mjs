@@ -1,4 +1,4 @@
-// What a person does with saved checks, and with a backup.
+// What the user does with saved checks, and with a backup.
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
@@ -131,7 +131,7 @@ flow('a check that may change something is run after a question', quiet, async (
     .waitFor();
 });
 
-flow('a backup is written where the person says', quiet, async (page, mock) => {
+flow('a backup is written where the user says', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/settings`);
   await settled(page, '/settings');
   const recording = page.getByRole('region', { name: 'Recording' });

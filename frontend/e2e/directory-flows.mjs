@@ -1,4 +1,4 @@
-// What a person does in "Browse servers": finds one, fills in its form, installs it; a bundle.
+// What the user does in "Browse servers": finds one, fills in its form, installs it; a bundle.
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';

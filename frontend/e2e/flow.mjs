@@ -1,4 +1,4 @@
-// What a person does with the page, against the mock daemon.
+// What the user does with the page, against the mock daemon.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';

@@ -1,4 +1,4 @@
-// What a person does with servers, calls, tools and clients.
+// What the user does with servers, calls, tools and clients.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { flow, ownPort } from './flow.mjs';

@@ -1,4 +1,4 @@
-// What a person does with the history and the usage page.
+// What the user does with the history and the usage page.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { flow } from './flow.mjs';

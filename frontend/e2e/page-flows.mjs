@@ -1,4 +1,4 @@
-// What a person does with the file, with tokens, and with clients by hand.
+// What the user does with the file, with tokens, and with clients by hand.
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';

@@ -90,7 +90,7 @@ function picture(page, scene, address, size, colorScheme) {
   });
 }
 
-/** One job for each scene and view: a single page walks all addresses, as a person would. */
+/** One job for each scene and view: a single page walks all addresses, as the user would. */
 export function pages(browser, tally) {
   return ['full', 'empty', 'trouble', 'hostile', 'locked'].flatMap((scene) =>
     views

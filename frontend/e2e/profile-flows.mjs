@@ -1,4 +1,4 @@
-// What a person does with profiles, and with tools that nobody uses.
+// What the user does with profiles, and with tools that nobody uses.
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
@@ -78,7 +78,7 @@ flow(
     await page.getByText("'folders' must hold absolute paths", { exact: true }).waitFor();
     await becomes(() => folders.getAttribute('aria-invalid'), 'true');
     await inspect(page, 'all');
-    // Somebody edits the file while the person types.
+    // Somebody edits the file while the user types.
     saved(mock, 'office').description = 'Changed elsewhere';
     mock.send('config', { applied: true });
     await page.getByText('This profile was changed in the configuration file.').waitFor();
@@ -90,7 +90,7 @@ flow(
       'Changed elsewhere',
     );
     await becomes(() => folders.inputValue(), '');
-    // Without changes of the person's the newest is shown by itself.
+    // Without changes of the user's the newest is shown by itself.
     saved(mock, 'office').description = 'Once more';
     mock.send('config', { applied: true });
     await becomes(() => page.getByLabel('Description', { exact: true }).inputValue(), 'Once more');

@@ -1,4 +1,4 @@
-// What a person does with "Sharing" in the settings: gives, takes, takes back, puts copies back.
+// What the user does with "Sharing" in the settings: gives, takes, takes back, puts copies back.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { flow } from './flow.mjs';

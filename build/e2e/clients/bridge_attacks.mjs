@@ -19,7 +19,7 @@ const found = []
 for (const scene of order.scenes) {
   const context = await browser.newContext()
   if (scene.link) {
-    // The person has our page open in the same browser: cookie and key are there.
+    // The user has our page open in the same browser: cookie and key are there.
     const own = await context.newPage()
     await own.goto(scene.link)
     await own.locator('nav:visible').first().waitFor()

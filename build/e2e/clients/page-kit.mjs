@@ -1,5 +1,5 @@
 // What every look at the page of a real daemon needs: a browser that remembers what should
-// not happen, and words for what a person does. The order comes on stdin: {link, url, admin,
+// not happen, and words for what the user does. The order comes on stdin: {link, url, admin,
 // chromium, output, patience} and more.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -74,7 +74,7 @@ export const call = (server, tool, args, signal) => api('POST', '/api/v1/call', 
 /** Asks the test for what this process cannot do. */
 export const control = (what) => fetch(order.control + what).then((reply) => reply.text())
 
-/** A call by a client that cannot ask a person; `token` is the client's. */
+/** A call by a client that cannot ask the user; `token` is the client's. */
 export async function callAsClient(server, tool, args, token = order.token, clientInfo = { name: 'life', version: '1' }) {
   const send = (id, method, params, session) =>
     fetch(`${order.url}/s/${server}/mcp`, {
@@ -141,7 +141,7 @@ export async function until(what, ask) {
 
 let doing = 'the beginning'
 
-/** One thing that a person does; what goes wrong is told by its name, and the next one has its chance. */
+/** One thing that the user does; what goes wrong is told by its name, and the next one has its chance. */
 export async function step(name, run) {
   if (process.env.STEPS && !new RegExp(process.env.STEPS).test(name)) return // by hand: some of them alone
   doing = name

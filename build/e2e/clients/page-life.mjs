@@ -1,4 +1,4 @@
-// Does with the page what a person does, against a real daemon, and looks at every page
+// Does with the page what the user does, against a real daemon, and looks at every page
 // while its configuration is read again, a server is killed and the daemon itself goes and
 // comes back: {link, url, admin, token, chromium, output, config, control, patience} in, what was
 // found out. `control` is asked for what this process cannot do: /restart and /link.

@@ -38,7 +38,7 @@ await step('a question with a form is answered in its own types', async () => {
   if (!/"content":\{[^}]*"many":3\b/.test(said) || !said.includes('"who":"Ada"')) throw new Error(said)
   await page.getByText('No pending approvals').waitFor()
 })
-await step('an address that a server wants opened is shown and never opened, and the person says when it was', async () => {
+await step('an address that a server wants opened is shown and never opened, and the user says when it was', async () => {
   const waiting = callAsClient('opens', 'echo', {})
   await go('/questions')
   await page.getByText('https://example.com/agree').first().waitFor()
@@ -151,7 +151,7 @@ await step('a bug report is looked at, and saved as a zip', async () => {
   await button('Preview', part('Bug report')).click()
   await page.getByRole('list', { name: 'Files in the bug report' }).getByRole('button', { name: /config/ }).first().click()
   const zip = await saved(() => button('Save as ZIP').click())
-  if (!zip.subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is no archive')
+  if (!zip.subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is not an archive')
 })
 await step('what the file runs anew is told until somebody has seen it', async () => {
   const notices = async () => (await api('GET', '/api/v1/status')).notices ?? []

@@ -181,7 +181,7 @@ await step('what was found at the examination is mended with its button', async 
   await connect()
   const ours = await file()
   await writeFile(order.cursor, before)
-  await mended('Put the entry back')
+  await mended('Restore entry')
   if ((await file()) !== ours) throw new Error('the entry is not as it was')
   await disconnect()
 })
@@ -196,7 +196,7 @@ await step('a stored token that is refused is made new at the examination, in th
   const was = spoiled.token
   spoiled.token = was.slice(4)
   await writeFile(stored, JSON.stringify({ tokens }))
-  await mended('Make a new token')
+  await mended('Rotate token')
   if ((await file()).includes(was)) throw new Error('the old token is still in the file')
   await calls()
   await disconnect()
@@ -209,7 +209,7 @@ await step('a server whose program came later is started again at the examinatio
   await rename(`${order.later}.new`, order.later)
   await go('/settings')
   await page.getByRole('button', { name: 'Run diagnostics' }).click()
-  await page.getByRole('listitem').filter({ hasText: /^later/ }).getByRole('button', { name: 'Start it again' }).click()
+  await page.getByRole('listitem').filter({ hasText: /^later/ }).getByRole('button', { name: 'Restart' }).click()
   await until('it runs', async () => (await state()) === 'running')
 })
 await step('what a client starts by itself is counted and listed', async () => {
@@ -256,7 +256,7 @@ await step('servers of a client are moved here, and go back into its file when i
   await row.getByText('Not connected').waitFor()
   if ((await files()).join() !== before.join()) throw new Error((await files()).join())
 })
-await step('a person signs in to a server in the browser, and out only after a question', async () => {
+await step('the user signs in to a server in the browser, and out only after a question', async () => {
   const login = async () => (await api('GET', '/api/v1/servers/web')).login
   await go('/servers/web')
   const detail = part('web')
@@ -309,7 +309,7 @@ await step('an entry that leads to where Drawbridge was before is led here at th
   await writeFile(order.cursor, ours)
   await page.goto(await control('/link'))
   await live()
-  await mended('Rewrite the address')
+  await mended('Update address')
   await calls()
   await disconnect()
   if ((await file()) !== before) throw new Error(await file())

@@ -89,7 +89,7 @@ export function OverviewPage() {
   );
 }
 
-/** What waits for a person, beside the servers that do not run. */
+/** What waits for the user, beside the servers that do not run. */
 function useWaiting() {
   const { data: questions } = useQuery(questionsQuery);
   const { data: connections } = useQuery(connectionsQuery);
@@ -117,7 +117,7 @@ function Health() {
   );
 }
 
-/** What waits for a person: questions first, then clients that lost their entry, then servers. */
+/** What waits for the user: questions first, then clients that lost their entry, then servers. */
 function NeedsYou() {
   const { questions, lost } = useWaiting();
   if (questions === 0 && lost.length === 0) return <Attention />;

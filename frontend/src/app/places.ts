@@ -33,7 +33,7 @@ type Path =
   | '/welcome'
   | '/add';
 
-/** What belongs together in the navigation, in its order; what a person needs daily has no heading. */
+/** What belongs together in the navigation, in its order; what the user needs daily has no heading. */
 export const groups = ['daily', 'setup', 'closer', 'last'] as const;
 
 export interface Place {

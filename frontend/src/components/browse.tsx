@@ -17,7 +17,7 @@ export const windowQuery = queryOptions({
 });
 
 /**
- * Buttons that let a person choose a file or a folder in a dialog of the system. Only the
+ * Buttons that let the user choose a file or a folder in a dialog of the system. Only the
  * window can open one, so there are none while it is closed.
  */
 export function Browse({

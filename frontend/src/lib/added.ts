@@ -2,7 +2,7 @@
 const soonMs = 30_000;
 const added = new Map<string, { at: number; message?: string }>();
 
-/** Remembers servers that a person adds in this page, having seen their commands. */
+/** Remembers servers that the user adds in this page, having seen their commands. */
 export function noteAdded(names: string[], now = Date.now()): void {
   for (const name of names) added.set(name.toLowerCase(), { at: now });
 }

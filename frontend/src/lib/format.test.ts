@@ -5,7 +5,7 @@ const now = Date.parse('2026-11-20T12:00:00Z');
 const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
 
 describe('age', () => {
-  it('grows in units a person reads', () => {
+  it('grows in units the user reads', () => {
     const ages = [0, 59, 60, 3599, 3600, 7260, 86_399, 86_400, 93_600].map((s) => age(ago(s), now));
     expect(ages).toEqual(['0s', '59s', '1m', '59m', '1h', '2h 1m', '23h 59m', '1d', '1d 2h']);
   });

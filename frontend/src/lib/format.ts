@@ -1,4 +1,4 @@
-/** Ages, durations and sizes as a person reads them. */
+/** Ages, durations and sizes as the user reads them. */
 
 /** "3s", "12m", "4h", "9d": how long ago `at` was. Empty for a time that is not set. */
 export function age(at: string | undefined, now: number): string {

@@ -1,7 +1,7 @@
 import { jsonElements, jsonMembers } from '@/lib/json-text';
 
 export interface Difference {
-  /** Where, as a person writes it: content[0].text */
+  /** Where, as the user writes it: content[0].text */
   path: string;
   /** JSON text; undefined: not there. */
   before: string | undefined;

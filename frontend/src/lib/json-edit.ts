@@ -2,7 +2,7 @@ import { formatJson, jsonElements, jsonMembers } from '@/lib/json-text';
 
 /** Changes to JSON that stay text: what is not touched keeps every digit that was written. */
 
-/** An object with one member set, or taken out when raw is undefined. Text that is no object counts as empty. */
+/** An object with one member set, or taken out when raw is undefined. Text that is not an object counts as empty. */
 export function withMember(object: string, name: string, raw: string | undefined): string {
   const members = jsonMembers(object) ?? new Map<string, string>();
   if (raw === undefined) members.delete(name);

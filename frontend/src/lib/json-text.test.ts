@@ -48,7 +48,7 @@ describe('formatJson', () => {
     expect(formatJson('\n{ "a b" :\t1 }')).toBe('{\n  "a b": 1\n}');
   });
 
-  it('shows text that is no JSON without losing any of it', () => {
+  it('shows text that is not JSON without losing any of it', () => {
     for (const junk of ['hello world', '{"a":', '}}]', '{"a" 1}', '"open', '[1,,2]', '<b>&</b>']) {
       expect(formatJson(junk).replace(/\s/g, '')).toBe(junk.replace(/\s/g, ''));
     }
@@ -99,7 +99,7 @@ describe('jsonMembers', () => {
     });
   });
 
-  it('refuses what is no object', () => {
+  it('refuses what is not an object', () => {
     for (const text of ['[1]', '"a"', '', '{"a":1', 'null'])
       expect(jsonMembers(text)).toBeUndefined();
   });

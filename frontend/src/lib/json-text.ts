@@ -77,7 +77,7 @@ export interface PrettyJson {
 
 /**
  * Lays JSON text out in lines, two-space style, every token spelled as in the
- * source. Text that is no JSON comes out as it is, marked as junk. At most
+ * source. Text that is not JSON comes out as it is, marked as junk. At most
  * maxLines lines are made, so that a huge answer cannot freeze the page.
  */
 export function prettyJson(text: string, maxLines = Number.POSITIVE_INFINITY): PrettyJson {
@@ -206,7 +206,7 @@ export function jsonString(text: string | undefined): string | undefined {
   return text?.charAt(0) === '"' ? decodeString(text) : undefined;
 }
 
-/** The elements of a JSON array as raw text, or undefined when text is no array. */
+/** The elements of a JSON array as raw text, or undefined when text is not an array. */
 export function jsonElements(text: string): string[] | undefined {
   const trimmed = text.trim();
   if (!trimmed.startsWith('[') || !trimmed.endsWith(']')) return undefined;

@@ -11,7 +11,7 @@ it('a range ends now, moments stand where they were set', () => {
   });
 });
 
-it('what is no range and no moment is left out of the address', () => {
+it('what is not a range and no moment is left out of the address', () => {
   expect(spanOf({ range: 'ever', from: 'x', to: '2026-11-21T10:00:00Z' })).toEqual({
     from: undefined,
     to: '2026-11-21T10:00:00Z',

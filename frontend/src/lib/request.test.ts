@@ -55,7 +55,7 @@ describe('request', () => {
     );
   });
 
-  it('has words for an answer that is no JSON and for no answer', async () => {
+  it('has words for an answer that is not JSON and for no answer', async () => {
     answer('<html>', 502);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toContain('502');
     vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));

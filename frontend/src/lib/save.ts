@@ -1,4 +1,4 @@
-/** Hands bytes to the person as a file. Its name is ours, because a stranger's could deceive. */
+/** Hands bytes to the user as a file. Its name is ours, because a stranger's could deceive. */
 export function save(base64: string, kind: string): void {
   let bytes: Uint8Array<ArrayBuffer>;
   try {

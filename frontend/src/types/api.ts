@@ -19,7 +19,7 @@ export type Transport = 'stdio' | 'docker' | 'http' | 'sse';
 export interface ServerStatus {
   id: string;
   label: string;
-  /** The person's words. */
+  /** The user's words. */
   tags?: string[];
   transport: Transport;
   state: State;
@@ -51,7 +51,7 @@ export interface ServerStatus {
 /** How it stands with signing in to a remote server. */
 export type Login = '' | 'needed' | 'more' | 'done';
 
-/** A sign-in that waits for the person. */
+/** A sign-in that waits for the user. */
 export interface LoginPending {
   url: string;
   host: string;
@@ -118,7 +118,7 @@ export interface Problem {
   server: string;
 }
 
-/** Something the person should know that is no configuration problem. */
+/** Something the user should know that is not a configuration problem. */
 export interface Notice {
   subject: string;
   message: string;
@@ -197,7 +197,7 @@ export interface CallDetail extends Call {
   replyCut?: Cut;
   /** What of the result does not fit the tool's schema. */
   invalid?: string;
-  /** What a person wrote to it. */
+  /** What the user wrote to it. */
   note?: Note;
 }
 
@@ -234,7 +234,7 @@ export interface Client {
   calls: number;
 }
 
-/** Something that waits for a person; all words in it are a server's or a client's. */
+/** Something that waits for the user; all words in it are a server's or a client's. */
 export interface Question {
   id: string;
   /**
@@ -256,7 +256,7 @@ export interface Question {
   state: string;
 }
 
-/** A client's call that waits for a person's word. */
+/** A client's call that waits for approval. */
 export interface CallQuestion extends Question {
   /** JSON text; only its beginning when argumentsCut. */
   arguments?: string;
@@ -270,7 +270,7 @@ export interface CallQuestion extends Question {
   effect?: 'destructive' | 'read-only' | 'unknown';
 }
 
-/** A command that waits for a person's word. */
+/** A command that waits for approval. */
 export interface CommandQuestion extends Question {
   command?: { written: string; was: string; environment: string[] | null; cwd: string };
 }
@@ -331,7 +331,7 @@ export interface List<T> {
 export interface Snapshot {
   status: Status;
   calls?: Call[] | null;
-  /** What waits for a person. */
+  /** What waits for the user. */
   approvals?: Question[] | null;
 }
 

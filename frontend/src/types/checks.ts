@@ -22,7 +22,7 @@ export interface LastRun {
   at: string;
   ok: boolean;
   failed: number;
-  /** Who ran it: a person, or the server whose version or tools changed. */
+  /** Who ran it: the user, or the server whose version or tools changed. */
   why: string;
 }
 

@@ -46,7 +46,7 @@ export interface Directory {
   address: string;
 }
 
-/** What a person sees of a bundle before anything of it is unpacked. */
+/** What the user sees of a bundle before anything of it is unpacked. */
 export interface About {
   name: string;
   title: string;

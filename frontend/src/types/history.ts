@@ -98,7 +98,7 @@ export interface Beyond {
   to?: string;
 }
 
-/** What a person wrote to a call. */
+/** What the user wrote to a call. */
 export interface Note {
   title: string;
   note: string;

@@ -7,7 +7,7 @@ export interface TestResult {
   error: string;
   hint: string;
   code: string;
-  /** needed: it answers, and wants a person to sign in. */
+  /** needed: it answers, and wants the user to sign in. */
   login: '' | 'needed';
   problems: Problem[] | null;
   command: string;

@@ -25,7 +25,7 @@ export function isFailure(call: Call): boolean {
 /** The filters that the daemon knows by the same name. */
 const shared = ['q', 'server', 'client', 'tool', 'session', 'workspace', 'tag'] as const;
 
-/** Reads filters out of a query string; whatever is no filter is dropped. */
+/** Reads filters out of a query string; whatever is not a filter is dropped. */
 export function callFilters(search: Record<string, unknown>): CallFilters {
   const text = (name: string) => {
     const value = search[name];

@@ -17,7 +17,7 @@ import { useNote, writeNote } from './api';
 const t = texts.calls.note;
 const field = 'block rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
-/** What a person wrote to a call, and the tags by which it is found again. */
+/** What the user wrote to a call, and the tags by which it is found again. */
 export function CallNote({ call }: { call: CallDetail }) {
   const [editing, setEditing] = useState(false);
   const note = call.note;

@@ -160,7 +160,7 @@ function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }
         {' · '}
         {texts.servers.ago(age(last.at, now))}
         {' · '}
-        {last.why === 'a person ran it' ? t.byPerson : t.byItself(plain(last.why.slice(0, 300)))}
+        {last.why === 'the user ran it' ? t.byPerson : t.byItself(plain(last.why.slice(0, 300)))}
       </span>
     </p>
   );

@@ -6,7 +6,7 @@ import type { CheckStep, Expect } from '@/types/checks';
 const t = texts.checks;
 const redacted = '[redacted]';
 
-/** What a person filled in for one call. */
+/** What the user filled in for one call. */
 export interface Wish {
   outcome: NonNullable<Expect['outcome']>;
   contains: string;

@@ -135,7 +135,7 @@ export function useImport(key: string) {
   });
 }
 
-/** What a person needs to connect a client without our writing its file. */
+/** What the user needs to connect a client without our writing its file. */
 export interface Handout {
   text: string;
   format: string;

@@ -22,7 +22,7 @@ type Sending =
   | { state: 'failed'; name: string; why: string }
   | { state: 'there'; name: string; id: string };
 
-/** A bundle from a file: sent, looked at, and unpacked only when a person installs it. */
+/** A bundle from a file: sent, looked at, and unpacked only when the user installs it. */
 export function BundlePanel({
   taken,
   installed,

@@ -14,7 +14,7 @@ export function publisher(name: string): string {
   return github ? t.onGitHub(github[1] ?? '') : parts.join('.');
 }
 
-/** What a person calls it. */
+/** What the user calls it. */
 export const titleOf = (item: Installable) => item.title || item.label || item.name;
 
 /** How a way runs, in two words. */

@@ -64,7 +64,7 @@ export function useProfileEdit({
     save.reset();
   };
   const changed = profile !== undefined && profile.etag !== base?.etag;
-  if (changed && !dirty) load(profile); // nothing of the person's is lost
+  if (changed && !dirty) load(profile); // nothing of the user's is lost
   const errors = save.error instanceof RequestError ? save.error.fields : [];
   const nameFault = profile ? undefined : faultOfName(name, taken);
   return {

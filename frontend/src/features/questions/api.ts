@@ -3,7 +3,7 @@ import { request, requestText } from '@/lib/request';
 import type { CallQuestion, List, Question } from '@/types/api';
 import type { Grant } from '@/types/policy';
 
-/** What waits for a person, oldest first. The event stream keeps it current. */
+/** What waits for the user, oldest first. The event stream keeps it current. */
 export const questionsQuery = queryOptions({
   queryKey: ['questions'],
   queryFn: async ({ signal }) =>

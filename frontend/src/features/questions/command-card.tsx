@@ -10,7 +10,7 @@ import { useAnswer } from './api';
 
 const t = texts.questions.command;
 
-/** A command that waits for a person's word: every word of it, and what it was before. */
+/** A command that waits for approval: every word of it, and what it was before. */
 export function CommandCard({
   question,
   labelOf,

@@ -22,7 +22,7 @@ import { ToolsCard } from './tools-card';
 
 const t = texts.questions;
 
-/** What servers ask a person, because the client that called them cannot ask. */
+/** What servers ask the user, because the client that called them cannot ask. */
 export function QuestionsPage({
   labelOf,
   changesOf,

@@ -6,7 +6,7 @@ import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Draft } from './snippet';
 
-/** What an entry amounts to, in the parts that a person has to see before it runs. */
+/** What an entry amounts to, in the parts that the user has to see before it runs. */
 export interface Review {
   argv: string[];
   url: string | undefined;

@@ -46,7 +46,7 @@ export function useServerAction(server: ServerStatus) {
 
 const namesOf = (servers: ServerStatus[]) => servers.map(({ id, label }) => [id, label] as const);
 
-/** The name that a person chose for a server, by its id. */
+/** The name that the user chose for a server, by its id. */
 export function useServerLabel(): (id: string) => string {
   // Only the names, so that a state that changes does not draw every list of calls anew.
   const { data: names } = useQuery({ ...serversQuery, select: namesOf });

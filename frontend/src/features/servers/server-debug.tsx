@@ -17,7 +17,7 @@ import { ProcessTree } from './process-tree';
 
 const t = texts.servers.debug;
 
-/** Why a server does not do what it should: everything that is known of it, for a person who looks. */
+/** Why a server does not do what it should: everything that is known of it, for the user who looks. */
 export function ServerDebug({ id }: { id: string }) {
   const debug = useQuery(debugQuery(id));
   const now = useNow();

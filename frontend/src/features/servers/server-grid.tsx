@@ -11,7 +11,7 @@ import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 import { ServerMenu } from './server-actions';
 import { wantsLogin } from './sign-in';
 
-/** Whether a server's state asks for a person, or soon may. */
+/** Whether a server's state asks for the user, or soon may. */
 export function needsAttention(server: ServerStatus): boolean {
   const tone = stateTone(server.state);
   return tone === 'bad' || tone === 'warn';
@@ -66,7 +66,7 @@ export function ServerGrid() {
   );
 }
 
-/** The servers that need a person, with the reason and the likeliest remedy. */
+/** The servers that need the user, with the reason and the likeliest remedy. */
 export function Attention({ lead }: { lead?: ReactNode }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const now = useNow();

@@ -32,7 +32,7 @@ function useLogin(id: string, enabled: boolean) {
   });
 }
 
-/** What a person does about a sign-in, above the views of a server. */
+/** What the user does about a sign-in, above the views of a server. */
 export function SignIn({ server }: { server: ServerStatus }) {
   const client = useQueryClient();
   const wanted = wantsLogin(server);

@@ -84,7 +84,7 @@ it('numbers in an entry stay as they were', () => {
   );
 });
 
-it('prose, broken JSON and nothing are no server', () => {
+it('prose, broken JSON and nothing are not servers', () => {
   for (const text of [
     '',
     '  ',

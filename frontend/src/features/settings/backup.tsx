@@ -14,7 +14,7 @@ import { backupName, folderOf, isAbsolute, joined } from './backup-path';
 
 const t = texts.backup;
 
-/** Writes a copy of the history to a file that the person names, in a folder that may be picked. */
+/** Writes a copy of the history to a file that the user names, in a folder that may be picked. */
 export function Backup() {
   const id = useId();
   const { data: status } = useSuspenseQuery(statusQuery);

@@ -17,7 +17,7 @@ it('keys are proposed where they may stand, what was begun first', () => {
   expect(words('{ "mcpServers": { "a": { "comm|" } } }')[0]).toBe('command');
   expect(words('{ "mcpServers": { "a": { "command": "x", "re|')).toContain('restart');
   expect(words('{ // a comment {\n "history": { | } }')).toContain('keepDays');
-  expect(words('{ "mcpServers": { "| } }')).toEqual([]); // the name is the person's
+  expect(words('{ "mcpServers": { "| } }')).toEqual([]); // the name is the user's
 });
 
 it('values are proposed where the schema knows them', () => {

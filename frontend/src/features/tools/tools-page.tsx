@@ -32,7 +32,7 @@ type Row = { group: Group } | { tool: Tool; first: boolean; last: boolean };
 const headHeight = 40;
 const toolHeight = 56;
 
-/** `labelOf` gives the name a person chose for a server. */
+/** `labelOf` gives the name the user chose for a server. */
 export function ToolsPage({
   labelOf,
   mark,

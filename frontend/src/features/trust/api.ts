@@ -45,7 +45,7 @@ export const toolLogQuery = (server: string) =>
 
 export type Word = 'accept' | 'always' | 'block' | 'ask';
 
-/** Gives a person's word about one definition, as it was seen. */
+/** Gives approval about one definition, as it was seen. */
 export function useToolWord() {
   const client = useQueryClient();
   return useMutation({

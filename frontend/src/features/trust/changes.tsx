@@ -11,7 +11,7 @@ import { changesQuery, useToolWord } from './api';
 const t = texts.trust;
 const most = 50;
 
-/** What is withheld of a server: what changed in each tool, and what a person can say. */
+/** What is withheld of a server: what changed in each tool, and what the user can say. */
 export function ToolChanges({ server }: { server: string }) {
   const { data: changes } = useQuery(changesQuery(server));
   if (!changes || changes.length === 0) return null;

@@ -11,7 +11,7 @@ import { isSign, ToolChanges, Warnings } from './changes';
 const t = texts.trust;
 
 /**
- * What a person should know of a server's tools: what is withheld, what is suspicious, what
+ * What the user should know of a server's tools: what is withheld, what is suspicious, what
  * happened. The list of them stands below, and does not move when this comes.
  */
 export function ServerTrust({ server, children }: { server: string; children?: ReactNode }) {
@@ -94,7 +94,7 @@ function Known({ server }: { server: string }) {
   );
 }
 
-/** Whether the newest that is known of a tool, or of the instructions, is a person's yes. */
+/** Whether the newest that is known of a tool, or of the instructions, is the user's yes. */
 function acceptedByPerson(log: ToolEvent[], tool: string): boolean {
   const newest = log.find((event) =>
     tool ? event.kind === 'tool' && event.name === tool : event.kind === 'instructions',
