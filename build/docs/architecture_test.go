@@ -1,6 +1,9 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,4 +46,64 @@ func TestTheTableOfPackagesIsComplete(t *testing.T) {
 			t.Errorf("there is no package %s", name)
 		}
 	}
+}
+
+// Each stop of the two paths names a function that is in its file, and there are eight at most.
+func TestStopsOfTheTwoPathsExist(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := strings.Split(string(src), "| stop | file | function | what happens |")[1:]
+	if len(paths) != 2 {
+		t.Fatalf("%d paths, not one of a call and one of an edit", len(paths))
+	}
+	for _, path := range paths {
+		path, _, _ = strings.Cut(path, "\n\n")
+		stops := 0
+		for line := range strings.Lines(path) {
+			cells := strings.Split(line, "|")
+			if len(cells) < 5 || strings.HasPrefix(cells[1], "-") {
+				continue
+			}
+			stops++
+			file, function := strings.Trim(cells[2], " `"), strings.Trim(cells[3], " `")
+			if !declares(t, filepath.Join(root, file), function) {
+				t.Errorf("%s has no function %s", file, function)
+			}
+		}
+		if stops == 0 || stops > 8 {
+			t.Errorf("a path has %d stops", stops)
+		}
+	}
+}
+
+// declares reports whether a Go file has a function, given as Name or as Receiver.Name.
+func declares(t *testing.T, file, function string) bool {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiver, name, method := strings.Cut(function, ".")
+	if !method {
+		receiver, name = "", function
+	}
+	for _, d := range parsed.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != name || (f.Recv != nil) != method {
+			continue
+		}
+		if !method {
+			return true
+		}
+		of := f.Recv.List[0].Type
+		if star, ok := of.(*ast.StarExpr); ok {
+			of = star.X
+		}
+		if id, ok := of.(*ast.Ident); ok && id.Name == receiver {
+			return true
+		}
+	}
+	return false
 }
